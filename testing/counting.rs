@@ -2,7 +2,7 @@
 //!
 //! A test includes this file by its path and names the allocator:
 //! `#[global_allocator] static ALLOCATOR: Counting = Counting::all_threads_but();`. It counts for every thread, or for those alone
-//! that are named; what a thread did itself it reads by [`here`], whether it counts or not.
+//! that are named; a thread reads its own allocations by [`here`], whether it counts or not.
 #![allow(unsafe_code)]
 #![allow(dead_code, reason = "no test asks for all of it")]
 
@@ -21,7 +21,7 @@ thread_local! {
 
 /// The system's allocator, counted.
 pub struct Counting {
-    /// What is counted of a thread that is named.
+    /// The counts of a named thread.
     counts_named: bool,
 }
 
@@ -70,19 +70,19 @@ pub fn here() -> u64 {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.count(1, layout.size() as i64);
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller's promises are handed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         self.count(0, -(layout.size() as i64));
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller's promises are handed on.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         self.count(1, size as i64 - layout.size() as i64);
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller's promises are handed on.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }

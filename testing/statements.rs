@@ -3,7 +3,7 @@
 //!
 //! A row of the page names the behaviours of a statement: ``| [STATEMENT] | words | `test`,
 //! `path/to/file.rs: test` |``, where a test with a path stands elsewhere. The doc comment of a
-//! test in tests/integration/spec names its statements in brackets. Both must say the same, and
+//! test in tests/integration/spec names its statements in brackets. Both must agree, and
 //! every test shows something; index.rs, which asks for that, is none.
 //!
 //! The specification suites of crates/mqtt and crates/rsocket include this file by its path.
@@ -25,15 +25,15 @@ pub struct Page {
 }
 
 impl Page {
-    /// Asserts that a row and the doc comments of its behaviours say the same, for each statement.
-    pub fn agrees_with_stories(&self) {
-        let (listed, told) = (self.listed(), self.told());
+    /// Asserts that a row and the doc comments of its behaviours agree, for each statement.
+    pub fn agrees_with_behaviours(&self) {
+        let (listed, shown) = (self.listed(), self.shown());
         for (statement, behaviours) in &listed {
             let own: Behaviours = behaviours.iter().filter(|test| !test.contains(": ")).cloned().collect();
-            let told = told.get(statement).cloned().unwrap_or_default();
-            assert_eq!(own, told, "[{statement}]: {} (left) and the behaviours (right)", self.path);
+            let shown = shown.get(statement).cloned().unwrap_or_default();
+            assert_eq!(own, shown, "[{statement}]: {} (left) and the behaviours (right)", self.path);
         }
-        for (statement, behaviours) in &told {
+        for (statement, behaviours) in &shown {
             let is_listed = listed.contains_key(statement);
             assert!(is_listed, "{} does not list [{statement}], shown by {behaviours:?}", self.path);
         }
@@ -41,7 +41,7 @@ impl Page {
     }
 
     /// Asserts that the behaviours exist that a row names in other files.
-    pub fn stories_elsewhere_exist(&self) {
+    pub fn behaviours_elsewhere_exist(&self) {
         for (statement, behaviours) in self.listed() {
             for (file, name) in behaviours.iter().filter_map(|test| test.split_once(": ")) {
                 let text = fs::read_to_string(root().join(file));
@@ -69,8 +69,8 @@ impl Page {
     }
 
     /// The statements that behaviours in tests/integration/spec name, with those behaviours.
-    fn told(&self) -> BTreeMap<String, Behaviours> {
-        let mut told: BTreeMap<String, Behaviours> = BTreeMap::new();
+    fn shown(&self) -> BTreeMap<String, Behaviours> {
+        let mut shown: BTreeMap<String, Behaviours> = BTreeMap::new();
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/spec");
         for entry in fs::read_dir(folder).expect("the suite's folder") {
             let path = entry.expect("an entry").path();
@@ -90,13 +90,13 @@ impl Page {
                     if std::mem::take(&mut is_test) {
                         assert!(!statements.is_empty(), "{name} shows nothing");
                         for statement in statements {
-                            told.entry(statement).or_default().insert(name.to_owned());
+                            shown.entry(statement).or_default().insert(name.to_owned());
                         }
                     }
                 }
             }
         }
-        told
+        shown
     }
 
     /// What stands in brackets and names a statement.

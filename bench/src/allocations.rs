@@ -9,7 +9,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-/// Environment variable that tells the library where to count.
+/// Environment variable that gives the library the place to count.
 pub(crate) const FILE_VARIABLE: &str = "BENCH_ALLOCATIONS_FILE";
 
 /// The library's source.

@@ -1,8 +1,8 @@
 //! The limit: an epoll loop that accepts, answers handshakes by the letter and sends, and does nothing else.
 //!
-//! It holds no topics, no sessions, no queues. What a publisher writes goes verbatim to every socket that has
-//! subscribed: one `send` each, for however many messages one read brought. A server can't do with less, so
-//! its figure is what the others are a share of.
+//! It holds no topics, no sessions, no queues. The bytes that a publisher writes go verbatim to
+//! every socket that has subscribed: one `send` each, for however many messages one read brought. A
+//! server can't do with less, so its figure is what the others are a share of.
 
 #![allow(unsafe_code, reason = "raw epoll, so that nothing stands between the loop and the kernel")]
 
@@ -45,7 +45,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut buffer = vec![0_u8; READ_BYTES];
     let mut subscribers: Vec<RawFd> = Vec::new();
     loop {
-        // SAFETY: `events` is live and as long as said.
+        // SAFETY: `events` is live and as long as stated.
         let ready = unsafe { libc::epoll_wait(epoll, events.as_mut_ptr(), EVENTS as libc::c_int, -1) };
         for event in &events[..usize::try_from(ready).unwrap_or(0)] {
             let fd = event.u64 as RawFd;

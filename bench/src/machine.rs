@@ -1,4 +1,5 @@
-//! What the kernel says about a process and about this machine: resident memory, CPU time, clocks.
+//! What the kernel reports about a process and about this machine: resident memory, CPU time,
+//! clocks.
 //!
 //! Read from outside the process under measurement, so that every server is measured alike.
 

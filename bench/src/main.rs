@@ -7,7 +7,7 @@
 mod allocations;
 mod bare;
 mod client;
-mod crowd;
+mod connections;
 mod edge;
 mod figure;
 mod harness;

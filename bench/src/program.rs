@@ -1,4 +1,5 @@
-//! Programs of the RPC and stream rows: servers that say where they listen, clients that take one cell after the other.
+//! Programs of the RPC and stream rows: servers that print where they listen, clients that take one
+//! cell after the other.
 //!
 //! Every peer's programs take the same arguments (bench/README.md), so that starting one is the same for all. Java programs are
 //! kept through a round, because a new virtual machine is slow until its code is compiled.

@@ -177,7 +177,7 @@ impl Server {
         let started = Instant::now();
         while started.elapsed() < START_MAX && self.process.is_running() {
             if TcpStream::connect(self.address).is_ok() {
-                // Give it the moment to notice that the probe has gone.
+                // Give it the time to notice that the probe has gone.
                 std::thread::sleep(Duration::from_millis(200));
                 return Ok(());
             }
@@ -306,7 +306,7 @@ fn slug(kind: Kind) -> String {
     kind.name().replace([' ', '(', ')'], "")
 }
 
-/// A free port of the loopback, below the range that the crowds' own sockets take theirs from.
+/// A free port of the loopback, below the range from which the clients' sockets take theirs.
 ///
 /// A port of that range could be taken, between now and the server's bind, by one of thousands of client sockets.
 pub(crate) fn free_address() -> Result<SocketAddr> {

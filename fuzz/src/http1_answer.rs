@@ -1,17 +1,18 @@
 //! Fuzz body: a server of HTTP/1.1 sends anything, in any pieces. The events are in order, and the same however the
 //! bytes were cut; so is the reason of a refusal, unless the connection closes before it is due.
 //!
-//! The first byte says what was asked, the second how long the pieces are; the rest is the server's. An ordinary
-//! function, so that the stable test `fuzz` of crates/http-client runs it as well.
+//! The first byte selects the request, the second the length of the pieces; the rest is the
+//! server's. An ordinary function, so that the stable test `fuzz` of crates/http-client runs it as
+//! well.
 
 use stadium_http_client::{Asked, Event, H1, HEAD_BYTES_MAX, HEADERS_MAX, Malformed};
 
 /// A head or trailer section up to this size is parsed whenever some of it came.
 const SHORT_SECTION_BYTES: usize = 1024;
 
-/// What was told, pieces of the body joined.
+/// The answer as received, pieces of the body joined.
 #[derive(Debug, Default, PartialEq)]
-struct Told {
+struct Received {
     heads: Vec<(u16, usize)>,
     body: Vec<u8>,
     trailers: usize,
@@ -19,7 +20,7 @@ struct Told {
     upgraded: bool,
 }
 
-impl Told {
+impl Received {
     /// Panics on what is out of order.
     fn takes(&mut self, event: Event<'_>) {
         assert!(!self.ended && !self.upgraded, "nothing follows the end");
@@ -51,24 +52,24 @@ impl Told {
     }
 }
 
-fn read(asked: Asked, bytes: &[u8], piece: usize) -> (Told, Result<(), Malformed>) {
-    let (mut h1, mut told) = (H1::new(), Told::default());
+fn read(asked: Asked, bytes: &[u8], piece: usize) -> (Received, Result<(), Malformed>) {
+    let (mut h1, mut received) = (H1::new(), Received::default());
     h1.begin(asked);
     let (mut used, mut there) = (0, 0);
     while there < bytes.len() && !h1.is_idle() && !h1.is_upgraded() {
         there = (there + piece).min(bytes.len());
-        match h1.received(&bytes[used..there], &mut |event| told.takes(event)) {
+        match h1.received(&bytes[used..there], &mut |event| received.takes(event)) {
             Ok(more) => used += more,
-            Err(reason) => return (told, Err(reason)),
+            Err(reason) => return (received, Err(reason)),
         }
         assert!(used <= there && there - used <= HEAD_BYTES_MAX || h1.is_idle() || h1.is_upgraded());
     }
-    let ended = h1.ended(&mut |event| told.takes(event));
-    assert!(ended.is_err() || told.ended || told.upgraded);
-    (told, ended.map(|_| ()))
+    let ended = h1.ended(&mut |event| received.takes(event));
+    assert!(ended.is_err() || received.ended || received.upgraded);
+    (received, ended.map(|_| ()))
 }
 
-/// Reads `data` as an answer. Panics on a broken promise; tells whether a whole answer was in it.
+/// Reads `data` as an answer. Panics on a broken promise; returns whether a whole answer was in it.
 pub fn http1_answer(data: &[u8]) -> bool {
     let [asked, piece, bytes @ ..] = data else { return false };
     let asked = [Asked::Answer, Asked::Head, Asked::Upgrade, Asked::Tunnel][usize::from(asked % 4)];

@@ -1,5 +1,5 @@
-//! Fuzz body: a server of HTTP/2 sends anything while requests are made and given up. Every stream is told its answer
-//! in order and hears nothing after its end; what we send is whole frames.
+//! Fuzz body: a server of HTTP/2 sends anything while requests are made and given up. Every stream
+//! gets its answer in order and nothing after its end; our own frames are whole.
 //!
 //! The bytes are a script: frames with fields of its choice or raw bytes, requests, resets. An ordinary function, so that
 //! the stable test `fuzz` of crates/http-client runs it as well.
@@ -96,7 +96,7 @@ fn frame(wire: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
     wire.extend_from_slice(payload);
 }
 
-/// Runs the script in `data`. Panics on a broken promise; tells how many answers were whole.
+/// Runs the script in `data`. Panics on a broken promise; returns how many answers were whole.
 pub fn http2_answer(data: &[u8]) -> usize {
     let mut script = Script(data);
     let (mut wire, mut out, mut checker) = (Vec::new(), Vec::new(), Checker::default());
@@ -108,7 +108,8 @@ pub fn http2_answer(data: &[u8]) -> usize {
         frame(&mut wire, 4, 0, 0, &[]);
     }
     while !script.0.is_empty() {
-        // Mostly what a good server says, so that answers come far; small bytes, of which there are many, are spread.
+        // Mostly the frames of a good server, so that answers come far; small bytes, of which there
+        // are many, are spread.
         match script.byte().wrapping_mul(37) % 64 {
             0 => wire.extend_from_slice(script.bytes()),
             1..=3 => {

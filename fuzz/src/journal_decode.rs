@@ -15,7 +15,7 @@ const RECORDS: [&[u8]; 4] = [b"one", b"the second record", &[3; 300], b"4"];
 const SEGMENT: &str = "000000000001.segment";
 
 /// Writes `data` over the frames and looks at what comes of it. The first byte decides how. Panics on a broken
-/// promise; tells how many records were read after the repair.
+/// promise; returns how many records were read after the repair.
 pub fn journal_decode(data: &[u8]) -> usize {
     let Some((&how, data)) = data.split_first() else { return 0 };
     let options = Options {
@@ -41,7 +41,7 @@ pub fn journal_decode(data: &[u8]) -> usize {
     if how % 2 == 0 {
         file.write_at(data, 4096).expect("no fault");
     } else {
-        // Pieces: two bytes say where, one what is changed there.
+        // Pieces: two bytes are the position, one is the change.
         for piece in data.chunks_exact(3) {
             let at = 4096 + u64::from(u16::from_le_bytes([piece[0], piece[1]]) % 700);
             let mut byte = [0];

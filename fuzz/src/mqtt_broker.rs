@@ -1,4 +1,4 @@
-//! Fuzz body: a few clients do what the bytes say to a server without sockets.
+//! Fuzz body: a few clients follow the bytes as a script at a server without sockets.
 //!
 //! Whatever they do, the server answers in whole packets, none larger than its client takes, and once all
 //! clients are gone and the longest session has expired it holds nothing: no session, no subscription, no
@@ -57,7 +57,8 @@ struct Known {
     packet_bytes_max: u32,
 }
 
-/// Plays the script that `data` is. Panics on a broken promise; tells how many packets the server sent.
+/// Plays the script that `data` is. Panics on a broken promise; returns how many packets the server
+/// sent.
 pub fn mqtt_broker(data: &[u8]) -> usize {
     let mut tape = Tape(data);
     let loops = 1 + tape.below(2) as u16;
@@ -115,7 +116,7 @@ pub fn mqtt_broker(data: &[u8]) -> usize {
             }
             _ => {
                 if let Some(link) = pick(&mut tape, &open) {
-                    say(&mut tape, &mut server, link, links[&link].version);
+                    send_packet(&mut tape, &mut server, link, links[&link].version);
                 }
             }
         }
@@ -183,8 +184,8 @@ fn arrive(tape: &mut Tape<'_>, server: &mut Server, links: &mut HashMap<Link, Kn
     link
 }
 
-/// A client says something, well formed but not always right.
-fn say(tape: &mut Tape<'_>, server: &mut Server, link: Link, version: Version) {
+/// A client sends a packet, well formed but not always right.
+fn send_packet(tape: &mut Tape<'_>, server: &mut Server, link: Link, version: Version) {
     let v5 = version == Version::V5;
     let packet_id = 1 + tape.below(6) as u16;
     let reason = if v5 && tape.below(8) == 0 { ReasonCode::UnspecifiedError } else { ReasonCode::Success };

@@ -6,7 +6,7 @@ use stadium_mqtt::decode::{self, Frame};
 use stadium_mqtt::packet::{Packet, PublishProperties, Role, Version};
 use stadium_mqtt::topic;
 
-/// Decodes `data` in both versions. Panics on a broken promise; tells whether anything decoded.
+/// Decodes `data` in both versions. Panics on a broken promise; returns whether anything decoded.
 pub fn mqtt_decode(data: &[u8]) -> bool {
     let Ok(Some(frame)) = decode::frame(data, 1 << 20) else { return false };
     assert!(frame.total <= data.len());
@@ -55,7 +55,7 @@ fn check(frame: &Frame<'_>, version: Version, packet: &Packet<'_>) {
         Packet::Subscribe(subscribe) => {
             assert!(subscribe.filters.count() > 0);
             for row in subscribe.filters.iter() {
-                // Whatever it says: it must not panic, and a valid filter covers itself.
+                // Whatever the bytes are: it must not panic, and a valid filter covers itself.
                 if let Ok(topic::Subscribed::Own(filter)) = topic::Subscribed::parse(row.filter) {
                     assert!(filter.covers(filter));
                 }

@@ -88,7 +88,7 @@ fn works(platform: &mut Platform, now: Time) {
     }
 }
 
-/// Applies `data` behind some of the fixture's records: its first byte says how many.
+/// Applies `data` behind some of the fixture's records: its first byte is their number.
 pub fn push_events(data: &[u8]) -> bool {
     let Some((&records, events)) = data.split_first() else { return false };
     let (mut platform, now) = after(usize::from(records) % (RECORDS.len() + 1));

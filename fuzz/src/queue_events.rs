@@ -77,7 +77,7 @@ pub fn queue_checkpoint(data: &[u8]) -> bool {
     true
 }
 
-/// Reads `data` in every way. Panics on a broken promise; tells whether the events were taken.
+/// Reads `data` in every way. Panics on a broken promise; returns whether the events were taken.
 pub fn queue_events(data: &[u8]) -> bool {
     let (mut queues, at) = some_queues(&mut |_| {});
     let section = Section { shard: PLACE.shard, at, time: NOW, offset: 0, events: data };

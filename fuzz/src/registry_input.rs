@@ -1,5 +1,6 @@
-//! Fuzz bodies: any text as a selector, any bytes as a selector or as changes of an event. What is taken must be the same when it is
-//! written again, and must leave a registry that works; everything else is refused. Nothing panics.
+//! Fuzz bodies: any text as a selector, any bytes as a selector or as changes of an event. An
+//! accepted input must be the same when it is written again, and must leave a registry that works;
+//! everything else is refused. Nothing panics.
 //!
 //! Ordinary functions, so that the stable test `fuzz` of crates/registry runs them as well.
 
@@ -22,7 +23,7 @@ pub fn some_registry(changes: &[Changes]) -> Registry {
     registry
 }
 
-/// Whether the text is a selector. What the registry says about it must agree with itself.
+/// Whether the text is a selector. The registry's answers about it must agree.
 pub fn selector_text(registry: &Registry, text: &str) -> bool {
     let selector = match Selector::parse_text(text) {
         Ok(selector) => selector,
@@ -110,7 +111,7 @@ pub fn registry_slices(slices: &[Vec<u8>], selectors: &[Selector]) -> bool {
     true
 }
 
-/// Reads `data` as a slice of a checkpoint whose other slices are whole: its first byte says which.
+/// Reads `data` as a slice of a checkpoint whose other slices are whole: its first byte selects it.
 pub fn registry_checkpoint(data: &[u8]) -> bool {
     let Some((&which, slice)) = data.split_first() else { return false };
     let changes = [Changes::default(), Changes::default(), Changes::default()];

@@ -1,8 +1,9 @@
 //! Fuzz body: a connection hears anything, in any pieces, while its driver does anything. It must stay small,
-//! say whole frames only, and hand out nothing for streams that are not open.
+//! send whole frames only, and hand out nothing for streams that are not open.
 //!
-//! The bytes are a script: what the peer says as raw bytes or as frames with fields of the script's choice,
-//! and what the driver does. An ordinary function, so that the stable test `fuzz` of crates/rsocket runs it.
+//! The bytes are a script: the peer's input as raw bytes or as frames with fields of the script's
+//! choice, and what the driver does. An ordinary function, so that the stable test `fuzz` of
+//! crates/rsocket runs it.
 
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ impl<'a> Script<'a> {
     }
 
     fn bytes(&mut self) -> &'a [u8] {
-        // Few, mostly: a script has much to say.
+        // Few, mostly: a script has many steps.
         let count = match self.byte() {
             byte @ 240.. => usize::from(byte),
             byte => usize::from(byte % 12),
@@ -99,7 +100,7 @@ struct Run {
     connection: Connection,
     out: Vec<u8>,
     now_ms: u64,
-    /// Bytes that the peer has said and that were not a whole frame yet.
+    /// Bytes that the peer has sent and that were not a whole frame yet.
     pending: Vec<u8>,
     events: usize,
     /// The stream that the peer has opened last.
@@ -113,8 +114,8 @@ impl Run {
         let completes = |byte: u8| if byte & 1 == 1 { Completes::Yes } else { Completes::No };
         match script.byte() % 16 {
             0 => {
-                let (is_said, bytes) = (script.byte() > 240, script.bytes());
-                if is_said {
+                let (is_sent, bytes) = (script.byte() > 240, script.bytes());
+                if is_sent {
                     self.hear(bytes);
                 }
             }
@@ -217,7 +218,7 @@ impl Run {
         }
     }
 
-    /// What an honest peer might say.
+    /// A frame that an honest peer might send.
     fn sensible<'a>(&mut self, what: u8, flags: u8, script: &mut Script<'a>) -> Frame<'a> {
         let data = script.bytes();
         let payload = Payload { metadata: (flags & 1 == 1).then_some(&data[..data.len() / 2]), data };
@@ -247,7 +248,7 @@ impl Run {
         }
     }
 
-    /// The peer says more.
+    /// The peer sends more.
     fn hear(&mut self, bytes: &[u8]) {
         self.pending.extend_from_slice(bytes);
         let pending = std::mem::take(&mut self.pending);
@@ -292,7 +293,7 @@ impl Run {
             }
             rest = &rest[used..];
         }
-        assert!(rest.is_empty(), "whole frames are said");
+        assert!(rest.is_empty(), "whole frames are sent");
         self.out.clear();
         assert!(self.connection.memory_bytes() < MEMORY_BYTES_MAX, "{}", self.connection.memory_bytes());
         assert!(self.connection.streams_open() <= 17);

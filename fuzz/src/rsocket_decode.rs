@@ -6,7 +6,7 @@
 use stadium_rsocket::frame::{self, Frame};
 use stadium_rsocket::metadata::{self, authentication, mime_type, tracing};
 
-/// Reads `data` in every way. Panics on a broken promise; tells whether it was a frame.
+/// Reads `data` in every way. Panics on a broken promise; returns whether it was a frame.
 pub fn rsocket_decode(data: &[u8]) -> bool {
     if let Ok(Some((frame, used))) = frame::split(data, 1 << 20) {
         assert_eq!(used, frame.len() + frame::PREFIX_BYTES);

@@ -1,5 +1,6 @@
 //! Fuzz bodies: any text as a scenario, an expression, a template, and as a file of another tool. It is taken, or refused with problems
-//! that lie within it; what an import makes is a scenario, or lacks only what files it names say.
+//! that lie within it; what an import makes is a scenario, or lacks only the content of files that
+//! it names.
 //!
 //! Ordinary functions, so that the stable test `never_panics` of crates/scenario runs them as well.
 

@@ -227,7 +227,7 @@ fn section(events: &[u8], before: &[u8; 32], time: Time) -> Option<Vec<u8>> {
     };
     let (mut rest, mut leaves) = (events, Vec::new());
     while let [length, more @ ..] = rest {
-        // Events of the body are shorter than 128 bytes, or two bytes say how long they are.
+        // Events of the body are shorter than 128 bytes, or two bytes are their length.
         let (length, more) = match more {
             [high, more @ ..] if *length >= 0x80 => {
                 (usize::from(length & 0x7f) | usize::from(*high) << 7, more)
@@ -252,7 +252,7 @@ fn section(events: &[u8], before: &[u8; 32], time: Time) -> Option<Vec<u8>> {
     Some([events, &chain].concat())
 }
 
-/// Reads `data` in every way. Panics on a broken promise; tells whether the events were taken.
+/// Reads `data` in every way. Panics on a broken promise; returns whether the events were taken.
 pub fn wallet_events(data: &[u8]) -> bool {
     let mut base = base();
     let time = NOW.after(1);

@@ -35,7 +35,7 @@ def unique(prefix="device"):
 
 
 class Refused(Exception):
-    """CONNACK said no; `code` is its reason code."""
+    """CONNACK refused; `code` is its reason code."""
 
     def __init__(self, code):
         super().__init__(f"CONNACK {code}")
@@ -161,7 +161,7 @@ class Device:
         return self.goodbyes.get(timeout=PATIENCE_S)[1]
 
     def disconnect(self, reason=None, **props):
-        """Says DISCONNECT and waits until it is sent."""
+        """Sends DISCONNECT and waits until it is sent."""
         if self.version == V5 and (reason is not None or props):
             from paho.mqtt.reasoncodes import ReasonCode
 

@@ -1,7 +1,7 @@
 """Pages, and the commands that they show.
 
 A `console` block holds commands behind `$ `, each followed by what it prints; an `sh` block is a script, taken apart into its
-commands. The head comment of an example is a script. `<!-- not run: REASON -->` above a block says that it is for reading.
+commands. The head comment of an example is a script. `<!-- not run: REASON -->` above a block marks it as for reading.
 """
 
 import pathlib
@@ -16,7 +16,7 @@ SHELL = {"console", "sh", "bash", "shell"}
 
 @dataclass
 class Command:
-    """A command, where it stands, and what the page says that it prints."""
+    """A command, where it stands, and the output that the page states."""
 
     page: str
     line: int

@@ -1,7 +1,7 @@
 """Hooks of schemathesis, see test_openapi.py: where a request that it makes is asked a little differently.
 
 A reserve may wait for a minute: the suite asks for waits of milliseconds. JSON Schema counts 7.0 as a whole number, and the API takes whole
-numbers without a fraction only, as its description says: requests that are to be taken are written so. And a body that may be left out is no mistake
+numbers without a fraction only, as its description states: requests that are to be taken are written so. And a body that may be left out is no mistake
 where it is: schemathesis makes it one when it takes a random one away.
 """
 

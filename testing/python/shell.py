@@ -128,7 +128,7 @@ class Shell:
         return int(read(".code")), read(".out"), read(".err")
 
     def printed(self, number):
-        """What a command has printed so far, on both streams, as a terminal shows it."""
+        """The output of a command so far, on both streams, as a terminal shows it."""
         base = self.folder / f"command-{number}"
         return "".join(base.with_suffix(suffix).read_text(errors="replace") for suffix in (".out", ".err"))
 

@@ -72,7 +72,7 @@ def test_only_the_right_password_lets_a_device_in(closed, login, version):
     for user, password in wrong:
         with pytest.raises(Refused) as refusal:
             login(closed, "ann", user, password, version=version)
-        # 3.1.1 says 4 or 5; paho translates them to the codes of MQTT 5
+        # 3.1.1 has 4 or 5; paho translates them to the codes of MQTT 5
         assert refusal.value.code in (BAD_LOGIN, NOT_AUTHORIZED)
 
 
@@ -124,7 +124,7 @@ def test_a_device_reads_its_inbox_and_channels_and_nothing_else(closed, login):
     assert ann.subscribe(*forbidden, qos=1) == [NOT_AUTHORIZED] * len(forbidden)
 
 
-def test_a_device_of_3_1_1_is_told_failure(closed, login):
+def test_a_device_of_3_1_1_gets_failure(closed, login):
     # [MQTT-3.8.4-5] of 3.1.1: 0x80
     ann = login(closed, "ann", "ann", "ann's own", version=V311)
     assert ann.subscribe("inbox/ann", "inbox/bob", qos=1) == [1, 0x80]
@@ -137,7 +137,7 @@ def test_a_device_writes_its_uplink_and_nothing_else(closed, login):
     assert ann.publish("uplink/ann/seat", b"12F", qos=1) in (0, 0x10)
     for topic in ("uplink/bob/seat", "inbox/bob", "channels/news", "other"):
         assert ann.publish(topic, b"no", qos=1) == NOT_AUTHORIZED
-        # PUBREC says it; paho goes on with PUBREL all the same, and reports what PUBCOMP answers to that.
+        # PUBREC has it; paho goes on with PUBREL all the same, and reports what PUBCOMP answers to that.
         assert ann.publish(topic, b"no", qos=2) in (NOT_AUTHORIZED, 0x92)
     status, answer = closed.call("POST", "/api/push", {"to": {"device": "bob"}, "message": "fence", "qos": 1})
     assert status == 202, answer

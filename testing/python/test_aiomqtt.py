@@ -43,7 +43,7 @@ def test_messages_arrive_in_order(client, topic, qos):
     run(story)
 
 
-def test_a_crowd_of_clients_gets_one_message_each(client, topic):
+def test_many_clients_get_one_message_each(client, topic):
     async def story():
         async def one(ready):
             async with client() as reader:

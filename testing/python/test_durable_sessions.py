@@ -89,7 +89,7 @@ class Device:
 
 @pytest.mark.parametrize("version", [mqtt.MQTTv311, mqtt.MQTTv5])
 @pytest.mark.parametrize("qos", [1, 2])
-def test_a_device_that_was_away_gets_what_it_missed_although_the_server_was_killed(killable, version, qos):
+def test_a_device_that_was_away_gets_missed_messages_although_the_server_was_killed(killable, version, qos):
     phone = Device(killable, "phone", version)
     assert not phone.present
     phone.subscribe("inbox/#", qos)

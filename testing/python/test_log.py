@@ -1,4 +1,4 @@
-"""What the log says of clients: who comes and goes, and who is refused and why."""
+"""The log about clients: connections, ends, and refusals with their reason."""
 
 import socket
 

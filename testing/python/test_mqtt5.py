@@ -1,4 +1,4 @@
-"""What MQTT 5 added: aliases, properties, flow control, options, identifiers, reason codes."""
+"""The additions of MQTT 5: aliases, properties, flow control, options, identifiers, reason codes."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from device import Refused
 from server import until
 
 
-def test_connack_says_what_the_server_can(device):
+def test_connack_states_the_limits_of_the_server(device):
     # 3.2.2.3
     _, _, props = device(props={"SessionExpiryInterval": 60}).connack
     assert props.TopicAliasMaximum > 0
@@ -186,12 +186,12 @@ def test_a_long_keep_alive_is_replaced_by_the_servers(device):
     assert 0 < asking.connack[2].ServerKeepAlive <= 660
 
 
-def test_publishing_to_nobody_says_so(device, topic):
+def test_publishing_to_nobody_is_reported(device, topic):
     # 3.4.2.1: 0x10 No matching subscribers; 0x00 is allowed
     assert device().publish(topic, b"", qos=1) in (0, 0x10)
 
 
-def test_unsubscribing_from_nothing_says_so(device, topic):
+def test_unsubscribing_from_nothing_is_reported(device, topic):
     # 3.11.3: 0x11 No subscription existed
     asking = device()
     asking.subscribe(topic)

@@ -1,8 +1,8 @@
-"""The API is what its description says, and the metrics are what Prometheus reads.
+"""The API follows its description, and Prometheus can read the metrics.
 
 Schemathesis makes requests of the description: examples, every bound from both sides, missing and unknown fields, wrong types, unexpected methods,
 no key, and random ones. Each answer has a status, a content type and a body that the description knows; what it allows is taken, what it forbids
-is refused, nothing is a server error. schemathesis.toml says where a schema cannot say all.
+is refused, nothing is a server error. schemathesis.toml lists where a schema cannot express all.
 """
 
 import json
@@ -33,7 +33,7 @@ def key_of(server):
     return (server.folder / "data/admin.key").read_text().strip()
 
 
-def test_the_server_answers_as_its_description_says(start):
+def test_the_server_answers_as_in_its_description(start):
     # Outside trial mode, where nothing is open to those without a key.
     server = start(trial=False)
     with urllib.request.urlopen(server.http + "/openapi.json") as answer:

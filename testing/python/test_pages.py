@@ -1,6 +1,6 @@
 """Every command of README, of the documentation and of the examples' head comments runs as it is written.
 
-Each page is one scenario, in its order. A command must exit with 0 and print what the page says. What cannot run here is marked
+Each page is one scenario, in its order. A command must exit with 0 and print the output on the page. A block that cannot run here is marked
 on the page, `<!-- not run: REASON -->`, with one of the reasons below.
 """
 
@@ -99,7 +99,7 @@ def test_commands_of_a_page_run_as_they_are_written(page, shell):
                     pytest.fail(f"{command}\ndoes not print\n{line}\nbut\n{shell.printed(number)[-3000:]}")
 
 
-def test_what_is_not_run_has_a_reason_that_is_known():
+def test_a_block_that_is_not_run_has_a_known_reason():
     given = {block.reason for page in documents() for block in blocks(page) if block.reason}
     assert given <= REASONS, given - REASONS
     assert REASONS <= given, f"no page needs {REASONS - given}"

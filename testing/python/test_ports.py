@@ -1,4 +1,4 @@
-"""Two servers on one port: the second one says so and does not start."""
+"""Two servers on one port: the second one reports it and does not start."""
 
 import subprocess
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.skipif(servers.PEER == "mosquitto", reason="mosquitto i
 
 
 def second(folder, *arguments):
-    """A server that is expected to end by itself: its exit code and what it said."""
+    """A server that is expected to end by itself: its exit code and its output."""
     (folder / "stadium.toml").write_text("")
     command = [servers.binary(), "serve", "--trial", "--config", folder / "stadium.toml", "--data", folder / "data"]
     ended = subprocess.run(command + list(arguments), capture_output=True, timeout=servers.PATIENCE_S, text=True)

@@ -46,7 +46,7 @@ def test_mqtt_5_devices_get_content_type_and_expiry(server, device):
     assert 50 <= props.MessageExpiryInterval <= 60
 
 
-def test_a_kicked_device_is_told_and_may_come_back(server, device, version):
+def test_a_kicked_device_gets_the_reason_and_may_reconnect(server, device, version):
     phone = device()
     status, answer = server.call("DELETE", f"/api/devices/{phone.id}/connection")
     assert status == 204, answer
@@ -56,7 +56,7 @@ def test_a_kicked_device_is_told_and_may_come_back(server, device, version):
     device(id=phone.id)
 
 
-def test_devices_are_listed_with_what_they_speak(server, device):
+def test_devices_are_listed_with_their_protocol(server, device):
     phones = [device(version=version, transport=transport) for version in (V311, V5) for transport in ("tcp", "ws")]
     for phone in phones:
         status, seen = server.call("GET", f"/api/devices/{phone.id}")

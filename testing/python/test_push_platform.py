@@ -43,7 +43,7 @@ def new_reader(server, device, id, **arguments):
     return phone
 
 
-def test_a_device_that_leaves_and_returns_gets_exactly_what_it_missed(server, device, version, transport):
+def test_a_device_that_leaves_and_returns_gets_exactly_the_missed_pushes(server, device, version, transport):
     name = unique("phone")
     phone = new_reader(server, device, name)
     here = push(server, audience={"device": name}, message="here")
@@ -105,7 +105,7 @@ def connected(server, device, name, **arguments):
     return phone
 
 
-def test_a_live_push_goes_to_who_is_connected_and_to_nobody_later(server, device, version, transport):
+def test_a_live_push_goes_to_connected_devices_and_to_nobody_later(server, device, version, transport):
     (here, away), tag = tagged(server, device, 2)
     phone = connected(server, device, here)
     id = push(server, live=True, audience={"tag": tag}, message="Goal!")

@@ -88,7 +88,7 @@ def test_a_lease_that_runs_out_brings_the_job_back(server):
     assert settle(server, again["lease"]) == "done"
 
 
-def test_what_was_answered_is_there_after_a_restart(start):
+def test_answered_requests_are_there_after_a_restart(start):
     server = start()
     key = {"Idempotency-Key": "order-17"}
     jobs = {"jobs": [{"payload": str(n), "key": "k"} for n in range(5)]}

@@ -133,7 +133,7 @@ def ask(device, route, payload=b"", to=None, qos=1, **props):
 
 
 def ask_for_nobody(device, route):
-    """Asks a service that there is not. The first one to ask may have to wait for discovery, and is told by an answer."""
+    """Asks a service that there is not. The first one to ask may have to wait for discovery, and gets an answer then."""
     if ask(device, route) != TOPIC_NAME_INVALID:
         assert told(device.take())["code"] == "RPC-NO-SERVICE"
 
@@ -172,7 +172,7 @@ def test_many_requests_are_under_way_at_once(asking, device):
         assert {told(each)["status"] for each in answers} == {"ok"}
 
 
-def test_a_rejected_request_says_why(asking, device):
+def test_a_rejected_request_has_the_reason(asking, device):
     phone = device(on=asking.server)
     phone.subscribe(f"inbox/{phone.id}")
     assert ask(phone, "geo/Store", event(phone.id, latitude=95)) == 0
@@ -215,7 +215,7 @@ def test_an_unknown_method_is_rejected(asking, device):
 
 
 @pytest.mark.parametrize("method", ["quiesce", "log-level", "describe"])
-def test_what_every_service_answers_is_not_for_devices(asking, device, method):
+def test_routes_of_every_service_are_not_for_devices(asking, device, method):
     phone = device(on=asking.server)
     assert ask(phone, f"geo/{method}") == NOT_AUTHORIZED
     assert ask(phone, f"stadium/{method}") == NOT_AUTHORIZED
@@ -262,7 +262,7 @@ def test_more_than_a_device_may_have_under_way_is_busy(start, geo, device):
     phone.subscribe(f"inbox/{phone.id}")
     service.pause()
     assert [ask(phone, "geo/Store", event(phone.id)) for _ in range(3)] == [0, 0, QUOTA_EXCEEDED]
-    # Without an acknowledgement the answer says so.
+    # Without an acknowledgement the answer shows it.
     assert ask(phone, "geo/Store", event(phone.id), qos=0) == 0
     answer = told(phone.take())
     assert (answer["status"], answer["retry-after-ms"]) == ("busy", "70")
@@ -273,7 +273,7 @@ def test_more_than_a_device_may_have_under_way_is_busy(start, geo, device):
     assert told(phone.take())["status"] == "ok"
 
 
-def test_a_service_that_is_full_says_busy(start, geo, device):
+def test_a_service_that_is_full_answers_busy(start, geo, device):
     server = start(settings=settings(geo("--devices-max", "1")))
     phone = device(on=server)
     phone.subscribe(f"inbox/{phone.id}")
@@ -365,7 +365,7 @@ def ann(server):
     return made
 
 
-def test_a_device_may_ask_only_what_a_rule_allows(guarded):
+def test_a_device_may_ask_only_for_routes_that_a_rule_allows(guarded):
     phone = ann(guarded(RULES))
     try:
         phone.subscribe("inbox/ann")

@@ -399,7 +399,7 @@ def test_a_server_with_leases_still_serves_those_that_did_not_ask():
         play(story())
 
 
-def test_a_service_says_busy_and_rejected():
+def test_a_service_answers_busy_and_rejected():
     with contextlib.closing(ServicePeer()) as running:
 
         async def story():

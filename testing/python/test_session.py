@@ -123,7 +123,7 @@ def test_many_takeovers_leave_one_connection(device, version, topic):
 
 
 def test_a_session_ends_when_its_time_is_over(device, topic):
-    # 3.1.2.11.2 and 3.1.3.2.2: the will tells when the session has ended
+    # 3.1.2.11.2 and 3.1.3.2.2: the will shows when the session has ended
     watcher = device()
     watcher.subscribe(topic, qos=1)
     short = device(connect=False, clean=False)
@@ -151,7 +151,7 @@ def test_messages_expire_while_a_device_is_away(device, topic):
     writer.publish(topic, b"short", qos=1, MessageExpiryInterval=1)
     writer.publish(topic, b"long", qos=1, MessageExpiryInterval=100)
     writer.publish(topic, b"for ever", qos=1)
-    # A retained message with the same expiry, made afterwards, tells when that time is over.
+    # A retained message with the same expiry, made afterwards, shows when that time is over.
     writer.publish(topic + "/clock", b"tick", qos=1, retain=True, MessageExpiryInterval=2)
     clock = device()
 

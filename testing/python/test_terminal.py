@@ -1,4 +1,4 @@
-"""What a person sees: the screen that is left after the demo's progress bars, by a terminal of the suite's own."""
+"""The view of a person: the screen that is left after the demo's progress bars, by a terminal of the suite's own."""
 
 import fcntl
 import os
@@ -52,7 +52,7 @@ def screen_of(text):
     return lines
 
 
-def test_a_screen_is_what_was_written_to_it():
+def test_a_screen_shows_the_text_that_was_written_to_it():
     assert screen_of("a\r\nbar 10%\r\x1b[2Kb\r\nc\x1b[1A\r\x1b[2Kd\r\n") == ["a", "d", "c"]
 
 

@@ -70,7 +70,7 @@ def tls_device(authority):
 
 
 def refused(device):
-    """TLS 1.3 tells a client only after the handshake that its certificate is missing or wrong."""
+    """TLS 1.3 reports to a client only after the handshake that its certificate is missing or wrong."""
     try:
         device.client.connect("127.0.0.1", device.port)
     except (ssl.SSLError, OSError):

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(servers.PEER == "mosquitto", reason="mosquitto h
 
 
 class Trace:
-    """`stadium device trace`, whose lines are there when it says that it began."""
+    """`stadium device trace`, whose lines are there when it reports that it began."""
 
     def __init__(self, running, *arguments):
         key = (running.folder / "data/admin.key").read_text().strip()
@@ -76,7 +76,7 @@ def test_a_trace_shows_the_packets_of_one_client_and_no_payload(server, device, 
     assert lines[-1] == ("none", "disconnected: client_disconnect")
 
 
-def test_a_trace_of_a_topic_shows_who_publishes_and_who_gets_it(server, device, trace, topic):
+def test_a_trace_of_a_topic_shows_its_publishers_and_receivers(server, device, trace, topic):
     sender, watcher = device(), device()
     watcher.subscribe(f"{topic}/#")
     following = trace(server, "--topic", f"{topic}/+")
@@ -88,7 +88,7 @@ def test_a_trace_of_a_topic_shows_who_publishes_and_who_gets_it(server, device, 
     assert all(event["line"] == f"PUBLISH topic={topic}/a qos=0 payload=1 bytes" for event in events), events
 
 
-def test_a_trace_takes_an_admin_and_says_what_is_wrong(server):
+def test_a_trace_takes_an_admin_and_names_mistakes(server):
     assert server.call("GET", "/api/trace?device=x", key=None)[0] == 401
     for query in ["", "?device=x&topic=y", "?topic=a/%23/b", "?devise=x"]:
         status, problem = server.call("GET", f"/api/trace{query}")

@@ -53,7 +53,7 @@ class Books:
         return account["posted"], account["held"], account["available"]
 
 
-def test_what_leaves_one_arrives_at_the_other(books):
+def test_an_amount_that_leaves_one_arrives_at_the_other(books):
     ann, ben = books.open(), books.open()
     books.transfer("@shop", ann, 500, reference="bill 1")
     booked = books.transfer(ann, ben, 120, reference="gift", metadata={"for": "birthday"})
@@ -76,7 +76,7 @@ def test_what_leaves_one_arrives_at_the_other(books):
         ({"asset": "NONE"}, 404, "WAL-020"),
     ],
 )
-def test_what_is_refused_changes_nothing(books, change, status, code):
+def test_a_refused_request_changes_nothing(books, change, status, code):
     ann, ben = books.open(), books.open()
     books.transfer("@shop", ann, 500)
     body = {"id": str(uuid.uuid4()), "debit": ann, "credit": ben, "asset": ASSET, "amount": 1} | change
@@ -197,13 +197,13 @@ def test_a_debit_and_a_job_are_one(books):
     assert [job["payload"] for job in jobs] == ["ballot"], "one vote, one ballot"
 
 
-def test_what_was_booked_is_there_after_a_restart(start):
+def test_booked_transfers_are_there_after_a_restart(start):
     server = start(settings="[shards]\ncount = 2\n")
     books = Books(server)
     ann, ben = books.open(), books.open(ceiling=1_000)
     books.transfer("@shop", ann, 500)
     gift = books.transfer(ann, ben, 200, reference="gift")
-    # Where the wallets live on two shards, the second books a moment after the first.
+    # Where the wallets live on two shards, the second books a short time after the first.
     until("the credit", lambda: books.has(ben) == (200, 0, 200))
     hold = books.transfer(ann, ben, 100, kind="hold", expires_after_ms=3_600_000)
     before = [books.account(each) for each in (ann, ben)]

@@ -28,7 +28,7 @@ def server():
 
 
 class Receiver:
-    """An HTTP server that answers what `statuses` says, then 204 for ever, and keeps each request."""
+    """An HTTP server that answers with `statuses`, then 204 for ever, and keeps each request."""
 
     def __init__(self, statuses=()):
         self.requests = queue.Queue()
@@ -93,7 +93,7 @@ def follow(server, feed, url, kinds, backoff="10ms", attempts=30, topics=()):
     return name
 
 
-def test_an_acknowledged_push_is_told_to_a_webhook_signed_and_again_after_a_500(server, device, receiver):
+def test_an_acknowledged_push_is_posted_to_a_webhook_signed_and_again_after_a_500(server, device, receiver):
     hook = receiver(500, 503)
     follow(server, "crm", hook.url, ["delivered", "opened"])
     name = unique("phone")
@@ -130,7 +130,7 @@ def test_an_acknowledged_push_is_told_to_a_webhook_signed_and_again_after_a_500(
     assert hook.requests.empty()
 
 
-def test_what_no_receiver_takes_is_a_dead_letter_that_can_be_redriven(server, device, receiver):
+def test_an_event_that_no_receiver_takes_is_a_dead_letter_that_can_be_redriven(server, device, receiver):
     hook = receiver(500, 500, 500)
     feed = follow(server, "presence", hook.url, ["connected"], attempts=3)
     name = unique("phone")
@@ -155,7 +155,7 @@ def test_what_no_receiver_takes_is_a_dead_letter_that_can_be_redriven(server, de
     until("nothing to be dead", lambda: not stadium(server, "queue", "dead", feed)["jobs"])
 
 
-def test_what_a_device_publishes_is_told_to_a_webhook_signed(server, device, receiver):
+def test_a_publish_of_a_device_is_posted_to_a_webhook_signed(server, device, receiver):
     hook = receiver()
     feed = follow(server, "uplinks", hook.url, ["message"], topics=["up/+/state"])
     name = unique("till")

@@ -46,7 +46,7 @@ class Phone:
         return {"endpoint": self.endpoint, "keys": {"p256dh": b64url(public(self.key)), "auth": b64url(self.auth)}}
 
     def take(self):
-        """What the next message says, and its user properties."""
+        """The next message's text and its user properties."""
         message = self.device.take()
         properties = dict(message.properties.UserProperty)
         return self.decrypt(message.payload, properties), properties
@@ -113,7 +113,7 @@ def became(answer, wait=10):
 
 
 @pytest.mark.parametrize("encoding", ["aes128gcm", "aesgcm"])
-def test_a_connected_device_decrypts_what_was_sent_and_the_sender_sees_that_it_was_delivered(phone, vapid, encoding):
+def test_a_connected_device_decrypts_a_message_and_the_sender_sees_that_it_was_delivered(phone, vapid, encoding):
     phone = phone(vapid)
     phone.come()
     text = json.dumps({"goal": "2:1", "text": "Tör ⚽"}, ensure_ascii=False)
@@ -127,7 +127,7 @@ def test_a_connected_device_decrypts_what_was_sent_and_the_sender_sees_that_it_w
     assert (status, trace["state"]) == (200, "delivered"), trace
 
 
-def test_a_device_that_was_away_gets_the_newest_of_a_topic_and_what_is_urgent_first(phone, vapid):
+def test_a_device_that_was_away_gets_the_newest_of_a_topic_and_urgent_messages_first(phone, vapid):
     phone = phone(vapid)
     old = push(phone, "1:0", vapid, topic="score")
     push(phone, "news", vapid, urgency="low")

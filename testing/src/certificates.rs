@@ -1,4 +1,4 @@
-//! A certificate authority of the suite's own, and what it signs.
+//! A certificate authority of the suite's own, and its certificates.
 //!
 //! Everything is PEM in a directory that goes with the value. Keys are fresh for each run.
 

@@ -1,7 +1,7 @@
 //! mosquitto_pub and mosquitto_sub, the clients that everybody has.
 //!
 //! [`Subscriber`] reads what mosquitto_sub prints line by line; it knows that it is subscribed when the client's own
-//! debug output says so. A missing client fails with the name of its Debian package.
+//! debug output shows it. A missing client fails with the name of its Debian package.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::process::{Child, Command, Output, Stdio};
@@ -24,8 +24,8 @@ pub fn publish(arguments: &[&str]) -> Result<Output> {
 /// Runs mosquitto_pub, which must succeed.
 pub fn must_publish(arguments: &[&str]) -> Result<()> {
     let output = publish(arguments)?;
-    let told = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "mosquitto_pub {}: {}: {told}", arguments.join(" "), output.status);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "mosquitto_pub {}: {}: {errors}", arguments.join(" "), output.status);
     Ok(())
 }
 
@@ -96,7 +96,7 @@ impl Subscriber {
     }
 
     /// Waits until it has printed a line that contains `text`.
-    pub fn says(&mut self, text: &str) -> Result<String> {
+    pub fn prints(&mut self, text: &str) -> Result<String> {
         loop {
             let line = self.line().with_context(|| format!("waited for {text:?}"))?;
             if line.contains(text) {

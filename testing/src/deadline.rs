@@ -1,7 +1,7 @@
 //! Waiting for a condition, never for a time.
 //!
-//! A wait ends as soon as its condition holds, or fails when the deadline has passed, saying what it waited for
-//! and what it saw last.
+//! A wait ends as soon as its condition holds, or fails when the deadline has passed, naming what
+//! it waited for and what it saw last.
 
 use std::time::{Duration, Instant};
 

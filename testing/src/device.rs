@@ -61,7 +61,7 @@ impl Device {
         self.version
     }
 
-    /// Whether CONNACK said that a session was there.
+    /// Whether CONNACK reported that a session was there.
     pub fn session_present(&self) -> bool {
         self.connack.as_ref().is_some_and(Frame::session_present)
     }
@@ -76,7 +76,7 @@ impl Device {
         self.stream.write_all(bytes).context("cannot write to the server")
     }
 
-    /// Sends raw bytes; what happened to them is told by what is read next.
+    /// Sends raw bytes; the next read shows what happened to them.
     pub fn send_if_open(&mut self, bytes: &[u8]) {
         // A server that has cut the connection already is the answer that hostile suites look for.
         let _ = self.stream.write_all(bytes);
@@ -175,7 +175,7 @@ impl Device {
         Ok(frames)
     }
 
-    /// Waits until the server closes the connection, whatever it says before, MQTT or not.
+    /// Waits until the server closes the connection, whatever it sends before, MQTT or not.
     pub fn closed(&mut self, within: Duration) -> Result<()> {
         let deadline = Instant::now() + within;
         loop {

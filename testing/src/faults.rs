@@ -28,7 +28,7 @@ pub const RATE: u32 = 250;
 /// etcd's port in the carrier's namespace.
 const ETCD_PORT: u16 = 2379;
 
-/// What goes wrong, with the first instance unless it says otherwise.
+/// The faults, of the first instance unless the name states another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Nothing.

@@ -1,4 +1,5 @@
-//! A client and several instances, each in a network namespace of its own, behind a carrier that loses what it is told to.
+//! A client and several instances, each in a network namespace of its own, behind a carrier that
+//! loses packets on request.
 //!
 //! ```text
 //! client 198.18.9.2 --veth-- carrier (routes, nftables) --veth-- instance n 198.18.(20+n).2

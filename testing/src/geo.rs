@@ -16,7 +16,7 @@ use crate::rsocket::{Raw, kind, request};
 #[derive(Debug)]
 pub struct Geo {
     child: Child,
-    /// What it says later goes nowhere, but into a pipe that somebody holds.
+    /// Its later output goes nowhere, but into a pipe that somebody holds.
     _out: BufReader<ChildStdout>,
     calls: Raw,
     stream: u32,
@@ -51,7 +51,7 @@ impl Geo {
             // It is of no use without an address.
             let _ = child.kill();
             let _ = child.wait();
-            anyhow::bail!("geo-service said {line:?}");
+            anyhow::bail!("geo-service printed {line:?}");
         }
         Ok(Self { child, _out: out, calls: Raw::set_up(address)?, stream: 1 })
     }
@@ -66,7 +66,7 @@ impl Geo {
         Ok(())
     }
 
-    /// Kills it: what it knew is gone.
+    /// Kills it: its locations are gone.
     pub fn kill(mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;

@@ -2,8 +2,9 @@
 //! crates/rpc), and rsocket-java's.
 //!
 //! A peer is a server process that prints its address and ends with its standard input, or a client process that runs
-//! cases and says how each went. `STADIUM_INTEROP` names `interop`, and `interop_service` is beside it; without it
-//! the development build is used, and built first. The Java peer is built by Maven under target/.
+//! cases and reports how each went. `STADIUM_INTEROP` names `interop`, and `interop_service` is
+//! beside it; without it the development build is used, and built first. The Java peer is built by
+//! Maven under target/.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -38,7 +39,7 @@ impl Peer {
                 // It is of no use without an address.
                 let _ = child.kill();
                 let _ = child.wait();
-                anyhow::bail!("{command:?} said {line:?} instead of its address")
+                anyhow::bail!("{command:?} printed {line:?} instead of its address")
             }
         }
     }
@@ -62,11 +63,11 @@ pub fn cases(mut client: Command, server: &Peer, cases: &[&str], options: &[&str
     let address = server.address.to_string();
     client.args(["client", &address, &cases.join(",")]).args(options).stdin(Stdio::null());
     let output = client.output().with_context(|| format!("cannot start {client:?}"))?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let held = said.lines().filter(|line| line.starts_with("ok ")).count();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let held = printed.lines().filter(|line| line.starts_with("ok ")).count();
     ensure!(
         output.status.success() && held == cases.len(),
-        "{held} of {} cases held ({options:?}):\n{said}{}",
+        "{held} of {} cases held ({options:?}):\n{printed}{}",
         cases.len(),
         String::from_utf8_lossy(&output.stderr)
     );

@@ -16,7 +16,8 @@ use crate::ports;
 use crate::process::{Process, Signal};
 use crate::server::binary;
 
-/// Times that a suite kills its server, unless `STADIUM_KILLS` says otherwise. `cargo xtask test --long` sets 100.
+/// Times that a suite kills its server, unless `STADIUM_KILLS` sets another number. `cargo xtask
+/// test --long` sets 100.
 pub const KILLS: u32 = 20;
 
 /// `STADIUM_KILLS`, or [`KILLS`].

@@ -1,4 +1,4 @@
-//! What the kernel says about a process: memory, open files, and signals to it.
+//! The kernel's figures about a process: memory, open files, and signals to it.
 //!
 //! Everything is read from /proc, so a suite measures the binary that users run, not an instrumented one.
 

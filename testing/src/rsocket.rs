@@ -68,7 +68,7 @@ pub mod code {
     pub const INVALID_SETUP: u32 = 0x001;
     /// The connection has failed.
     pub const CONNECTION_ERROR: u32 = 0x101;
-    /// The application says no.
+    /// The application refuses.
     pub const APPLICATION_ERROR: u32 = 0x201;
     /// The responder is not able now.
     pub const REJECTED: u32 = 0x202;
@@ -153,7 +153,7 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// Connects, and says nothing.
+    /// Connects, and sends nothing.
     pub fn connect(address: SocketAddr) -> Result<Self> {
         let socket = TcpStream::connect(address).with_context(|| format!("cannot connect to {address}"))?;
         socket.set_nodelay(true)?;
@@ -247,17 +247,17 @@ impl Raw {
 
     /// Requires that the server closes the connection, after an ERROR on stream 0 with this code.
     pub fn must_fail_with(&mut self, expected: u32) -> Result<()> {
-        let mut said = None;
+        let mut closed_with = None;
         while let Some(frame) = self.frame()? {
             if frame.stream == 0 && frame.kind == kind::ERROR {
-                said = frame.code();
+                closed_with = frame.code();
             }
         }
-        ensure!(said == Some(expected), "closed with code {said:#x?}, not {expected:#x}");
+        ensure!(closed_with == Some(expected), "closed with code {closed_with:#x?}, not {expected:#x}");
         Ok(())
     }
 
-    /// Requires that the server closes the connection, whatever it says.
+    /// Requires that the server closes the connection, whatever it sends.
     pub fn must_be_closed(&mut self) -> Result<()> {
         while self.frame()?.is_some() {}
         Ok(())

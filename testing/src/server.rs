@@ -44,7 +44,7 @@ pub enum Access {
     /// Trial mode: anonymous devices, every topic.
     #[default]
     Trial,
-    /// What the settings say.
+    /// The server's settings.
     Settings,
 }
 
@@ -61,7 +61,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A trial server with two loops, so that what crosses loops is crossed.
+    /// A trial server with two loops, so that messages between loops occur.
     pub fn trial() -> Result<Self> {
         Self::start(Plan::default())
     }

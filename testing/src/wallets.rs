@@ -67,7 +67,8 @@ impl Wallets {
         Ok(answer)
     }
 
-    /// Asks until the server gives an answer that stays: booked or refused. `None`: `gives_up` said so before.
+    /// Asks until the server gives an answer that stays: booked or refused. `None`: `gives_up` was
+    /// true before.
     pub fn settle(
         &self,
         path: &str,
@@ -130,10 +131,10 @@ pub fn verify(data: &Path) -> Result<Output> {
 /// The same, which must find everything in order.
 pub fn verified(data: &Path) -> Result<String> {
     let shown = verify(data)?;
-    let said =
+    let printed =
         format!("{}{}", String::from_utf8_lossy(&shown.stdout), String::from_utf8_lossy(&shown.stderr));
-    ensure!(shown.status.success(), "verify ended with {}: {said}", shown.status);
-    Ok(said)
+    ensure!(shown.status.success(), "verify ended with {}: {printed}", shown.status);
+    Ok(printed)
 }
 
 /// A wallet's name in a path: `@`, `:`, `{` and `}` are escaped.

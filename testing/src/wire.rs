@@ -183,7 +183,7 @@ pub fn text(bytes: impl AsRef<[u8]>) -> Vec<u8> {
     [&length.to_be_bytes()[..], bytes].concat()
 }
 
-/// What a device says in CONNECT.
+/// The CONNECT of a device.
 #[derive(Clone, Debug)]
 pub struct Connect {
     /// Protocol version.

@@ -6,14 +6,14 @@
 use anyhow::Result;
 use serde_json::{Map, Value};
 
-use super::{Mark, Options, crowd_of};
+use super::{Mark, Options, devices};
 use crate::wire::Wire;
 
 /// Connects all devices with `--in-flight` handshakes, cuts them, connects them all at once.
 pub(super) fn run<W: Wire>(wire: W, options: &Options) -> Result<Map<String, Value>> {
-    let mut crowd = crowd_of::devices(wire, options.address, &options.prefix, options.devices, 0)?;
+    let mut connections = devices::fleet(wire, options.address, &options.prefix, options.devices, 0)?;
     let mark = Mark::now(options)?;
-    let connected = crowd.connect_all(options.in_flight)?;
+    let connected = connections.connect_all(options.in_flight)?;
     let spent = mark.spent(options)?;
 
     let devices = options.devices as f64;
@@ -22,8 +22,8 @@ pub(super) fn run<W: Wire>(wire: W, options: &Options) -> Result<Map<String, Val
         ("server_cpu_us_per_connect".to_owned(), Value::from(spent.server_cpu_s * 1e6 / devices)),
         ("client_busy".to_owned(), Value::from(spent.client_cpu_s / spent.seconds)),
     ]);
-    crowd.cut_all();
-    match crowd.connect_all(options.devices) {
+    connections.cut_all();
+    match connections.connect_all(options.devices) {
         Ok(storm) => {
             result.insert("storm_s".to_owned(), Value::from(storm.elapsed.as_secs_f64()));
             result.insert("retries".to_owned(), Value::from(connected.retries + storm.retries));

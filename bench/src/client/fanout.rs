@@ -11,9 +11,9 @@ use anyhow::{Result, bail};
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value};
 
-use super::{Mark, Options, crowd_of};
+use super::{Mark, Options, devices};
 use crate::allocations;
-use crate::crowd::{Crowd, Device, STALL};
+use crate::connections::{Connections, Device, STALL};
 use crate::wire::{Incoming, Message, Wire};
 
 /// Content of a message: number, time in microseconds, filler.
@@ -67,9 +67,11 @@ impl Flight {
 
 /// Connects, warms up, measures.
 pub(super) fn run<W: Wire>(wire: W, options: &Options) -> Result<Map<String, Value>> {
-    let mut crowd = crowd_of::devices(wire, options.address, &options.prefix, options.devices, options.qos)?;
-    let publisher = crowd.add(Device { id: format!("{}-publisher", options.prefix), topics: Vec::new() });
-    crowd.connect_all(options.in_flight)?;
+    let mut connections =
+        devices::fleet(wire, options.address, &options.prefix, options.devices, options.qos)?;
+    let publisher =
+        connections.add(Device { id: format!("{}-publisher", options.prefix), topics: Vec::new() });
+    connections.connect_all(options.in_flight)?;
     let mut flight = Flight {
         started: Instant::now(),
         devices: options.devices,
@@ -81,18 +83,18 @@ pub(super) fn run<W: Wire>(wire: W, options: &Options) -> Result<Map<String, Val
 
     let warm_until = Instant::now() + WARM_MAX;
     let warm_deliveries = (WARM_ROUNDS * options.devices) as u64;
-    deliver(&mut crowd, publisher, &mut flight, options, |flight| {
+    deliver(&mut connections, publisher, &mut flight, options, |flight| {
         flight.delivered >= warm_deliveries || Instant::now() > warm_until
     })?;
 
     flight.latency_us.reset();
     let before = flight.delivered;
-    let idle = idle_allocations(&mut crowd, &mut flight, options)?;
+    let idle = idle_allocations(&mut connections, &mut flight, options)?;
     let allocated = allocations::read(options.allocations.as_deref())?;
     let mark = Mark::now(options)?;
     let until = mark.at + Duration::from_secs_f64(options.seconds);
     // At least one delivery, however slow the server is.
-    deliver(&mut crowd, publisher, &mut flight, options, |flight| {
+    deliver(&mut connections, publisher, &mut flight, options, |flight| {
         Instant::now() > until && flight.delivered > before
     })?;
     let spent = mark.spent(options)?;
@@ -119,18 +121,22 @@ pub(super) fn run<W: Wire>(wire: W, options: &Options) -> Result<Map<String, Val
 /// Allocations that the server makes in the measurement's time without a delivery: its clocks and reports.
 ///
 /// The messages that the warm-up left in flight arrive first, and don't count.
-fn idle_allocations<W: Wire>(crowd: &mut Crowd<W>, flight: &mut Flight, options: &Options) -> Result<u64> {
+fn idle_allocations<W: Wire>(
+    connections: &mut Connections<W>,
+    flight: &mut Flight,
+    options: &Options,
+) -> Result<u64> {
     if options.allocations.is_none() {
         return Ok(0);
     }
     let full_again = Instant::now() + STALL;
     while !flight.missing.is_empty() && Instant::now() < full_again {
-        receive(crowd, flight)?;
+        receive(connections, flight)?;
     }
     let before = allocations::read(options.allocations.as_deref())?;
     let until = Instant::now() + Duration::from_secs_f64(options.seconds);
     while Instant::now() < until {
-        crowd.turn(Duration::from_millis(100), |_, _, _| {})?;
+        connections.turn(Duration::from_millis(100), |_, _, _| {})?;
     }
     Ok(allocations::read(options.allocations.as_deref())? - before)
 }
@@ -142,7 +148,7 @@ fn rounded(value: f64) -> f64 {
 
 /// Keeps the window full until `done`.
 fn deliver<W: Wire>(
-    crowd: &mut Crowd<W>,
+    connections: &mut Connections<W>,
     publisher: usize,
     flight: &mut Flight,
     options: &Options,
@@ -152,7 +158,7 @@ fn deliver<W: Wire>(
     let mut payload = [b'.'; PAYLOAD_BYTES];
     let mut progress = (flight.delivered, Instant::now());
     if options.read_every > 0 {
-        return deliver_unread(crowd, publisher, flight, options, done);
+        return deliver_unread(connections, publisher, flight, options, done);
     }
     while !done(flight) {
         outgoing.clear();
@@ -160,14 +166,14 @@ fn deliver<W: Wire>(
             let number = flight.next(&mut payload)?;
             // Never 0, and never one that is still in flight.
             let packet_id = (options.qos > 0).then_some((number % 60_000 + 1) as u16);
-            let message = Message { topic: crowd_of::EVERYBODY, packet_id, payload: &payload };
-            crowd.wire().publish(&message, &mut outgoing);
+            let message = Message { topic: devices::EVERYBODY, packet_id, payload: &payload };
+            connections.wire().publish(&message, &mut outgoing);
         }
         if !outgoing.is_empty() {
-            crowd.send(publisher, &outgoing)?;
+            connections.send(publisher, &outgoing)?;
         }
-        receive(crowd, flight)?;
-        crowd.check()?;
+        receive(connections, flight)?;
+        connections.check()?;
         if flight.delivered > progress.0 {
             progress = (flight.delivered, Instant::now());
         } else if progress.1.elapsed() > STALL {
@@ -180,7 +186,7 @@ fn deliver<W: Wire>(
 /// Publishes one message after the other at QoS 1, each when the one before is acknowledged, and lets the
 /// devices' bytes wait in their sockets for `read_every` messages.
 fn deliver_unread<W: Wire>(
-    crowd: &mut Crowd<W>,
+    connections: &mut Connections<W>,
     publisher: usize,
     flight: &mut Flight,
     options: &Options,
@@ -192,16 +198,16 @@ fn deliver_unread<W: Wire>(
         for _ in 0..options.read_every {
             flight.next(&mut payload)?;
             outgoing.clear();
-            let message = Message { topic: crowd_of::EVERYBODY, packet_id: Some(1), payload: &payload };
-            crowd.wire().publish(&message, &mut outgoing);
-            crowd.send(publisher, &outgoing)?;
+            let message = Message { topic: devices::EVERYBODY, packet_id: Some(1), payload: &payload };
+            connections.wire().publish(&message, &mut outgoing);
+            connections.send(publisher, &outgoing)?;
             let until = Instant::now() + STALL;
             let mut acknowledged = false;
             while !acknowledged {
                 if Instant::now() > until {
                     bail!("stalled: no acknowledgement");
                 }
-                crowd.read_one(publisher, STALL, |_, _, _| acknowledged = true)?;
+                connections.read_one(publisher, STALL, |_, _, _| acknowledged = true)?;
             }
         }
         let until = Instant::now() + STALL;
@@ -209,16 +215,16 @@ fn deliver_unread<W: Wire>(
             if Instant::now() > until {
                 bail!("stalled: {:?} devices miss the messages in flight", flight.missing);
             }
-            receive(crowd, flight)?;
+            receive(connections, flight)?;
         }
-        crowd.check()?;
+        connections.check()?;
     }
     Ok(())
 }
 
-/// One turn of the crowd, its deliveries counted.
-fn receive<W: Wire>(crowd: &mut Crowd<W>, flight: &mut Flight) -> Result<()> {
-    crowd.turn(Duration::from_millis(100), |_, incoming, _| {
+/// One turn of the connections, their deliveries counted.
+fn receive<W: Wire>(connections: &mut Connections<W>, flight: &mut Flight) -> Result<()> {
+    connections.turn(Duration::from_millis(100), |_, incoming, _| {
         if let Incoming::Delivery { payload, .. } = incoming {
             let now_us = flight.now_us();
             flight.delivery(payload, now_us);

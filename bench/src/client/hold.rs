@@ -10,15 +10,15 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-use super::{Options, crowd_of};
+use super::{Options, devices};
 use crate::machine::shared_clock;
 use crate::wire::{Incoming, Wire};
 
 /// Connects, then counts deliveries until stdin ends.
 pub(super) fn run<W: Wire>(wire: W, options: &Options) -> Result<Map<String, Value>> {
     static ENDED: AtomicBool = AtomicBool::new(false);
-    let mut crowd = crowd_of::devices(wire, options.address, &options.prefix, options.devices, 1)?;
-    let connected = crowd.connect_all(options.in_flight)?;
+    let mut connections = devices::fleet(wire, options.address, &options.prefix, options.devices, 1)?;
+    let connected = connections.connect_all(options.in_flight)?;
     println!("{}", json!({ "connected": options.devices, "seconds": connected.elapsed.as_secs_f64() }));
     std::thread::spawn(|| {
         // Whatever ends the read, the orchestrator is gone or done.
@@ -29,12 +29,12 @@ pub(super) fn run<W: Wire>(wire: W, options: &Options) -> Result<Map<String, Val
     let mut first = Duration::ZERO;
     while !ENDED.load(Ordering::Relaxed) {
         let before = delivered;
-        crowd.turn(Duration::from_millis(100), |_, incoming, _| {
+        connections.turn(Duration::from_millis(100), |_, incoming, _| {
             if let Incoming::Delivery { .. } = incoming {
                 delivered += 1;
             }
         })?;
-        crowd.check()?;
+        connections.check()?;
         if before == 0 && delivered > 0 {
             first = shared_clock()?;
         }

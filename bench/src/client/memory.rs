@@ -1,11 +1,12 @@
-//! What an idle device costs the server: the slope of its resident memory between two crowds.
+//! What an idle device costs the server: the slope of its resident memory between two numbers of
+//! devices.
 //!
 //! A slope, not a quotient, so that what a server takes before its first device does not count.
 
 use anyhow::Result;
 use serde_json::{Map, Value};
 
-use super::{Options, crowd_of};
+use super::{Options, devices};
 use crate::machine::settled_resident_bytes;
 use crate::wire::Wire;
 
@@ -14,13 +15,13 @@ pub(super) const FIRST_LOOK: usize = 5_000;
 
 /// Connects in two steps and looks at the server's memory after each.
 pub(super) fn run<W: Wire>(wire: W, options: &Options) -> Result<Map<String, Value>> {
-    let mut crowd = crowd_of::devices(wire, options.address, &options.prefix, FIRST_LOOK, 0)?;
-    crowd.connect_all(options.in_flight)?;
+    let mut connections = devices::fleet(wire, options.address, &options.prefix, FIRST_LOOK, 0)?;
+    connections.connect_all(options.in_flight)?;
     let first = settled_resident_bytes(options.server_pid)?;
     for index in FIRST_LOOK..options.devices {
-        crowd.add(crowd_of::device(&options.prefix, index, 0));
+        connections.add(devices::device(&options.prefix, index, 0));
     }
-    crowd.connect_all(options.in_flight)?;
+    connections.connect_all(options.in_flight)?;
     let second = settled_resident_bytes(options.server_pid)?;
     Ok(slope(options, first, second))
 }

@@ -1,11 +1,12 @@
-//! The load client: one scenario for each process, pinned by whoever starts it; prints one line of JSON.
+//! The load client: one scenario for each process, pinned by the process that starts it; prints one
+//! line of JSON.
 //!
-//! The same scenarios drive every server. The client looks at the server's memory and CPU time itself,
-//! at the moments that only it knows, and reports its own CPU time, so that a reader can see when the
-//! client was the limit.
+//! The same scenarios drive every server. The client looks at the server's memory and CPU time
+//! itself, at the times that only it knows, and reports its own CPU time, so that a reader can see
+//! when the client was the limit.
 
 mod connects;
-mod crowd_of;
+mod devices;
 mod fanout;
 mod hold;
 mod memory;

@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use serde_json::{Map, Value};
 
 use super::{Mark, Options};
-use crate::crowd::{Crowd, Device, STALL};
+use crate::connections::{Connections, Device, STALL};
 use crate::wire::{Incoming, Message, Wire};
 
 /// Pairs of a publisher and a subscriber.
@@ -29,21 +29,21 @@ struct Pair {
 
 /// Connects, warms up, measures.
 pub(super) fn run<W: Wire>(wire: W, options: &Options) -> Result<Map<String, Value>> {
-    let mut crowd = Crowd::new(wire, options.address)?;
+    let mut connections = Connections::new(wire, options.address)?;
     for index in 0..PAIRS {
-        crowd.add(Device { id: format!("{}-p{index}", options.prefix), topics: Vec::new() });
+        connections.add(Device { id: format!("{}-p{index}", options.prefix), topics: Vec::new() });
     }
     for index in 0..PAIRS {
         let topics = vec![(topic(index), options.qos)];
-        crowd.add(Device { id: format!("{}-s{index}", options.prefix), topics });
+        connections.add(Device { id: format!("{}-s{index}", options.prefix), topics });
     }
-    crowd.connect_all(options.in_flight)?;
+    connections.connect_all(options.in_flight)?;
     let mut pairs = vec![Pair::default(); PAIRS];
     let warm_until = Instant::now() + WARM;
-    exchange(&mut crowd, &mut pairs, options, warm_until)?;
+    exchange(&mut connections, &mut pairs, options, warm_until)?;
     let before = delivered(&pairs);
     let mark = Mark::now(options)?;
-    exchange(&mut crowd, &mut pairs, options, mark.at + Duration::from_secs_f64(options.seconds))?;
+    exchange(&mut connections, &mut pairs, options, mark.at + Duration::from_secs_f64(options.seconds))?;
     let spent = mark.spent(options)?;
     let messages = (delivered(&pairs) - before) as f64;
     Ok(Map::from_iter([
@@ -64,7 +64,7 @@ fn delivered(pairs: &[Pair]) -> u64 {
 
 /// Keeps every pair's window full until `until`.
 fn exchange<W: Wire>(
-    crowd: &mut Crowd<W>,
+    connections: &mut Connections<W>,
     pairs: &mut [Pair],
     options: &Options,
     until: Instant,
@@ -84,15 +84,15 @@ fn exchange<W: Wire>(
             outgoing.clear();
             for _ in 0..room {
                 let packet_id = (options.qos > 0).then_some((pair.sent % 60_000 + 1) as u16);
-                crowd
+                connections
                     .wire()
                     .publish(&Message { topic: &topics[index], packet_id, payload: &payload }, &mut outgoing);
                 pair.sent += 1;
             }
-            crowd.send(index, &outgoing)?;
+            connections.send(index, &outgoing)?;
         }
         let mut moved = false;
-        crowd.turn(Duration::from_millis(100), |index, incoming, _| match incoming {
+        connections.turn(Duration::from_millis(100), |index, incoming, _| match incoming {
             Incoming::Delivery { .. } => {
                 pairs[index - PAIRS].delivered += 1;
                 moved = true;
@@ -100,7 +100,7 @@ fn exchange<W: Wire>(
             Incoming::Accepted => pairs[index].accepted += 1,
             _ => {}
         })?;
-        crowd.check()?;
+        connections.check()?;
         if moved {
             progress = Instant::now();
         } else if progress.elapsed() > STALL {

@@ -13,7 +13,7 @@ use rustls::{ClientConfig, ClientConnection, ProtocolVersion, StreamOwned};
 use serde_json::{Map, Value};
 
 use super::memory::{FIRST_LOOK, slope};
-use super::{Options, crowd_of};
+use super::{Options, devices};
 use crate::machine::settled_resident_bytes;
 use crate::tls::trusting;
 use crate::wire::{Incoming, Mqtt, Wire as _};
@@ -46,7 +46,7 @@ fn connect(config: &Arc<ClientConfig>, options: &Options, index: usize) -> Resul
     socket.set_read_timeout(Some(Duration::from_secs(20)))?;
     let session = ClientConnection::new(Arc::clone(config), ServerName::try_from("localhost")?)?;
     let mut stream = StreamOwned::new(session, socket);
-    let device = crowd_of::device(&options.prefix, index, 0);
+    let device = devices::device(&options.prefix, index, 0);
     let mut out = Vec::new();
     Mqtt.hello(&device.id, &mut out);
     stream.write_all(&out)?;

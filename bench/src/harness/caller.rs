@@ -5,21 +5,21 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use super::{Crews, Dialogue, Lane, SLEEP_MAX};
+use super::{Dialogue, Lane, SLEEP_MAX, Workers};
 
 /// One worker, asked directly.
-pub(crate) struct Caller<D: Dialogue>(Crews<D>);
+pub(crate) struct Caller<D: Dialogue>(Workers<D>);
 
 impl<D: Dialogue> Caller<D> {
     /// Connects and opens.
     pub(crate) fn connect(addresses: &[SocketAddr], lane: Box<dyn Lane<D>>) -> Result<Self> {
-        let mut crews = Crews::new()?;
-        crews.add(addresses, lane, 1)?;
-        crews.wait_until_open()?;
-        Ok(Self(crews))
+        let mut pool = Workers::new()?;
+        pool.add(addresses, lane, 1)?;
+        pool.wait_until_open()?;
+        Ok(Self(pool))
     }
 
-    /// Asks, and asks again after the pause where the answer says so.
+    /// Asks, and asks again after the pause where the answer states one.
     pub(crate) fn ask(&mut self, request: D::Request<'_>, within: Duration) -> Result<D::Outcome> {
         let until = Instant::now() + within;
         self.0.ask(0, request);

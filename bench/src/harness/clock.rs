@@ -1,4 +1,5 @@
-//! The harness' clock: Unix time that never steps, so that a job can carry it and servers can be told due times.
+//! The harness' clock: Unix time that never steps, so that a job can carry it and servers can be
+//! given due times.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

@@ -18,7 +18,7 @@ pub(crate) trait Dialogue {
     fn again(outcome: &Self::Outcome) -> Option<Duration>;
 }
 
-/// What a lane tells the harness.
+/// What a lane reports to the harness.
 #[derive(Debug)]
 pub(crate) enum Event<O> {
     /// The lane is ready for requests.
@@ -29,12 +29,13 @@ pub(crate) enum Event<O> {
 
 /// Connections and workers that belong together.
 pub(crate) trait Lane<D: Dialogue> {
-    /// Writes what is said first; `outs` has one buffer for each connection.
+    /// Writes the first bytes of each connection; `outs` has one buffer for each connection.
     fn open(&mut self, outs: &mut [Vec<u8>]);
-    /// Writes a worker's request. What can be answered at once is an event of the next [`Self::read`].
+    /// Writes a worker's request. An answer that is known at once is an event of the next
+    /// [`Self::read`].
     fn start(&mut self, worker: usize, request: D::Request<'_>, outs: &mut [Vec<u8>]);
-    /// Takes bytes of one connection and says how many; the rest comes again with more. Called with what is
-    /// left, or nothing, after each [`Self::start`] or several of them.
+    /// Takes bytes of one connection and returns how many; the next call gets the rest again, with
+    /// more. Called with what is left, or nothing, after each [`Self::start`] or several of them.
     fn read(
         &mut self,
         connection: usize,

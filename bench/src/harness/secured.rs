@@ -33,7 +33,7 @@ impl<D: Dialogue> Secured<D> {
         Ok(Box::new(Self { inner, tls, plain: vec![Vec::new()], heard: Vec::new() }))
     }
 
-    /// Encrypts what the inner lane wrote, and writes what TLS has to say.
+    /// Encrypts what the inner lane wrote, and writes the bytes that TLS itself sends.
     fn seal(&mut self, out: &mut Vec<u8>) -> Result<()> {
         let plain = &mut self.plain[0];
         if !plain.is_empty() {

@@ -110,7 +110,7 @@ impl Bench<'_> {
             return;
         }
         let mut wrk = None;
-        // wrk first: ours is said as a share of it.
+        // wrk first: our figure is given as a share of its.
         for tool in [Tool::Wrk, Tool::Stadium, Tool::Oha, Tool::K6, Tool::Ab, Tool::Tsung] {
             if !self.options.selection.wants_contender(tool) || !can(tool, measurement) {
                 continue;

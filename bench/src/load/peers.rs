@@ -1,4 +1,4 @@
-//! The other load generators: what they are told, and what they say.
+//! The other load generators: their arguments and their reports.
 //!
 //! Each runs alone on the client's core and prints its own figures; here they become a rate and a count of failures.
 
@@ -43,9 +43,10 @@ fn number(text: &str, label: &str) -> Result<f64> {
 pub(super) fn wrk(url: &str, sizes: &Sizes) -> Result<Reached> {
     let mut wrk = Cores::Second.command(Path::new("wrk"));
     wrk.args(["-t1", &format!("-c{}", sizes.connections), &format!("-d{}s", sizes.seconds), url]);
-    let said = output(&mut wrk)?;
-    let failed = after(&said, "Non-2xx or 3xx responses:").and_then(|word| word.parse().ok()).unwrap_or(0.0);
-    Ok(Reached { per_second: number(&said, "Requests/sec:")?, failed })
+    let report = output(&mut wrk)?;
+    let failed =
+        after(&report, "Non-2xx or 3xx responses:").and_then(|word| word.parse().ok()).unwrap_or(0.0);
+    Ok(Reached { per_second: number(&report, "Requests/sec:")?, failed })
 }
 
 /// ab, with kept connections.
@@ -54,10 +55,10 @@ pub(super) fn ab(url: &str, sizes: &Sizes) -> Result<Reached> {
     ab.args(["-q", "-k", "-c", &sizes.connections.to_string()]);
     // In this order: -t sets -n, to too few.
     ab.args(["-t", &sizes.seconds.to_string(), "-n", "10000000", &format!("{url}/")]);
-    let said = output(&mut ab)?;
+    let report = output(&mut ab)?;
     Ok(Reached {
-        per_second: number(&said, "Requests per second:")?,
-        failed: number(&said, "Failed requests:")?,
+        per_second: number(&report, "Requests per second:")?,
+        failed: number(&report, "Failed requests:")?,
     })
 }
 
@@ -66,9 +67,9 @@ pub(super) fn oha(places: &Places, url: &str, sizes: &Sizes) -> Result<Reached> 
     let mut oha = Cores::Second.command(&peer(places, "oha"));
     oha.args(["--no-tui", "--output-format", "json", "--insecure", "-c", &sizes.connections.to_string()]);
     oha.args(["-z", &format!("{}s", sizes.seconds), url]);
-    let said: Value = serde_json::from_str(&output(&mut oha)?).context("oha's JSON")?;
-    let per_second = said["summary"]["requestsPerSec"].as_f64().context("oha said no rate")?;
-    let failed = said["statusCodeDistribution"].as_object().map_or(0.0, |codes| {
+    let report: Value = serde_json::from_str(&output(&mut oha)?).context("oha's JSON")?;
+    let per_second = report["summary"]["requestsPerSec"].as_f64().context("oha reported no rate")?;
+    let failed = report["statusCodeDistribution"].as_object().map_or(0.0, |codes| {
         codes.iter().filter(|(code, _)| *code != "200").filter_map(|(_, count)| count.as_f64()).sum()
     });
     Ok(Reached { per_second, failed })
@@ -80,10 +81,10 @@ pub(super) fn k6(places: &Places, script: &str, url: &str, sizes: &Sizes) -> Res
     k6.args(["run", "--quiet", "--no-usage-report", "-e", &format!("USERS={}", sizes.connections)]);
     k6.args(["-e", &format!("SECONDS={}", sizes.seconds), "-e", &format!("URL={url}")]);
     k6.arg(Path::new("bench/peers/load").join(script));
-    let said = output(&mut k6)?;
-    let line = said.lines().rev().find(|line| line.starts_with('{')).context("k6 printed no summary")?;
-    let said: Value = serde_json::from_str(line)?;
-    let value = |name: &str| said[name].as_f64().with_context(|| format!("k6 said no {name}"));
+    let report = output(&mut k6)?;
+    let line = report.lines().rev().find(|line| line.starts_with('{')).context("k6 printed no summary")?;
+    let report: Value = serde_json::from_str(line)?;
+    let value = |name: &str| report[name].as_f64().with_context(|| format!("k6 reported no {name}"));
     Ok(Reached { per_second: value("per_second")?, failed: value("failed")? })
 }
 
@@ -97,7 +98,7 @@ pub(super) enum Session {
 
 /// Tsung: users that never stop, each on a connection of its own.
 pub(super) fn tsung(folder: &Path, port: u16, session: &Session, sizes: &Sizes) -> Result<Reached> {
-    // It says every ten seconds what it did; the first of them warm it up.
+    // It reports every ten seconds what it did; the first of them warm it up.
     let seconds = sizes.seconds.max(10) + 15;
     let requests = match session {
         Session::Get => "<request><http url='/' method='GET' version='1.1'/></request>".to_owned(),
@@ -134,9 +135,9 @@ pub(super) fn tsung(folder: &Path, port: u16, session: &Session, sizes: &Sizes) 
     tsung.arg("-f").arg(&file).arg("-l").arg(&logs).args(["-r", "ssh", "start"]).env("HOME", folder);
     output(&mut tsung)?;
     let log = find(&logs, "tsung.log").context("Tsung left no log")?;
-    let said = fs::read_to_string(log)?;
+    let report = fs::read_to_string(log)?;
     let (per_second, failed) =
-        tsung_rate(&said).with_context(|| format!("Tsung's log says no rate: {said}"))?;
+        tsung_rate(&report).with_context(|| format!("Tsung's log has no rate: {report}"))?;
     Ok(match session {
         Session::Get => Reached { per_second, failed },
         Session::Vote => Reached { per_second: per_second / 4.0, failed },
@@ -176,7 +177,7 @@ pub(super) fn versions(places: &Places) -> String {
         .map(|name| {
             output(Command::new(peer(places, name)).arg("--version")).map_or_else(
                 |_| name.to_owned(),
-                |said| said.lines().next().unwrap_or(name).trim().to_owned(),
+                |report| report.lines().next().unwrap_or(name).trim().to_owned(),
             )
         })
         .join(", ")

@@ -1,5 +1,5 @@
-//! The public HTTP API, asked one thing at a time over a connection that waits for its answer.
-//! It is the setting of the stage; what is measured has clients of its own.
+//! The public HTTP API, asked one thing at a time over a connection that waits for its answer. It
+//! only prepares a measurement; the measured loads have clients of their own.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -54,7 +54,7 @@ impl<'a> Api<'a> {
         self.ask("GET", path, "").map(|(value, _)| value)
     }
 
-    /// Asks; an error unless the answer is 2xx. Told to come again, it does.
+    /// Asks; an error unless the answer is 2xx. It retries where the answer asks for it.
     pub(super) fn ask(&mut self, method: &str, path: &str, body: &str) -> Result<(Value, Times)> {
         loop {
             let (status, answer, times) = self.exchange(method, path, body)?;

@@ -1,7 +1,8 @@
 //! Devices that were away and come back all at once, each with messages in its inbox: until all of them have everything and have
 //! acknowledged it.
 //!
-//! Measured twice: with pushes of their own for each, and with pushes to everybody. What was acknowledged must not come again.
+//! Measured twice: with pushes of their own for each, and with pushes to everybody. An acknowledged
+//! message must not be repeated.
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! The devices that are registered: each with five tags and three attributes that follow from its number.
 //!
-//! A tag says the same about a half, a quarter, a tenth, a hundredth or a thousandth of all devices, which lie scattered; so the
-//! client knows by itself how many an audience must have.
+//! A tag is on a half, a quarter, a tenth, a hundredth or a thousandth of all devices, which lie
+//! scattered; so the client knows by itself how many an audience must have.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -73,7 +73,7 @@ impl Audience {
     /// Different ones.
     pub(super) const VARIANTS: u16 = 20;
 
-    /// As the API is told.
+    /// As the API expects it.
     pub(super) fn selector(self) -> Value {
         let tag = |kind: &str, tag: u16| json!({ "tag": format!("{kind}-{tag}") });
         let without = |clause: Value| json!({ "not": clause });
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn an_audience_has_about_the_share_that_its_tags_say() {
+    fn an_audience_has_about_the_share_of_its_tags() {
         // 1/8 of 99/100, or 1/10 of 999/1000: one in five.
         let devices = 100_000;
         for count in Audience::expected(devices) {

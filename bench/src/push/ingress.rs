@@ -140,7 +140,7 @@ fn run(load: &mut Load, sizes: &Sizes, split: Split, number: &mut u64, span: Dur
             Some(body.to_string())
         },
         |answer| {
-            // One that was sent again after it was told to wait may have been taken the first time.
+            // One that was sent again after an answer to wait may have been taken the first time.
             if !matches!(answer.status, 200 | 202) || answer.body.is_empty() {
                 bail!("a push was answered {}", answer.shown());
             }

@@ -1,6 +1,7 @@
 //! Requests over many kept connections, one under way on each: as fast as answers come.
 //!
-//! A request that is told to come again is sent again as it was, after the pause that the answer names.
+//! A request that is answered with a retry is sent again as it was, after the pause that the answer
+//! names.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,7 +14,7 @@ use hdrhistogram::Histogram;
 use rustls::ClientConfig;
 
 use super::requests::{Answer, Kept, Requests};
-use crate::harness::{Crews, Dialogue as _, Lane, SLEEP_MAX, Secured};
+use crate::harness::{Dialogue as _, Lane, SLEEP_MAX, Secured, Workers};
 use crate::wire::http;
 
 /// A server that takes longer for one request has failed.
@@ -39,9 +40,9 @@ impl Target<'_> {
 
 /// Connections, and what each has asked.
 pub(super) struct Load {
-    crews: Crews<Requests>,
+    pool: Workers<Requests>,
     key: String,
-    seats: Vec<Seat>,
+    slots: Vec<Slot>,
     /// Connections that ask again at a time.
     alarms: BinaryHeap<Reverse<(Instant, usize)>>,
     /// From the request to the answer, pauses included.
@@ -50,7 +51,7 @@ pub(super) struct Load {
     pub(super) again: u64,
 }
 
-struct Seat {
+struct Slot {
     request: Vec<u8>,
     asked: Instant,
 }
@@ -58,16 +59,16 @@ struct Seat {
 impl Load {
     /// Connects so many.
     pub(super) fn connect(target: &Target<'_>, connections: usize) -> Result<Self> {
-        let mut crews = Crews::new()?;
+        let mut pool = Workers::new()?;
         for _ in 0..connections {
-            crews.add(&[target.address], target.lane()?, 1)?;
+            pool.add(&[target.address], target.lane()?, 1)?;
         }
-        crews.wait_until_open()?;
-        let seat = || Seat { request: Vec::new(), asked: Instant::now() };
+        pool.wait_until_open()?;
+        let slot = || Slot { request: Vec::new(), asked: Instant::now() };
         Ok(Self {
-            crews,
+            pool,
             key: target.key.to_owned(),
-            seats: std::iter::repeat_with(seat).take(connections).collect(),
+            slots: std::iter::repeat_with(slot).take(connections).collect(),
             alarms: BinaryHeap::new(),
             answer_us: Histogram::new_with_bounds(1, 600_000_000, 3)?,
             again: 0,
@@ -83,24 +84,24 @@ impl Load {
     ) -> Result<()> {
         let mut answers = Vec::new();
         let mut busy = 0;
-        for seat in 0..self.seats.len() {
-            busy += usize::from(self.go_on(seat, path, &mut next));
+        for slot in 0..self.slots.len() {
+            busy += usize::from(self.go_on(slot, path, &mut next));
         }
         let mut last_answer = Instant::now();
         while busy > 0 {
             let sleep = self.wake();
-            self.crews.turn(sleep, &mut answers)?;
-            for (seat, answer) in answers.drain(..) {
+            self.pool.turn(sleep, &mut answers)?;
+            for (slot, answer) in answers.drain(..) {
                 last_answer = Instant::now();
                 if let Some(pause) = Requests::again(&answer) {
                     self.again += 1;
-                    self.alarms.push(Reverse((last_answer + pause, seat)));
+                    self.alarms.push(Reverse((last_answer + pause, slot)));
                     continue;
                 }
-                let asked_us = (last_answer - self.seats[seat].asked).as_micros();
+                let asked_us = (last_answer - self.slots[slot].asked).as_micros();
                 self.answer_us.saturating_record(u64::try_from(asked_us)?);
                 hear(&answer)?;
-                if !self.go_on(seat, path, &mut next) {
+                if !self.go_on(slot, path, &mut next) {
                     busy -= 1;
                 }
             }
@@ -114,23 +115,23 @@ impl Load {
     /// Has those ask again whose time has come; how long to sleep at most.
     fn wake(&mut self) -> Duration {
         let now = Instant::now();
-        while let Some(&Reverse((at, seat))) = self.alarms.peek() {
+        while let Some(&Reverse((at, slot))) = self.alarms.peek() {
             if at > now {
                 return SLEEP_MAX.min(at - now);
             }
             self.alarms.pop();
-            self.crews.ask(seat, &self.seats[seat].request);
+            self.pool.ask(slot, &self.slots[slot].request);
         }
         SLEEP_MAX
     }
 
-    fn go_on(&mut self, seat: usize, path: &str, next: &mut impl FnMut() -> Option<String>) -> bool {
+    fn go_on(&mut self, slot: usize, path: &str, next: &mut impl FnMut() -> Option<String>) -> bool {
         let Some(body) = next() else { return false };
-        let Seat { request, asked } = &mut self.seats[seat];
+        let Slot { request, asked } = &mut self.slots[slot];
         request.clear();
         http::request("POST", path, Some(&self.key), body.as_bytes(), request);
         *asked = Instant::now();
-        self.crews.ask(seat, request);
+        self.pool.ask(slot, request);
         true
     }
 }

@@ -1,7 +1,7 @@
 //! The bench of the push platform: devices in memory, audiences, pushes to those who are there and to those who come back, ingress.
 //!
-//! Rounds are outermost. A server takes all rows that need what it holds, one after the other; what a row leaves behind is what the
-//! next one may rely on, and says so.
+//! Rounds are outermost. A server takes all rows that need what it holds, one after the other; each
+//! row states what it leaves behind, and the next one may rely on it.
 
 mod api;
 mod away;
@@ -178,7 +178,8 @@ impl Bench<'_> {
         self.take(ingress::NAME, Side::Bare, || ingress::limit(&start, &options.sizes));
     }
 
-    /// Starts a server where one of these is wanted, and has `measure` take them on it. What prevents one prevents all.
+    /// Starts a server where one of these is wanted, and has `measure` take them on it. A failure
+    /// of the server is a failure of all.
     fn on_server(
         &mut self,
         names: &[&str],

@@ -1,6 +1,7 @@
 //! Devices over MQTT that read their inboxes and acknowledge what they get, each message exactly once.
 //!
-//! A message says its number in its text. A device that gets one twice, or one that nobody sent, ends the measurement.
+//! A message has its number in its text. A device that gets one twice, or one that nobody sent,
+//! ends the measurement.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -8,19 +9,19 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use super::devices;
-use crate::crowd::{Crowd, Device, STALL};
+use crate::connections::{Connections, Device, STALL};
 use crate::wire::{Incoming, Message, Mqtt, Wire as _};
 
 /// Comes before the number in a message.
 const MARK: &[u8] = b"no. ";
 /// Digits of a number.
 const DIGITS: usize = 6;
-/// The topic at which the bare loop is told what to send to everybody.
+/// The topic of the messages that the bare loop sends to everybody.
 const EVERYBODY: &str = "inbox/everybody-------";
 /// Longest sleep of a turn.
 const TURN: Duration = Duration::from_millis(100);
 
-/// A notification that says its number.
+/// A notification with its number.
 pub(super) fn notification(number: u32) -> serde_json::Value {
     serde_json::json!({
         "title": "The lights go on",
@@ -31,7 +32,7 @@ pub(super) fn notification(number: u32) -> serde_json::Value {
 
 /// The devices, and what they got.
 pub(super) struct Phones {
-    crowd: Crowd<Mqtt>,
+    connections: Connections<Mqtt>,
     devices: usize,
     counts: Counts,
 }
@@ -59,36 +60,36 @@ pub(super) struct Heard {
 impl Phones {
     /// These devices, not connected yet.
     pub(super) fn new(address: SocketAddr, devices: impl Iterator<Item = u32>) -> Result<Self> {
-        let mut crowd = Crowd::new(Mqtt, address)?;
+        let mut connections = Connections::new(Mqtt, address)?;
         let mut count = 0;
         for device in devices {
             let id = devices::id(device);
-            crowd.add(Device { topics: vec![(format!("inbox/{id}"), 1)], id });
+            connections.add(Device { topics: vec![(format!("inbox/{id}"), 1)], id });
             count += 1;
         }
         let counts =
             Counts { from: 0, numbers: 0, got: vec![0; count], missing: 0, first: None, wrong: None };
-        Ok(Self { crowd, devices: count, counts })
+        Ok(Self { connections, devices: count, counts })
     }
 
-    /// Adds somebody who can have the bare loop send to everybody; returns who.
+    /// Adds a publisher that can have the bare loop send to everybody; returns its index.
     pub(super) fn add_publisher(&mut self) -> usize {
         self.counts.got.push(0);
-        self.crowd.add(Device { id: "publisher".to_owned(), topics: Vec::new() })
+        self.connections.add(Device { id: "publisher".to_owned(), topics: Vec::new() })
     }
 
     /// Connects those that are not, so many handshakes at a time; returns how many connections had to be tried again.
     pub(super) fn connect(&mut self, in_flight: usize) -> Result<u64> {
-        let Self { crowd, counts, .. } = self;
-        let connected =
-            crowd.connect_all_hearing(in_flight, |device, incoming, _| counts.hear(device, &incoming))?;
+        let Self { connections, counts, .. } = self;
+        let connected = connections
+            .connect_all_hearing(in_flight, |device, incoming, _| counts.hear(device, &incoming))?;
         self.check()?;
         Ok(connected.retries)
     }
 
     /// Ends every connection, as a network does that goes away.
     pub(super) fn cut(&mut self) {
-        self.crowd.cut_all();
+        self.connections.cut_all();
     }
 
     /// From now on each device is to get so many messages, numbered from this one on.
@@ -132,12 +133,12 @@ impl Phones {
         let message = Message { topic: EVERYBODY, packet_id: Some(1), payload: payload.as_bytes() };
         let mut bytes = Vec::new();
         Mqtt.publish(&message, &mut bytes);
-        self.crowd.send(publisher, &bytes)
+        self.connections.send(publisher, &bytes)
     }
 
     fn turn(&mut self, pause: Duration) -> Result<()> {
-        let Self { crowd, counts, .. } = self;
-        crowd.turn(pause, |device, incoming, _| counts.hear(device, &incoming))?;
+        let Self { connections, counts, .. } = self;
+        connections.turn(pause, |device, incoming, _| counts.hear(device, &incoming))?;
         self.check()
     }
 
@@ -145,7 +146,7 @@ impl Phones {
         if let Some(wrong) = &self.counts.wrong {
             bail!("{wrong}");
         }
-        self.crowd.check()
+        self.connections.check()
     }
 }
 
@@ -172,7 +173,7 @@ impl Counts {
     }
 }
 
-/// The number that a message says.
+/// The number in a message.
 fn number(payload: &[u8]) -> Option<u32> {
     let at = payload.windows(MARK.len()).position(|part| part == MARK)? + MARK.len();
     std::str::from_utf8(payload.get(at..at + DIGITS)?).ok()?.parse().ok()
@@ -184,7 +185,7 @@ mod tests {
     use crate::wire::Incoming;
 
     #[test]
-    fn a_notification_says_its_number() {
+    fn a_notification_has_its_number() {
         assert_eq!(number(notification(417).to_string().as_bytes()), Some(417));
         assert_eq!(number(b"no. 12"), None);
     }

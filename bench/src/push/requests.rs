@@ -1,4 +1,5 @@
-//! What a load asks over a kept connection of HTTP/1.1: one request after the other, each written whole by whoever asks.
+//! What a load asks over a kept connection of HTTP/1.1: one request after the other, each written
+//! whole by its caller.
 
 use std::time::Duration;
 
@@ -11,13 +12,13 @@ use crate::wire::http;
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: u16,
-    /// After how long it may be asked again, where the answer says so.
+    /// After how long it may be asked again, where the answer states it.
     pub(super) retry_after: Option<Duration>,
     pub(super) body: Vec<u8>,
 }
 
 impl Answer {
-    /// For an error: what it says.
+    /// For an error: its status and body.
     pub(super) fn shown(&self) -> String {
         format!("{}: {}", self.status, String::from_utf8_lossy(&self.body))
     }

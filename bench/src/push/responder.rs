@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_has_the_length_that_it_says() {
+    fn the_answer_has_the_length_that_it_states() {
         let (answer, length) = http::parse(ANSWER).expect("HTTP").expect("whole");
         assert_eq!((answer.status, length), (202, ANSWER.len()));
     }

@@ -1,11 +1,12 @@
-//! From a put to its reserve at a fixed rate, by a timetable: a job that had to wait for a producer was late from the moment
-//! that the table says, so that a pause of the server is not left out (coordinated omission).
+//! From a put to its reserve at a fixed rate, by a timetable: a job that had to wait for a producer
+//! was late from the time in the table, so that a pause of the server is not left out (coordinated
+//! omission).
 
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::crowd::Crowd;
+use super::clients::Clients;
 use super::designs::Design;
 use super::harness::{Amount, Pace, Plan, Tally, drive};
 use crate::services::Start;
@@ -26,7 +27,7 @@ const DRAIN_MAX: Duration = Duration::from_secs(10);
 pub(super) fn take(
     design: Design,
     start: &Start<'_>,
-    crowd: &Crowd,
+    clients: &Clients,
     capacity: Option<f64>,
 ) -> Result<Vec<(String, f64)>> {
     if let Some(capacity) = capacity
@@ -39,7 +40,7 @@ pub(super) fn take(
         pace: Pace::Open { per_second: RATE },
         amount: Amount::For(SPAN),
         drain_max: DRAIN_MAX,
-        ..crowd.plan(RESERVE_BATCH)
+        ..clients.plan(RESERVE_BATCH)
     };
     let measured = drive(&*endpoint, &plan, &mut Tally::default()).with_context(|| endpoint.log())?;
     let mut numbers = measured.numbers();

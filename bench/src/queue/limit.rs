@@ -5,7 +5,7 @@
 
 use anyhow::Result;
 
-use super::crowd::Crowd;
+use super::clients::Clients;
 use crate::harness::disk;
 use crate::server::Places;
 
@@ -13,9 +13,9 @@ use crate::server::Places;
 const RECORD_BYTES: usize = 56;
 
 /// Measures the loop for a batch size.
-pub(super) fn take(places: &Places, crowd: &Crowd, batch: usize) -> Result<Vec<(String, f64)>> {
-    let jobs = crowd.consumers as f64 * batch as f64 / 2.0;
-    let bytes = (crowd.payload_bytes + 2 * RECORD_BYTES) * crowd.consumers * batch / 2;
+pub(super) fn take(places: &Places, clients: &Clients, batch: usize) -> Result<Vec<(String, f64)>> {
+    let jobs = clients.consumers as f64 * batch as f64 / 2.0;
+    let bytes = (clients.payload_bytes + 2 * RECORD_BYTES) * clients.consumers * batch / 2;
     let syncs = disk::measure(&places.target.join("bench/queue"), bytes)?;
     Ok([
         ("per_second", syncs.per_second * jobs),

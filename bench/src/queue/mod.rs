@@ -1,9 +1,10 @@
 //! The bench of queues: the published harness rebuilt, ours beside seven other ways to keep jobs.
 //!
-//! Rounds are outermost; within a round each measurement is taken by all contenders in turn, each started anew. What a peer
-//! cannot do, or where it fails, is said on the page and stops nobody else.
+//! Rounds are outermost; within a round each measurement is taken by all contenders in turn, each
+//! started anew. The page states what a peer cannot do, or where it fails; this stops no other
+//! peer.
 
-mod crowd;
+mod clients;
 mod delayed;
 mod designs;
 mod harness;
@@ -25,7 +26,7 @@ use crate::selection::{Results, Selection};
 use crate::server::Places;
 use crate::services::Start;
 use crate::taken::Taken;
-use crowd::Crowd;
+use clients::Clients;
 use designs::{ALL, Design};
 
 /// Jobs of the published rows.
@@ -38,7 +39,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
-    crowd: Crowd,
+    clients: Clients,
     /// Jobs in the queue of the recovery row
     #[arg(long, default_value_t = RECOVERY_JOBS)]
     recovery_jobs: u64,
@@ -62,8 +63,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let taken = bench.taken;
     let figures: Vec<Figure> =
         rows::figures(&taken.samples).into_iter().filter(|figure| selection.shows(figure)).collect();
-    let page = page::write(&figures, &taken, &options.crowd, selection);
-    let html = report::write(&figures, &taken.samples, &options.crowd, selection.rounds);
+    let page = page::write(&figures, &taken, &options.clients, selection);
+    let html = report::write(&figures, &taken.samples, &options.clients, selection.rounds);
     let are_published = options.is_published();
     let results = Results { page: &page, html: &html, figures: &figures, are_published };
     selection.publish("queue", &results, &places.target)?;
@@ -73,7 +74,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 impl Options {
     /// Whether the results are those of the rows as published.
     fn is_published(&self) -> bool {
-        self.crowd.is_published() && self.recovery_jobs == RECOVERY_JOBS && self.delayed_jobs == DELAYED_JOBS
+        self.clients.is_published()
+            && self.recovery_jobs == RECOVERY_JOBS
+            && self.delayed_jobs == DELAYED_JOBS
     }
 }
 
@@ -87,25 +90,25 @@ struct Bench<'a> {
 impl Bench<'_> {
     fn round(&mut self, round: usize) {
         let (options, start) = (self.options, self.start);
-        let crowd = &options.crowd;
-        for batch in &crowd.batches {
+        let clients = &options.clients;
+        for batch in &clients.batches {
             let name = throughput::name(*batch);
             for design in ALL {
                 self.take(round, &name, *design, |_| match design {
-                    Design::Limit => limit::take(start.places, crowd, *batch),
-                    design => throughput::take(*design, &start, crowd, *batch),
+                    Design::Limit => limit::take(start.places, clients, *batch),
+                    design => throughput::take(*design, &start, clients, *batch),
                 });
             }
         }
         for design in ALL.iter().filter(|design| **design != Design::Limit) {
             self.take(round, latency::NAME, *design, |taken| {
                 let single = format!("{}.per_second", throughput::name(1));
-                latency::take(*design, &start, crowd, taken.samples.median(&single, *design))
+                latency::take(*design, &start, clients, taken.samples.median(&single, *design))
             });
         }
         self.take(round, recovery::NAME, Design::Stadium, |_| recovery::take(&start, options.recovery_jobs));
         self.take(round, delayed::NAME, Design::Stadium, |_| delayed::take(&start, options.delayed_jobs));
-        self.take(round, scaling::NAME, Design::Stadium, |_| scaling::take(&start, crowd));
+        self.take(round, scaling::NAME, Design::Stadium, |_| scaling::take(&start, clients));
     }
 
     /// One measurement of one contender, if it is among the chosen; its failure is kept.

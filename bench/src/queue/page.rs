@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::crowd::Crowd;
+use super::clients::Clients;
 use super::designs::{ALL, Design, PEERS};
 use super::{delayed, latency, recovery, scaling, throughput};
 use crate::figure::{Contender as _, Figure};
@@ -14,7 +14,7 @@ use crate::{machine, table};
 pub(super) fn write(
     figures: &[Figure],
     taken: &Taken<Design>,
-    crowd: &Crowd,
+    clients: &Clients,
     selection: &Selection,
 ) -> String {
     let mut page = String::from("# Queues side by side\n\n");
@@ -29,10 +29,10 @@ pub(super) fn write(
          of write and fdatasync that carries in each sync what all consumers can have under way \
          ([limit.rs](../src/queue/limit.rs)).\n",
         selection.rounds,
-        crowd.producers,
-        crowd.consumers,
-        crowd.payload_bytes,
-        crowd.seconds,
+        clients.producers,
+        clients.consumers,
+        clients.payload_bytes,
+        clients.seconds,
         machine::describe()
     );
     page.push_str("## Figures\n\n");
@@ -43,18 +43,18 @@ pub(super) fn write(
         let _ = writeln!(page, "| {} | {} | {put} | {reserve} | {settle} |", design.name(), design.version());
     }
     page.push_str("\nSettings: bench/src/queue/designs.\n\n## Behind them\n\n");
-    table::details(&mut page, &taken.samples, ALL, details(crowd).into_iter());
+    table::details(&mut page, &taken.samples, ALL, details(clients).into_iter());
     table::failures(&mut page, &taken.failures);
     page
 }
 
 /// Contenders' own numbers, beyond the figures.
-fn details(crowd: &Crowd) -> Vec<(String, String)> {
+fn details(clients: &Clients) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     let mut row = |measurement: &str, value: &str, title: &str| {
         rows.push((format!("{measurement}.{value}"), title.to_owned()));
     };
-    for batch in &crowd.batches {
+    for batch in &clients.batches {
         let name = throughput::name(*batch);
         for (value, title) in [
             ("per_second", "jobs/s"),
@@ -83,7 +83,7 @@ fn details(crowd: &Crowd) -> Vec<(String, String)> {
         ("fill_per_second", "jobs put a second before the kill"),
         ("disk_mb", "disk taken, MB"),
         ("unanswered", "requests that nobody heard"),
-        ("busy", "requests told to come back"),
+        ("busy", "requests asked to retry later"),
         ("empty_per_second", "jobs reserved and settled a second afterwards"),
     ] {
         row(recovery::NAME, value, &format!("recovery: {title}"));

@@ -1,6 +1,6 @@
-//! The report with plots: what queue.md says in numbers.
+//! The report with plots: the figures of queue.md as plots.
 
-use super::crowd::Crowd;
+use super::clients::Clients;
 use super::designs::{ALL, Design, PEERS};
 use super::{latency, throughput};
 use crate::figure::{Contender as _, Figure, Samples};
@@ -9,16 +9,21 @@ use crate::report::plot::{self, Line, Mark, Range};
 use crate::report::{self, section};
 
 /// The page.
-pub(super) fn write(figures: &[Figure], samples: &Samples<Design>, crowd: &Crowd, rounds: usize) -> String {
+pub(super) fn write(
+    figures: &[Figure],
+    samples: &Samples<Design>,
+    clients: &Clients,
+    rounds: usize,
+) -> String {
     let what = format!(
         "Medians of {rounds} rounds, whiskers from the lowest to the highest. {} producers, {} consumers, {} bytes a job. {}.",
-        crowd.producers,
-        crowd.consumers,
-        crowd.payload_bytes,
+        clients.producers,
+        clients.consumers,
+        clients.payload_bytes,
         machine::describe()
     );
     let mut html = report::begin("Queues side by side", &what);
-    for batch in &crowd.batches {
+    for batch in &clients.batches {
         rates(&mut html, figures, samples, *batch);
     }
     answers(&mut html, samples);
@@ -46,7 +51,8 @@ fn rates(html: &mut String, figures: &[Figure], samples: &Samples<Design>, batch
     }
     let Some(bars) = report::bars(samples, &sample, contenders(), Design::Stadium, &marks) else { return };
     let title = format!("Jobs a second, batch {batch}");
-    let what = "Put, reserved and settled, each step durable as the table of queue.md says; more is better.";
+    let what =
+        "Put, reserved and settled, each step durable as the table of queue.md states; more is better.";
     section(html, &title, what, &bars);
 }
 
@@ -101,8 +107,8 @@ fn percentiles(html: &mut String, samples: &Samples<Design>) {
         .map(|value| Mark { name: "fdatasync, 99th percentile", class: "limit", value })
         .into_iter()
         .collect();
-    let what = "Milliseconds from the moment that a timetable names until a consumer holds the job; less is better. Who \
-                cannot do this rate is not shown.";
+    let what = "Milliseconds from the time that a timetable names until a consumer holds the job; less is better. An \
+                implementation that cannot do this rate is not shown.";
     let labels = POINTS.map(|(label, _)| label);
     section(html, "From put to reserve at 10,000 jobs a second", what, &plot::lines(&lines, &labels, &marks));
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 
-use super::crowd::Crowd;
+use super::clients::Clients;
 use super::designs::{Setup, Spread, Stadium};
 use super::harness::{Endpoint as _, Plan, Tally, drive, payload};
 use crate::machine;
@@ -24,10 +24,13 @@ const TIMES: usize = 4;
 const WORKERS_EACH: usize = 10;
 
 /// Measures both, one after the other.
-pub(super) fn take(start: &Start<'_>, crowd: &Crowd) -> Result<Vec<(String, f64)>> {
+pub(super) fn take(start: &Start<'_>, clients: &Clients) -> Result<Vec<(String, f64)>> {
     let _pinned = process::Pinned::to(Cores::Second)?;
-    let many =
-        Crowd { producers: TIMES * crowd.producers, consumers: TIMES * crowd.consumers, ..crowd.clone() };
+    let many = Clients {
+        producers: TIMES * clients.producers,
+        consumers: TIMES * clients.consumers,
+        ..clients.clone()
+    };
     let mut rates = Vec::new();
     let mut numbers = Vec::new();
     for (name, cores, shards) in [("one", Cores::First, 1), ("two", Cores::Both, 2)] {

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 
-use super::crowd::Crowd;
+use super::clients::Clients;
 use super::designs::Design;
 use super::harness::{Tally, drive};
 use crate::services::Start;
@@ -16,11 +16,11 @@ pub(super) fn name(batch: usize) -> String {
 pub(super) fn take(
     design: Design,
     start: &Start<'_>,
-    crowd: &Crowd,
+    clients: &Clients,
     batch: usize,
 ) -> Result<Vec<(String, f64)>> {
     let endpoint = design.start(start, batch)?;
     let mut tally = Tally::default();
-    let measured = drive(&*endpoint, &crowd.plan(batch), &mut tally);
+    let measured = drive(&*endpoint, &clients.plan(batch), &mut tally);
     Ok(measured.with_context(|| endpoint.log())?.numbers())
 }

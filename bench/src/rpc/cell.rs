@@ -87,7 +87,7 @@ impl Cell {
         format!("{bytes} B, {} {noun}, {flight}", self.connections)
     }
 
-    /// What a client is told, the address and the times apart.
+    /// The arguments of a client, except for the address and the times.
     pub(super) fn arguments(self) -> Vec<String> {
         let (option, flight) = match self.flight {
             Flight::Idle => ("--inflight-total", "1"),

@@ -55,7 +55,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let mut bench = Round { places: &places, times, fixtures: BTreeMap::new(), starts: BTreeMap::new() };
         let peers = || ALL.iter().copied().filter(|peer| selection.wants_contender(*peer));
         for peer in peers().filter(|_| !cells.is_empty()) {
-            // All warm up before anybody is measured. One that can't start says so at its first cell.
+            // All warm up before anybody is measured. One that can't start fails at its first cell.
             eprintln!("round {round}: start {}", peer.name());
             let _ = bench.start(peer);
         }

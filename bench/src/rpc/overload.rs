@@ -1,5 +1,5 @@
-//! Overload: three times what a service can do arrives, whether or not it answers. Only the product is measured, because
-//! telling callers Busy is its own contract.
+//! Overload: three times what a service can do arrives, whether or not it answers. Only the product
+//! is measured, because answering Busy to callers is its own contract.
 //!
 //! The service's function costs 200 µs inline, so the loop does 5,000 calls a second at best. Capacity is what callers get
 //! who wait for each answer; then arrivals come at three times that rate, evenly, and wait for nothing.

@@ -42,7 +42,7 @@ fn details() -> Vec<(String, String)> {
         row(&name, "p99_us", format!("{title}: 99th percentile us"));
         row(&name, "mean_us", format!("{title}: mean us"));
         if cell.flight != Flight::Idle {
-            row(&name, "busy_per_second", format!("{title}: told Busy a second"));
+            row(&name, "busy_per_second", format!("{title}: answered Busy a second"));
             row(&name, "client_cpu", format!("{title}: client's share of its core"));
         }
     }

@@ -46,7 +46,8 @@ pub(super) const PEERS: &[Peer] =
 const HEAP: &str = "2g";
 /// A cell that takes longer than its own time and this has failed.
 const CELL_SLACK: Duration = Duration::from_secs(60);
-/// A moment that the machine gave to somebody else may make a server tell a few callers Busy; not more than this share.
+/// The machine may take the processor away briefly, so that a server answers Busy to a few calls;
+/// not more than this share.
 const BUSY_SHARE_MAX: f64 = 0.01;
 /// A virtual machine warms up at least so long, on small messages at full load, and then until it gains no more.
 const WARM_MIN: Duration = Duration::from_secs(5);
@@ -161,7 +162,7 @@ impl<'a> Fixture<'a> {
             |name: &str| numbers.iter().find(|(known, _)| known == name).map_or(0.0, |(_, value)| *value);
         let (failed, busy, ok) = (value("failed"), value("busy_per_second"), value("per_second"));
         if failed > 0.0 || busy > ok * BUSY_SHARE_MAX {
-            bail!("{failed} calls failed, {busy:.0} a second were told Busy, {ok:.0} a second were answered");
+            bail!("{failed} calls failed, {busy:.0} a second were answered Busy, {ok:.0} a second OK");
         }
         Ok(numbers)
     }

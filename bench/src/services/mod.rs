@@ -1,7 +1,7 @@
 //! Server processes: each with a folder of its own on this disk and a port of the loopback, ended with its owner.
 //!
-//! Each is started anew, so that nobody pays for what came before. Those that more than one bench starts are here; what only one
-//! bench starts is with it.
+//! Each is started anew, so that no run pays for an earlier one. Those that more than one bench
+//! starts are here; a service that only one bench starts is with that bench.
 
 #![allow(unsafe_code, reason = "signals")]
 
@@ -49,7 +49,7 @@ impl Start<'_> {
         Ok(Folder(path))
     }
 
-    /// Starts what `command` says, given a new folder and a free port.
+    /// Starts the process of `command`, given a new folder and a free port.
     pub(crate) fn service(
         &self,
         name: &'static str,
@@ -151,12 +151,12 @@ impl Service {
         bail!("{} does not start: {}", self.name, self.log())
     }
 
-    /// Adds what it said to a failure.
+    /// Adds the end of its log to a failure.
     pub(crate) fn explain<T>(&self, result: Result<T>) -> Result<T> {
-        result.map_err(|error| anyhow!("{error:#} ({} said last: {})", self.name, self.log()))
+        result.map_err(|error| anyhow!("{error:#} ({} logged last: {})", self.name, self.log()))
     }
 
-    /// The end of what it said.
+    /// The end of its log.
     pub(crate) fn log(&self) -> String {
         let text = fs::read_to_string(self.folder.0.join("log")).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();

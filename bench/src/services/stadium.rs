@@ -34,7 +34,7 @@ impl Stadium {
         Self::start_at(start, cores, settings, None)
     }
 
-    /// The same, with a door for devices: without credentials they may be whom they say they are.
+    /// The same, with a door for devices: without credentials they may be whom they claim to be.
     pub(crate) fn start_for_devices(
         start: &Start<'_>,
         cores: Cores,

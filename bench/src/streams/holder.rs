@@ -1,7 +1,8 @@
 //! The contenders of the stream rows: servers that hold request-streams of one message a second each.
 //!
-//! One client for all, crates/rpc/examples/ticks_client.rs: it speaks plain RSocket and reports its own CPU share. The
-//! orchestrator reads the server's CPU time, over the seconds after the client has said that all streams are open.
+//! One client for all, crates/rpc/examples/ticks_client.rs: it speaks plain RSocket and reports its
+//! own CPU share. The orchestrator reads the server's CPU time, over the seconds after the client
+//! has reported that all streams are open.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -69,8 +70,8 @@ impl Phases {
         }
     }
 
-    /// Milliseconds within which a server may gather what is due: bare Netty needs them to write a connection's
-    /// messages together.
+    /// Milliseconds within which a server may collect what is due: bare Netty needs them to write a
+    /// connection's messages together.
     fn tick_ms(self) -> &'static str {
         match self {
             Self::Together => "10",
@@ -128,7 +129,7 @@ impl Holder {
         let mut client = client(places, &server, plan)?;
         let lines = lines(&mut client)?;
         let opened = next(&lines, STEP_MAX).context("the client did not open its streams")?;
-        opened["opened"].as_u64().context("the client does not say how many streams it has opened")?;
+        opened["opened"].as_u64().context("the client does not report how many streams it has opened")?;
 
         let before = Look::take(&server, &client, counted.as_deref())?;
         std::thread::sleep(Duration::from_secs(u64::from(plan.seconds)));

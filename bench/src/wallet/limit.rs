@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::crowd::Crowd;
+use super::clients::Clients;
 use super::rates::Rate;
 use crate::harness::disk;
 use crate::services::Start;
@@ -13,9 +13,9 @@ const DEBIT_BYTES: usize = 64;
 const SMALL_BYTES: usize = 4_096;
 
 /// Measures the loop for a row.
-pub(super) fn take(start: &Start<'_>, crowd: &Crowd, rate: Rate) -> Result<Vec<(String, f64)>> {
-    let (depth, batch) = rate.shape(crowd);
-    let debits = crowd.connections * depth * batch;
+pub(super) fn take(start: &Start<'_>, clients: &Clients, rate: Rate) -> Result<Vec<(String, f64)>> {
+    let (depth, batch) = rate.shape(clients);
+    let debits = clients.connections * depth * batch;
     let bytes = if rate == Rate::Latency { SMALL_BYTES } else { DEBIT_BYTES * debits };
     let syncs = disk::measure(&start.places.target.join("bench").join(start.bench), bytes)?;
     let mut numbers = vec![("sync_p50_ms", syncs.ms(0.5)), ("sync_p99_ms", syncs.ms(0.99))];

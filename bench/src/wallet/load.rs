@@ -1,7 +1,8 @@
 //! A load of debits: workers with one request under way each, on so many connections, and what came of it.
 //!
-//! Some of the debits are ones that were booked before, sent again as a client does that lost an answer; they must be told so and
-//! book nothing. All answers go into the client's books.
+//! Some of the debits are ones that were booked before, sent again as a client does that lost an
+//! answer; their answers must state this, and they must book nothing. All answers go into the
+//! client's books.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -14,7 +15,7 @@ use super::books::{ANSWER_MAX, Books};
 use super::dialogue::{Debit, Endpoint, Outcome, Request, Verdict, Wallets};
 use super::random::Random;
 use super::zipf::Zipf;
-use crate::harness::{Crews, Dialogue as _, SLEEP_MAX};
+use crate::harness::{Dialogue as _, SLEEP_MAX, Workers};
 use crate::machine;
 
 /// Amounts are 1 to this.
@@ -34,7 +35,8 @@ pub(super) enum Choice<'a> {
 pub(super) enum Pace {
     /// The next request as soon as the last one is answered.
     Closed,
-    /// By a timetable that waits for nobody: so many requests a second. Times count from the moment that the table says.
+    /// By a timetable that waits for nobody: so many requests a second. Times count from the time
+    /// in the table.
     Open { per_second: f64 },
 }
 
@@ -68,7 +70,7 @@ pub(super) struct Plan<'a> {
 pub(super) struct Measured {
     /// Debits booked.
     pub(super) posted: u64,
-    /// Debits that were told that they had been booked before.
+    /// Debits that were answered as booked before.
     pub(super) duplicates: u64,
     /// Debits refused because there was not enough.
     pub(super) insufficient: u64,
@@ -136,7 +138,7 @@ struct Load<'a> {
     books: &'a mut Books,
     ids: &'a mut Ids,
     random: Random,
-    crews: Crews<Wallets>,
+    pool: Workers<Wallets>,
     workers: Vec<Worker>,
     idle: VecDeque<usize>,
     /// Workers that ask again at a time.
@@ -159,7 +161,7 @@ struct Worker {
     repeated: usize,
     /// When the request was made, or was due.
     asked: Option<Instant>,
-    /// It was told to ask again.
+    /// Its answer asked for a retry.
     asks_again: bool,
 }
 
@@ -170,11 +172,11 @@ impl<'a> Load<'a> {
         books: &'a mut Books,
         ids: &'a mut Ids,
     ) -> Result<Self> {
-        let mut crews = Crews::new()?;
+        let mut pool = Workers::new()?;
         for _ in 0..plan.connections {
-            crews.add(&[endpoint.service().address()], endpoint.lane(), plan.depth)?;
+            pool.add(&[endpoint.service().address()], endpoint.lane(), plan.depth)?;
         }
-        crews.wait_until_open()?;
+        pool.wait_until_open()?;
         let workers = plan.connections * plan.depth;
         // Workers take their turns across the connections.
         let across = |worker| worker % plan.connections * plan.depth + worker / plan.connections;
@@ -183,7 +185,7 @@ impl<'a> Load<'a> {
             books,
             ids,
             random: Random::new(1),
-            crews,
+            pool,
             workers: std::iter::repeat_with(Worker::default).take(workers).collect(),
             idle: (0..workers).map(across).collect(),
             alarms: BinaryHeap::new(),
@@ -215,7 +217,7 @@ impl<'a> Load<'a> {
                 break;
             }
             let sleep = self.sleep();
-            self.crews.turn(sleep, &mut answers)?;
+            self.pool.turn(sleep, &mut answers)?;
             for (worker, outcome) in answers.drain(..) {
                 self.last_answer = Instant::now();
                 self.hear(worker, outcome)?;
@@ -272,7 +274,7 @@ impl<'a> Load<'a> {
             && at <= now
         {
             self.alarms.pop();
-            self.crews.ask(worker, Request::Debit(&self.workers[worker].debits));
+            self.pool.ask(worker, Request::Debit(&self.workers[worker].debits));
         }
     }
 
@@ -294,7 +296,7 @@ impl<'a> Load<'a> {
                 debits.push(self.next_debit());
             }
             self.requests += 1;
-            self.crews.ask(index, Request::Debit(&debits));
+            self.pool.ask(index, Request::Debit(&debits));
             self.workers[index] = Worker { debits, repeated, asked: Some(asked), asks_again: false };
         }
     }
@@ -332,7 +334,7 @@ impl<'a> Load<'a> {
                 Verdict::Duplicate if !worker.asks_again => {
                     bail!("{debit:?} is new and was called a duplicate")
                 }
-                // What was told to ask again may have been booked in part.
+                // A request that was answered with a retry may have been booked in part.
                 Verdict::Posted | Verdict::Duplicate => {
                     self.books.debit(debit)?;
                     self.measured.posted += 1;

@@ -4,7 +4,7 @@
 //! one after the other, and has its balances compared. Recovery, memory and voting are the product's alone.
 
 mod books;
-mod crowd;
+mod clients;
 mod designs;
 mod dialogue;
 mod limit;
@@ -31,7 +31,7 @@ use crate::selection::{Results, Selection};
 use crate::server::Places;
 use crate::services::Start;
 use crate::taken::Taken;
-use crowd::Crowd;
+use clients::Clients;
 use designs::{ALL, Design};
 use random::Random;
 use rates::{Rate, Running, WORK};
@@ -46,7 +46,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
-    crowd: Crowd,
+    clients: Clients,
     /// Transfers of the recovery row, first credits included
     #[arg(long, default_value_t = recovery::TRANSFERS)]
     recovery_transfers: u64,
@@ -62,19 +62,19 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut bench = Bench {
         options,
         start: Start { places: &places, cores: Cores::Both, bench: "wallet" },
-        zipf: Rc::new(Zipf::new(options.crowd.accounts, crowd::ZIPF, &mut Random::new(SEED))),
+        zipf: Rc::new(Zipf::new(options.clients.accounts, clients::ZIPF, &mut Random::new(SEED))),
         taken: Taken::default(),
     };
     for round in 1..=selection.rounds {
         bench.round(round);
     }
     let taken = bench.taken;
-    let figures: Vec<Figure> = rows::figures(&taken.samples, &options.crowd)
+    let figures: Vec<Figure> = rows::figures(&taken.samples, &options.clients)
         .into_iter()
         .filter(|figure| selection.shows(figure))
         .collect();
-    let page = page::write(&figures, &taken, &options.crowd, selection);
-    let html = report::write(&figures, &taken.samples, &options.crowd, selection.rounds);
+    let page = page::write(&figures, &taken, &options.clients, selection);
+    let html = report::write(&figures, &taken.samples, &options.clients, selection.rounds);
     let are_published = options.is_published();
     let results = Results { page: &page, html: &html, figures: &figures, are_published };
     selection.publish("wallet", &results, &places.target)?;
@@ -84,7 +84,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 impl Options {
     /// Whether the results are those of the rows as published.
     fn is_published(&self) -> bool {
-        self.crowd.is_published()
+        self.clients.is_published()
             && self.recovery_transfers == recovery::TRANSFERS
             && self.memory_accounts == memory::ACCOUNTS
     }
@@ -110,26 +110,26 @@ impl Bench<'_> {
         let Self { options, start, .. } = *self;
         if options.selection.wants_contender(Design::Stadium) {
             self.alone(round, recovery::NAME, |zipf| {
-                recovery::take(&start, &options.crowd, zipf, options.recovery_transfers)
+                recovery::take(&start, &options.clients, zipf, options.recovery_transfers)
             });
             self.alone(round, memory::NAME, |_| memory::take(&start, options.memory_accounts));
-            self.alone(round, voting::NAME, |_| voting::take(&start, &options.crowd));
+            self.alone(round, voting::NAME, |_| voting::take(&start, &options.clients));
         }
     }
 
     /// The rows of one contender, on one running server.
     fn rates(&mut self, round: usize, design: Design, rates: &[Rate]) {
-        let crowd = &self.options.crowd;
+        let clients = &self.options.clients;
         if design == Design::Limit {
             for rate in rates {
                 note(round, rate.name(), design);
-                self.keep(rate.name(), design, limit::take(&self.start, crowd, *rate));
+                self.keep(rate.name(), design, limit::take(&self.start, clients, *rate));
             }
             return;
         }
         note(round, WORK, design);
         let zipf = Rc::clone(&self.zipf);
-        match Running::start(design, &self.start, crowd, &zipf) {
+        match Running::start(design, &self.start, clients, &zipf) {
             Err(error) => self.keep(WORK, design, Err(error)),
             Ok(mut running) => {
                 for rate in rates {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::crowd::Crowd;
+use super::clients::Clients;
 use super::designs::{ALL, Design, PEERS};
 use super::rates::Rate;
 use super::{memory, recovery, voting};
@@ -15,7 +15,7 @@ use crate::{machine, table};
 pub(super) fn write(
     figures: &[Figure],
     taken: &Taken<Design>,
-    crowd: &Crowd,
+    clients: &Clients,
     selection: &Selection,
 ) -> String {
     let mut page = String::from("# Wallets side by side\n\n");
@@ -27,14 +27,14 @@ pub(super) fn write(
          data is on one disk. Loads take {} seconds, after half a second that is not looked at. Machine: {}. Only ratios within \
          this run mean anything. Plots: [{plots}]({plots}).\n\n\
          Before it is measured, each shows that it does the work: everybody debits one account at once until it has nothing left, and \
-         exactly what it had is booked. One of 100 debits is sent again and must be told that it was booked before. Afterwards every \
+         exactly what it had is booked. One of 100 debits is sent again and must be answered that it was booked before. Afterwards every \
          balance is compared with what the client was answered, or the row has failed. Transfer ids begin with the time, as in UUID \
          version 7, which indexes like. Where a connection has several requests under way, everybody's has: calls of RPC here, \
          pipelines at the peers. The limit is a bare loop of write and fdatasync that carries in each sync what can be under way \
          ([limit.rs](../src/wallet/limit.rs)).\n",
         selection.rounds,
-        crowd.accounts,
-        crowd.seconds,
+        clients.accounts,
+        clients.seconds,
         machine::describe()
     );
     page.push_str("## Figures\n\n");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 
 use super::books::{ANSWER_MAX, Books};
-use super::crowd::Crowd;
+use super::clients::Clients;
 use super::designs::Design;
 use super::dialogue::{Endpoint, Outcome, Request, caller};
 use super::load::{self, Amount, Choice, Ids, Measured, Pace, Plan};
@@ -61,11 +61,11 @@ impl Rate {
     }
 
     /// Requests under way on each connection, and debits of a request.
-    pub(super) fn shape(self, crowd: &Crowd) -> (usize, usize) {
+    pub(super) fn shape(self, clients: &Clients) -> (usize, usize) {
         match self {
-            Self::Single | Self::Hot | Self::Latency => (crowd.depth, 1),
+            Self::Single | Self::Hot | Self::Latency => (clients.depth, 1),
             Self::SingleOne => (1, 1),
-            Self::Batch => (1, crowd.batch),
+            Self::Batch => (1, clients.batch),
         }
     }
 }
@@ -75,17 +75,22 @@ pub(super) struct Running<'a> {
     endpoint: Box<dyn Endpoint>,
     books: Books,
     ids: Ids,
-    crowd: &'a Crowd,
+    clients: &'a Clients,
     zipf: &'a Zipf,
 }
 
 impl<'a> Running<'a> {
     /// Starts it anew, opens the accounts, and has it show that it does the work.
-    pub(super) fn start(design: Design, start: &Start<'_>, crowd: &'a Crowd, zipf: &'a Zipf) -> Result<Self> {
+    pub(super) fn start(
+        design: Design,
+        start: &Start<'_>,
+        clients: &'a Clients,
+        zipf: &'a Zipf,
+    ) -> Result<Self> {
         let endpoint = design.start(start)?;
-        let opened = Books::open(&*endpoint, crowd.accounts + EXTRA, CREDIT);
+        let opened = Books::open(&*endpoint, clients.accounts + EXTRA, CREDIT);
         let books = endpoint.service().explain(opened).context("while accounts were opened")?;
-        let mut running = Self { endpoint, books, ids: Ids::new(), crowd, zipf };
+        let mut running = Self { endpoint, books, ids: Ids::new(), clients, zipf };
         caller(&*running.endpoint)?.ask(Request::Loaded, ANSWER_MAX)?;
         let shown = running.show();
         running.endpoint.service().explain(shown)?;
@@ -99,17 +104,17 @@ impl<'a> Running<'a> {
     }
 
     fn measure(&mut self, rate: Rate, capacity: Option<f64>) -> Result<Vec<(String, f64)>> {
-        let hot = self.crowd.accounts;
+        let hot = self.clients.accounts;
         let choice = if rate == Rate::Hot { Choice::One(hot) } else { Choice::Zipf(self.zipf) };
-        let (depth, batch) = rate.shape(self.crowd);
-        let mut plan = Plan { depth, batch, ..self.crowd.plan(choice) };
+        let (depth, batch) = rate.shape(self.clients);
+        let mut plan = Plan { depth, batch, ..self.clients.plan(choice) };
         if rate == Rate::Latency {
             if let Some(capacity) = capacity
-                && capacity < CAPACITY_SHARE_MIN * self.crowd.rate
+                && capacity < CAPACITY_SHARE_MIN * self.clients.rate
             {
-                bail!("it does {capacity:.0} single debits/s, not {:.0}", self.crowd.rate);
+                bail!("it does {capacity:.0} single debits/s, not {:.0}", self.clients.rate);
             }
-            plan.pace = Pace::Open { per_second: self.crowd.rate };
+            plan.pace = Pace::Open { per_second: self.clients.rate };
         }
         self.load(&Plan { amount: Amount::For(WARM), ..plan })?;
         let before = self.entries(hot)?;
@@ -126,14 +131,14 @@ impl<'a> Running<'a> {
         let mut numbers = measured.numbers();
         if rate == Rate::Latency {
             let answered = (measured.posted + measured.duplicates) as f64 / measured.elapsed.as_secs_f64();
-            numbers.push(("kept_up".to_owned(), answered / self.crowd.rate));
+            numbers.push(("kept_up".to_owned(), answered / self.clients.rate));
         }
         Ok(numbers)
     }
 
     /// Everybody debits one account at once until it has nothing left: exactly what it had is booked, each once.
     fn show(&mut self) -> Result<()> {
-        let account = self.crowd.accounts + 1;
+        let account = self.clients.accounts + 1;
         let all = u64::try_from(self.books.balance(account))?;
         let entries = self.entries(account)?;
         self.books.spend(&*self.endpoint, &mut self.ids, account, all - LEFT)?;
@@ -141,7 +146,7 @@ impl<'a> Running<'a> {
             amount: Amount::Debits(TRIES),
             ones: true,
             repeat_every: TRIES_REPEAT_EVERY,
-            ..self.crowd.plan(Choice::One(account))
+            ..self.clients.plan(Choice::One(account))
         };
         let Measured { posted, insufficient, duplicates, .. } = self.load(&plan)?;
         let entries = self.entries(account)? - entries;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use super::books::{ANSWER_MAX, Books};
-use super::crowd::Crowd;
+use super::clients::Clients;
 use super::designs::Stadium;
 use super::dialogue::{Endpoint as _, Outcome, Request, caller};
 use super::load::{self, Amount, Choice, Ids, Plan};
@@ -32,19 +32,19 @@ const CHECKPOINT: &str = "checkpoint";
 /// Books, kills, deletes, waits, compares. First credits count as transfers.
 pub(super) fn take(
     start: &Start<'_>,
-    crowd: &Crowd,
+    clients: &Clients,
     zipf: &Zipf,
     transfers: u64,
 ) -> Result<Vec<(String, f64)>> {
-    let debits = transfers.checked_sub(crowd.accounts.into()).context("fewer transfers than accounts")?;
+    let debits = transfers.checked_sub(clients.accounts.into()).context("fewer transfers than accounts")?;
     let mut stadium = Stadium::start(start)?;
-    let mut books = Books::open(&stadium, crowd.accounts, CREDIT)?;
+    let mut books = Books::open(&stadium, clients.accounts, CREDIT)?;
     let plan = Plan {
         depth: 1,
-        batch: crowd.batch,
+        batch: clients.batch,
         amount: Amount::Debits(debits),
         repeat_every: 0,
-        ..crowd.plan(Choice::Zipf(zipf))
+        ..clients.plan(Choice::Zipf(zipf))
     };
     let filled = load::run(&stadium, &plan, &mut books, &mut Ids::new());
     let filled = stadium.service().explain(filled).context("while debits were booked")?;

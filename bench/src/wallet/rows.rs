@@ -2,7 +2,7 @@
 //!
 //! A row without a peer stands beside the bound alone.
 
-use super::crowd::Crowd;
+use super::clients::Clients;
 use super::designs::{Design, PEERS, POSTGRESQL};
 use super::rates::Rate;
 use super::{memory, recovery, voting};
@@ -14,8 +14,8 @@ const SIDES: Sides<Design> = Sides { product: Design::Stadium, peers: PEERS, lim
 const POSTGRESQL_GAIN: f64 = 10.0;
 
 /// What a row of debits is called.
-pub(super) fn title(rate: Rate, crowd: &Crowd) -> String {
-    let Crowd { connections, depth, accounts, batch, rate: per_second, .. } = crowd;
+pub(super) fn title(rate: Rate, clients: &Clients) -> String {
+    let Clients { connections, depth, accounts, batch, rate: per_second, .. } = clients;
     match rate {
         Rate::Single => format!(
             "durable debits, {connections} connections with {depth} requests under way each, {accounts} accounts, zipf 0.99"
@@ -28,7 +28,7 @@ pub(super) fn title(rate: Rate, crowd: &Crowd) -> String {
 }
 
 /// Every row, measured or not.
-pub(super) fn figures(samples: &Samples<Design>, crowd: &Crowd) -> Vec<Figure> {
+pub(super) fn figures(samples: &Samples<Design>, clients: &Clients) -> Vec<Figure> {
     let row = |measurement: &str, value: &str, figure: String, unit, better| Row {
         samples,
         sample: format!("{measurement}.{value}"),
@@ -36,7 +36,7 @@ pub(super) fn figures(samples: &Samples<Design>, crowd: &Crowd) -> Vec<Figure> {
         unit,
         better,
     };
-    let rate = |rate: Rate| row(rate.name(), "per_second", title(rate, crowd), "debits/s", Better::Higher);
+    let rate = |rate: Rate| row(rate.name(), "per_second", title(rate, clients), "debits/s", Better::Higher);
     let (single, single_one) = (rate(Rate::Single), rate(Rate::SingleOne));
     // PostgreSQL at its best: pipelines do not suit it on every machine.
     let postgresql = [single.best(POSTGRESQL), single_one.best(POSTGRESQL)];
@@ -48,7 +48,7 @@ pub(super) fn figures(samples: &Samples<Design>, crowd: &Crowd) -> Vec<Figure> {
         row(
             Rate::Latency.name(),
             value,
-            format!("{}, {what}", title(Rate::Latency, crowd)),
+            format!("{}, {what}", title(Rate::Latency, clients)),
             "ms",
             Better::Lower,
         )
@@ -100,17 +100,17 @@ mod tests {
 
     use super::figures;
     use crate::figure::Samples;
-    use crate::wallet::crowd::Crowd;
+    use crate::wallet::clients::Clients;
     use crate::wallet::designs::Design;
 
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
-        crowd: Crowd,
+        clients: Clients,
     }
 
-    fn crowd() -> Crowd {
-        Line::parse_from(["bench"]).crowd
+    fn clients() -> Clients {
+        Line::parse_from(["bench"]).clients
     }
 
     #[test]
@@ -125,7 +125,7 @@ mod tests {
             samples.add("single.per_second".into(), design, rate);
         }
         samples.add("single-one.per_second".into(), Design::PostgresqlTrying, 8_000.0);
-        let figures = figures(&samples, &crowd());
+        let figures = figures(&samples, &clients());
         assert_eq!((figures[0].must, figures[0].verdict()), (Some(80_000.0), "**missed**"));
     }
 
@@ -134,7 +134,7 @@ mod tests {
         let mut samples = Samples::default();
         samples.add("single.per_second".into(), Design::PostgresqlTrying, 1_000.0);
         samples.add("single.per_second".into(), Design::Stadium, 51_000.0);
-        let figures = figures(&samples, &crowd());
+        let figures = figures(&samples, &clients());
         assert_eq!((figures[0].must, figures[0].verdict()), (Some(50_000.0), "must"));
     }
 
@@ -143,13 +143,13 @@ mod tests {
         let mut samples = Samples::default();
         samples.add("latency.sync_p99_ms".into(), Design::Limit, 1.5);
         samples.add("latency.p99_ms".into(), Design::Stadium, 2.9);
-        let figures = figures(&samples, &crowd());
+        let figures = figures(&samples, &clients());
         let row = figures.iter().find(|figure| figure.figure.ends_with("99th percentile")).expect("a row");
         assert_eq!((row.aim, row.limit, row.verdict()), (Some(3.0), Some(1.5), "aim"));
     }
 
     #[test]
     fn the_defaults_are_the_published_rows() {
-        assert!(crowd().is_published());
+        assert!(clients().is_published());
     }
 }

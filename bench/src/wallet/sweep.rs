@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 
 use super::books::ANSWER_MAX;
 use super::dialogue::{Endpoint, Outcome, Request, Wallets};
-use crate::harness::{Crews, Dialogue as _, SLEEP_MAX};
+use crate::harness::{Dialogue as _, SLEEP_MAX, Workers};
 
 /// Has so many workers, each on a connection of its own, make the requests that `next` gives; `heard` gets each with its outcome.
 pub(super) fn run(
@@ -16,11 +16,11 @@ pub(super) fn run(
     mut next: impl FnMut() -> Option<Request<'static>>,
     mut heard: impl FnMut(Request<'static>, Outcome) -> Result<()>,
 ) -> Result<()> {
-    let mut crews: Crews<Wallets> = Crews::new()?;
+    let mut pool: Workers<Wallets> = Workers::new()?;
     for _ in 0..workers {
-        crews.add(&[endpoint.service().address()], endpoint.lane(), 1)?;
+        pool.add(&[endpoint.service().address()], endpoint.lane(), 1)?;
     }
-    crews.wait_until_open()?;
+    pool.wait_until_open()?;
     let mut idle: VecDeque<usize> = (0..workers).collect();
     let mut under_way: Vec<Option<Request<'static>>> = vec![None; workers];
     let mut again: VecDeque<(Instant, Request<'static>)> = VecDeque::new();
@@ -37,12 +37,12 @@ pub(super) fn run(
                 break;
             };
             under_way[worker] = Some(request);
-            crews.ask(worker, request);
+            pool.ask(worker, request);
         }
         if is_over && idle.len() == workers && again.is_empty() {
             return Ok(());
         }
-        crews.turn(SLEEP_MAX, &mut answers)?;
+        pool.turn(SLEEP_MAX, &mut answers)?;
         for (worker, outcome) in answers.drain(..) {
             last_answer = Instant::now();
             idle.push_back(worker);

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail};
 
 use super::rsocket::{self, Frame};
 
-/// The calls of a connection; `T` says who waits for what.
+/// The calls of a connection; `T` identifies the waiting worker and its request.
 pub(crate) struct Calls<T> {
     /// The next call's stream.
     stream: u32,
@@ -15,8 +15,8 @@ pub(crate) struct Calls<T> {
     parts: HashMap<u32, Vec<u8>>,
 }
 
-/// What a call is told.
-pub(crate) enum Told<'a> {
+/// How a call ended.
+pub(crate) enum Reply<'a> {
     /// Its answer's message.
     Answer(&'a [u8]),
     /// Nothing happened; come back after so many milliseconds.
@@ -43,12 +43,13 @@ impl<T> Calls<T> {
         rsocket::request(stream, metadata, out, data);
     }
 
-    /// Takes whole frames and says how many bytes they were; `each` gets every call with what it is told.
+    /// Takes whole frames and returns how many bytes they were; `each` gets every call with its
+    /// reply.
     pub(crate) fn read(
         &mut self,
         bytes: &[u8],
         out: &mut Vec<u8>,
-        mut each: impl FnMut(T, Told<'_>) -> Result<()>,
+        mut each: impl FnMut(T, Reply<'_>) -> Result<()>,
     ) -> Result<usize> {
         let mut at = 0;
         while let Some((frame, length)) = rsocket::parse(&bytes[at..])? {
@@ -60,15 +61,15 @@ impl<T> Calls<T> {
                 Frame::Payload { stream, data, follows: false } => {
                     let call = self.end(stream)?;
                     match self.parts.remove(&stream) {
-                        None => each(call, Told::Answer(data))?,
+                        None => each(call, Reply::Answer(data))?,
                         Some(mut whole) => {
                             whole.extend_from_slice(data);
-                            each(call, Told::Answer(&whole))?;
+                            each(call, Reply::Answer(&whole))?;
                         }
                     }
                 }
                 Frame::Busy { stream, retry_after_ms } => {
-                    each(self.end(stream)?, Told::Busy(retry_after_ms))?
+                    each(self.end(stream)?, Reply::Busy(retry_after_ms))?
                 }
                 Frame::Refused { text } => bail!("stadium: {text}"),
                 Frame::Ping(data) => rsocket::alive(data, out),

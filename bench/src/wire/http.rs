@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail};
 #[derive(Debug, PartialEq)]
 pub(crate) struct Answer<'a> {
     pub(crate) status: u16,
-    /// Seconds after which it may be asked again, where the answer says so.
+    /// Seconds after which it may be asked again, where the answer states it.
     pub(crate) retry_after_s: Option<u64>,
     pub(crate) body: &'a [u8],
 }
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_says_how_long_its_body_is() {
+    fn a_request_states_the_length_of_its_body() {
         let mut out = Vec::new();
         request("POST", "/a", Some("t"), b"{}", &mut out);
         let expected = "POST /a HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer t\r\n\

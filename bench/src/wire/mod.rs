@@ -34,7 +34,7 @@ pub(crate) enum Incoming<'a> {
     Accepted,
     /// The server asks whether we live.
     Ping,
-    /// The server refuses the connection, or says that it ends.
+    /// The server refuses the connection, or reports that it ends.
     Refused(&'static str),
     /// Anything that the scenarios don't care about.
     Other,

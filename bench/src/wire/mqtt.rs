@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_told_apart() {
+    fn answers_are_distinguished() {
         assert_eq!(Mqtt.parse(&[0x20, 2, 0, 0]), Some((Incoming::Welcome, 4)));
         assert_eq!(Mqtt.parse(&[0x20, 2, 0, 5]), Some((Incoming::Refused("CONNACK refused"), 4)));
         assert_eq!(Mqtt.parse(&[0x90, 3, 0, 1, 0, 0xff]), Some((Incoming::Subscribed, 5)));

@@ -4,7 +4,7 @@
 
 use anyhow::{Context as _, Result};
 
-/// What is said first: user and database are `postgres`.
+/// The first message: user and database are `postgres`.
 pub(crate) fn start(out: &mut Vec<u8>) {
     // The start message has no kind.
     let start = b"\0\x03\0\0user\0postgres\0database\0postgres\0\0";
@@ -26,7 +26,7 @@ pub(crate) fn prepare(name: &str, sql: &str, out: &mut Vec<u8>) {
     });
 }
 
-/// Asks for an answer to what was said before: `Sync`.
+/// Asks for an answer to the messages before: `Sync`.
 pub(crate) fn sync(out: &mut Vec<u8>) {
     message(b'S', out, |_| {});
 }
@@ -97,7 +97,7 @@ pub(crate) fn columns<const N: usize>(row: &[u8]) -> Result<[&[u8]; N]> {
     Ok(columns)
 }
 
-/// What an error says, on one line, with its code.
+/// The text of an error, on one line, with its code.
 pub(crate) fn error(content: &[u8]) -> String {
     String::from_utf8_lossy(content).replace('\0', " ")
 }

@@ -53,7 +53,7 @@ impl<'a> Value<'a> {
     pub(crate) fn number(self) -> Result<u64> {
         match self {
             Self::Number(number) => Ok(number),
-            Self::Bytes(_) => bail!("a field of another type than the contract says"),
+            Self::Bytes(_) => bail!("a field of another type than the contract states"),
         }
     }
 
@@ -61,7 +61,7 @@ impl<'a> Value<'a> {
     pub(crate) fn bytes(self) -> Result<&'a [u8]> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
-            Self::Number(_) => bail!("a field of another type than the contract says"),
+            Self::Number(_) => bail!("a field of another type than the contract states"),
         }
     }
 }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_varint_takes_what_it_says() {
+    fn a_varint_takes_its_own_length() {
         for value in [0, 127, 128, 16_383, 16_384, u64::MAX] {
             let mut out = Vec::new();
             varint(value, &mut out);

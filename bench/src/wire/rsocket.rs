@@ -28,7 +28,7 @@ const ROUTING: u8 = 0x7e | 0x80;
 const AUTHENTICATION: u8 = 0x7c | 0x80;
 const BEARER: u8 = 0x01 | 0x80;
 
-/// Says hello.
+/// Sends SETUP.
 pub(crate) fn setup(out: &mut Vec<u8>) {
     let start = begin(0, SETUP, 0, out);
     out.extend_from_slice(&[0, 1, 0, 0]);
@@ -90,7 +90,7 @@ fn three(number: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&number.to_be_bytes()[1..]);
 }
 
-/// What the server says.
+/// A frame of the server.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Frame<'a> {
     /// An answer, or a part of one.
@@ -139,7 +139,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>> {
     Ok(Some((parsed, 3 + length)))
 }
 
-/// From `BUSY retry_after_ms=120: why`; 10 where it does not say.
+/// From `BUSY retry_after_ms=120: why`; 10 where it states none.
 fn retry_after_ms(text: &str) -> u64 {
     let after = text.split_once("retry_after_ms=").map_or("", |(_, after)| after);
     let digits = after.bytes().take_while(u8::is_ascii_digit).count();
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn busy_says_when_to_come_back() {
+    fn busy_states_when_to_retry() {
         assert_eq!(retry_after_ms("BUSY retry_after_ms=120: queue is full"), 120);
         assert_eq!(retry_after_ms("BUSY"), 10);
     }

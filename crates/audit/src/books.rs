@@ -1,7 +1,8 @@
 //! The books of one shard, recounted event by event.
 //!
-//! Every event is held against what was before it. After something that is wrong the books go on with what the journal says, so that
-//! one mistake is told once. What is between shards is collected for [`crate::groups`].
+//! Every event is checked against the state before it. After an error the books go on with the
+//! journal's values, so that one mistake is reported once. Events that involve several shards are
+//! collected for [`crate::groups`].
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -81,7 +82,7 @@ struct Begun {
 /// An id that was booked.
 #[derive(Debug)]
 struct Known {
-    /// Where, to tell it.
+    /// The place, for reports.
     position: u64,
     what: What,
     reversed: bool,
@@ -115,7 +116,7 @@ pub(crate) struct Books {
     begun: BTreeMap<u64, Vec<Begun>>,
     /// Ids of other shards' groups that would be decided here alone, until these are decided.
     promised: BTreeMap<Key, Vec<u128>>,
-    /// The latest moment of a record.
+    /// The latest timestamp of a record.
     now: u64,
     leaves: Vec<Hash>,
     pub(crate) root: Hash,
@@ -218,8 +219,8 @@ impl Books {
                 self.promise(turn, key, outstanding);
                 self.begun.insert(group, items.iter().map(Begun::of).collect());
             }
-            Event::Voted { letter } => {
-                let problem = turn.groups.voted(turn.spot, letter);
+            Event::Voted { message } => {
+                let problem = turn.groups.voted(turn.spot, message);
                 problem.into_iter().for_each(|problem| (turn.problems)(problem));
             }
             Event::Decided { group, booked, refused_by } => {
@@ -234,8 +235,8 @@ impl Books {
                     }
                 }
             }
-            Event::Confirmed { letter } => {
-                let problem = turn.groups.confirmed(turn.spot, letter);
+            Event::Confirmed { message } => {
+                let problem = turn.groups.confirmed(turn.spot, message);
                 problem.into_iter().for_each(|problem| (turn.problems)(problem));
             }
             Event::Prepared { from, group, items } => {
@@ -355,7 +356,7 @@ impl Books {
             }
             None => {
                 for account in [moved.debit, moved.credit] {
-                    self.open_or_told(turn, account, moved.id);
+                    self.open_or_reported(turn, account, moved.id);
                 }
             }
         }
@@ -376,7 +377,7 @@ impl Books {
         self.entry(turn, moved.debit, -amount, &moved.debit_entry, moved.id);
         self.entry(turn, moved.credit, amount, &moved.credit_entry, moved.id);
         turn.touched.entry(moved.debit).or_default();
-        // What a group counted in before may be above a ceiling that was set since.
+        // Amounts that a group counted in before may exceed a ceiling that was set since.
         *turn.touched.entry(moved.credit).or_default() |= turn.group.is_none();
         self.transfers += 1;
     }
@@ -393,7 +394,7 @@ impl Books {
         Some((self.accounts.get(debit as usize)?, self.accounts.get(credit as usize)?))
     }
 
-    fn open_or_told(&self, turn: &mut Turn<'_>, account: u32, id: u128) {
+    fn open_or_reported(&self, turn: &mut Turn<'_>, account: u32, id: u128) {
         if self.accounts.get(account as usize).is_some_and(|one| one.rules.closed) {
             let (shown, named) = (id::show(id), self.named(account));
             turn.wrong(Kind::Closed, format!("{shown} was booked on {named}, which is closed"));
@@ -430,8 +431,8 @@ impl Books {
             turn.wrong(Kind::Order, what);
         }
         if i128::from(entry.balance) != posted {
-            let (shown, named, said) = (id::show(id), self.named(account), entry.balance);
-            let what = format!("after {shown} {named} has {posted}, and the record says {said}");
+            let (shown, named, stated) = (id::show(id), self.named(account), entry.balance);
+            let what = format!("after {shown} {named} has {posted}, and the record states {stated}");
             turn.wrong(Kind::Balance, what);
         }
     }
@@ -460,7 +461,7 @@ impl Books {
         };
         one.held += u128::from(hold.amount);
         for account in [Some(hold.debit), hold.credit].into_iter().flatten() {
-            self.open_or_told(turn, account, hold.id);
+            self.open_or_reported(turn, account, hold.id);
         }
         if expires <= turn.time || hold.amount == 0 {
             turn.wrong(Kind::Hold, format!("the hold {shown} holds nothing, or was over when it began"));
@@ -614,7 +615,7 @@ impl Books {
         }
     }
 
-    /// What must hold after each record.
+    /// Invariants after each record.
     fn look_at_touched(&self, turn: &mut Turn<'_>) {
         for (account, is_credited) in std::mem::take(&mut turn.touched) {
             let Some(one) = self.accounts.get(account as usize) else { continue };
@@ -636,7 +637,7 @@ impl Books {
         }
     }
 
-    /// What must hold at the end: sums, and what is held is what open holds say.
+    /// Invariants at the end: sums, and held amounts equal to the open holds.
     pub(crate) fn finish(&self, problems: &mut dyn FnMut(Problem)) {
         let mut wrong = |kind, what| problems(Problem { kind, shard: self.shard, position: None, what });
         let mut held: BTreeMap<u32, u128> = BTreeMap::new();

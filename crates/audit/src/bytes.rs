@@ -2,7 +2,7 @@
 //!
 //! Written for this crate alone: the wallet's own reading is what is checked here.
 
-/// Bytes to be read from the front. An error says in words what is wrong.
+/// Bytes to be read from the front. An error describes the mistake in words.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
@@ -60,11 +60,11 @@ impl<'a> Cursor<'a> {
         Ok(if raw % 2 == 0 { half } else { -half - 1 })
     }
 
-    /// A moment: its distance from the record's.
-    pub(crate) fn moment(&mut self, time: u64) -> Result<u64, String> {
+    /// A timestamp: its distance from the record's.
+    pub(crate) fn timestamp(&mut self, time: u64) -> Result<u64, String> {
         let distance = self.signed()?;
         time.checked_add_signed(distance)
-            .ok_or_else(|| "a moment before 1970 or after the end of time".to_owned())
+            .ok_or_else(|| "a time before 1970 or after the end of time".to_owned())
     }
 
     /// Bytes, by their number.
@@ -87,7 +87,7 @@ mod tests {
     use super::Cursor;
 
     #[test]
-    fn numbers_come_out_as_the_page_says() {
+    fn numbers_come_out_as_on_the_page() {
         for (bytes, number) in [(&[0][..], 0), (&[0x7f], 127), (&[0x80, 1], 128), (&[0xac, 0x02], 300)] {
             assert_eq!(Cursor::new(bytes).number(), Ok(number));
         }
@@ -100,13 +100,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_too_long_is_an_error() {
+    fn bytes_that_are_cut_or_too_long_are_an_error() {
         assert!(Cursor::new(&[0x80]).number().is_err());
         assert!(Cursor::new(&[0xff; 11]).number().is_err());
         assert!(Cursor::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2]).number().is_err());
         assert!(Cursor::new(&[3, b'a', b'b']).text().is_err());
         assert!(Cursor::new(&[1, 0xff]).text().is_err());
-        assert!(Cursor::new(&[1]).moment(0).is_err());
-        assert_eq!(Cursor::new(&[1]).moment(5), Ok(4));
+        assert!(Cursor::new(&[1]).timestamp(0).is_err());
+        assert_eq!(Cursor::new(&[1]).timestamp(5), Ok(4));
     }
 }

@@ -1,6 +1,7 @@
 //! The chain that goes through all records of a shard, and the roots of its periods.
 //!
-//! docs/formats/wallet-events.md, "The chain, and roots": what is hashed, and the byte in front that says what it is.
+//! docs/formats/wallet-events.md, "The chain, and roots": the hashed bytes, and the byte in front
+//! that names their kind.
 
 use crate::tree::{Hash, root, sha256};
 

@@ -1,6 +1,6 @@
 //! Why an audit, a receipt or a reconciliation could not be made at all.
 //!
-//! What is wrong with the books is no error of ours: see [`crate::Problem`].
+//! Mistakes in the books are no error of ours: see [`crate::Problem`].
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub enum Error {
     NotSealed,
     /// Something is wrong with the records on the way, so that no receipt can be made.
     Broken(crate::Problem),
-    /// A receipt that says nothing that can be checked.
+    /// A receipt that contains nothing that can be checked.
     Receipt(String),
     /// A CSV that cannot be read.
     Csv {

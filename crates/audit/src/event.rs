@@ -19,15 +19,15 @@ pub(crate) enum Event<'a> {
     Expired { id: u128 },
     Seal { number: u64, records: u64, root: Hash },
     Began { group: u64, items: Vec<Item<'a>> },
-    Voted { letter: u64 },
+    Voted { message: u64 },
     Decided { group: u64, booked: bool, refused_by: Option<u16> },
-    Confirmed { letter: u64 },
-    Prepared { from: Letter, group: u64, items: Vec<Item<'a>> },
-    Refused { from: Letter },
-    Settled { from: Letter, prepare: u64, group: u64, booked: bool },
+    Confirmed { message: u64 },
+    Prepared { from: MessageHead, group: u64, items: Vec<Item<'a>> },
+    Refused { from: MessageHead },
+    Settled { from: MessageHead, prepare: u64, group: u64, booked: bool },
 }
 
-/// What an account may do.
+/// Limits of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Rules {
     pub(crate) overdraft: bool,
@@ -105,7 +105,8 @@ pub(crate) enum ItemKind {
 pub(crate) struct Item<'a> {
     pub(crate) kind: ItemKind,
     pub(crate) id: u128,
-    /// The hash of what the client said: where the group began, and where the transfer would be decided alone.
+    /// The hash of the client's content: where the group began, and where the transfer would be
+    /// decided alone.
     pub(crate) content: Option<u64>,
     pub(crate) amount: u64,
     pub(crate) asset: u32,
@@ -125,9 +126,9 @@ pub(crate) enum Party<'a> {
     There { shard: u16, wallet: &'a str },
 }
 
-/// Which letter of which shard it is about.
+/// Which message of which shard it is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Letter {
+pub(crate) struct MessageHead {
     pub(crate) shard: u16,
     pub(crate) number: u64,
     pub(crate) confirmed_below: u64,
@@ -159,7 +160,7 @@ impl<'a> Event<'a> {
             4 => Event::Transfer(Moved::read(from, time)?),
             5 => {
                 let hold = Promise::read(from, time)?;
-                Event::Held { hold, expires: from.moment(time)? }
+                Event::Held { hold, expires: from.timestamp(time)? }
             }
             6 => Event::Voided(Promise::read(from, time)?),
             7 => Event::Expired { id: from.id()? },
@@ -169,7 +170,7 @@ impl<'a> Event<'a> {
                 flags(from, 1)?;
                 Event::Began { group, items: Item::read_all(from, time, OF_ITEM | HOME)? }
             }
-            17 => Event::Voted { letter: from.number()? },
+            17 => Event::Voted { message: from.number()? },
             18 => {
                 let group = from.number()?;
                 let booked = flags(from, 1)? == 1;
@@ -180,19 +181,23 @@ impl<'a> Event<'a> {
                 }
                 Event::Decided { group, booked, refused_by }
             }
-            19 => Event::Confirmed { letter: from.number()? },
+            19 => Event::Confirmed { message: from.number()? },
             24 => {
-                let letter = Letter::read(from)?;
+                let message = MessageHead::read(from)?;
                 let group = from.number()?;
-                Event::Prepared { from: letter, group, items: Item::read_all(from, time, OF_ITEM | CONTENT)? }
+                Event::Prepared {
+                    from: message,
+                    group,
+                    items: Item::read_all(from, time, OF_ITEM | CONTENT)?,
+                }
             }
             25 => {
-                let letter = Letter::read(from)?;
+                let message = MessageHead::read(from)?;
                 let (_code, _reason) = (from.text()?, from.text()?);
-                Event::Refused { from: letter }
+                Event::Refused { from: message }
             }
             26 => Event::Settled {
-                from: Letter::read(from)?,
+                from: MessageHead::read(from)?,
                 prepare: from.number()?,
                 group: from.number()?,
                 booked: settled(from, time)?,
@@ -207,7 +212,7 @@ fn settled(from: &mut Cursor<'_>, time: u64) -> Result<bool, String> {
     match from.byte()? {
         0 => Ok(false),
         1 => Ok(true),
-        2 => from.moment(time).map(|_| true),
+        2 => from.timestamp(time).map(|_| true),
         other => Err(format!("the outcome {other}, which is none")),
     }
 }
@@ -258,7 +263,7 @@ impl<'a> More<'a> {
             more.metadata = from.bytes()?;
         }
         if flags & EFFECTIVE != 0 {
-            more.effective = Some(from.moment(time)?);
+            more.effective = Some(from.timestamp(time)?);
         }
         Ok(more)
     }
@@ -335,7 +340,7 @@ impl<'a> Item<'a> {
             other => return Err(format!("an item of kind {other}, which is none")),
         };
         let id = from.id()?;
-        // Only where it began, and where the flag says so.
+        // Only where it began, and where the flag is set.
         let has_content = known & CONTENT == 0 || flags & CONTENT != 0;
         let content = if has_content { Some(u64::from_le_bytes(from.array()?)) } else { None };
         let amount = from.number()?;
@@ -343,7 +348,7 @@ impl<'a> Item<'a> {
         let (debit, credit) = (Party::read(from)?, Party::read(from)?);
         let home = if flags & HOME != 0 { Some(shard(from)?) } else { None };
         let more = More::read(from, flags, time)?;
-        let expires = if kind == ItemKind::Hold { from.moment(time)? } else { 0 };
+        let expires = if kind == ItemKind::Hold { from.timestamp(time)? } else { 0 };
         Ok(Item { kind, id, content, amount, asset, debit, credit, home, of: more.of, expires })
     }
 }
@@ -360,9 +365,9 @@ impl<'a> Party<'a> {
     }
 }
 
-impl Letter {
+impl MessageHead {
     fn read(from: &mut Cursor<'_>) -> Result<Self, String> {
         let shard = shard(from)?;
-        Ok(Letter { shard, number: from.number()?, confirmed_below: from.number()? })
+        Ok(MessageHead { shard, number: from.number()?, confirmed_below: from.number()? })
     }
 }

@@ -1,19 +1,20 @@
-//! What shards did together, put side by side.
+//! Work of several shards, compared.
 //!
-//! Each shard's journal is read alone; here is noted what it says about groups. When all were read, every group must be the same
-//! everywhere: the same transfers, one decision, booked on all its shards or on none. What a decision has not reached yet is no
-//! mistake: it is under way, and `@transit` is out of balance by just that.
+//! Each shard's journal is read alone; its statements about groups are noted here. When all were
+//! read, every group must be the same everywhere: the same transfers, one decision, booked on all
+//! its shards or on none. A shard that a decision has not reached yet is no mistake: the group is
+//! under way, and `@transit` is out of balance by just that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::event::{Item, ItemKind, Letter, Party};
+use crate::event::{Item, ItemKind, MessageHead, Party};
 use crate::id;
 use crate::problem::{Kind, Problem, Spot};
 
 /// Which group: its coordinator, and its number there.
 pub(crate) type Key = (u16, u64);
 
-/// What a group holds of an account here, and promises to it, until it is decided.
+/// The amount that a group holds of an account here, and promises to it, until it is decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outstanding {
     pub(crate) account: u32,
@@ -45,11 +46,12 @@ impl Part {
     }
 
     /// Whether that shard is asked about it: also the one that would decide it alone.
-    fn is_told_to(&self, shard: u16) -> bool {
+    fn is_sent_to(&self, shard: u16) -> bool {
         self.is_on(shard) || self.home == Some(shard)
     }
 
-    /// The shard that would decide it alone; none where that is said by what it ends or moves back.
+    /// The shard that would decide it alone; none where the transfer that it ends or reverses names
+    /// the shard.
     fn decides(&self) -> Option<u16> {
         let is_system = |side: &(u16, String)| side.1.starts_with('@');
         match self.kind {
@@ -60,10 +62,11 @@ impl Part {
         }
     }
 
-    /// What another shard is told of it. Before there were homes none was told the content.
-    fn as_told_to(&self, shard: u16, told: Option<&Part>) -> Part {
-        let is_told = self.decides() == Some(shard) && told.is_some_and(|told| told.content.is_some());
-        Part { content: self.content.filter(|_| is_told), home: None, ..self.clone() }
+    /// The part as it is sent to another shard. Before there were homes, the content was sent to
+    /// none.
+    fn as_sent_to(&self, shard: u16, sent: Option<&Part>) -> Part {
+        let has_content = self.decides() == Some(shard) && sent.is_some_and(|sent| sent.content.is_some());
+        Part { content: self.content.filter(|_| has_content), home: None, ..self.clone() }
     }
 
     fn leg(&self) -> Leg {
@@ -82,11 +85,12 @@ impl Part {
     }
 }
 
-/// What one other shard says about a group.
+/// The statements of one other shard about a group.
 #[derive(Debug)]
 struct There {
     spot: Spot,
-    /// Which letter asked it, and for what. None where the decision came and no question was answered with yes.
+    /// The message that asked it, and the transfers. None where the decision came and no question
+    /// was answered with yes.
     prepared: Option<(u64, Vec<Part>)>,
     settled: Option<bool>,
 }
@@ -95,7 +99,7 @@ struct There {
 struct Group {
     /// What the coordinator began.
     began: Option<(Spot, Vec<Part>)>,
-    /// The letters that asked, by shard.
+    /// The messages that asked, by shard.
     asked: BTreeMap<u16, u64>,
     voted: BTreeSet<u16>,
     decided: Option<(Spot, bool)>,
@@ -104,7 +108,7 @@ struct Group {
     booked: BTreeMap<u16, Vec<Leg>>,
 }
 
-/// What a letter of a coordinator was about.
+/// What a message of a coordinator was about.
 #[derive(Debug)]
 struct Sent {
     group: u64,
@@ -116,9 +120,9 @@ struct Sent {
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
     groups: BTreeMap<Key, Group>,
-    /// Letters that are not done, by sender and number.
-    letters: BTreeMap<(u16, u64), Sent>,
-    /// Letters that each shard sent.
+    /// Messages that are not done, by sender and number.
+    messages: BTreeMap<(u16, u64), Sent>,
+    /// Messages that each shard sent.
     sent: BTreeMap<u16, u64>,
 }
 
@@ -128,7 +132,7 @@ pub(crate) struct Together {
     pub(crate) groups: u64,
     /// Not decided, or decided and not yet known everywhere.
     pub(crate) open: u64,
-    /// What `@transit` is still to get, by asset.
+    /// The amounts that `@transit` is still to get, by asset.
     pub(crate) transit: BTreeMap<String, i128>,
 }
 
@@ -154,8 +158,8 @@ impl Groups {
         let parts = parts(spot.shard, items, names);
         let others = others(spot.shard, &parts);
         for &to in &others {
-            let letter = self.send(spot.shard, Sent { group: number, to, decides: false });
-            self.group((spot.shard, number)).asked.insert(to, letter);
+            let message = self.send(spot.shard, Sent { group: number, to, decides: false });
+            self.group((spot.shard, number)).asked.insert(to, message);
         }
         self.group((spot.shard, number)).began = Some((spot, parts));
         outstanding(items, names)
@@ -168,18 +172,18 @@ impl Groups {
     fn send(&mut self, shard: u16, sent: Sent) -> u64 {
         let number = self.sent.entry(shard).or_default();
         *number += 1;
-        self.letters.insert((shard, *number), sent);
+        self.messages.insert((shard, *number), sent);
         *number
     }
 
-    /// Another shard said yes to a letter.
-    pub(crate) fn voted(&mut self, spot: Spot, letter: u64) -> Option<Problem> {
-        match self.letters.remove(&(spot.shard, letter)) {
+    /// Another shard voted yes to a message.
+    pub(crate) fn voted(&mut self, spot: Spot, message: u64) -> Option<Problem> {
+        match self.messages.remove(&(spot.shard, message)) {
             Some(Sent { group, to, decides: false }) => {
                 self.group((spot.shard, group)).voted.insert(to);
                 None
             }
-            _ => Some(spot.problem(Kind::Group, format!("a yes to letter {letter}, which asks nothing"))),
+            _ => Some(spot.problem(Kind::Group, format!("a yes to message {message}, which asks nothing"))),
         }
     }
 
@@ -201,33 +205,33 @@ impl Groups {
         let others = others(spot.shard, parts);
         let silent = others.iter().find(|&shard| booked && !group.voted.contains(shard)).copied();
         let asked: Vec<u64> = group.asked.values().copied().collect();
-        for letter in asked {
-            self.letters.remove(&(spot.shard, letter));
+        for message in asked {
+            self.messages.remove(&(spot.shard, message));
         }
         for to in others.into_iter().filter(|&to| booked || refused_by != Some(to)) {
             self.send(spot.shard, Sent { group: number, to, decides: true });
         }
-        silent.and_then(|shard| wrong(&format!("is booked, and shard {shard} never said yes")))
+        silent.and_then(|shard| wrong(&format!("is booked, and shard {shard} never voted yes")))
     }
 
     /// Another shard has a decision.
-    pub(crate) fn confirmed(&mut self, spot: Spot, letter: u64) -> Option<Problem> {
-        match self.letters.remove(&(spot.shard, letter)) {
+    pub(crate) fn confirmed(&mut self, spot: Spot, message: u64) -> Option<Problem> {
+        match self.messages.remove(&(spot.shard, message)) {
             Some(Sent { group, to, decides: true }) => {
                 self.group((spot.shard, group)).confirmed.insert(to);
                 None
             }
-            _ => {
-                Some(spot.problem(Kind::Group, format!("letter {letter} is confirmed, and decides nothing")))
-            }
+            _ => Some(
+                spot.problem(Kind::Group, format!("message {message} is confirmed, and decides nothing")),
+            ),
         }
     }
 
-    /// A shard said yes to another one's group.
+    /// A shard voted yes to another one's group.
     pub(crate) fn prepared(
         &mut self,
         spot: Spot,
-        from: Letter,
+        from: MessageHead,
         number: u64,
         items: &[Item<'_>],
         names: &dyn Names,
@@ -247,7 +251,7 @@ impl Groups {
     pub(crate) fn settled(
         &mut self,
         spot: Spot,
-        from: Letter,
+        from: MessageHead,
         prepare: u64,
         number: u64,
         booked: bool,
@@ -262,8 +266,8 @@ impl Groups {
         }
         match &there.prepared {
             None if booked => wrong("is booked here without a yes"),
-            Some((letter, _)) if *letter != prepare => {
-                wrong("is decided under another letter than it was asked")
+            Some((message, _)) if *message != prepare => {
+                wrong("is decided under another message than it was asked")
             }
             _ => None,
         }
@@ -302,15 +306,15 @@ impl Group {
         for shard in others(coordinator, parts) {
             let there = self.others.get(&shard);
             let spot = there.map_or(*began, |there| there.spot);
-            if let Some((letter, prepared)) = there.and_then(|there| there.prepared.as_ref()) {
-                let expected = parts.iter().filter(|part| part.is_told_to(shard)).enumerate();
+            if let Some((message, prepared)) = there.and_then(|there| there.prepared.as_ref()) {
+                let expected = parts.iter().filter(|part| part.is_sent_to(shard)).enumerate();
                 let expected: Vec<Part> =
-                    expected.map(|(at, part)| part.as_told_to(shard, prepared.get(at))).collect();
+                    expected.map(|(at, part)| part.as_sent_to(shard, prepared.get(at))).collect();
                 if *prepared != expected {
                     wrong(spot, "is about other transfers here than where it began".to_owned());
                 }
-                if self.asked.get(&shard) != Some(letter) {
-                    wrong(spot, format!("was asked here by letter {letter}, which it did not send"));
+                if self.asked.get(&shard) != Some(message) {
+                    wrong(spot, format!("was asked here by message {message}, which it did not send"));
                 }
             } else if self.voted.contains(&shard) {
                 wrong(*began, format!("got a yes of shard {shard}, which never gave it"));
@@ -338,7 +342,7 @@ impl Group {
             self.compare_legs(shard, parts, settled == Some(true), spot, &mut wrong);
         }
         for (&shard, there) in &self.others {
-            if !parts.iter().any(|part| part.is_told_to(shard)) {
+            if !parts.iter().any(|part| part.is_sent_to(shard)) {
                 wrong(there.spot, "has nothing to do here".to_owned());
             }
         }
@@ -375,7 +379,7 @@ impl Group {
 fn others(coordinator: u16, parts: &[Part]) -> BTreeSet<u16> {
     let shards =
         parts.iter().flat_map(|part| [part.debit.0, part.credit.0, part.home.unwrap_or(coordinator)]);
-    shards.filter(|&shard| shard != coordinator && parts.iter().any(|part| part.is_told_to(shard))).collect()
+    shards.filter(|&shard| shard != coordinator && parts.iter().any(|part| part.is_sent_to(shard))).collect()
 }
 
 fn parts(shard: u16, items: &[Item<'_>], names: &dyn Names) -> Vec<Part> {
@@ -396,8 +400,8 @@ fn parts(shard: u16, items: &[Item<'_>], names: &dyn Names) -> Vec<Part> {
     items.iter().map(part).collect()
 }
 
-/// What items hold and count where they are; `@transit` takes the side that is elsewhere. A capture's amount is held by its hold
-/// already, where that is here.
+/// The amounts that items hold and count where they are; `@transit` takes the side that is
+/// elsewhere. A capture's amount is held by its hold already, where that is here.
 fn outstanding(items: &[Item<'_>], names: &dyn Names) -> Vec<Outstanding> {
     let mut sums: BTreeMap<u32, (u128, u128)> = BTreeMap::new();
     for item in items {

@@ -27,8 +27,8 @@ pub(crate) fn shards(directory: &Path) -> Result<Vec<Place>, Error> {
     let file = all.join("shards");
     let text = fs::read_to_string(&file)
         .map_err(|error| Error::Directory(format!("{}: {error}", file.display())))?;
-    let count = count(&text)
-        .ok_or_else(|| Error::Directory(format!("{} says no count of shards", file.display())))?;
+    let count =
+        count(&text).ok_or_else(|| Error::Directory(format!("{} has no count of shards", file.display())))?;
     (0..count)
         .map(|shard| {
             let folder = all.join(format!("shard-{shard:04}"));
@@ -59,11 +59,11 @@ mod tests {
     use super::shards;
 
     #[test]
-    fn a_missing_shard_is_told() {
+    fn a_missing_shard_is_reported() {
         let data = tempfile::tempdir().expect("a temporary folder");
         let all = data.path().join("shards");
         std::fs::create_dir_all(all.join("shard-0000/journal")).expect("made");
-        assert!(shards(data.path()).is_err(), "nothing says how many there are");
+        assert!(shards(data.path()).is_err(), "the count of shards is missing");
         std::fs::write(all.join("shards"), "version = 1\ncount = 2\n").expect("written");
         let error = shards(data.path()).expect_err("the second is missing").to_string();
         assert!(error.contains("shard-0001"), "{error}");

@@ -1,6 +1,6 @@
 //! What can be wrong with the books, and where.
 //!
-//! Each kind has a stable code; docs/reference/errors/audit.md says what to do about it.
+//! Each kind has a stable code; docs/reference/errors/audit.md describes the remedy.
 
 use std::fmt;
 
@@ -48,7 +48,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// What it says in a few words.
+            /// Its name in a few words.
             pub fn title(self) -> &'static str {
                 match self {
                     $(Kind::$name => $title,)*

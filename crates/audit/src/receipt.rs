@@ -22,8 +22,9 @@ use crate::{Error, Kind, Problem, Progress, chain, id, tree};
 /// The version of the receipt's format.
 const VERSION: u32 = 1;
 
-/// Periods that a receipt spans at most, so that it stays a file that one can mail: 64 bytes of JSON each. About a week of a
-/// shard that is never idle. What is older needs its own root, see [`check`].
+/// Periods that a receipt spans at most, so that it stays a file that one can mail: 64 bytes of
+/// JSON each. About a week of a shard that is never idle. An older transfer needs its own root, see
+/// [`check`].
 const TREES_MAX: u64 = 10_000;
 
 /// What proves that a transfer stands in the books. JSON, see docs/audit.md.
@@ -32,7 +33,7 @@ const TREES_MAX: u64 = 10_000;
 pub struct Receipt {
     /// Of this format: 1.
     pub version: u32,
-    /// Which transfer, as a UUID. Only a label: what is proved is read from the event.
+    /// Which transfer, as a UUID. Only a label: the proved content is read from the event.
     pub transfer: String,
     /// On which shard it was decided.
     pub shard: u16,
@@ -40,7 +41,7 @@ pub struct Receipt {
     pub seal: u64,
     /// The root that this seal published: to be compared with the published one.
     pub root: HexHash,
-    /// Of the transfer's event, then of those that say what its accounts and its asset are called.
+    /// Of the transfer's event, then of those that name its accounts and its asset.
     pub proofs: Vec<Proof>,
     /// The trees of periods up to `seal`, the last one its own: they lead from the root of an earlier proof to `root`.
     pub trees: Vec<HexHash>,
@@ -155,7 +156,7 @@ pub fn receipt(
 /// Where an event stands: its record's position, and which one it is in it.
 type Stand = (u64, usize);
 
-/// Looks for a transfer, and for what says how its accounts are called.
+/// Looks for a transfer, and for the events that name its accounts.
 #[derive(Default)]
 struct Search {
     assets: Vec<Stand>,
@@ -284,7 +285,8 @@ impl Proofs {
     }
 }
 
-/// Checks a receipt against roots that were published: that of its seal, and where the receipt says so, of earlier ones.
+/// Checks a receipt against roots that were published: that of its seal, and where the receipt
+/// needs them, those of earlier ones.
 ///
 /// # Errors
 ///
@@ -328,7 +330,7 @@ impl Receipt {
         (seal <= self.seal).then_some(root)
     }
 
-    /// What its events say. They were proved before.
+    /// The content of its events. They were proved before.
     fn read(&self) -> Result<Proved, String> {
         let events = self.proofs.iter().map(|proof| Event::parse(&proof.event.0, proof.time));
         let events = events.collect::<Result<Vec<_>, _>>()?;

@@ -1,7 +1,9 @@
-//! Compares bookings with a bill from outside, a CSV: what is in both, what is missing on a side, what differs.
+//! Compares bookings with a bill from outside, a CSV: rows in both, rows missing on a side,
+//! differing rows.
 //!
-//! Rows and bookings meet by the transfer's id, or by its reference where the file has no ids. A reference may stand for several
-//! transfers: then those of equal amount meet first, and what is left over meets in order.
+//! Rows and bookings meet by the transfer's id, or by its reference where the file has no ids. A
+//! reference may stand for several transfers: then those of equal amount meet first, and the rest
+//! meets in order.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Read;
@@ -44,7 +46,7 @@ pub struct Columns {
     pub asset: Option<String>,
     /// The column of dates; else `date`, `time`, `booked_at` or `created`. It may be missing, and is only shown.
     pub date: Option<String>,
-    /// What all rows are of, where the file has no column of assets.
+    /// The asset of all rows, where the file has no column of assets.
     pub asset_of_all: Option<String>,
     /// What stands between fields; else whichever of comma, semicolon and tab the first line has most of.
     pub delimiter: Option<char>,
@@ -68,9 +70,9 @@ pub struct Row {
 /// A row and a booking that belong together and are not the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Different {
-    /// What the file says.
+    /// The value in the file.
     pub row: Row,
-    /// What the books say.
+    /// The value in the books.
     pub booking: Booking,
     /// What differs: `amount`, `asset`.
     pub what: Vec<&'static str>,
@@ -92,13 +94,13 @@ pub struct Reconciliation {
 }
 
 impl Reconciliation {
-    /// Whether both sides say the same.
+    /// Whether both sides agree.
     pub fn agrees(&self) -> bool {
         self.different.is_empty() && self.missing_here.is_empty() && self.missing_there.is_empty()
     }
 }
 
-/// Compares bookings with a CSV. `scales` says how many digits each asset has behind its point.
+/// Compares bookings with a CSV. `scales` has the number of digits behind the point of each asset.
 ///
 /// # Errors
 ///
@@ -230,7 +232,7 @@ impl Header {
             .ok_or_else(|| missing("of amounts (amount): name one"))?;
         let asset = column(&columns.asset, &["asset", "currency"])?;
         if asset.is_none() && columns.asset_of_all.is_none() {
-            return Err(missing("of assets (asset, currency): name one, or say what all rows are of"));
+            return Err(missing("of assets (asset, currency): name one, or give the asset of all rows"));
         }
         let date = column(&columns.date, &["date", "time", "booked_at", "created"])?;
         Ok(Self { keyed_by, key, amount, asset, date })

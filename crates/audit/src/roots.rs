@@ -26,7 +26,8 @@ pub struct Root {
     pub position: u64,
 }
 
-/// All roots of a data directory, by shard and number. They are as the journals say: [`crate::verify()`] recounts them.
+/// All roots of a data directory, by shard and number. They are as the journals state:
+/// [`crate::verify()`] recounts them.
 ///
 /// # Errors
 ///

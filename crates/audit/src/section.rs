@@ -15,7 +15,7 @@ pub(crate) struct Section<'a> {
     pub(crate) time: u64,
     /// Each without its length.
     pub(crate) events: Vec<&'a [u8]>,
-    /// What the record says that its chain value is.
+    /// The chain value that the record states.
     pub(crate) chain: Hash,
 }
 

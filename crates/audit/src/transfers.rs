@@ -72,7 +72,8 @@ impl Selection {
 ///
 /// # Errors
 ///
-/// A directory or a journal that cannot be read, or that is damaged: what is missing here would seem to be missing in the books.
+/// A directory or a journal that cannot be read, or that is damaged: transfers missing here would
+/// seem to be missing in the books.
 pub fn bookings(
     directory: &Path,
     selection: &Selection,
@@ -80,12 +81,12 @@ pub fn bookings(
 ) -> Result<Vec<Booking>, Error> {
     let mut bookings = Vec::new();
     // One between shards stands in the journal of each.
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     each(directory, progress, &mut |names, event, time| {
         if let Event::Transfer(moved) = event
             && let Some(booking) = names.booking(moved, time)
             && selection.takes(&booking)
-            && (!moved.of_group || told.insert(moved.id))
+            && (!moved.of_group || reported.insert(moved.id))
         {
             bookings.push(booking);
         }

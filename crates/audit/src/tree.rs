@@ -1,7 +1,7 @@
 //! Merkle trees as RFC 9162 has them: the root of some leaves, and the path from one leaf to it.
 //!
-//! Section 2.1.1 says how a tree is hashed, 2.1.3 how a path is checked. Leaves come in as hashes already; what a leaf is, and with
-//! which byte it is hashed, is in [`crate::chain`].
+//! Section 2.1.1 defines how a tree is hashed, 2.1.3 how a path is checked. Leaves come in as
+//! hashes already; [`crate::chain`] defines a leaf and the byte with which it is hashed.
 
 use sha2::{Digest as _, Sha256};
 

@@ -1,7 +1,8 @@
 //! Everything that can be checked in a data directory, checked.
 //!
-//! One shard after the other is recounted; then what they did together is put side by side. The journals are as long as they were when it
-//! began: while a server has them open, shards end at slightly different moments, and what they disagree about is told as a remark.
+//! One shard after the other is recounted; then their common work is compared. The journals are
+//! read up to the length at which verification began. While a server has them open, shards end at
+//! slightly different times, and disagreements are reported as a remark.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,7 +32,7 @@ impl Default for Options {
     }
 }
 
-/// What the books say, and what is wrong with them.
+/// The content of the books, and the mistakes in them.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
     /// Each shard, in their order.
@@ -54,7 +55,7 @@ pub struct Report {
     accounts: Vec<AccountFigures>,
 }
 
-/// What one shard's books say.
+/// The content of one shard's books.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShardFigures {
     /// Which.
@@ -77,7 +78,7 @@ pub struct ShardFigures {
     pub chain: HexHash,
 }
 
-/// What the books say of an asset.
+/// The books' content for an asset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AssetFigures {
     /// Which.
@@ -86,7 +87,7 @@ pub struct AssetFigures {
     pub scale: u8,
     /// Accounts; a system wallet's on each shard counts once for each.
     pub accounts: u64,
-    /// Sum of all balances above zero. What `@transit` has on all shards is one balance.
+    /// Sum of all balances above zero. The balances of `@transit` on all shards count as one.
     pub credit: u128,
     /// Sum of all balances below zero, without its sign: as much as `credit`, or the books don't balance.
     pub debit: u128,
@@ -101,7 +102,8 @@ impl AssetFigures {
     }
 }
 
-/// What the books say of an account. A system wallet has one on each shard: see [`Report::balances`].
+/// The books' content for an account. A system wallet has one on each shard: see
+/// [`Report::balances`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct AccountFigures {
     /// Whose.
@@ -151,7 +153,7 @@ impl Report {
 ///
 /// # Errors
 ///
-/// Where it cannot be read at all; what is wrong with what was read is in the report.
+/// Where it cannot be read at all; mistakes in the part that was read are in the report.
 pub fn verify(
     directory: &Path,
     options: &Options,
@@ -261,8 +263,7 @@ impl Report {
         }
         if self.in_use {
             self.remarks.push(
-                "a server has the journals open: what shards did together in the last moments is not judged"
-                    .to_owned(),
+                "a server has the journals open: the latest work between shards is not judged".to_owned(),
             );
             self.remarks.extend(problems.iter().map(Problem::to_string));
         } else {

@@ -1,7 +1,7 @@
 //! Goes through the wallets' sections of all shards, from the first record to the last, and checks what does not depend on their meaning.
 //!
-//! That is: the journal's checksums, the frame, and the chain. Where something cannot be read it is told and stepped over, so that all
-//! that is wrong comes out in one go.
+//! That is: the journal's checksums, the frame, and the chain. An unreadable part is reported and
+//! skipped, so that one run finds all mistakes.
 
 use std::path::Path;
 
@@ -62,7 +62,8 @@ impl Walk {
         self.shards.iter().any(|shard| shard.in_use)
     }
 
-    /// What is at the ends of journals and is not read: whether a crash left it so, or somebody changed it, nobody can tell.
+    /// Bytes at the ends of journals that are not read. A crash may have left them so, or somebody
+    /// may have changed them; the two cannot be distinguished.
     pub(crate) fn torn(&self) -> impl Iterator<Item = String> {
         self.shards.iter().filter_map(|one| {
             let (from, bytes) = one.torn.filter(|_| !one.in_use)?;
@@ -82,21 +83,21 @@ impl Walk {
     ) -> Result<(), Error> {
         let (bytes_all, bytes_before) = (self.bytes_all, self.bytes_done);
         let one = &self.shards[usize::from(shard)];
-        let mut told = bytes_before;
-        let mut tell = |position: u64| {
+        let mut reported = bytes_before;
+        let mut progress = |position: u64| {
             let done = bytes_before + one.bytes_until(position);
-            if done >= told + PROGRESS_BYTES || position == u64::MAX {
-                told = done;
+            if done >= reported + PROGRESS_BYTES || position == u64::MAX {
+                reported = done;
                 progress(Progress { shard, bytes_done: done, bytes_all });
             }
         };
-        one.walk(&mut tell, each)?;
+        one.walk(&mut progress, each)?;
         self.bytes_done = bytes_before + one.bytes_until(u64::MAX);
         Ok(())
     }
 }
 
-/// How often progress is told.
+/// The number of bytes between two reports of progress.
 const PROGRESS_BYTES: u64 = 4 << 20;
 
 impl Shard {
@@ -126,7 +127,7 @@ impl Shard {
         self.ranges.iter().map(|&(start, end)| position.min(end).saturating_sub(start)).sum()
     }
 
-    fn walk(&self, tell: &mut dyn FnMut(u64), each: &mut dyn FnMut(Seen<'_>)) -> Result<(), Error> {
+    fn walk(&self, progress: &mut dyn FnMut(u64), each: &mut dyn FnMut(Seen<'_>)) -> Result<(), Error> {
         let shard = self.place.shard;
         let failed = |error| Error::Journal { place: self.place.journal.display().to_string(), error };
         self.problems.iter().cloned().for_each(|problem| each(Seen::Problem(problem)));
@@ -136,7 +137,8 @@ impl Shard {
             let record = match reader.next() {
                 Ok(Some(record)) => record,
                 Ok(None) => break,
-                // It was told with the journal's damages; what follows does not continue what was before.
+                // It was reported with the journal's damages; the records after it do not continue
+                // those before.
                 Err(stadium_journal::Error::Corrupt(damage)) => {
                     chain = None;
                     let Some(next) = self.inspection.after_damage(damage.position).map_err(failed)? else {
@@ -148,7 +150,7 @@ impl Shard {
                 Err(error) => return Err(failed(error)),
             };
             let position = record.position.0;
-            tell(position);
+            progress(position);
             let spot = Spot { shard, position };
             match Section::of(record.body) {
                 Ok(None) => {}
@@ -171,7 +173,7 @@ impl Shard {
                 }
             }
         }
-        tell(u64::MAX);
+        progress(u64::MAX);
         Ok(())
     }
 }

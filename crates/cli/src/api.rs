@@ -26,7 +26,7 @@ const IDLE_CONNECTIONS_MAX: usize = 256;
 /// Longest wait for an answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// When to come back to a server that is busy and does not say.
+/// When to ask again at a server that is busy and gives no time.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// The authorities of the system, where Debian keeps them.
@@ -57,7 +57,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) method: Method,
     /// The path with its query, from `/api` on.
     pub(crate) path: &'a str,
-    /// JSON; none where it says all there is to say.
+    /// JSON; none where it contains everything.
     pub(crate) body: Option<&'a str>,
     /// Makes repeating it safe.
     pub(crate) idempotency_key: Option<&'a str>,
@@ -192,7 +192,7 @@ impl Api {
         self.answer(self.authorised(self.agent.delete(self.full(path))).call())
     }
 
-    /// The status of a path that needs no key, and what it says.
+    /// The status of a path that needs no key, and its text.
     pub(crate) fn probe(&self, path: &str) -> Result<(u16, String), Failure> {
         let mut response =
             self.agent.get(self.full(path)).call().map_err(|error| self.unreachable(&error))?;
@@ -213,7 +213,8 @@ impl Api {
         self.read(answer)
     }
 
-    /// Writes what a path answers to `out` as it comes, however long it takes, and says how many bytes that were.
+    /// Writes what a path answers to `out` as it comes, however long it takes, and returns the
+    /// number of bytes.
     pub(crate) fn download(&self, path: &str, out: &mut impl Write) -> Result<u64, Failure> {
         let request = self.authorised(self.agent.get(self.full(path)));
         let request = request.config().timeout_global(None).timeout_recv_response(Some(TIMEOUT)).build();
@@ -342,7 +343,7 @@ impl Api {
     }
 }
 
-/// What a problem says, for those who write flags and no headers.
+/// The text of a problem, for people who write flags and no headers.
 fn in_flags(code: &str, detail: &str) -> String {
     match code {
         "HTTP-001" => {
@@ -387,7 +388,7 @@ fn base_url(given: &str) -> Result<String, Failure> {
     }
 }
 
-/// Where a server on this machine listens: what it wrote itself, else what its settings say.
+/// Where a server on this machine listens: what it wrote itself, else the address in its settings.
 fn local_url(data: &Path) -> Result<String, Failure> {
     if let Some(url) = stadium_node::running::read(data).and_then(|running| running.http_url) {
         return Ok(url);
@@ -483,16 +484,16 @@ mod tests {
             ("HTTP-005", "give each transfer an `id`, or the header `Idempotency-Key`"),
             ("HTTP-015", "the `Idempotency-Key` (or a `dedup_id`) came with other jobs before"),
         ] {
-            let said = in_flags(code, detail);
+            let shown = in_flags(code, detail);
             for header in ["header", "Idempotency-Key", "Authorization", "content type"] {
-                assert!(!said.contains(header), "{code}: {said}");
+                assert!(!shown.contains(header), "{code}: {shown}");
             }
         }
         assert_eq!(in_flags("QUE-020", "there is no queue \"a\""), "there is no queue \"a\"");
     }
 
     #[test]
-    fn refusals_say_the_servers_words_and_what_to_do() {
+    fn refusals_have_the_servers_words_and_the_way_out() {
         let api = Api::new("http://s".into(), None, "there is no key".into(), TlsConfig::default());
         let problem = r#"{"title":"Unauthorized","detail":"a key is needed","code":"HTTP-001"}"#;
         assert_eq!(

@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use crate::command;
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done; 1 failed, the last line on standard error says why; 2 wrong usage; 130 or 143 left at once on a second signal.
+Exit codes: 0 done; 1 failed, the last line on standard error has the reason; 2 wrong usage; 130 or 143 left at once on a second signal.
 Data goes to standard output, everything else to standard error. NO_COLOR turns colours off.";
 
 /// Self-hosted engagement backend: hold a fleet of devices on open connections, and light all of them up with one call.
@@ -53,7 +53,7 @@ pub(crate) enum Command {
     /// Simulate devices and measure
     #[cfg(feature = "lab")]
     Load(command::load::Arguments),
-    /// Say whether a server is ready for work, as an exit code
+    /// Report whether a server is ready for work, as an exit code
     Health(command::health::Arguments),
     /// Print the OpenAPI description of the HTTP API
     Openapi,

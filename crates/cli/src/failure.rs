@@ -1,6 +1,6 @@
-//! Why a command did not do what it was asked, and the exit code that says so to a script.
+//! Why a command did not do what it was asked, and its exit code for scripts.
 //!
-//! The text of a failure says what happened, to what, and what to do about it.
+//! The text of a failure states what happened, to what, and what to do about it.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -14,7 +14,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// Something is wrong in a file that it was given: exit code 2 too.
     Input(String),
-    /// Things are wrong in files that it was given, each told at length, as a compiler does: exit code 2 too.
+    /// Things are wrong in files that it was given, each reported at length, as a compiler does:
+    /// exit code 2 too.
     Problems(String),
     /// A service is busy, nothing happened, and it may be tried again: exit code 75 (EX_TEMPFAIL).
     Busy(String),

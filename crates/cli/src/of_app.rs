@@ -51,7 +51,7 @@ pub(crate) fn parse_audience(text: &str) -> Result<Value, String> {
         Some(("user", user)) => Ok(json!({"named_user": user})),
         Some(("list", list)) => Ok(json!({"list": list})),
         Some(("saved", name)) => Ok(json!({"saved": name})),
-        // Of a live push alone: the server says so.
+        // Of a live push alone: the server reports it.
         Some(("channel", name)) => Ok(json!({"channel": name})),
         Some(_) => Err(expected()),
     }

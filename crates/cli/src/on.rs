@@ -82,7 +82,7 @@ impl Pages<'_> {
     }
 }
 
-/// Says where a list goes on.
+/// Reports where a list goes on.
 pub(crate) fn more(next: Option<&String>, limit: u64, terminal: &Terminal) {
     if next.is_some() {
         terminal.note(format_args!("there are more: raise --limit above {limit}"));

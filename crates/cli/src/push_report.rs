@@ -1,4 +1,4 @@
-//! How far a push has come, as the API tells it, and following it to its end.
+//! How far a push has come, as the API reports it, and following it to its end.
 //!
 //! Used by `stadium push --watch` and by the demo. The fields are those of `GET /api/pushes/{id}`.
 
@@ -91,7 +91,7 @@ pub(crate) enum Followed {
     Unfinished(PushReport),
 }
 
-/// Looks at a push until it is settled or `patience` is over, and tells each look to `seen`.
+/// Looks at a push until it is settled or `patience` is over, and gives each look to `seen`.
 pub(crate) fn follow(
     api: &Api,
     id: &str,

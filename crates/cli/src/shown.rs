@@ -1,7 +1,7 @@
 //! How answers of the API look to people: columns, ages, texts on one line.
 //!
-//! What others wrote is cleaned of control characters first, so that a payload or a reference cannot write to the
-//! terminal what it likes.
+//! Texts of others are cleaned of control characters first, so that a payload or a reference cannot
+//! control the terminal.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -39,24 +39,24 @@ pub(crate) fn clean(text: &str, chars_max: usize) -> String {
     cleaned
 }
 
-/// How long ago a moment was, or how far off it is: `3m ago`, `in 2h5m`.
-pub(crate) fn when(moment: &str) -> String {
+/// How long ago a time was, or how far off it is: `3m ago`, `in 2h5m`.
+pub(crate) fn when(timestamp: &str) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
-    match milliseconds(moment) {
-        None => moment.to_owned(),
+    match milliseconds(timestamp) {
+        None => timestamp.to_owned(),
         Some(at) if at > now => format!("in {}", span::shown(at - now)),
         Some(at) => format!("{} ago", span::shown(now - at)),
     }
 }
 
-/// A moment that a flag says, such as `2030-01-01T20:00:00Z`: milliseconds since 1970.
-pub(crate) fn parse_moment(text: &str) -> Result<u64, String> {
-    milliseconds(text).ok_or_else(|| format!("{text:?} is no moment such as 2030-01-01T20:00:00Z, in UTC"))
+/// A timestamp in a flag, such as `2030-01-01T20:00:00Z`: milliseconds since 1970.
+pub(crate) fn parse_timestamp(text: &str) -> Result<u64, String> {
+    milliseconds(text).ok_or_else(|| format!("{text:?} is no timestamp such as 2030-01-01T20:00:00Z, in UTC"))
 }
 
-/// Milliseconds since 1970 of a moment as the API writes it: `2030-01-01T20:00:00.000Z`.
-fn milliseconds(moment: &str) -> Option<u64> {
-    let (date, time) = moment.strip_suffix('Z')?.split_once('T')?;
+/// Milliseconds since 1970 of a timestamp as the API writes it: `2030-01-01T20:00:00.000Z`.
+fn milliseconds(timestamp: &str) -> Option<u64> {
+    let (date, time) = timestamp.strip_suffix('Z')?.split_once('T')?;
     let mut date = date.splitn(3, '-').map(|part| part.parse::<i64>().ok());
     let (year, month, day) = (date.next()??, date.next()??, date.next()??);
     let (time, fraction) = time.split_once('.').unwrap_or((time, "0"));
@@ -73,8 +73,8 @@ fn milliseconds(moment: &str) -> Option<u64> {
     u64::try_from(seconds * 1_000 + thousandths).ok()
 }
 
-/// A moment as in `2030-01-01T20:00:00.000Z`.
-pub(crate) fn moment(time_ms: u64) -> String {
+/// A timestamp as in `2030-01-01T20:00:00.000Z`.
+pub(crate) fn timestamp(time_ms: u64) -> String {
     let (days, of_day) = (time_ms / 86_400_000, time_ms % 86_400_000);
     // Days since 0000-03-01, in eras of 400 years; months are counted from March, so that leap days end years.
     let days = days + 719_468;
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_read() {
+    fn timestamps_are_read() {
         let table = [
             ("1970-01-01T00:00:00Z", Some(0)),
             ("2000-02-29T12:00:00.5Z", Some(951_825_600_500)),
@@ -175,10 +175,10 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_written_as_everywhere() {
-        assert_eq!(moment(0), "1970-01-01T00:00:00.000Z");
-        assert_eq!(moment(951_825_600_500), "2000-02-29T12:00:00.500Z");
-        assert_eq!(moment(1_795_320_000_123), "2026-11-22T04:00:00.123Z");
+    fn timestamps_are_written_as_everywhere() {
+        assert_eq!(timestamp(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(timestamp(951_825_600_500), "2000-02-29T12:00:00.500Z");
+        assert_eq!(timestamp(1_795_320_000_123), "2026-11-22T04:00:00.123Z");
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(crate) fn shown(milliseconds: u64) -> String {
     let mut text = String::new();
     let mut parts = 0;
     for (unit, size) in UNITS {
-        // Of what lasts for minutes, milliseconds say nothing.
+        // Of what lasts for minutes, milliseconds are noise.
         if rest >= size && parts < 2 && (unit != "ms" || milliseconds < 10_000) {
             text.push_str(&format!("{}{unit}", rest / size));
             rest %= size;
@@ -74,7 +74,7 @@ mod tests {
         }
         for wrong in ["", "7", "-5s", "1.5s", "s", "10 s", "5y", "99999999999999999999s", "9999999999999999w"]
         {
-            assert!(parse(wrong).is_err_and(|told| told.contains("1h30m")), "{wrong}");
+            assert!(parse(wrong).is_err_and(|message| message.contains("1h30m")), "{wrong}");
         }
     }
 

@@ -103,7 +103,8 @@ impl Terminal {
         });
     }
 
-    /// Tells a failure: in words on standard error, and with `--json` as an object on standard output too.
+    /// Reports a failure: in words on standard error, and with `--json` as an object on standard
+    /// output too.
     pub(crate) fn failure(&self, failure: &Failure) {
         if matches!(failure, Failure::Signalled(_) | Failure::Shown) {
             return;
@@ -115,7 +116,7 @@ impl Terminal {
             }));
         }
         match failure {
-            // Each says itself what it is.
+            // Each has its own prefix.
             Failure::Problems(_) => self.note(failure),
             _ => self.note(format_args!("{} {failure}", self.err(Style::Bad, "error:"))),
         }
@@ -139,10 +140,10 @@ impl Terminal {
         io::stderr().is_terminal()
     }
 
-    /// Goes on where a person says yes.
+    /// Goes on where a person answers yes.
     pub(crate) fn confirm(&self, question: &str) -> Result<(), Failure> {
         if !(io::stdin().is_terminal() && self.is_watched()) {
-            return Err(Failure::Usage(format!("{question} Nobody is here to ask: say --yes")));
+            return Err(Failure::Usage(format!("{question} Nobody is here to ask: use --yes")));
         }
         let mut err = io::stderr().lock();
         let asked = write!(err, "{question} [y/N] ").and_then(|()| err.flush());

@@ -15,7 +15,7 @@ use crate::command::{Command, Subscription};
 use crate::config::{Config, StaticService};
 use crate::error::Error;
 use crate::host_port::HostPort;
-use crate::hub::{LISTS_MAX, PendingList, earlier, tell};
+use crate::hub::{LISTS_MAX, PendingList, earlier, notify};
 use crate::instance::{Instance, Value};
 use crate::lookups::Lookup;
 use crate::name::Place;
@@ -61,7 +61,7 @@ pub(crate) struct Fixed {
     known: Vec<Lookup>,
     /// Since when names are looked up.
     started: Instant,
-    /// Those whose lists may change, with what they were told last.
+    /// Those whose lists may change, each with its last snapshot.
     watches: Vec<(Subscription, Snapshot)>,
     lists: Vec<PendingList>,
     status: Arc<Mutex<Status>>,
@@ -100,7 +100,7 @@ impl Fixed {
         match command {
             Command::Watch(mut subscription) => {
                 let snapshot = self.snapshot(&subscription, 1);
-                tell(&mut subscription, snapshot.clone());
+                notify(&mut subscription, snapshot.clone());
                 if self.names.is_some() {
                     self.watches.push((subscription, snapshot));
                 }
@@ -118,7 +118,7 @@ impl Fixed {
         }
     }
 
-    /// Takes over what was found, and tells those whom it concerns.
+    /// Takes over what was found, and notifies those whom it concerns.
     fn learn(&mut self) {
         let Some(Names(found)) = &mut self.names else { return };
         self.known.clone_from(&found.borrow_and_update());
@@ -131,7 +131,7 @@ impl Fixed {
             let now = self.snapshot(subscription, last.revision + 1);
             if (&now.instances, &now.freshness) != (&last.instances, &last.freshness) {
                 *last = now;
-                tell(subscription, last.clone());
+                notify(subscription, last.clone());
             }
         }
         self.watches = watches;

@@ -24,12 +24,12 @@ use crate::status::{Connection, Status};
 /// A process watches and registers a few services when it starts; a thousand at once is a loop gone wrong. When it is
 /// full, the caller gets [`Error::Busy`] and nothing has happened.
 const COMMANDS_MAX: usize = 1024;
-/// Watches that a process holds at one moment.
+/// Watches that a process holds at one time.
 ///
 /// Each is one closure and a list that others may share; a program has as many as it calls services. Beyond it
 /// [`Discovery::watch`] answers [`Error::Busy`].
 pub const WATCHES_MAX: usize = 4096;
-/// Entries that a process keeps in the tree at one moment.
+/// Entries that a process keeps in the tree at one time.
 ///
 /// Each costs the backend a lease and a sign of life every third of it; a process has as many as it serves services.
 /// Beyond it [`Discovery::register`] answers [`Error::Busy`].
@@ -47,9 +47,9 @@ pub const REGISTRATIONS_MAX: usize = 1024;
 ///     instances: vec!["127.0.0.1:7800".parse::<std::net::SocketAddr>()?.into()],
 /// };
 /// let discovery = Discovery::start(Config { backend: Backend::Static(vec![geo]), ..Config::default() })?;
-/// let (tell, told) = std::sync::mpsc::channel();
-/// let watch = discovery.watch("geo", Versions::Any, move |snapshot| drop(tell.send(snapshot)))?;
-/// assert_eq!(told.recv_timeout(Duration::from_secs(5))?.instances.len(), 1);
+/// let (sender, snapshots) = std::sync::mpsc::channel();
+/// let watch = discovery.watch("geo", Versions::Any, move |snapshot| drop(sender.send(snapshot)))?;
+/// assert_eq!(snapshots.recv_timeout(Duration::from_secs(5))?.instances.len(), 1);
 /// drop(watch);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -164,7 +164,8 @@ impl Discovery {
     }
 
     /// Has names of a static list looked up again soon, because a connection to an instance failed or ended. Returns at
-    /// once; names are looked up at most once a second. Other backends say themselves when an instance moves.
+    /// once; names are looked up at most once a second. Other backends report themselves when an
+    /// instance moves.
     pub fn connection_failed(&self) {
         if let Some(resolver) = &self.shared.resolver {
             resolver.ask();
@@ -177,7 +178,8 @@ impl Discovery {
     }
 }
 
-/// Someone's interest in a service; dropping it ends the calls. One that runs at that moment is finished.
+/// Someone's interest in a service; dropping it ends the calls. One that runs at that time is
+/// finished.
 #[must_use = "dropping a watch ends it"]
 #[derive(Debug)]
 pub struct Watch {
@@ -198,7 +200,7 @@ impl Drop for Watch {
 struct Shared {
     commands: mpsc::Sender<Command>,
     status: Arc<Mutex<Status>>,
-    /// Told when a watch was dropped.
+    /// Notified when a watch was dropped.
     unwatched: Arc<Notify>,
     watches: Held,
     entries: Held,

@@ -120,7 +120,7 @@ fn read(text: &str) -> Result<Kind, &'static str> {
 const BAD_PORT: &str = "the port is not a number from 1 to 65535";
 
 fn check_host(host: &str) -> Result<(), &'static str> {
-    // The dot at the end of a name says that it is complete: nothing is searched for behind it.
+    // The dot at the end of a name marks it as complete: nothing is searched for behind it.
     let labels = host.strip_suffix('.').unwrap_or(host);
     if labels.len() > HOST_BYTES_MAX {
         return Err("the host has more than 253 bytes");
@@ -134,7 +134,8 @@ fn check_host(host: &str) -> Result<(), &'static str> {
             return Err("each part of the host between two dots has 1 to 63 bytes");
         }
     }
-    // The system would read `10.1` as 10.0.0.1. Whoever writes so means an address and has it wrong.
+    // The system would read `10.1` as 10.0.0.1. A user that writes so means an address and has it
+    // wrong.
     let last = labels.rsplit('.').next().unwrap_or_default();
     let hexadecimal = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
     if last.bytes().all(|byte| byte.is_ascii_digit())

@@ -48,9 +48,9 @@ pub(crate) struct PendingList {
 /// What is known, and what is wanted.
 pub(crate) struct Hub {
     pub(crate) config: Config,
-    /// Told when names, entries or lists changed, for the link to look again.
+    /// Notified when names, entries or lists changed, for the link to look again.
     pub(crate) wanted: Notify,
-    /// Told when a roster changed, for the watchers to be called.
+    /// Notified when a roster changed, for the watchers to be called.
     changed: Notify,
     status: Arc<Mutex<Status>>,
     state: RefCell<State>,
@@ -72,9 +72,9 @@ struct State {
 struct Watched {
     roster: Roster,
     subscriptions: Vec<Subscription>,
-    /// What the watchers have not been told yet.
+    /// The change that was not reported to the watchers yet.
     pending: Change,
-    told_at: Option<Instant>,
+    notified_at: Option<Instant>,
 }
 
 impl Hub {
@@ -95,7 +95,7 @@ impl Hub {
     /// Obeys commands and calls watchers while the link does its work.
     pub(crate) async fn serve(self: &Rc<Self>, mut commands: mpsc::Receiver<Command>, unwatched: &Notify) {
         loop {
-            let next = self.tell_watchers(Instant::now());
+            let next = self.notify_watchers(Instant::now());
             tokio::select! {
                 command = commands.recv() => match command {
                     Some(command) => self.obey(command),
@@ -126,10 +126,10 @@ impl Hub {
                     let unread = (now, "not read yet".to_owned());
                     let (since, why) = state.away.as_ref().unwrap_or(&unread);
                     let roster = Roster::new(Patience::new(self.config.session_ttl), *since, why);
-                    Watched { roster, subscriptions: Vec::new(), pending: Change::Nothing, told_at: None }
+                    Watched { roster, subscriptions: Vec::new(), pending: Change::Nothing, notified_at: None }
                 });
                 let known = watched.roster.snapshot(&subscription.versions);
-                tell(&mut subscription, known);
+                notify(&mut subscription, known);
                 watched.subscriptions.push(subscription);
                 self.status.lock().watched = state.names.len();
             }
@@ -186,12 +186,12 @@ impl Hub {
     }
 
     /// Calls watchers whose name changed. Returns when to look again.
-    fn tell_watchers(&self, now: Instant) -> Option<Instant> {
+    fn notify_watchers(&self, now: Instant) -> Option<Instant> {
         let mut next: Option<Instant> = None;
         for watched in self.state.borrow_mut().names.values_mut() {
-            let Watched { roster, subscriptions, pending, told_at } = watched;
+            let Watched { roster, subscriptions, pending, notified_at } = watched;
             *pending = (*pending).max(roster.expire(now));
-            let free_at = told_at.map_or(now, |at| at + LOADS_INTERVAL);
+            let free_at = notified_at.map_or(now, |at| at + LOADS_INTERVAL);
             let due = match pending {
                 Change::Nothing => None,
                 Change::Loads => Some(free_at),
@@ -199,8 +199,8 @@ impl Hub {
             };
             match due {
                 Some(due) if due <= now => {
-                    subscriptions.iter_mut().for_each(|one| tell(one, roster.snapshot(&one.versions)));
-                    (*pending, *told_at) = (Change::Nothing, Some(now));
+                    subscriptions.iter_mut().for_each(|one| notify(one, roster.snapshot(&one.versions)));
+                    (*pending, *notified_at) = (Change::Nothing, Some(now));
                 }
                 _ => next = earlier(next, due),
             }
@@ -233,7 +233,7 @@ impl Hub {
         state.reached = true;
     }
 
-    /// Contact was lost a moment ago: nobody knows which entries the backend holds.
+    /// Contact was just lost: nobody knows which entries the backend holds.
     pub(crate) fn unsure(&self) {
         for entry in self.state.borrow().entries.values() {
             if entry.standing.is(Standing::Registered) {
@@ -243,7 +243,7 @@ impl Hub {
         self.status.lock().registered = 0;
     }
 
-    /// The backend is there but does not tell who serves `name`.
+    /// The backend is there but does not report the instances of `name`.
     pub(crate) fn refused(&self, name: &str, why: &str) {
         self.change(name, |roster, now| roster.lost(now, why));
     }
@@ -253,7 +253,7 @@ impl Hub {
         self.change(name, |roster, now| roster.listed(found, after, now));
     }
 
-    /// What the backend says of one instance.
+    /// The report of the backend about one instance.
     pub(crate) fn announced(&self, name: &str, instance: Instance) {
         self.change(name, |roster, now| roster.announced(instance, now));
     }
@@ -321,7 +321,7 @@ impl Hub {
 }
 
 /// Calls a watcher, unless it has ended. One that panics is not called again.
-pub(crate) fn tell(subscription: &mut Subscription, snapshot: Snapshot) {
+pub(crate) fn notify(subscription: &mut Subscription, snapshot: Snapshot) {
     if subscription.ended.load(Ordering::Acquire) {
         return;
     }

@@ -27,7 +27,7 @@ pub struct Instance {
     pub address: SocketAddr,
     /// The version it serves.
     pub version: String,
-    /// How busy it says it is: 0 idle, 1 at its limit, above 1 over it. Finite and not negative.
+    /// How busy it reports to be: 0 idle, 1 at its limit, above 1 over it. Finite and not negative.
     pub load: f32,
     /// The zone it runs in.
     pub zone: Option<String>,
@@ -55,7 +55,7 @@ pub enum State {
     Quiescing,
 }
 
-/// What an instance says of itself.
+/// The data of an instance about itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Value {

@@ -34,10 +34,10 @@ pub(crate) trait Backend {
 
 /// One stretch of contact.
 pub(crate) trait Session: 'static {
-    /// Waits until contact is lost, probing for it, and says why.
+    /// Waits until contact is lost, probing for it, and returns the reason.
     async fn ended(&self) -> String;
 
-    /// Tells the hub who serves `name`, from now on. Returns only in trouble.
+    /// Reports the instances of `name` to the hub, from now on. Returns only in trouble.
     async fn follow(&self, hub: &Hub, name: &str) -> Trouble;
 
     /// Keeps an entry in the tree until it is to go and has gone.
@@ -52,14 +52,14 @@ pub(crate) trait Session: 'static {
 pub(crate) enum Trouble {
     /// Contact is lost: the session is over.
     Lost(String),
-    /// The backend is there and said no: the session goes on, and this is tried again later.
+    /// The backend is there and refused: the session goes on, and this is tried again later.
     Refused(String),
 }
 
 /// Keeps the hub in contact with the backend, for ever.
 pub(crate) async fn run<B: Backend>(hub: Rc<Hub>, mut backend: B) {
     let mut outage = Outage::new(hub.config.retry_delay_max);
-    // Short enough to tell watchers soon, long enough for the next member to answer.
+    // Short enough to notify watchers soon, long enough for the next member to answer.
     let patience = (hub.config.session_ttl / 4).min(Duration::from_secs(1));
     let mut lost_at = Instant::now();
     let mut why = "not reached yet".to_owned();
@@ -109,7 +109,7 @@ enum Done {
     Listed,
 }
 
-/// Runs a session's tasks until contact is lost, and says why it was.
+/// Runs a session's tasks until contact is lost, and returns the reason.
 async fn serve<S: Session>(hub: &Rc<Hub>, session: S) -> String {
     let session = Rc::new(session);
     // Dropping it at the end of the session stops them all.
@@ -208,7 +208,7 @@ async fn list<S: Session>(hub: &Hub, session: &S, pending: PendingList) -> Done 
         Ok(Err(Trouble::Refused(why))) => Err(Error::Away(why)),
         Err(_) => Err(Error::Away("the backend did not answer in time".to_owned())),
     };
-    // Whoever asked may have left.
+    // The caller may have left.
     _ = pending.answer.send(answer);
     Done::Listed
 }

@@ -68,8 +68,8 @@ impl Lookup {
 pub(crate) struct Lookups {
     known: Vec<Lookup>,
     timing: Vec<Timing>,
-    /// When to tell what changed.
-    tell_at: Option<Instant>,
+    /// When to report what changed.
+    report_at: Option<Instant>,
 }
 
 /// When a place is looked up.
@@ -93,8 +93,8 @@ impl Lookups {
             asked: false,
         });
         let timing: Vec<Timing> = timing.collect();
-        let tell_at = timing.iter().all(|one| one.due_at.is_none()).then_some(now);
-        Self { known, timing, tell_at }
+        let report_at = timing.iter().all(|one| one.due_at.is_none()).then_some(now);
+        Self { known, timing, report_at }
     }
 
     /// Begins a look-up that is due: the place's number and what to look up.
@@ -130,24 +130,24 @@ impl Lookups {
         let soon = one.asked || self.known[index].trouble.is_some();
         one.due_at = Some(one.began_at + if soon { EVERY_MIN } else { every.max(EVERY_MIN) });
         if before != self.known[index] {
-            self.tell_at.get_or_insert(now + TOGETHER);
+            self.report_at.get_or_insert(now + TOGETHER);
         }
         let is_under_way =
             |(one, timing): (&Lookup, &Timing)| timing.due_at.is_none() && one.place.address().is_none();
-        if self.tell_at.is_some() && !self.known.iter().zip(&self.timing).any(is_under_way) {
-            self.tell_at = Some(now);
+        if self.report_at.is_some() && !self.known.iter().zip(&self.timing).any(is_under_way) {
+            self.report_at = Some(now);
         }
     }
 
-    /// What is known of all places, in their order, where it changed and is to be told now.
+    /// What is known of all places, in their order, where it changed and is to be reported now.
     pub(crate) fn news(&mut self, now: Instant) -> Option<&[Lookup]> {
-        self.tell_at.take_if(|at| *at <= now)?;
+        self.report_at.take_if(|at| *at <= now)?;
         Some(&self.known)
     }
 
     /// When there is something to do next.
     pub(crate) fn next_at(&self) -> Option<Instant> {
-        self.timing.iter().filter_map(|one| one.due_at).chain(self.tell_at).min()
+        self.timing.iter().filter_map(|one| one.due_at).chain(self.report_at).min()
     }
 }
 
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_takes_long_holds_up_the_others_for_a_moment_only() {
+    fn a_name_that_takes_long_holds_up_the_others_only_briefly() {
         let (mut lookups, start) = lookups(&["slow.internal:1", "127.0.0.1:1", "fast.internal:1"]);
         assert_eq!(begun(&mut lookups, start), ["slow.internal:1", "fast.internal:1"]);
         lookups.end(2, Ok(addresses(&["10.0.0.1:1"])), EVERY, start);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_told_at_once_and_never_looked_up() {
+    fn addresses_are_reported_at_once_and_never_looked_up() {
         let (mut lookups, start) = lookups(&["127.0.0.1:1"]);
         assert_eq!(lookups.begin(start), None);
         lookups.ask();

@@ -1,6 +1,7 @@
 //! Names in the tree `PREFIX/NAME/VERSION/HOST:PORT`: what may stand there, and reading a path back.
 //!
-//! A name that passed here can neither leave its place in the tree nor collide with another's.
+//! A name that was accepted here can neither leave its place in the tree nor collide with
+//! another's.
 
 use std::net::SocketAddr;
 

@@ -1,8 +1,8 @@
 //! When to try again to reach a backend that is away.
 //!
-//! The pause doubles from 0.1 s to a bound and is spread over its upper half, so that a thousand clients that lost
-//! etcd at one moment neither come back at one moment nor wait minutes. No I/O, no clock, no dice: time and chance
-//! are arguments, so an outage of an hour takes a test no time.
+//! The pause doubles from 0.1 s to a bound and is spread over its upper half, so that a thousand
+//! clients that lost etcd at one time neither come back at one time nor wait minutes. No I/O, no
+//! clock, no dice: time and chance are arguments, so an outage of an hour takes a test no time.
 
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_clients_do_not_come_back_at_one_moment() {
+    fn a_thousand_clients_do_not_come_back_at_one_time() {
         let mut in_second = [0_u32; 5];
         for seed in 0..1000 {
             let attempts = attempts(seed, HOUR + Duration::from_secs(5));

@@ -25,7 +25,7 @@ pub struct Registration {
     pub version: String,
     /// Where clients reach it. Not the wildcard address.
     pub address: SocketAddr,
-    /// What it says of itself to begin with.
+    /// Its first value.
     pub value: Value,
 }
 
@@ -52,7 +52,7 @@ impl Registration {
 /// [`crate::Config::session_ttl`]. Use [`Registered::withdraw`] to be sure.
 #[derive(Debug)]
 pub struct Registered {
-    /// `None` once withdrawn: closing this channel is what tells the registrar.
+    /// `None` once withdrawn: closing this channel notifies the registrar.
     wanted: Option<watch::Sender<Value>>,
     standing: Arc<StandingCell>,
     /// Keeps the thread.
@@ -61,7 +61,7 @@ pub struct Registered {
 }
 
 impl Registered {
-    /// Tells the others how busy we are and whether we take calls; returns at once.
+    /// Reports to the others how busy we are and whether we take calls; returns at once.
     ///
     /// A changed state is written at once. A load factor is written when it moved by more than 0.05, at most once in
     /// [`crate::Config::update_interval`], the newest winning. One that is negative or not finite is ignored.
@@ -148,7 +148,7 @@ impl StandingCell {
 pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) place: Place,
-    /// What the service wants to be said; closed when the entry is to go.
+    /// The value that the service wants to publish; closed when the entry is to go.
     pub(crate) wanted: watch::Receiver<Value>,
     pub(crate) standing: Arc<StandingCell>,
 }

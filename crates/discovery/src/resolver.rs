@@ -1,7 +1,8 @@
 //! Looks up the names of instances, on threads of its own: what the system offers for it blocks.
 //!
-//! One thread keeps what is known ([`Lookups`]) and tells it; a few others look up, so that a name whose name server does
-//! not answer keeps no other from being looked up. All end when the [`Resolver`] is dropped.
+//! One thread keeps what is known ([`Lookups`]) and reports it; a few others look up, so that a
+//! name whose name server does not answer keeps no other from being looked up. All end when the
+//! [`Resolver`] is dropped.
 
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -47,11 +48,11 @@ impl fmt::Debug for Resolve {
 /// The way to the threads.
 #[derive(Debug)]
 pub struct Resolver {
-    desk: SyncSender<Word>,
+    commands: SyncSender<Word>,
     ended: Arc<AtomicBool>,
 }
 
-/// A word to the thread that keeps what is known.
+/// A message to the thread that keeps what is known.
 #[derive(Debug)]
 enum Word {
     /// A connection failed, or the resolver has ended.
@@ -61,8 +62,9 @@ enum Word {
 }
 
 impl Resolver {
-    /// Starts looking up `places`, and again about `every` after they were found. `tell` gets all of them in their order
-    /// after the first look-up and after every change, on a thread of the resolver's.
+    /// Starts looking up `places`, and again about `every` after they were found. `on_change` gets
+    /// all of them in their order after the first look-up and after every change, on a thread of
+    /// the resolver's.
     ///
     /// # Errors
     /// No thread can be started.
@@ -70,24 +72,24 @@ impl Resolver {
         places: Vec<HostPort>,
         resolve: Resolve,
         every: Duration,
-        tell: impl FnMut(&[Lookup]) + Send + 'static,
+        on_change: impl FnMut(&[Lookup]) + Send + 'static,
     ) -> std::io::Result<Self> {
         // A look-up that is over waits for its place here, and so do at most as many questions: one is enough.
-        let (desk, words) = mpsc::sync_channel(THREADS_MAX);
+        let (commands, words) = mpsc::sync_channel(THREADS_MAX);
         let ended = Arc::new(AtomicBool::new(false));
-        let helpers = Helpers::start(resolve, desk.clone())?;
+        let helpers = Helpers::start(resolve, commands.clone())?;
         let lookups = Lookups::new(places, Instant::now());
         let has_ended = Arc::clone(&ended);
         std::thread::Builder::new()
             .name("resolver".to_owned())
-            .spawn(move || keep(lookups, helpers, every, tell, &words, &has_ended))?;
-        Ok(Self { desk, ended })
+            .spawn(move || keep(lookups, helpers, every, on_change, &words, &has_ended))?;
+        Ok(Self { commands, ended })
     }
 
     /// Has the names looked up again soon, because a connection failed. Returns at once.
     pub fn ask(&self) {
         // Where there is no room, a question waits already.
-        let _ = self.desk.try_send(Word::Ask);
+        let _ = self.commands.try_send(Word::Ask);
     }
 }
 
@@ -102,7 +104,7 @@ fn keep(
     mut lookups: Lookups,
     mut helpers: Helpers,
     every: Duration,
-    mut tell: impl FnMut(&[Lookup]),
+    mut on_change: impl FnMut(&[Lookup]),
     words: &Receiver<Word>,
     ended: &AtomicBool,
 ) {
@@ -112,7 +114,7 @@ fn keep(
             helpers.give(job);
         }
         if let Some(news) = lookups.news(now) {
-            tell(news);
+            on_change(news);
         }
         let word = match lookups.next_at() {
             Some(at) => words.recv_timeout(at.saturating_duration_since(Instant::now())),
@@ -137,17 +139,17 @@ struct Helpers {
     jobs: Sender<(usize, String)>,
     source: Arc<Mutex<Receiver<(usize, String)>>>,
     resolve: Resolve,
-    desk: SyncSender<Word>,
+    commands: SyncSender<Word>,
     threads: usize,
     /// Look-ups that were given and are not over. Each name has one at most.
     busy: usize,
 }
 
 impl Helpers {
-    fn start(resolve: Resolve, desk: SyncSender<Word>) -> std::io::Result<Self> {
+    fn start(resolve: Resolve, commands: SyncSender<Word>) -> std::io::Result<Self> {
         let (jobs, source) = mpsc::channel();
         let source = Arc::new(Mutex::new(source));
-        let mut helpers = Self { jobs, source, resolve, desk, threads: 0, busy: 0 };
+        let mut helpers = Self { jobs, source, resolve, commands, threads: 0, busy: 0 };
         helpers.add()?;
         Ok(helpers)
     }
@@ -164,7 +166,8 @@ impl Helpers {
     }
 
     fn add(&mut self) -> std::io::Result<()> {
-        let (source, resolve, desk) = (Arc::clone(&self.source), self.resolve.clone(), self.desk.clone());
+        let (source, resolve, commands) =
+            (Arc::clone(&self.source), self.resolve.clone(), self.commands.clone());
         let look_up = move || {
             loop {
                 // The lock goes with the statement: one thread waits for the next job, the others for it.
@@ -172,7 +175,7 @@ impl Helpers {
                 let Ok((index, name)) = job else { return };
                 let found = catch_unwind(AssertUnwindSafe(|| (resolve.0)(&name)));
                 let found = found.unwrap_or_else(|_| Err(std::io::Error::other("the look-up panicked")));
-                if desk.send(Word::Ended(index, found)).is_err() {
+                if commands.send(Word::Ended(index, found)).is_err() {
                     return;
                 }
             }

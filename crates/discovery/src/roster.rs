@@ -22,8 +22,9 @@ pub(crate) const INSTANCES_MAX: usize = 10_000;
 /// How long doubts last.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
-    /// After a removal without goodbye. Long enough that instances which all lost the backend at one moment, and whose
-    /// leases expire one after the other, are all in doubt before the first is forgotten.
+    /// After a removal without goodbye. Long enough that instances which all lost the backend at
+    /// one time, and whose leases expire one after the other, are all in doubt before the first is
+    /// forgotten.
     pub(crate) settle: Duration,
     /// After an outage, and when no instance is confirmed any more.
     pub(crate) grace: Duration,
@@ -121,7 +122,7 @@ impl Roster {
         change
     }
 
-    /// The backend says that an instance is there, or what it says of itself now.
+    /// The backend reports that an instance is there, or its current value.
     pub(crate) fn announced(&mut self, instance: Instance, now: Instant) -> Change {
         let place = place(&instance);
         let Some(held) = self.entries.get_mut(&place) else {
@@ -144,7 +145,7 @@ impl Roster {
         self.changed(change, now)
     }
 
-    /// The backend says that an entry was removed.
+    /// The backend reports that an entry was removed.
     pub(crate) fn removed(&mut self, place: &Place, now: Instant) -> Change {
         let Some(held) = self.entries.get_mut(place) else { return Change::Nothing };
         if held.instance.state == State::Quiescing {
@@ -209,7 +210,7 @@ impl Roster {
         if self.entries.len() == before { Change::Nothing } else { self.changed(Change::Members, now) }
     }
 
-    /// What a watcher of `versions` is told.
+    /// The snapshot that a watcher of `versions` gets.
     pub(crate) fn snapshot(&self, versions: &Versions) -> Snapshot {
         let wanted = self.entries.iter().filter(|(place, _)| versions.include(&place.version));
         let mut doubted = 0;

@@ -1,4 +1,5 @@
-//! What a watcher is told: the instances of a service at one moment, and how far that can be trusted.
+//! The snapshots that a watcher gets: the instances of a service at one time, and how far that can
+//! be trusted.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +7,7 @@ use std::time::Instant;
 
 use crate::instance::Instance;
 
-/// The instances of a service at one moment.
+/// The instances of a service at one time.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// Ordered by version, then address. Includes instances that quiesce, and those that are in doubt
@@ -22,7 +23,7 @@ pub struct Snapshot {
 /// How far a list of instances can be trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Freshness {
-    /// The backend says so now.
+    /// The backend reports it now.
     Live,
     /// The list is what was last heard: the backend is away, or instances have not registered again since it was, or a
     /// name of a static list is not found.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-/// How discovery is doing at this moment. Counters start at 0 with the process and only grow.
+/// How discovery is doing now. Counters start at 0 with the process and only grow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     /// `none`, `static`, `etcd` or `zookeeper`.
@@ -38,7 +38,7 @@ pub enum Connection {
     Away {
         /// Since when.
         since: Instant,
-        /// What it said last, for people.
+        /// Its last error, for people.
         why: String,
     },
 }

@@ -210,7 +210,7 @@ impl Session {
     }
 
     async fn take(&self, hub: &Hub, name: &str, base: &str, event: &WatchedEvent) -> Result<(), Trouble> {
-        // The nodes of the name and its versions tell nothing.
+        // The nodes of the name and its versions hold nothing.
         let Some(below) = event.path.strip_prefix(base).and_then(|path| path.strip_prefix('/')) else {
             return Ok(());
         };

@@ -2,8 +2,8 @@
 //! for herds.
 //!
 //! Until its CONNECT is accepted a connection costs an entry in one table, a bounded number of bytes and
-//! a bounded time. Whoever spends either is cut. While authentication decides elsewhere, the connection
-//! is paused with its CONNECT unread, and read again when the verdict is there.
+//! a bounded time. A connection that spends either is cut. While authentication decides elsewhere,
+//! the connection is paused with its CONNECT unread, and read again when the verdict is there.
 
 use std::sync::atomic::Ordering;
 
@@ -55,7 +55,7 @@ impl DeviceLoop {
             Err(DecodeError::PacketTooLarge) if bytes[0] >> 4 == PacketType::Connect as u8 => {
                 return self.refuse_too_large(io, id, bytes);
             }
-            // Whatever this is, it does not speak MQTT, or not in this order [MQTT-3.1.0-1].
+            // This peer does not speak MQTT, or not in this order [MQTT-3.1.0-1].
             Ok(Some(_)) | Err(_) => return self.close_stranger(io, id),
         };
         let connect = match decode::connect(&frame) {
@@ -95,7 +95,7 @@ impl DeviceLoop {
             None => return Step::Wait,
         };
         if self.was_cut_meanwhile(id, connect.client_id) {
-            // Whoever decided did not know it yet.
+            // The code that decided did not know it yet.
             self.say_busy(io, id, &connect);
             return Step::Refused;
         }
@@ -149,7 +149,8 @@ impl DeviceLoop {
         }
     }
 
-    /// A CONNECT of more bytes than are taken. MQTT 5.0 has a word for it, once enough is there to tell the version.
+    /// A CONNECT of more bytes than are taken. MQTT 5.0 has a word for it, once enough is there to
+    /// find the version.
     fn refuse_too_large(&mut self, io: &mut Io<Message>, id: ConnectionId, bytes: &[u8]) -> Step {
         match decode::begun_connect_version(bytes) {
             Ok(None) => Step::Wait,
@@ -205,7 +206,8 @@ impl DeviceLoop {
         );
     }
 
-    /// One line for a client that was not let in, of a few a second. `reason` says more than its code.
+    /// One line for a client that was not let in, of a few a second. `reason` holds more than its
+    /// code.
     fn log_refusal(
         &mut self,
         io: &Io<Message>,
@@ -376,7 +378,7 @@ impl DeviceLoop {
         io.abort(id);
     }
 
-    /// Remembers a connection that has not said who it is yet.
+    /// Remembers a connection that has not identified itself yet.
     pub(crate) fn expect(&mut self, io: &mut Io<Message>, id: ConnectionId, arrived: Arrived) {
         self.devices.wait(id, arrived.listener);
         let left_ms = arrived.until_ms.saturating_sub(self.around.now_ms(io));
@@ -399,14 +401,14 @@ impl DeviceLoop {
         self.around.shared.devices.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Tells a device to come back later, and each another time.
+    /// Asks a device to reconnect later, each at another time.
     fn say_busy(&mut self, io: &mut Io<Message>, id: ConnectionId, connect: &Connect<'_>) {
         let delay_ms = self.spread_delay_ms();
         self.around.counts.closed_busy();
         self.refuse(io, id, connect, ReasonCode::ServerBusy, Some(delay_ms));
     }
 
-    /// When a device that found the server busy is told to come back.
+    /// The delay after which a device that found the server busy may reconnect.
     fn spread_delay_ms(&mut self) -> u64 {
         let most_ms = self.config.connect_budget.retry_after_ms.max(2);
         most_ms / 2 + self.around.random() % (most_ms / 2)
@@ -433,7 +435,7 @@ impl DeviceLoop {
         self.refuse_because(io, id, connect, reason, retry_after_ms, reason.name());
     }
 
-    /// The same, with a reason for the log that says more than the code.
+    /// The same, with a reason for the log that holds more than the code.
     fn refuse_because(
         &mut self,
         io: &mut Io<Message>,

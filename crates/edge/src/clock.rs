@@ -1,14 +1,15 @@
 //! The wall clock beside the node's milliseconds.
 //!
-//! Within the process time is the node's: milliseconds since it began, which never go back. What outlives the process is said on the wall
-//! clock. That clock may be put right while the server runs, by days where NTP comes after the boot. So no conversion remembers
-//! another one: each reads both clocks, and a moment keeps its distance from now.
+//! Within the process time is the node's: milliseconds since it began, which never go back. Times
+//! that outlive the process are on the wall clock. That clock may be put right while the server
+//! runs, by days where NTP comes after the boot. So no conversion remembers another one: each reads
+//! both clocks, and a timestamp keeps its distance from now.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use stadium_session::Time;
 
-/// Both clocks at one moment.
+/// Both clocks at one time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reading {
     /// Milliseconds since the node began.
@@ -17,7 +18,7 @@ pub(crate) struct Reading {
     pub wall_ms: u64,
 }
 
-/// Converts moments between the two clocks.
+/// Converts timestamps between the two clocks.
 pub(crate) struct Clock {
     read: Box<dyn Fn() -> Reading + Send + Sync>,
 }
@@ -41,7 +42,7 @@ impl Clock {
         Self { read: Box::new(read) }
     }
 
-    /// A moment in the node's milliseconds on the wall clock of now.
+    /// Converts a time in the node's milliseconds to the wall clock of now.
     pub(crate) fn wall_time(&self, node_ms: u64) -> Time {
         let Reading { node_ms: now_ms, wall_ms } = (self.read)();
         Time(match node_ms.checked_sub(now_ms) {
@@ -50,7 +51,8 @@ impl Clock {
         })
     }
 
-    /// A moment of the wall clock of now in the node's milliseconds; 1 for all before these began, because 0 is never.
+    /// Converts a time of the wall clock of now to the node's milliseconds; 1 for all before these
+    /// began, because 0 is never.
     pub(crate) fn node_ms(&self, at: Time) -> u64 {
         let Reading { node_ms: now_ms, wall_ms } = (self.read)();
         match at.0.checked_sub(wall_ms) {
@@ -98,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_keep_their_distance_from_now() {
+    fn timestamps_keep_their_distance_from_now() {
         let (clock, _) = clock(10_000, 1_000_000);
         for (node_ms, wall_ms) in [(10_000, 1_000_000), (12_500, 1_002_500), (9_000, 999_000), (1, 990_001)] {
             assert_eq!(clock.wall_time(node_ms), Time(wall_ms));

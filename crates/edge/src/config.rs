@@ -1,7 +1,8 @@
-//! What the edge is told by whoever composes the node: plain structs, every bound with its unit.
+//! The configuration of the edge, from the code that composes the node: plain structs, every bound
+//! with its unit.
 //!
-//! Nothing here reads a file: the node fills it in from the settings, whose reference page says what raising
-//! each bound costs.
+//! Nothing here reads a file: the node fills it in from the settings, whose reference page states
+//! what raising each bound costs.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -34,9 +35,10 @@ pub struct Config {
     pub mailboxes: broker::MailboxLimits,
     /// What a connection may cost before it is authenticated.
     pub before_authentication: BeforeAuthentication,
-    /// Devices connected to the node; one more is told to come back. The reactor's own bound is above it.
+    /// Devices connected to the node; one more is asked to reconnect later. The reactor's own bound
+    /// is above it.
     pub devices_max: usize,
-    /// How many CONNECTs a second are answered; the rest is told to come back.
+    /// How many CONNECTs a second are answered; the rest is asked to reconnect later.
     pub connect_budget: ConnectBudget,
     /// Bounds for each peer address.
     pub addresses: AddressLimits,

@@ -40,7 +40,7 @@ pub const CLOSES: [&str; 9] = [
 
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What a loop has counted since it started, except where it says "now".
+        /// What a loop has counted since it started, except where its text has "now".
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Counts {
             $($(#[$doc])* pub $name: u64,)*

@@ -1,4 +1,4 @@
-//! One loop of the edge: what the reactor tells it, and which part of the edge that concerns.
+//! One loop of the edge: the calls of the reactor, and which part of the edge they concern.
 //!
 //! The loop owns a broker, the table of its connections and its [`Surroundings`]. Everything here runs
 //! on the loop's thread; nothing here blocks or, once warm, allocates for a packet.
@@ -24,7 +24,7 @@ use crate::push::PushRecord;
 use crate::push::transport::QueuedItem;
 use crate::rates::Rates;
 use crate::refusals::{Refusals, shown};
-use crate::requests::Desk;
+use crate::requests::RequestGate;
 use crate::sessions::SessionWriter;
 use crate::turn::{Surroundings, Turn, Who, filter_of_group};
 use crate::uplinks::Uplinks;
@@ -38,7 +38,7 @@ pub(crate) struct DeviceLoop {
     pub(crate) broker: Broker<ConnectionId, Who>,
     pub(crate) around: Surroundings,
     pub(crate) devices: Devices,
-    /// Connections that have not said who they are, by their place.
+    /// Connections that have not identified themselves, by their place.
     pub(crate) arrivals: HashMap<u32, Arrived>,
     /// Verdicts for connections that are about to be read again.
     pub(crate) verdicts: HashMap<u32, Verdict>,
@@ -206,7 +206,7 @@ impl DeviceLoop {
         }
     }
 
-    /// Sets the loop's alarm for whatever is due next.
+    /// Sets the loop's alarm for the next thing that is due.
     pub(crate) fn set_alarm(&mut self, io: &mut Io<Message>) {
         let offset_ms = self.around.clock_offset_ms;
         let broker = self.broker.next_deadline_ms();
@@ -214,7 +214,7 @@ impl DeviceLoop {
         let retry = (self.around.forwards_waiting > 0).then(|| self.around.now_ms(io) + FORWARD_RETRY_MS);
         let session_writer = self.around.session_writer.as_ref().and_then(SessionWriter::retry_at_ms);
         let uplinks = self.around.uplinks.as_ref().and_then(Uplinks::retry_at_ms);
-        // The next turn goes on with them, after whatever else came meanwhile.
+        // The next turn goes on with them, after all that came meanwhile.
         let replays = self.broker.has_replays().then(|| self.around.now_ms(io));
         let refusals = self.refusals.due_ms();
         let due =
@@ -258,7 +258,8 @@ impl DeviceLoop {
         counts.deliveries_pending = totals.deliveries as u64;
         counts.queued_messages = totals.queued_messages as u64;
         counts.session_bytes = totals.bytes as u64;
-        counts.requests_in_flight = self.around.desk.as_ref().map_or(0, Desk::in_flight) as u64;
+        counts.requests_in_flight =
+            self.around.request_gate.as_ref().map_or(0, RequestGate::in_flight) as u64;
         counts.forwards_waiting = self.around.forwards_waiting as u64;
         if let Some(uplinks) = &self.around.uplinks {
             (counts.uplinks, counts.uplinks_dropped) = (uplinks.taken, uplinks.dropped);
@@ -357,7 +358,7 @@ impl Handler for DeviceLoop {
                     if index == self.around.index {
                         self.push(io, part);
                     } else {
-                        self.around.tell(index, Forward::Push(part));
+                        self.around.send_to_loop(index, Forward::Push(part));
                     }
                 }
             }

@@ -52,7 +52,7 @@ impl Devices {
         }
     }
 
-    /// A connection that has not said who it is takes its place.
+    /// A connection that has not identified itself takes its place.
     pub(crate) fn wait(&mut self, id: ConnectionId, listener: ListenerTag) {
         let at = id.index as usize;
         if self.places.len() <= at {

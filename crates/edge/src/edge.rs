@@ -25,7 +25,7 @@ use crate::limits::{Addresses, HeldBytes};
 use crate::message::{Kind, Message};
 use crate::push::Pushes;
 use crate::push::transport::{Inboxes, PushShards, TransportQueue};
-use crate::requests::{Desk, REQUEST_PREFIX};
+use crate::requests::{REQUEST_PREFIX, RequestGate};
 use crate::sessions::{Returning, SessionWriter};
 use crate::trace::Traces;
 use crate::turn::{Shared, Surroundings};
@@ -62,7 +62,7 @@ pub enum Error {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The error of the system.
         error: std::io::Error,
     },
 }
@@ -92,14 +92,15 @@ impl std::error::Error for Error {
 pub struct Drain {
     /// Devices are moved away one after the other within this time.
     pub within: Duration,
-    /// Where MQTT 5.0 devices are told to go; without it they are told that the server shuts down.
+    /// The server to which MQTT 5.0 devices are redirected; without it they get "server shutting
+    /// down".
     pub server_reference: Option<String>,
 }
 
 /// What keeps for the edge what must outlive the process. Where there is nothing, memory does.
 #[derive(Clone, Default)]
 pub struct Behind {
-    /// The push platform, which is told who reads its inbox.
+    /// The push platform, which is notified of the devices that read their inbox.
     pub platform: Option<Arc<dyn PushShards>>,
     /// The registry of devices, whose word counts when one connects.
     pub registry: Option<Arc<dyn DeviceRegistry>>,
@@ -129,8 +130,8 @@ impl Edge {
         Ok(edge)
     }
 
-    /// Listens on every address: who connects waits in the kernel's queue, and what its handle is told waits in mailboxes, until
-    /// [`Self::run`].
+    /// Listens on every address: new connections wait in the kernel's queue, and commands to its
+    /// handle wait in mailboxes, until [`Self::run`].
     ///
     /// # Errors
     ///
@@ -147,7 +148,7 @@ impl Edge {
             clock: Clock::system(epoch),
             handles: OnceLock::new(),
             interests: Interests::new(loops),
-            keepers: Interests::new(loops),
+            kept_interests: Interests::new(loops),
             pushes: Pushes::new(config.pushes_max),
             addresses: Addresses::new(config.addresses),
             transport_queues: (0..loops).map(|_| TransportQueue::default()).collect(),
@@ -230,7 +231,7 @@ impl Edge {
     }
 
     /// Stops accepting and moves every device away within the time given. Returns when the last
-    /// connection is gone, or when the time is over; says how many were left.
+    /// connection is gone, or when the time is over; returns how many were left.
     pub fn drain(&self, drain: &Drain) -> u64 {
         let shared = &self.handle.shared;
         shared.draining.store(true, Ordering::Release);
@@ -322,7 +323,7 @@ fn start_loop(
     let seed = seed.wrapping_add((index as u64) << 32);
     let mut around = Surroundings::new(Arc::clone(shared), index, config.congested_bytes, seed);
     around.inboxes = Inboxes::new(behind.platform.clone(), index);
-    around.desk = config.services.clone().map(|services| Desk::new(services, loops));
+    around.request_gate = config.services.clone().map(|services| RequestGate::new(services, loops));
     let session_writer = |shards: &Shards| SessionWriter::new(shards.clone(), shared.handle(index).clone());
     around.session_writer = behind.durable.as_ref().map(session_writer);
     let uplinks = |shards: &Shards| Uplinks::new(shards.clone(), shared.handle(index).clone());

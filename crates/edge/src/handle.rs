@@ -1,7 +1,8 @@
 //! The edge from outside its loops: pushes, questions, counts.
 //!
-//! A handle never touches a loop's state. Pushes and questions go to mailboxes; answers are gathered
-//! from the loops that were asked, with a deadline. Calls that gather block the calling thread.
+//! A handle never touches a loop's state. Pushes and questions go to mailboxes; answers are
+//! collected from the loops that were asked, with a deadline. Calls that collect answers block the
+//! calling thread.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
@@ -37,15 +38,15 @@ pub struct EdgeHandle {
 
 /// Answers of the loops that answered in time.
 #[derive(Clone, Debug)]
-pub struct Gathered<T> {
-    /// What they said.
+pub struct LoopAnswers<T> {
+    /// The answers.
     pub answers: T,
     /// Loops that could not be asked, or did not answer in time.
     pub missing: usize,
 }
 
 impl EdgeHandle {
-    /// Accepts a live push to a topic, or says why not; then nothing happened.
+    /// Accepts a live push to a topic, or returns why it is refused; then nothing happened.
     pub fn push(&self, push: &TopicPush) -> Result<Arc<PushRecord>, Refused> {
         self.accepts_pushes()?;
         match &push.push.to {
@@ -214,34 +215,34 @@ impl EdgeHandle {
     }
 
     /// Devices in byte order of their client ids, at most `limit`. Blocks for two seconds at most.
-    pub fn devices(&self, query: &DevicesQuery) -> Gathered<Vec<DeviceView>> {
+    pub fn devices(&self, query: &DevicesQuery) -> LoopAnswers<Vec<DeviceView>> {
         let (sender, receiver) = mpsc::channel();
         let asked = (0..self.config.loops)
             .filter(|&index| self.ask(index, Query::Devices(query.clone(), sender.clone())))
             .count();
         drop(sender);
-        let answers = gather(&receiver, asked);
+        let answers = collect(&receiver, asked);
         let missing = self.config.loops - answers.len();
         let mut devices: Vec<DeviceView> = answers.into_iter().flatten().collect();
         devices.sort_unstable_by(|one, other| one.client_id.cmp(&other.client_id));
         devices.truncate(query.limit);
-        Gathered { answers: devices, missing }
+        LoopAnswers { answers: devices, missing }
     }
 
     /// One device. Blocks for two seconds at most.
-    pub fn device(&self, client_id: &str) -> Gathered<Option<DeviceView>> {
+    pub fn device(&self, client_id: &str) -> LoopAnswers<Option<DeviceView>> {
         let (sender, receiver) = mpsc::channel();
         let asked = self.ask(self.shared.home_of(client_id), Query::Device(client_id.to_owned(), sender));
-        let answer = gather(&receiver, usize::from(asked)).pop();
-        Gathered { missing: usize::from(answer.is_none()), answers: answer.flatten() }
+        let answer = collect(&receiver, usize::from(asked)).pop();
+        LoopAnswers { missing: usize::from(answer.is_none()), answers: answer.flatten() }
     }
 
     /// Closes a device's connection; its session stays. Blocks for two seconds at most.
-    pub fn kick(&self, client_id: &str) -> Gathered<Option<Kicked>> {
+    pub fn kick(&self, client_id: &str) -> LoopAnswers<Option<Kicked>> {
         let (sender, receiver) = mpsc::channel();
         let asked = self.ask(self.shared.home_of(client_id), Query::Kick(client_id.to_owned(), sender));
-        let answer = gather(&receiver, usize::from(asked)).pop();
-        Gathered { missing: usize::from(answer.is_none()), answers: answer }
+        let answer = collect(&receiver, usize::from(asked)).pop();
+        LoopAnswers { missing: usize::from(answer.is_none()), answers: answer }
     }
 
     /// Each loop's counts of what its devices do.
@@ -300,7 +301,7 @@ impl EdgeHandle {
     }
 }
 
-fn gather<T>(receiver: &Receiver<T>, wanted: usize) -> Vec<T> {
+fn collect<T>(receiver: &Receiver<T>, wanted: usize) -> Vec<T> {
     let until = Instant::now() + ANSWER_WITHIN;
     let mut answers = Vec::with_capacity(wanted);
     while answers.len() < wanted {

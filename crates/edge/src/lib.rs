@@ -2,9 +2,9 @@
 //!
 //! [`Edge`] runs one [`device_loop`] a core. A connection is accepted by any loop and, once its CONNECT
 //! is read, belongs to the home loop of its client id, so that a session, its subscriptions and its
-//! takeover are one loop's own business. Loops tell each other of messages through their mailboxes,
-//! guided by [`interest`]. From outside the edge is reached by [`EdgeHandle`], which only ever sends
-//! commands to the loops' mailboxes and reads published counts.
+//! takeover are one loop's own business. Loops send each other messages through their mailboxes,
+//! guided by [`interest`]. From outside the edge is reached by [`EdgeHandle`], which only ever
+//! sends commands to the loops' mailboxes and reads published counts.
 
 mod alarm;
 mod arrival;
@@ -37,7 +37,7 @@ pub use config::{
 };
 pub use counts::{CLOSES, Counts, DROPS, LATENCY_BUCKETS, latency_bucket_bound_us};
 pub use edge::{Behind, Bound, Drain, Edge, Error};
-pub use handle::{EdgeHandle, Gathered};
+pub use handle::{EdgeHandle, LoopAnswers};
 pub use message::Message;
 pub use push::{PushRecord, PushShards, Refused};
 pub use query::{DeviceConnection, DeviceView, DevicesQuery, Kicked, WhichDevices};

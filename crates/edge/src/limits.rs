@@ -45,7 +45,8 @@ impl TokenBucket {
         self.milli / 1000
     }
 
-    /// Takes `tokens` as soon as any is there, going into debt; says how long until the debt is paid.
+    /// Takes `tokens` as soon as any is there, going into debt; returns how long until the debt is
+    /// paid.
     pub(crate) fn spend(&mut self, tokens: u64, rate: u32, now_ms: u64) -> Option<u64> {
         self.refill(rate, now_ms);
         let wanted = tokens * 1000;
@@ -61,9 +62,9 @@ impl TokenBucket {
     }
 
     fn refill(&mut self, rate: u32, now_ms: u64) {
-        let passed = now_ms.saturating_sub(self.last_ms);
+        let elapsed_ms = now_ms.saturating_sub(self.last_ms);
         let full = u64::from(rate) * 1000;
-        self.milli = full.min(self.milli.saturating_add(passed.saturating_mul(u64::from(rate))));
+        self.milli = full.min(self.milli.saturating_add(elapsed_ms.saturating_mul(u64::from(rate))));
         self.last_ms = self.last_ms.max(now_ms);
     }
 }

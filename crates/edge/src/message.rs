@@ -22,7 +22,7 @@ pub(crate) enum Kind {
     Arrived(Arrived),
     /// QueuedItem from authentication about a waiting connection.
     Decided { connection: ConnectionId, late: Late },
-    /// QueuedItem from other loops, in the order it was said.
+    /// QueuedItem from other loops, in the order in which it was sent.
     Forwards(Vec<Forward>),
     /// A push, in the parts that each loop has to do.
     Push(Vec<(usize, PushPart)>),
@@ -42,7 +42,7 @@ pub(crate) enum Kind {
     TracesChanged,
 }
 
-/// What is known of a connection before it says who it is.
+/// What is known of a connection before it identifies itself.
 #[derive(Debug)]
 pub(crate) struct Arrived {
     pub peer: SocketAddr,
@@ -64,17 +64,17 @@ pub(crate) struct PushPart {
 /// Whom a part of a push is for.
 #[derive(Clone, Debug)]
 pub(crate) enum PushTo {
-    /// Whoever subscribed to the publication's topic.
+    /// The subscribers of the publication's topic.
     Subscribers,
     /// The inboxes of these devices, whose home this is. The publication's topic is the prefix.
     Inboxes(Vec<ClientId>),
 }
 
-/// What loops tell each other.
+/// The messages between loops.
 #[derive(Debug)]
 pub(crate) enum Forward {
     Publish(Arc<Publication>),
-    /// The same, and whoever sent it hears when it is kept for those to whom it is owed.
+    /// The same, and the sending loop is notified when it is kept for those to whom it is owed.
     Keep(Arc<Publication>, Option<Origin>, ReplyTo),
     /// The outcome of such a message.
     Kept(Then, Part),

@@ -2,8 +2,8 @@
 //!
 //! A trace begins and ends from outside ([`EdgeHandle::trace`](crate::EdgeHandle::trace)). While there is none, a packet costs one look
 //! at a flag. A loop notes the beginning of what it reads and stages, and hands lines over when its turn ends; a
-//! reader that is too slow misses lines, and the next one that it gets says how many. No line holds a payload or
-//! a password.
+//! reader that is too slow misses lines, and the next one that it gets states how many. No line
+//! holds a payload or a password.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -233,7 +233,8 @@ impl Tracing {
         self.noted.push(Noted { traces, link, direction, at: SystemTime::now(), head, packet_id });
     }
 
-    /// A client's connection is looked at from now on, if the client is traced. Says whether it was not before.
+    /// A client's connection is looked at from now on, if the client is traced. Returns whether it
+    /// was not before.
     pub(crate) fn begin(&mut self, link: ConnectionId, client_id: &str, version: Version) -> bool {
         let is_client = |trace: &Arc<Trace>| matches!(&trace.traced, Traced::Client(id) if id == client_id);
         self.list.iter().any(is_client) && self.links.insert(link, (client_id.into(), version)).is_none()

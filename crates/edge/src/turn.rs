@@ -23,7 +23,7 @@ use crate::limits::{Addresses, HeldBytes};
 use crate::message::{Forward, Kind, Message};
 use crate::push::transport::{Inboxes, TransportQueue};
 use crate::push::{Pushes, Receipts};
-use crate::requests::Desk;
+use crate::requests::RequestGate;
 use crate::sessions::SessionWriter;
 use crate::trace::{Traces, Tracing};
 use crate::uplinks::{Followed, Uplinks};
@@ -40,7 +40,7 @@ pub(crate) struct Shared {
     pub(crate) handles: std::sync::OnceLock<Box<[LoopHandle<Message>]>>,
     pub(crate) interests: Interests,
     /// The same for sessions that are kept.
-    pub(crate) keepers: Interests,
+    pub(crate) kept_interests: Interests,
     pub(crate) pushes: Pushes,
     pub(crate) addresses: Addresses,
     /// Of each loop.
@@ -89,7 +89,7 @@ pub(crate) struct Surroundings {
     /// Who reads its inbox.
     pub(crate) inboxes: Inboxes,
     /// Where the node has services.
-    pub(crate) desk: Option<Desk>,
+    pub(crate) request_gate: Option<RequestGate>,
     /// QueuedItem for each other loop, sent at the turn's end. While more than
     /// `forwards_waiting_max` wait, publishers are not read, so that one turn's worth on top of
     /// that is the bound.
@@ -120,7 +120,7 @@ impl Surroundings {
             counts: Counts::default(),
             receipts: Receipts::default(),
             inboxes: Inboxes::new(None, index),
-            desk: None,
+            request_gate: None,
             outboxes: (0..loops).map(|_| Vec::new()).collect(),
             forwards_waiting: 0,
             congested_bytes,
@@ -154,7 +154,7 @@ impl Surroundings {
     }
 
     /// Puts something into the outbox for another loop.
-    pub(crate) fn tell(&mut self, to: usize, forward: Forward) {
+    pub(crate) fn send_to_loop(&mut self, to: usize, forward: Forward) {
         self.outboxes[to].push(forward);
         self.forwards_waiting += 1;
     }
@@ -294,7 +294,7 @@ impl Host for Turn<'_> {
         while wanted != 0 {
             let to = wanted.trailing_zeros() as usize;
             wanted &= wanted - 1;
-            self.around.tell(to, Forward::Publish(Arc::clone(publication)));
+            self.around.send_to_loop(to, Forward::Publish(Arc::clone(publication)));
             self.around.counts.forwarded += 1;
         }
     }
@@ -304,14 +304,14 @@ impl Host for Turn<'_> {
         LoopIndex(u16::try_from(home).expect("there are at most 64 loops"))
     }
 
-    fn tell(&mut self, to: LoopIndex, message: GroupMessage) {
+    fn send_group_message(&mut self, to: LoopIndex, message: GroupMessage) {
         if let GroupMessage::Join(join) = &message {
             // Counted for the group's home before the SUBACK leaves; the home takes it back when it has counted
             // the filter itself.
             let filter = filter_of_group(&join.filter);
             self.around.shared.interests.change(usize::from(to.0), filter, Interest::Gained);
         }
-        self.around.tell(usize::from(to.0), Forward::Group(message));
+        self.around.send_to_loop(usize::from(to.0), Forward::Group(message));
     }
 
     fn random(&mut self) -> u64 {
@@ -409,7 +409,7 @@ impl Host for Turn<'_> {
     }
 
     fn others_keep(&mut self, topic: &str) -> usize {
-        let keep = self.around.shared.keepers.others(self.around.index, topic);
+        let keep = self.around.shared.kept_interests.others(self.around.index, topic);
         self.around.kept_by = keep & self.around.wanted_by;
         self.around.kept_by.count_ones() as usize
     }
@@ -424,21 +424,21 @@ impl Host for Turn<'_> {
                 Forward::Publish(Arc::clone(publication))
             };
             wanted &= wanted - 1;
-            self.around.tell(to, forward);
+            self.around.send_to_loop(to, forward);
             self.around.counts.forwarded += 1;
         }
     }
 
-    fn tell_kept(&mut self, to: ReplyTo, part: Part) {
-        self.around.tell(usize::from(to.at.0), Forward::Kept(to.then, part));
+    fn report_kept(&mut self, to: ReplyTo, part: Part) {
+        self.around.send_to_loop(usize::from(to.at.0), Forward::Kept(to.then, part));
     }
 
-    fn tell_verdict(&mut self, at: LoopIndex, held: Then, verdict: Verdict) {
-        self.around.tell(usize::from(at.0), Forward::Verdict(held, verdict));
+    fn send_verdict(&mut self, at: LoopIndex, held: Then, verdict: Verdict) {
+        self.around.send_to_loop(usize::from(at.0), Forward::Verdict(held, verdict));
     }
 
     fn keep_interest(&mut self, at: LoopIndex, filter: &str, change: Interest) {
-        self.around.shared.keepers.change(usize::from(at.0), filter, change);
+        self.around.shared.kept_interests.change(usize::from(at.0), filter, change);
     }
 
     fn entered(&mut self, link: ConnectionId) {
@@ -451,7 +451,8 @@ impl Host for Turn<'_> {
         self.around.counts.count(event);
         let refused = self.around.counts.retains_refused;
         if event == Event::RetainRefused && refused.is_power_of_two() {
-            // The first, the second, the fourth: a full store is said and does not fill the log.
+            // The first, the second, the fourth: a full store is reported and does not fill the
+            // log.
             tracing::warn!(
                 refused,
                 "Messages are not retained: retained_messages_max or retained_bytes_max is reached"

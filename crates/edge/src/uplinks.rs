@@ -1,8 +1,11 @@
-//! What devices publish, for the feeds of their apps: gathered into jobs, put into the feeds' queues, and acknowledged when durable.
+//! Messages that devices publish, for the feeds of their apps: batched into jobs, put into the
+//! feeds' queues, and acknowledged when durable.
 //!
-//! Which feeds want messages is told from outside ([`Followed`]) and looked at once for each publish: where no app has such a feed, that is one
-//! flag. What matches becomes an event of its feed's next job. One put for each feed is under way at a time; what comes meanwhile is the next
-//! one, so that a batch is as large as the disk is slow. Where a put is refused, those who wait are told, and nothing of it happened.
+//! The list of feeds that want messages comes from outside ([`Followed`]) and is read once for each
+//! publish: where no app has such a feed, that is one flag. What matches becomes an event of its
+//! feed's next job. One put for each feed is under way at a time; what comes meanwhile is the next
+//! one, so that a batch is as large as the disk is slow. Where a put is refused, those who wait are
+//! notified, and nothing of it happened.
 
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
@@ -15,7 +18,7 @@ use parking_lot::RwLock;
 use stadium_mqtt::broker::{Persisted, Then, Uplink};
 use stadium_mqtt::topic;
 use stadium_push::feed::FeedName;
-use stadium_push::feed::message::{Gathering, MessageEvent};
+use stadium_push::feed::message::{MessageBatch, MessageEvent};
 use stadium_push::{AppName, Refusal};
 use stadium_reactor::LoopHandle;
 use stadium_shard::{Shards, Ticket};
@@ -37,7 +40,7 @@ const WAITING_BYTES_MAX: usize = 4 << 20;
 /// Bytes that wait before events are refused: what a turn reads while publishers are being held back, and more.
 const FULL_BYTES: usize = 64 << 20;
 
-/// When a shard that was busy is asked again, in milliseconds, where it does not say.
+/// When a shard that was busy is asked again, in milliseconds, where it gives no delay.
 const RETRY_MS: u64 = 50;
 
 /// The longest that a shard can ask to be left alone, in milliseconds.
@@ -105,14 +108,14 @@ pub(crate) struct Uplinks {
 /// One feed.
 struct Lane {
     feed: Arc<MessageFeed>,
-    gathering: Gathering,
-    /// Who waits for what is being gathered.
+    batch: MessageBatch,
+    /// The publishers that wait for the open batch.
     thens: Vec<Then>,
     waiting: VecDeque<Waiting>,
     under_way: Option<UnderWay>,
-    /// Bytes that were counted for what is being gathered.
+    /// Bytes that were counted for the open batch.
     bytes: usize,
-    /// Not before this moment, in the node's milliseconds.
+    /// Not before this time, in the node's milliseconds.
     retry_at_ms: u64,
 }
 
@@ -162,7 +165,8 @@ impl Uplinks {
         self.waiting_bytes > WAITING_BYTES_MAX
     }
 
-    /// Finds the feeds that want what this client publishes there, for [`Self::follow`]. Says whether there is one.
+    /// Finds the feeds that want what this client publishes there, for [`Self::follow`]. Returns
+    /// whether there is one.
     pub(crate) fn find(&mut self, followed: &Followed, client_id: &str, topic: &str) -> bool {
         self.matched.clear();
         if self.changes != followed.changes.load(Ordering::Acquire) {
@@ -177,7 +181,7 @@ impl Uplinks {
         !self.matched.is_empty()
     }
 
-    /// Takes the message at hand over for those that were found. Says how many will answer.
+    /// Takes the message at hand over for those that were found. Returns how many will answer.
     pub(crate) fn follow(&mut self, uplink: &Uplink<'_>, then: Then) -> u32 {
         let Some((_, device)) = named(uplink.client_id) else { return 0 };
         let event = MessageEvent {
@@ -255,7 +259,8 @@ impl Uplinks {
         }
     }
 
-    /// Puts what waits, where the put before was answered. Says whether one was answered at once.
+    /// Puts what waits, where the put before was answered. Returns whether one was answered at
+    /// once.
     pub(crate) fn submit(&mut self, now_ms: u64) -> bool {
         let mut at_once = false;
         for lane in &mut self.lanes {
@@ -289,7 +294,7 @@ impl Uplinks {
 impl Lane {
     fn new(feed: Arc<MessageFeed>) -> Self {
         Self {
-            gathering: Gathering::new(&feed.app, &feed.feed),
+            batch: MessageBatch::new(&feed.app, &feed.feed),
             feed,
             thens: Vec::new(),
             waiting: VecDeque::new(),
@@ -299,21 +304,21 @@ impl Lane {
         }
     }
 
-    /// Adds an event; says how many bytes that is, more or less.
+    /// Adds an event; returns how many bytes that is, more or less.
     fn note(&mut self, event: &MessageEvent<'_>, then: Then) -> usize {
         let bytes = EVENT_BYTES + event.topic.len() + event.payload.len();
-        self.gathering.note(event);
+        self.batch.note(event);
         self.thens.push(then);
         self.bytes += bytes;
-        if self.gathering.is_full() {
+        if self.batch.is_full() {
             self.close();
         }
         bytes
     }
 
-    /// What was gathered becomes a job.
+    /// The open batch becomes a job.
     fn close(&mut self) {
-        if let Some(payload) = self.gathering.close() {
+        if let Some(payload) = self.batch.close() {
             let (thens, bytes) = (std::mem::take(&mut self.thens), std::mem::take(&mut self.bytes));
             self.waiting.push_back(Waiting { payload, thens, bytes });
         }
@@ -327,7 +332,7 @@ impl Lane {
         self.under_way.is_some() || self.has_waiting()
     }
 
-    /// Says whether the put under way is answered.
+    /// Returns whether the put under way is answered.
     fn poll(&mut self, waker: &Waker) -> bool {
         let Some(under_way) = &mut self.under_way else { return false };
         if let State::Asked(ticket) = &mut under_way.state

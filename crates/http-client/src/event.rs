@@ -1,7 +1,8 @@
-//! What an answer consists of, as its reader tells it: a head, pieces of the body, trailers, the end.
+//! The parts of an answer, as its reader reports them: a head, pieces of the body, trailers, the
+//! end.
 //!
-//! Everything borrows from the bytes that came and is gone when the sink returns. HTTP/1.1 and HTTP/2 tell the same
-//! story, so that one sink reads both.
+//! Everything borrows from the bytes that came and is gone when the sink returns. HTTP/1.1 and
+//! HTTP/2 report the same events, so that one sink reads both.
 
 /// A header line: `name` as it came (HTTP/2: in lower case), `value` without the blanks around it.
 pub use httparse::Header;
@@ -21,7 +22,7 @@ pub enum Event<'a> {
     ///
     /// No other event follows, and what stands behind the head is not used: it is the other protocol's. HTTP/1.1 only.
     Upgraded(Head<'a>),
-    /// A piece of the body, never empty. How it was cut says nothing.
+    /// A piece of the body, never empty. How it was cut means nothing.
     Body(&'a [u8]),
     /// The trailers, never empty.
     Trailers(&'a [Header<'a>]),
@@ -53,7 +54,7 @@ pub enum Event<'a> {
 pub enum Processed {
     /// It may have.
     Perhaps,
-    /// It says that it did not.
+    /// It reports that it did not.
     No,
 }
 

@@ -21,7 +21,7 @@ pub use sse::{EventStream, ServerEvent};
 
 /// The longest head, and the longest trailer section, that is taken, in bytes; for HTTP/2, the sum of RFC 9113, 6.5.2.
 ///
-/// Servers send a few hundred bytes; what is longer than this is an attack or a fault.
+/// Servers send a few hundred bytes; anything longer is an attack or a fault.
 pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// The most header lines that one head is taken with.

@@ -57,7 +57,7 @@ reasons! {
     BodyLength, "body-length", "the body is not as long as Content-Length says";
     /// HTTP/2: the server does not begin with SETTINGS, RFC 9113, 3.4: it speaks something else.
     NotHttp2, "not-http2", "the server does not speak HTTP/2";
-    /// HTTP/2: a frame that its type, stream or moment does not allow, RFC 9113, 6.
+    /// HTTP/2: a frame of a type, on a stream or at a time that is not allowed, RFC 9113, 6.
     Frame, "frame", "a frame breaks the rules of HTTP/2";
     /// HTTP/2: a frame's length is not one that its type has, or above 16,384 bytes, RFC 9113, 4.2.
     FrameSize, "frame-size", "a frame has a length that it may not have";

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_body_decides_the_length_whatever_the_headers_say() {
+    fn the_body_decides_the_length_whatever_the_headers_state() {
         let headers = [
             Header { name: "content-length", value: b"7" },
             Header { name: "Transfer-Encoding", value: b"chunked" },

@@ -1,8 +1,9 @@
 //! Server-sent events: `text/event-stream`, WHATWG HTML, 9.2.
 //!
-//! [`EventStream`] takes pieces of a body as they come and tells the events in them. A line that lies whole in a piece
-//! is read where it stands; only what a piece leaves open is kept. An event that never ends is refused at a bound.
-//! Text is told as its bytes: that they are UTF-8 is the server's promise and is not looked into.
+//! [`EventStream`] takes pieces of a body as they come and reports the events in them. A line that
+//! lies whole in a piece is read where it stands; only what a piece leaves open is kept. An event
+//! that never ends is refused at a bound. Text is reported as its bytes: the server promises that
+//! they are UTF-8, and nothing checks it.
 
 use std::fmt;
 
@@ -20,9 +21,10 @@ pub struct ServerEvent<'a> {
     pub event: &'a [u8],
     /// Its data, lines joined by line feeds. Never absent, but it may be empty (`data` alone on a line).
     pub data: &'a [u8],
-    /// The last event id of the stream, which stays until another comes: what `Last-Event-ID` says after a reconnect.
+    /// The last event id of the stream, which stays until another comes: the value of
+    /// `Last-Event-ID` after a reconnect.
     pub id: &'a [u8],
-    /// How long to wait before a reconnect, in milliseconds, if the server ever said.
+    /// How long to wait before a reconnect, in milliseconds, if the server ever stated it.
     pub retry_ms: Option<u64>,
 }
 
@@ -82,7 +84,7 @@ impl EventStream {
         }
     }
 
-    /// Takes a piece of the body and tells `sink` the events that it completes.
+    /// Takes a piece of the body and hands `sink` the events that it completes.
     pub fn received(
         &mut self,
         mut bytes: &[u8],
@@ -124,12 +126,13 @@ impl EventStream {
         self.first = true;
     }
 
-    /// The last event id: what `Last-Event-ID` says in the request that reconnects. Empty for none.
+    /// The last event id: the value of `Last-Event-ID` in the request that reconnects. Empty for
+    /// none.
     pub fn last_id(&self) -> &[u8] {
         &self.id
     }
 
-    /// How long to wait before a reconnect, in milliseconds, if the server ever said.
+    /// How long to wait before a reconnect, in milliseconds, if the server ever stated it.
     pub fn retry_ms(&self) -> Option<u64> {
         self.retry_ms
     }

@@ -1,8 +1,9 @@
 //! Who changed what over the API: a line of JSON for each change, in `audit.ndjson` of the data directory.
 //!
 //! A line is handed to the system before the change is answered. The first [`LINES_PER_SECOND`] of a second are written one by
-//! one; what comes beyond is counted by key, route and status, and written as one line each when the second is over. So a busy
-//! sender never pushes an administrator's change out of the log. Two files of [`FILE_BYTES_MAX`] are kept.
+//! one; further changes are counted by key, route and status, and written as one line each when the
+//! second is over. So a busy sender never pushes an administrator's change out of the log. Two
+//! files of [`FILE_BYTES_MAX`] are kept.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -40,7 +41,7 @@ const BLOCK_BYTES: u64 = 64 << 10;
 /// How often the counts are written.
 pub(crate) const TICK: Duration = Duration::from_secs(1);
 
-/// Who made a request: set where the key is looked at, read when the request is answered.
+/// The key of a request: set where the key is looked at, read when the request is answered.
 pub(crate) type CallerPlace = Arc<OnceLock<Arc<Key>>>;
 
 /// A change, made or refused.
@@ -168,7 +169,7 @@ impl AuditLog {
         let mut line = serde_json::to_vec(entry).expect("strings and numbers always serialise");
         line.push(b'\n');
         if let Err(error) = self.write(inner, &line) {
-            // The change was made: refusing to say so would tell its caller a lie.
+            // The change was made: an error would mislead the caller.
             tracing::error!(error = %error, path = %self.path.display(), "The audit log cannot be written");
             inner.file = None;
         }
@@ -208,7 +209,7 @@ impl AuditLog {
     }
 }
 
-/// The last entries of a file, the last first. A line that is none, torn by a crash, is passed over.
+/// The last entries of a file, the last first. A torn line, left by a crash, is skipped.
 fn last_lines(path: &Path, limit: usize) -> io::Result<Vec<Entry>> {
     let mut file = match File::open(path) {
         Ok(file) => file,
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_second_has_too_many_of_is_counted_and_nothing_is_lost() {
+    fn too_many_changes_of_a_second_are_counted_and_none_is_lost() {
         let data = tempfile::tempdir().expect("a temporary directory");
         let log = AuditLog::of(data.path());
         let (caller, route) = (key("campaigns"), "POST /api/apps/{app}/pushes".into());
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_file_becomes_the_older_one_and_a_torn_line_is_passed_over() {
+    fn a_full_file_becomes_the_older_one_and_a_torn_line_is_skipped() {
         let data = tempfile::tempdir().expect("a temporary directory");
         let log = AuditLog::of(data.path());
         let (caller, route) = (key(""), "PUT /".into());

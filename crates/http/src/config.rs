@@ -1,7 +1,7 @@
 //! The settings of the HTTP port.
 //!
-//! Plain values: the node reads and explains the settings, this crate only uses them. Each bound says its unit,
-//! its reason and what happens beyond it.
+//! Plain values: the node reads and explains the settings, this crate only uses them. Each bound
+//! states its unit, its reason and what happens beyond it.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

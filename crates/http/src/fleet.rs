@@ -33,8 +33,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The fleet as the HTTP API sees it. Object safe; shared by every request.
 pub trait Fleet: Send + Sync + 'static {
-    /// Accepts a live push to a channel or to clients, or says why not. Never blocks and never
-    /// waits for a device.
+    /// Accepts a live push to a channel or to clients, or returns the reason why not. Never blocks
+    /// and never waits for a device.
     ///
     /// `Ok` means that the fleet owns the push now and [`Fleet::push_report`] finds it.
     ///

@@ -118,7 +118,7 @@ pub fn http_bodies(data: &[u8]) -> bool {
             request = request.header(name, value);
         }
     }
-    // What is no request of HTTP is refused before the router.
+    // Bytes that are no request of HTTP are refused before the router.
     let Ok(request) = request.body(Body::from(body.to_vec())) else { return false };
     port.runtime.block_on(async {
         let response = port.router.clone().oneshot(request).await;

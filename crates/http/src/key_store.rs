@@ -1,4 +1,4 @@
-//! API keys: who may ask for what.
+//! API keys and their roles.
 //!
 //! A key is `sk_` and 256 random bits; only its SHA-256 is kept, in `api-keys.toml` in the data
 //! directory. A slow password hash would add nothing: nobody guesses 256 bits. Files are readable
@@ -81,7 +81,7 @@ pub enum Error {
     Io {
         /// The file it was about.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// The file is not what this server writes.
@@ -150,7 +150,7 @@ impl Loaded {
     }
 }
 
-/// Tells two versions of the file apart without reading them.
+/// Distinguishes two versions of the file without reading them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
@@ -399,7 +399,7 @@ fn write_private(path: &Path, contents: &[u8]) -> Result<(), Error> {
     let mut fresh = path.as_os_str().to_owned();
     fresh.push(".new");
     let fresh = PathBuf::from(fresh);
-    // What a crash left behind may have other permissions.
+    // A file that a crash left behind may have other permissions.
     match fs::remove_file(&fresh) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
         _ => {}

@@ -1,8 +1,8 @@
 //! The API's description (OpenAPI 3.1), made from the endpoints of all features and the types that
 //! they read and write.
 //!
-//! What attributes of types and handlers cannot say is laid over it by [`rules`]. docs/reference/openapi.json is a copy; a stale copy
-//! fails the build.
+//! Parts that attributes of types and handlers cannot express are laid over it by [`rules`].
+//! docs/reference/openapi.json is a copy; a stale copy fails the build.
 
 mod rules;
 

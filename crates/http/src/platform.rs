@@ -1,4 +1,5 @@
-//! The push platform between JSON and the shards: what requests say, what answers show, files of devices.
+//! The push platform between JSON and the shards: the forms of requests and of answers, files of
+//! devices.
 //!
 //! Bounds of values are the platform's own to check, so that every interface has the same ones; here is checked what is JSON's
 //! alone, and where in the body a mistake stands.

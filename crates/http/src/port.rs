@@ -61,7 +61,7 @@ impl Port {
     }
 }
 
-/// Says which field is the part of which type.
+/// Maps each part's type to its field.
 macro_rules! parts {
     ($($field:ident: $type:ty;)*) => {
         $(

@@ -1,4 +1,5 @@
-//! Queues, jobs and leases between JSON and the shards: what requests say, what answers show, and figures over time.
+//! Queues, jobs and leases between JSON and the shards: the forms of requests and of answers, and
+//! figures over time.
 
 use bytes::Bytes;
 use stadium_queue::{

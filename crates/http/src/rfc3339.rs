@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_timestamps_are_read_back() {
         for day in (0..60_000).step_by(37) {
             let millis = day * 86_400_000 + day * 1_234_567 % 86_400_000;
             assert_eq!(parse(&format(UNIX_EPOCH + Duration::from_millis(millis))), Some(millis));

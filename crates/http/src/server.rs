@@ -73,7 +73,7 @@ pub struct Reloader {
 }
 
 impl Reloader {
-    /// Reads the certificate and the API keys again. What cannot be read stays as it was.
+    /// Reads the certificate and the API keys again. A part that cannot be read stays as it was.
     ///
     /// # Errors
     /// The first thing that could not be read.
@@ -195,7 +195,8 @@ impl Server {
         (permits, turning_away): (&Arc<Semaphore>, &Arc<Semaphore>),
         watcher: Watcher,
     ) {
-        // Small answers leave at once. A socket whose option fails is dead already, and its read will say so.
+        // Small answers leave at once. A socket whose option fails is dead already, and its read
+        // will fail.
         let _ = stream.set_nodelay(true);
         let Ok(permit) = Arc::clone(permits).try_acquire_owned() else {
             self.port.part::<Arc<Connections>>().turned_away();

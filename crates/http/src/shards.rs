@@ -1,7 +1,8 @@
 //! How the HTTP API meets the shards: one command asked, one answer waited for.
 //!
-//! A dropped request drops its ticket, which takes a reserve that still waits back; what was asked for otherwise
-//! happens all the same. What the shards refuse becomes a problem under its own code, see [`refusals`].
+//! A dropped request drops its ticket, which takes a reserve that still waits back; other commands
+//! happen all the same. A refusal of the shards becomes a problem under its own code, see
+//! [`refusals`].
 
 use std::time::Duration;
 
@@ -52,7 +53,7 @@ pub(crate) trait Expected<Answer>: Sized {
     fn of(answer: Answer) -> Option<Self>;
 }
 
-/// Says which case of an answer holds which type.
+/// Maps the cases of an answer to the types that they hold.
 macro_rules! expected {
     ($whole:ty as $answer:ident: $($kind:ident $type:ty;)*) => {
         $(
@@ -96,7 +97,7 @@ pub(crate) async fn ask_for<T: Expected<C::Answer>, C: Asks>(app: &App, command:
     T::of(ask(app, command).await?).ok_or_else(strange)
 }
 
-/// A shard that answers what was not asked is a mistake of ours, and says so instead of guessing.
+/// An answer to another question is a mistake of ours, and is reported instead of guessed at.
 pub(crate) fn strange() -> Problem {
     tracing::error!("A shard's answer is of another kind than its command");
     Problem::new(ANSWER_STRANGE, "report it with the server's log; what was asked for may have happened")

@@ -58,7 +58,7 @@ pub(crate) fn timestamp(time: Time) -> String {
 
 /// The time that a text names; an error in words where it names none.
 pub(crate) fn parse_timestamp(text: &str) -> Result<Time, String> {
-    let none = || format!("{text:?} is no moment as in 2030-01-01T20:00:00Z (RFC 3339)");
+    let none = || format!("{text:?} is no timestamp as in 2030-01-01T20:00:00Z (RFC 3339)");
     rfc3339::parse(text).map(Time).ok_or_else(none)
 }
 

@@ -1,4 +1,5 @@
-//! Assets, accounts and transfers between JSON and the shards: what requests say, what answers show, and figures over time.
+//! Assets, accounts and transfers between JSON and the shards: the forms of requests and of
+//! answers, and figures over time.
 
 use stadium_wallet::{
     AccountView, Answer, AssetView, Balance, EntryPage, HoldView, Outcome, Refusal, TransferView,

@@ -1,9 +1,10 @@
 //! Web Push: applications push to devices by RFC 8030, with any sender's library and without an API key.
 //!
-//! An endpoint is an address that cannot be guessed. All that it says is sealed inside it ([`tokens`]), so nothing is kept for it but
-//! its number, in the attribute [`ATTRIBUTE`] of its device: that is journaled with the device, goes where it goes, and ends when the
-//! device is removed. A subscription whose number does not stand there is over. Payloads are encrypted for the device
-//! (RFC 8291) and passed through as they are.
+//! An endpoint is an address that cannot be guessed. All its data is sealed inside it ([`tokens`]),
+//! so nothing is kept for it but its number, in the attribute [`ATTRIBUTE`] of its device: that is
+//! journaled with the device, goes where it goes, and ends when the device is removed. A
+//! subscription whose number does not stand there is over. Payloads are encrypted for the device
+//! (RFC 8291) and forwarded as they are.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -29,7 +30,8 @@ use vapid::Verifier;
 /// The attribute of a device that holds the numbers of its subscriptions, with a space between.
 pub(crate) const ATTRIBUTE: &str = "webpush";
 
-/// The file of the secret that endpoints are sealed with. Whoever has it can make endpoints; without it all that were made are void.
+/// The file of the secret that endpoints are sealed with. A holder of the file can make endpoints;
+/// without it all that were made are void.
 const SECRET_FILE: &str = "webpush.key";
 
 /// What the endpoints of one data directory share.
@@ -44,7 +46,7 @@ impl WebPush {
     /// Opens the secret of a data directory; at the first start it is made.
     ///
     /// # Errors
-    /// What the system said, or that the file is not what this server writes; it is never replaced.
+    /// The system's error, or that the file is not one of this server; it is never replaced.
     pub(crate) fn open(dir: &Path) -> io::Result<Self> {
         let path = dir.join(SECRET_FILE);
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
@@ -69,7 +71,7 @@ fn make_secret(path: &Path) -> io::Result<[u8; 32]> {
     let mut secret = [0; 32];
     SystemRandom::new().fill(&mut secret).map_err(|_| io::Error::other("the system gave no random bytes"))?;
     let fresh = path.with_extension("key.new");
-    // What a crash left behind may have other permissions.
+    // A file that a crash left behind may have other permissions.
     match fs::remove_file(&fresh) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}

@@ -1,7 +1,8 @@
 //! Commits a second and their latency, beside a bare loop of pwrite and fdatasync on a file that is allocated and written.
 //!
-//! `cargo run -p stadium-journal --example commit_latency -- FOLDER RECORDS BYTES SECONDS`: batches of so many records of so
-//! many bytes. The two sides take turns, so that what disturbs the disk disturbs both.
+//! `cargo run -p stadium-journal --example commit_latency -- FOLDER RECORDS BYTES SECONDS`: batches
+//! of so many records of so many bytes. The two sides take turns, so that a disturbance of the disk
+//! hits both.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt as _;

@@ -1,11 +1,11 @@
 //! What checkpoints promise, whatever they are kept on.
 //!
 //! A checkpoint is the state after all records before a position. It exists when its writer has
-//! finished, and not before; a damaged one is passed over for the one before it.
+//! finished, and not before; a damaged one is skipped for the one before it.
 
 use crate::{Error, Position};
 
-/// The longest chunk, bytes: what a reader may have to hold at once.
+/// The longest chunk, bytes: a reader may have to hold as many at once.
 pub const CHUNK_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Where a shard's checkpoints are. The newest two that are whole are kept.
@@ -16,8 +16,8 @@ pub trait Checkpoints: Send {
     /// `Full`, `Io`.
     fn begin(&self, position: Position) -> Result<Box<dyn CheckpointWriter>, Error>;
 
-    /// The newest checkpoint that is whole: all its checksums were verified. One that is damaged, or that the disk does not read, is
-    /// passed over and logged as an error.
+    /// The newest checkpoint that is whole: all its checksums were verified. One that is damaged,
+    /// or that the disk does not read, is skipped and logged as an error.
     ///
     /// # Errors
     /// `Descriptors`, `Foreign`; `Corrupt` or `Io` where checkpoints exist and none can be read.

@@ -1,8 +1,8 @@
 //! Checkpoints as files, on any [`Disk`].
 //!
-//! A file gets its final name when it is whole and durable, so a damaged one is damage and never a crash's trace. One that cannot be
-//! read is passed over, does not count as kept, and goes when enough whole ones are there. The format is in
-//! docs/formats/checkpoint.md.
+//! A file gets its final name when it is whole and durable, so a damaged one is damage and never a
+//! crash's trace. One that cannot be read is skipped, does not count as kept, and goes when enough
+//! whole ones are there. The format is in docs/formats/checkpoint.md.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -22,7 +22,7 @@ const CHUNK_HEADER_BYTES: usize = 8;
 const END_BYTES: usize = 24;
 /// Whole checkpoints that are kept.
 const KEPT: usize = 2;
-/// Bytes gathered before they are written; chunks may be small.
+/// Bytes collected before they are written; chunks may be small.
 const WRITE_BYTES: usize = 1 << 20;
 /// Bytes read at once.
 const READ_BYTES: usize = 1 << 20;
@@ -48,8 +48,9 @@ impl FileCheckpoints {
         Self::open_on(Arc::new(disk), shard, journal)
     }
 
-    /// Opens it on any disk. What was being written when the process ended is removed, and the names that are seen are made durable:
-    /// whoever reads a checkpoint removes what came before it.
+    /// Opens it on any disk. A file that was being written when the process ended is removed, and
+    /// the names that are seen are made durable: a reader of a checkpoint removes the records
+    /// before it.
     ///
     /// # Errors
     /// `Io`.
@@ -97,7 +98,8 @@ impl FileCheckpoints {
         }
     }
 
-    /// Reads each checkpoint to its end, the newest first, and says what is wrong with it, if anything; for `verify`.
+    /// Reads each checkpoint to its end, the newest first, and reports its damage, if any; for
+    /// `verify`.
     ///
     /// # Errors
     /// `Io` where they cannot be listed.
@@ -201,8 +203,8 @@ impl FileCheckpoints {
         }
     }
 
-    /// Removes what is not needed beside the newest whole ones. As long as there are not enough of these, nothing goes: what cannot be
-    /// read now may be read by somebody.
+    /// Removes the files that are not needed beside the newest whole ones. As long as there are not
+    /// enough of these, nothing goes: a file that cannot be read now may be readable later.
     fn remove_old(&self) -> Result<(), Error> {
         let all = self.list()?;
         if all.len() <= KEPT {
@@ -400,7 +402,7 @@ impl FileCheckpointReader {
         })
     }
 
-    /// Has so many unread bytes in the buffer, fewer where the file ends; tells how many.
+    /// Has so many unread bytes in the buffer, fewer where the file ends; returns how many.
     fn fill(&mut self, wanted: usize) -> Result<usize, Error> {
         if self.held - self.used >= wanted {
             return Ok(self.held - self.used);

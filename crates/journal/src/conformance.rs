@@ -2,8 +2,8 @@
 //! besides: [`segmented`].
 //!
 //! An implementation offers a [`Place`] and calls [`run`], and [`segmented::run`] if it has that
-//! part. A panic says which promise is broken. Crashes are the implementation's own tests'
-//! business: here is what any owner of a journal relies on.
+//! part. A panic names the broken promise. Crashes are the implementation's own tests' business:
+//! the suite has the promises that any owner of a journal relies on.
 
 pub mod segmented;
 
@@ -42,7 +42,7 @@ pub fn run<P: Place>(fresh: impl Fn() -> P) {
     a_reader_goes_on_while_the_log_is_trimmed(&fresh());
     a_trimmed_log_opens_again(&fresh());
     a_reader_in_another_thread_follows(&fresh());
-    what_is_too_much_is_refused(&fresh());
+    too_much_is_refused(&fresh());
     a_checkpoint_that_is_ahead_is_noticed(&fresh());
 }
 
@@ -90,7 +90,7 @@ pub fn read_all(reader: &mut dyn Reader, from: Position) -> Vec<(Position, Vec<u
     records
 }
 
-/// A record that tells itself from others: `number` and a length that varies.
+/// A record that can be distinguished from others: `number` and a length that varies.
 #[must_use]
 pub fn record(number: u64) -> Vec<u8> {
     let length = 8 + usize::try_from(number * 37 % 300).expect("it is below 300");
@@ -130,16 +130,16 @@ fn positions_grow_and_are_known_before(place: &impl Place) {
     for number in 0..2000 {
         let body = record(number);
         let deadline = Instant::now() + PATIENCE;
-        let told = loop {
+        let promised = loop {
             match journal.make_room(body.len() + 100, Room::Ordinary) {
                 Ok(position) => break position,
                 Err(Error::Busy { .. }) if Instant::now() < deadline => make_durable(&mut *journal),
                 Err(error) => panic!("there is room: {error}"),
             }
         };
-        assert!(told >= journal.end(), "the next record is at or after the end");
+        assert!(promised >= journal.end(), "the next record is at or after the end");
         let position = journal.append(&body).expect("room was made");
-        assert_eq!(position, told, "record {number} stands where it was said to");
+        assert_eq!(position, promised, "record {number} stands at the announced position");
         assert!(position > last && journal.end() > position);
         last = position;
     }
@@ -318,7 +318,7 @@ fn trimming_gives_back_what_is_before(place: &impl Place) {
     assert!(journal.start() <= journal.end());
     let records = fill(&mut *journal, 0..2);
     assert_eq!(left_of(&*journal, &records).len(), records.len(), "nothing was trimmed");
-    // Three quarters of the way: what stands there and after it stays.
+    // Three quarters of the way: the records there and after it stay.
     let (below, _) = records[750];
     journal.trim(below).expect("the log works");
     assert!(journal.start() <= below, "what stands at the position stays");
@@ -454,7 +454,7 @@ fn a_reader_in_another_thread_follows(place: &impl Place) {
     follower.join().expect("the follower saw all");
 }
 
-fn what_is_too_much_is_refused(place: &impl Place) {
+fn too_much_is_refused(place: &impl Place) {
     let mut journal = open(place);
     assert!(journal.append(b"").is_err(), "an empty record is none");
     let huge = vec![0; 17 << 20];

@@ -108,7 +108,7 @@ pub type LockGuard = Box<dyn std::any::Any + Send>;
 /// Why a folder wasn't locked.
 #[derive(Debug)]
 pub enum LockError {
-    /// By this process, if the file says so; else 0.
+    /// By this process, if the file names it; else 0.
     Held(u32),
     /// The file system's error.
     Io(io::Error),

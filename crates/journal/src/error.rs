@@ -1,13 +1,13 @@
 //! What a journal refuses, sorted by who must act.
 //!
-//! `Busy`, `Full` and `Descriptors` say that nothing happened and that it may be tried again; `TooLarge` is the
-//! caller's mistake; everything else ends the handle or needs a person.
+//! `Busy`, `Full` and `Descriptors` mean that nothing happened and that it may be tried again;
+//! `TooLarge` is the caller's mistake; everything else ends the handle or needs a person.
 
 use std::{fmt, io};
 
 use crate::{Epoch, Position};
 
-/// Why the journal said no.
+/// The reason for which the journal refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// Too many bytes wait for the disk. Nothing happened; try again after the next commit is durable.
@@ -109,7 +109,8 @@ impl Error {
         matches!(self, Self::Busy { .. } | Self::Full | Self::Descriptors)
     }
 
-    /// An error of the file system, with what was being done; `Descriptors` where that is what it says.
+    /// An error of the file system, with the operation that failed; `Descriptors` where that is its
+    /// cause.
     #[must_use]
     pub fn io(what: impl Into<String>, error: &io::Error) -> Self {
         if lacks_descriptors(error) {
@@ -119,7 +120,7 @@ impl Error {
     }
 }
 
-/// Whether an error says that the process, or the whole system, has no file descriptors left.
+/// Whether an error means that the process, or the whole system, has no file descriptors left.
 pub(crate) fn lacks_descriptors(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(rustix::io::Errno::from_raw_os_error);
     matches!(errno, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))
@@ -150,7 +151,7 @@ impl fmt::Display for Error {
             Self::InUse { place, process } => {
                 write!(f, "the journal {place} is in use by process {process}")?
             }
-            Self::Gone(position) => write!(f, "what stood at position {position} was removed")?,
+            Self::Gone(position) => write!(f, "the record at position {position} was removed")?,
             Self::NoRecord(position) => write!(f, "no record begins at position {position}")?,
             Self::Corrupt(damage) => write!(
                 f,

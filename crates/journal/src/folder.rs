@@ -122,7 +122,7 @@ impl FolderDisk {
         while let Some(entry) = entries.next() {
             let entry = entry?;
             let kind = match entry.file_type() {
-                // Some file systems do not say.
+                // Some file systems do not report it.
                 FileType::Unknown => FileType::from_raw_mode(
                     statat(folder, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)?.st_mode,
                 ),
@@ -138,7 +138,8 @@ impl FolderDisk {
         Ok(names)
     }
 
-    /// The process that has the folder locked, 0 where the file doesn't say; nothing if nobody has.
+    /// The process that has the folder locked, 0 where the file does not name it; none if it is not
+    /// locked.
     pub(crate) fn holder(&self) -> Option<u32> {
         let mut file = File::open(self.path.join(LOCK)).ok()?;
         match file.try_lock_shared() {

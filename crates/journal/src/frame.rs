@@ -1,4 +1,4 @@
-//! Frames: what stands between a segment's header and its end.
+//! Frames: the bytes between a segment's header and its end.
 //!
 //! The checksum covers the segment's seed and the position, so a frame is valid at one place of one
 //! generation only. Layout and kinds: docs/formats/journal.md, "A frame".
@@ -33,7 +33,7 @@ pub(crate) enum Frame<'a> {
     Gap(Position),
 }
 
-/// What a batch frame says.
+/// The content of a batch frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BatchNote {
     /// All before it was durable when the frame was written.
@@ -43,7 +43,7 @@ pub(crate) struct BatchNote {
     pub(crate) records: u32,
 }
 
-/// What a seal says.
+/// The content of a seal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SealNote {
     /// All before it was durable when the frame was written.

@@ -6,7 +6,7 @@ use crate::{Epoch, JournalId, Position, SegmentNumber};
 
 /// Bytes before a segment's first frame.
 pub(crate) const HEADER_BYTES: u64 = 4096;
-/// Bytes of the header that say something.
+/// Bytes of the header that carry information.
 pub(crate) const HEADER_USED: usize = 64;
 /// The version that this code writes, of segments and of `control`.
 pub(crate) const VERSION: u32 = 1;
@@ -18,7 +18,7 @@ const CONTROL_MAGIC: &[u8; 8] = b"STADCTRL";
 const SLOT_BYTES: usize = 512;
 const SLOT_USED: usize = 36;
 
-/// What a segment's header says.
+/// The content of a segment's header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Header {
     pub(crate) shard: u32,
@@ -117,7 +117,7 @@ impl Header {
     }
 }
 
-/// What a slot of `control` says.
+/// The content of a slot of `control`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Slot {
     pub(crate) shard: u32,
@@ -142,7 +142,8 @@ impl Slot {
     /// The newest valid slot of the first bytes of `control`.
     ///
     /// # Errors
-    /// What is wrong with the first slot, if none is valid; a newer version wins over other reasons.
+    /// The reason for which the first slot is invalid, if none is valid; a newer version wins over
+    /// other reasons.
     pub(crate) fn newest(control: &[u8]) -> Result<Self, NotOurs> {
         let mut newest: Option<Self> = None;
         let mut wrong = NotOurs::Magic;

@@ -1,4 +1,4 @@
-//! Looking at a journal without opening it: what stands in it, and what is damaged.
+//! Looking at a journal without opening it: its records, and its damage.
 //!
 //! For operators, `stadium journal verify` and `dump`. Nothing is changed, and a journal that a server has open may be looked at;
 //! then its tail isn't judged. Repairing is in [`crate::repair`].
@@ -275,8 +275,9 @@ impl Inspection {
         })
     }
 
-    /// A reader of all whole records, also of those that a crash left at the end and that nobody acknowledged. After `Corrupt` it
-    /// may go on where [`Inspection::after_damage`] says.
+    /// A reader of all whole records, also of those that a crash left at the end and that were not
+    /// acknowledged. After `Corrupt` it may go on at the position that [`Inspection::after_damage`]
+    /// returns.
     ///
     /// # Errors
     /// `Io`, `Foreign`.

@@ -14,8 +14,9 @@ pub type Wake = Arc<dyn Fn() + Send + Sync>;
 
 /// The log of a shard, held by its one writer.
 ///
-/// Append, commit, go on working; what is before [`Journal::durable`] may be acknowledged. Nothing is durable
-/// by being appended, and nothing becomes so without [`Journal::commit`]. Dropping a journal loses what was not committed.
+/// Append, commit, go on working; records before [`Journal::durable`] may be acknowledged. Nothing
+/// is durable by being appended, and nothing becomes so without [`Journal::commit`]. Dropping a
+/// journal loses the records that were not committed.
 pub trait Journal: Send {
     /// Puts a record into the open batch and gives it its position. Never waits for the disk.
     ///
@@ -23,16 +24,18 @@ pub trait Journal: Send {
     /// `Busy`, `Full`, `TooLarge`: nothing happened. `Failed`, `Fenced`: this handle is at its end.
     fn append(&mut self, record: &[u8]) -> Result<Position, Error>;
 
-    /// Like [`Journal::append`], and may use the room set aside, so that what frees room works on a full disk.
+    /// Like [`Journal::append`], and may use the room set aside, so that records that free room
+    /// work on a full disk.
     ///
     /// # Errors
     /// As for `append`; `Full` only when the room set aside is used up as well.
     fn append_reserved(&mut self, record: &[u8]) -> Result<Position, Error>;
 
-    /// Tells which position the next record gets if it has at most `bytes` bytes and is appended with the same `room`.
+    /// Returns the position of the next record, if it has at most `bytes` bytes and is appended
+    /// with the same `room`.
     ///
-    /// Begins a new segment where the current one can't take that many. What is refused here is refused before anything
-    /// was decided; after it, that append can fail only because the handle did.
+    /// Begins a new segment where the current one can't take that many. A refusal here comes before
+    /// anything was decided; after this call, that append can fail only because the handle did.
     ///
     /// # Errors
     /// As for [`Journal::append`].
@@ -52,14 +55,17 @@ pub trait Journal: Send {
     /// `Failed`, `Fenced`: a commit failed, now and for ever on this handle.
     fn durable(&mut self) -> Result<Position, Error>;
 
-    /// Waits until all that was committed is durable, or `timeout` is over; then tells what is durable.
+    /// Waits until all that was committed is durable, or `timeout` is over; then returns the
+    /// durable position.
     ///
     /// # Errors
     /// As for [`Journal::durable`].
     fn wait(&mut self, timeout: Duration) -> Result<Position, Error>;
 
-    /// Ends the writing: what was handed over becomes durable or does not, and nothing becomes so any more. Tells what is durable then,
-    /// where that is known; what is cut behind it when the journal is opened again did not happen. Afterwards there are only reads.
+    /// Ends the writing: the records that were handed over become durable or do not, and none
+    /// becomes so any more. Returns the durable position then, where it is known; records behind it
+    /// that are cut when the journal is opened again did not happen. Afterwards there are only
+    /// reads.
     fn stop(&mut self) -> Option<Position> {
         match self.durable() {
             Ok(durable) | Err(Error::Failed { durable, .. }) => Some(durable),
@@ -91,8 +97,8 @@ pub trait Journal: Send {
     /// Gives back the space of what stands before `below`, which nobody needs any more.
     ///
     /// A log gives space back in pieces, so it may keep more than it is asked to;
-    /// [`Journal::start`] tells what became of it. It keeps what stands at `below` and after it,
-    /// and what is not durable. Trimming again, or beyond the end, is allowed.
+    /// [`Journal::start`] shows the result. It keeps the records at `below` and after it, and those
+    /// that are not durable. Trimming again, or beyond the end, is allowed.
     ///
     /// # Errors
     /// `Failed`, `Fenced`.
@@ -180,15 +186,16 @@ pub struct Segment {
 
 /// Reads records in their order, from any thread.
 pub trait Reader: Send {
-    /// Goes to the first record at or after `to`, which is a record's position, a former [`Journal::end`], or [`Position::START`].
-    /// Where the log was trimmed or segments were removed it goes to what follows.
+    /// Goes to the first record at or after `to`, which is a record's position, an earlier
+    /// [`Journal::end`], or [`Position::START`]. Where the log was trimmed or segments were removed
+    /// it goes to the next record.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
     fn seek(&mut self, to: Position) -> Result<(), Error>;
 
-    /// The next durable record; `None` at the durable end, later perhaps more. What was trimmed or
-    /// removed is passed over.
+    /// The next durable record; `None` at the durable end, later perhaps more. Trimmed and removed
+    /// records are skipped.
     ///
     /// # Errors
     /// `Corrupt`, `Io`; the reader stays where it is.

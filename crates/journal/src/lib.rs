@@ -1,9 +1,9 @@
 //! Stadium's journal: the log of a shard, which is the truth.
 //!
 //! A [`Journal`] gives each record a [`Position`] when it is appended, makes batches durable while
-//! the caller goes on, and says which position is durable. [`Checkpoints`] keep the shard's state at
-//! a position, so that recovery reads only what follows. The bytes are described in
-//! docs/formats/journal.md and docs/formats/checkpoint.md; what a record says is the shard's business.
+//! the caller goes on, and reports the durable position. [`Checkpoints`] keep the shard's state at
+//! a position, so that recovery reads only the records after it. docs/formats/journal.md and
+//! docs/formats/checkpoint.md describe the bytes; the shard alone knows the content of a record.
 //!
 //! [`FileJournal`] is the journal on local files; the same code runs on a disk in memory with
 //! injected faults ([`memory`]). It is also [`Segmented`]. [`MemoryLog`] is a log in memory that

@@ -1,8 +1,9 @@
 //! Makes folders so that they are there after a crash.
 //!
-//! A folder is a name in its parent, and that name is durable when the parent was synced. A process may be killed between the
-//! two, so the parent is synced whether the folder was there before or not. Who makes folders in folders calls once for each
-//! level whose parent it does not own otherwise: the data directory, its `shards`, a shard's folder.
+//! A folder is a name in its parent, and that name is durable when the parent was synced. A process
+//! may be killed between the two, so the parent is synced whether the folder was there before or
+//! not. A caller that makes folders in folders calls once for each level whose parent it does not
+//! own otherwise: the data directory, its `shards`, a shard's folder.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,9 +18,9 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
     make_on(&RealFolders, path)
 }
 
-/// What is asked of a file system, so that a test sees what survives.
+/// The operations that are asked of a file system, so that a test sees which of them survive.
 trait Folders {
-    /// Makes one folder. Says whether it was not there.
+    /// Makes one folder. Returns whether it was not there.
     fn make(&self, path: &Path) -> io::Result<bool>;
     fn exists(&self, path: &Path) -> bool;
     fn sync(&self, path: &Path) -> io::Result<()>;
@@ -35,7 +36,7 @@ fn make_on(folders: &impl Folders, path: &Path) -> io::Result<()> {
     }
     let is_new = folders.make(path)?;
     match folders.sync(parent) {
-        // Somebody else made it in a folder that we may not read: what is there is theirs to keep.
+        // Another process made it in a folder that we may not read: it is theirs to keep.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !is_new => Ok(()),
         synced => synced,
     }

@@ -1,8 +1,9 @@
 //! A disk in memory whose faults its owner decides: for the simulator, and for tests of crashes.
 //!
-//! It draws no random numbers and reads no clock: what survives a crash is asked of the caller, sector by
-//! sector. Until a sync, written bytes are in the "page cache" only, and names are so until the folder is synced. Several
-//! clones are one disk; files opened before a crash or a kill stay unusable after it.
+//! It draws no random numbers and reads no clock: the caller decides what survives a crash, sector
+//! by sector. Until a sync, written bytes are in the "page cache" only, and names are so until the
+//! folder is synced. Several clones are one disk; files opened before a crash or a kill stay
+//! unusable after it.
 
 mod faults;
 
@@ -30,7 +31,7 @@ pub enum Kept {
     Nothing,
     /// Every second sector.
     Half,
-    /// All: the disk said no and had done it.
+    /// All: the disk reported a failure and had done it.
     Everything,
 }
 
@@ -90,13 +91,13 @@ impl MemoryDisk {
         disk
     }
 
-    /// Bounds the bytes of all files; `None`: no bound. What is there stays.
+    /// Bounds the bytes of all files; `None`: no bound. Files that are there stay.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.state().capacity = bytes;
     }
 
-    /// Bounds the files that are open at once; `None`: no bound. One more fails as it does in a process without descriptors. What is
-    /// open stays.
+    /// Bounds the files that are open at once; `None`: no bound. One more fails as it does in a
+    /// process without descriptors. Open files stay open.
     pub fn set_open_max(&self, files: Option<usize>) {
         self.state().open_max = files;
     }
@@ -125,8 +126,9 @@ impl MemoryDisk {
         self.state().is_stopped()
     }
 
-    /// The sync of a file after `syncs` more fails, once. What it should have written is lost but for `kept`; programs still read it, and a
-    /// second sync succeeds and does nothing about it.
+    /// The sync of a file after `syncs` more fails, once. The bytes that it should have written are
+    /// lost but for `kept`; programs still read it, and a second sync succeeds and does nothing
+    /// about it.
     pub fn fail_sync(&self, syncs: u64, kept: Kept) {
         self.state().failing_sync = Some((syncs, kept));
     }
@@ -136,7 +138,7 @@ impl MemoryDisk {
         self.state().failing_write = Some(writes);
     }
 
-    /// Changes one bit, in the page cache and on the disk. Tells whether the file is that long.
+    /// Changes one bit, in the page cache and on the disk. Returns whether the file is that long.
     pub fn flip_bit(&self, name: &str, byte: u64, bit: u8) -> bool {
         let mut state = self.state();
         let Some(inode) = state.names.get(name).copied() else { return false };
@@ -205,7 +207,7 @@ impl MemoryDisk {
         Self { state: Arc::new(Mutex::new(copy)) }
     }
 
-    /// Power fails, and comes back: what wasn't synced survives as `choose` says.
+    /// Power fails, and comes back: bytes that weren't synced survive as `choose` decides.
     ///
     /// It is called with a number of choices and gives one below it: for the names' changes, how many of them happened; for each
     /// file how many changes of its length; for each sector written since the last sync, how many of its writes.
@@ -604,7 +606,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_synced_survives_as_chosen() {
+    fn unsynced_writes_survive_as_chosen() {
         let disk = MemoryDisk::new(1);
         let file = disk.create("a").expect("there is room");
         file.allocate(2048).expect("there is room");

@@ -1,6 +1,6 @@
 //! What a journal counts, for operators and for the recovery estimate.
 //!
-//! Counters are touched by several threads and read by any; a snapshot isn't one moment.
+//! Counters are touched by several threads and read by any; a snapshot isn't one point in time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -14,11 +14,12 @@ pub struct Options {
     pub reserve_bytes: u64,
     /// The longest record, bytes, default 9 MiB, less than 16 MiB. It must fit in a segment, and memory holds one of them more.
     pub record_bytes_max: usize,
-    /// Bytes appended and not yet durable before `append` says `Busy`, default 8 MiB. One record always fits.
+    /// Bytes appended and not yet durable before `append` returns `Busy`, default 8 MiB. One record
+    /// always fits.
     pub waiting_bytes_max: usize,
     /// Bytes of the newest records kept in memory for `read_at`, default 16 MiB; at least what may wait and one record.
     pub tail_bytes: usize,
-    /// Former segments kept to be used again, default 2; more are deleted.
+    /// Retired segments kept to be used again, default 2; more are deleted.
     pub spares_max: usize,
     /// What the caller knows.
     pub opening: Opening,
@@ -44,18 +45,20 @@ impl Default for Options {
 pub struct Opening {
     /// The position of the checkpoint that recovery begins with: all before it was durable, and no segment from it on may be missing.
     pub checkpoint: Position,
-    /// After a handle failed in this process: its durable position. What came after is cut, whatever can be read of it.
+    /// After a handle failed in this process: its durable position. Records after it are cut, even
+    /// if they can be read.
     pub after_failure: Option<Position>,
     /// Whether another holder of the lock is respected.
     pub holder: Holder,
 }
 
-/// What to do about another process, or another handle, that has the journal open.
+/// The behaviour towards another process, or another handle, that has the journal open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Holder {
     /// It is respected: opening fails with `InUse`.
     #[default]
     Respect,
-    /// It is fenced: whoever had the journal acknowledges nothing more. For an owner who knows that the other's right has ended.
+    /// It is fenced: the owner of the other handle acknowledges nothing more. For an owner who
+    /// knows that the other's right has ended.
     Fence,
 }

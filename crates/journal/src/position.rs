@@ -6,8 +6,8 @@ use std::fmt;
 
 /// A byte address in a shard's journal, given to a record when it is appended.
 ///
-/// Positions grow, with gaps: frames have headers, and segments end before they are full. A position
-/// says nothing about durability; compare it with [`crate::Journal::durable`].
+/// Positions grow, with gaps: frames have headers, and segments end before they are full. A
+/// position implies nothing about durability; compare it with [`crate::Journal::durable`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Position(pub u64);
 
@@ -54,7 +54,7 @@ impl fmt::Display for Epoch {
     }
 }
 
-/// Tells journals apart: drawn at random when a journal is made.
+/// Distinguishes journals: drawn at random when a journal is made.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct JournalId(pub u64);
 

@@ -1,7 +1,8 @@
 //! Going on without what is damaged.
 //!
-//! Nothing is destroyed: a file that is changed is kept under another name (`.damaged`). Whole records keep their
-//! positions; what lies between them becomes a gap, which readers step over. What is lost is listed.
+//! Nothing is destroyed: a file that is changed is kept under another name (`.damaged`). Whole
+//! records keep their positions; the bytes between them become a gap, which readers step over.
+//! Losses are listed.
 
 use std::io;
 use std::path::Path;
@@ -40,11 +41,12 @@ pub struct Lost {
 
 /// Repairs the journal in a folder, which nobody may have open. `checkpoint` is the newest checkpoint's position, or START.
 ///
-/// The journal opens afterwards. Whether the shard can go on with what is left is for [`Repaired::lost`] to say: what lies before the
-/// checkpoint is payloads and history only.
+/// The journal opens afterwards. [`Repaired::lost`] shows whether the shard can go on with the
+/// rest: records before the checkpoint are payloads and history only.
 ///
 /// # Errors
-/// `InUse`, `Foreign`, `Full`, `Io`. What was done until then stays, and repairing may be tried again.
+/// `InUse`, `Foreign`, `Full`, `Io`. The changes made until then stay, and repairing may be tried
+/// again.
 pub fn repair(folder: &Path, checkpoint: Position) -> Result<Repaired, Error> {
     let disk = FolderDisk::create(folder)
         .map_err(|error| Error::io(format!("cannot open {}", folder.display()), &error))?;
@@ -123,7 +125,7 @@ impl Work<'_> {
                 slot
             }
             (Err(Error::Corrupt(damage)), None) => {
-                return Err(Error::Foreign(format!("{damage}; no segment tells which journal this is")));
+                return Err(Error::Foreign(format!("{damage}; no segment identifies this journal")));
             }
             (Err(error), _) => return Err(error),
         };
@@ -217,7 +219,8 @@ impl Work<'_> {
             }
             expected = (SegmentNumber(next.number.0 + 1), next.limit());
         }
-        // Behind the last one: what has no header, what a seal promises, and what the checkpoint has seen.
+        // Behind the last one: the part without a header, records that a seal promises, and those
+        // that the checkpoint has seen.
         let last_is_sealed = match self.segments.last() {
             Some((segment, _)) => self.scan(segment)?.sealed == Some(SealReason::Rotation),
             None => false,
@@ -283,7 +286,8 @@ impl Work<'_> {
             let name = segment.name();
             let is_promised = index > 0 && scans[index - 1].sealed == Some(SealReason::Rotation);
             if !is_followed && !is_proven && found.end == header.first() && !is_promised {
-                // Nothing is in it, nor in those after it, and no seal says that they exist. What was cut off is not known.
+                // Nothing is in it, nor in those after it, and no seal states that they exist. The
+                // bytes that were cut off are not known.
                 for (empty, length) in &segments[index..] {
                     let header = &empty.header;
                     if *length < header.capacity {

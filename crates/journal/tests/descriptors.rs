@@ -1,5 +1,6 @@
-//! A process without file descriptors: the journal goes on with those that it holds, and where these do not suffice it says so, takes
-//! nothing, and goes on by itself when there are some again.
+//! A process without file descriptors: the journal goes on with those that it holds, and where
+//! these do not suffice it reports it, takes nothing, and goes on by itself when there are some
+//! again.
 
 mod crash_support;
 
@@ -15,7 +16,7 @@ use stadium_journal::{
 };
 
 #[test]
-fn what_needs_a_descriptor_is_refused_until_there_is_one() {
+fn operations_that_need_a_descriptor_are_refused_until_there_is_one() {
     let disk = MemoryDisk::new(1);
     let (mut journal, stepper) = open(&disk, Opening::default()).expect("a new journal");
     while stepper.keep() {}
@@ -95,9 +96,10 @@ fn a_journal_goes_on_with_the_descriptors_that_it_holds() {
         .arg(NAME)
         .output()
         .expect("there is a shell");
-    let said = String::from_utf8_lossy(&child.stdout).into_owned() + &String::from_utf8_lossy(&child.stderr);
-    assert!(child.status.success(), "{said}");
-    assert!(said.contains("1 passed"), "it ran: {said}");
+    let output =
+        String::from_utf8_lossy(&child.stdout).into_owned() + &String::from_utf8_lossy(&child.stderr);
+    assert!(child.status.success(), "{output}");
+    assert!(output.contains("1 passed"), "it ran: {output}");
 }
 
 fn go_on_without_descriptors() {

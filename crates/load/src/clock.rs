@@ -1,7 +1,7 @@
 //! The clocks that measurements read.
 //!
-//! Monotonic time is the same for every process of one machine, so a stamp written in one can be compared in
-//! another. It says nothing across machines.
+//! Monotonic time is the same for every process of one machine, so a stamp written in one can be
+//! compared in another. It means nothing across machines.
 
 use rustix::time::{ClockId, clock_gettime};
 

@@ -3,7 +3,7 @@
 use stadium_report::RunResult;
 use stadium_scenario::secret::Secrets;
 
-/// Hides what is secret in all texts of a result. What is hidden already stays as it is.
+/// Hides the secrets in all texts of a result. A secret that is hidden already stays as it is.
 pub fn conceal(result: &mut RunResult, secrets: &Secrets) {
     result.scenario = secrets.scenario(&result.scenario);
     result.command = secrets.command(&result.command);

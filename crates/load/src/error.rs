@@ -3,10 +3,10 @@
 
 use std::fmt;
 
-/// Why a run could not be. What goes wrong with requests and devices is no error: it is counted.
+/// Why a run could not be. Failures of requests and devices are no such error: they are counted.
 #[derive(Debug)]
 pub enum Error {
-    /// It was asked for what cannot be; the text says what to change.
+    /// It was asked for what cannot be; the text states what to change.
     Config(String),
     /// The system refused something that the generator itself needs.
     System {

@@ -1,6 +1,7 @@
 //! Ctrl-C and SIGTERM: the first lets a run end with the figures until then, the second ends the process.
 //!
-//! For commands whose only work is a run; who has signals of its own stops it by its control instead.
+//! For commands whose only work is a run; a command with signals of its own stops it by its control
+//! instead.
 
 use std::io;
 

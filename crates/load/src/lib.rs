@@ -3,7 +3,7 @@
 //! [`run`] runs scenarios, whose users have sessions, and swarms of MQTT devices; the loops of both
 //! are the engine's. [`swarm`] is what a swarm is asked and reports. [`workers`] let many processes
 //! and machines make one run, [`search`] finds the highest rate, [`view`], [`results`] and
-//! [`scrape`] show and store figures. A [`stamp`] says when a message was sent, so that its
+//! [`scrape`] show and store figures. A [`stamp`] states when a message was sent, so that its
 //! receiver knows how long it took; [`clock`] is the clock that both read. Nothing here knows a
 //! particular server.
 

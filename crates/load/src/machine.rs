@@ -35,7 +35,7 @@ impl Watch {
     pub(crate) fn look(&mut self) -> Option<Load> {
         let (before, now) = (self.last?, read()?);
         let total = now.total.saturating_sub(before.total);
-        // Fewer than ten hundredths of a second say nothing.
+        // Fewer than ten hundredths of a second mean nothing.
         if total < 10 {
             return None;
         }

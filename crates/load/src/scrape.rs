@@ -1,10 +1,10 @@
 //! Figures that targets publish for Prometheus, asked for each second of a run and laid beside it.
 //!
-//! Each source has a thread of its own, so that one that stalls makes no other late; it asks the next time at the next
-//! whole second, never twice for one that it missed. What a source cannot answer is a complaint, never an error of the
-//! run. [`text`] reads the format.
+//! Each source has a thread of its own, so that one that stalls makes no other late; it asks the
+//! next time at the next whole second, never twice for one that it missed. A question that a source
+//! cannot answer is a complaint, never an error of the run. [`text`] reads the format.
 
-mod gather;
+mod collector;
 mod text;
 
 use std::io::{self, Read};
@@ -18,7 +18,7 @@ use stadium_scenario::program::{Program, Target};
 use stadium_scenario::template::Template;
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
-use gather::Gather;
+use collector::Collector;
 
 /// Between two questions.
 const EVERY: Duration = Duration::from_secs(1);
@@ -61,8 +61,8 @@ pub struct Scrapes {
 /// Series of a target that are given: more than a report can show, and those that never changed come last.
 pub const SERIES_MAX: usize = 200;
 
-/// Where a scenario's targets publish their figures. What authorises a target's requests goes along where the figures
-/// are at the very same address, and nowhere else.
+/// Where a scenario's targets publish their figures. The headers that authorise a target's requests
+/// are sent only where the figures are at the very same address.
 pub fn sources(program: &Program) -> Vec<Source> {
     let source = |target: &Target| {
         let url = target.metrics.clone()?;
@@ -98,18 +98,18 @@ impl Scrape {
             let agent = ureq::Agent::new_with_config(config.build());
             let (stop, stopped) = mpsc::channel();
             let thread = std::thread::Builder::new().name("load-scrape".into()).spawn(move || {
-                let mut gather = Gather::new(source.target.clone());
+                let mut collector = Collector::new(source.target.clone());
                 let mut next = Instant::now();
                 while let Err(RecvTimeoutError::Timeout) =
                     stopped.recv_timeout(next.saturating_duration_since(Instant::now()))
                 {
                     let at_s = start.elapsed().as_secs_f64();
-                    gather.hear(at_s, ask(&agent, &source));
+                    collector.hear(at_s, ask(&agent, &source));
                     while next <= Instant::now() {
                         next += EVERY;
                     }
                 }
-                gather.finish(SERIES_MAX)
+                collector.finish(SERIES_MAX)
             })?;
             scrape.stop.push(stop);
             scrape.threads.push(thread);

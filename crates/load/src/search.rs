@@ -1,9 +1,10 @@
 //! The search for the highest rate at which a scenario's thresholds hold.
 //!
-//! Each repeat doubles the rate from the lowest until a trial does not hold, then halves the gap between the highest that
-//! held and the lowest that did not, until they are close. A trial holds where every threshold does, the target kept up with
-//! what was offered, and the generator stands behind its figures. What is found varies from repeat to repeat as the
-//! target does: the median is the answer, and the lowest and highest of the repeats are the interval.
+//! Each repeat doubles the rate from the lowest until a trial does not hold, then halves the gap
+//! between the highest that held and the lowest that did not, until they are close. A trial holds
+//! where every threshold does, the target kept up with what was offered, and the generator stands
+//! behind its figures. The rate that is found varies from repeat to repeat as the target does: the
+//! median is the answer, and the lowest and highest of the repeats are the interval.
 
 use stadium_report::{Outcome, RunResult, Search, Trial};
 use stadium_scenario::Program;

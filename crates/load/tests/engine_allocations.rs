@@ -1,7 +1,7 @@
 //! A warm loop allocates nothing for a request, its answer, what is taken from it and what is checked: counted, not believed.
 //!
-//! The allocator counts what every thread does that has not said that it is the test's, which leaves the engine's loop.
-//! Each second the loop reports what it counted, and that may allocate.
+//! The allocator counts what every thread does that has not been marked as the test's, which leaves
+//! the engine's loop. Each second the loop reports what it counted, and that may allocate.
 
 #[path = "../../../testing/counting.rs"]
 mod counting;

@@ -1,7 +1,7 @@
 //! Workers started over SSH, by a real sshd on this machine's loopback: through its tunnel, directly, and copied.
 //!
-//! The harness is our own because workers are this same binary. sshd runs as whoever runs the tests, with keys made for
-//! the occasion; no configuration of the machine is read or changed.
+//! The harness is our own because workers are this same binary. sshd runs as the user that runs the
+//! tests, with keys made for the occasion; no configuration of the machine is read or changed.
 
 #[allow(dead_code, reason = "shared with tests/workers.rs")]
 mod fixture;
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     let tests: [(&str, fn()); 3] = [
         ("workers_are_reached_through_ssh_and_end_with_it", workers_are_reached_through_ssh_and_end_with_it),
         ("the_binary_is_copied_and_removed_again", the_binary_is_copied_and_removed_again),
-        ("a_host_that_cannot_says_why", a_host_that_cannot_says_why),
+        ("a_host_that_cannot_reports_why", a_host_that_cannot_reports_why),
     ];
     let tests = tests.into_iter().map(|(name, test)| {
         Trial::test(name, move || {
@@ -174,7 +174,7 @@ fn running_from(prefix: &str, port: u16) -> Option<String> {
     })
 }
 
-fn a_host_that_cannot_says_why() {
+fn a_host_that_cannot_reports_why() {
     let sshd = Sshd::start();
     let error = |text: &str| {
         let hosts = Hosts::parse(text).expect("well formed");

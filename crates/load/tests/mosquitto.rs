@@ -1,7 +1,8 @@
 //! The swarm against a real broker: mosquitto, over every transport and version, in this process and in workers.
 //!
-//! The harness is our own because workers are this same binary: called with a worker's arguments it is one.
-//! Nothing sleeps: runs end when the swarm says that what they wait for has happened, or fail at a deadline.
+//! The harness is our own because workers are this same binary: called with a worker's arguments it
+//! is one. Nothing sleeps: runs end when the swarm reports that what they wait for has happened, or
+//! fail at a deadline.
 
 mod broker;
 
@@ -51,7 +52,7 @@ fn main() -> ExitCode {
         ("a_device_costs_less_than_300_bytes", a_device_costs_less_than_300_bytes),
         ("a_workers_loop_is_pinned_as_it_was_asked", a_workers_loop_is_pinned_as_it_was_asked),
         ("a_worker_ends_with_its_parent", a_worker_ends_with_its_parent),
-        ("what_a_worker_cannot_do_is_said", what_a_worker_cannot_do_is_said),
+        ("orders_that_a_worker_cannot_follow_are_reported", orders_that_a_worker_cannot_follow_are_reported),
         ("devices_cut_at_once_are_all_back", devices_cut_at_once_are_all_back),
         ("kept_sessions_are_resumed", kept_sessions_are_resumed),
         ("uplinks_are_acknowledged_at_each_qos", uplinks_are_acknowledged_at_each_qos),
@@ -280,11 +281,11 @@ fn parent(broker: SocketAddr) {
     let config = SwarmConfig { processes: Processes::Workers(1), ..fleet_to(broker, 10) };
     let swarm = Swarm::start(config).expect("the swarm starts");
     let pid = swarm.worker_pids()[0];
-    let mut said = false;
+    let mut announced = false;
     swarm
         .wait(&mut |progress| {
-            if progress.now.up == 10 && !said {
-                said = true;
+            if progress.now.up == 10 && !announced {
+                announced = true;
                 println!("{pid}");
             }
         })
@@ -300,7 +301,7 @@ fn a_worker_ends_with_its_parent() {
         .expect("the parent starts");
     let mut line = String::new();
     let out = parent.stdout.take().expect("a pipe");
-    std::io::BufReader::new(out).read_line(&mut line).expect("it says its worker's process id");
+    std::io::BufReader::new(out).read_line(&mut line).expect("it prints its worker's process id");
     let worker = std::path::PathBuf::from(format!("/proc/{}", line.trim()));
     assert!(line.trim().parse::<u32>().is_ok() && worker.exists(), "{line:?}");
     parent.kill().expect("it can be killed");
@@ -312,7 +313,7 @@ fn a_worker_ends_with_its_parent() {
     }
 }
 
-fn what_a_worker_cannot_do_is_said() {
+fn orders_that_a_worker_cannot_follow_are_reported() {
     let worker = Worker::start(WorkerConfig {
         name: "w".to_owned(),
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),

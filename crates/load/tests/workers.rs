@@ -52,12 +52,15 @@ fn main() -> ExitCode {
         ("a_worker_that_hangs_is_noticed_in_time", a_worker_that_hangs_is_noticed_in_time),
         ("a_run_without_any_worker_left_has_failed", a_run_without_any_worker_left_has_failed),
         ("users_whose_loop_hung_at_the_end_begin_late", users_whose_loop_hung_at_the_end_begin_late),
-        ("a_worker_that_is_ordered_to_leave_says_so", a_worker_that_is_ordered_to_leave_says_so),
+        ("a_worker_that_is_ordered_to_leave_reports_it", a_worker_that_is_ordered_to_leave_reports_it),
         ("an_interrupted_run_ends_on_all_workers", an_interrupted_run_ends_on_all_workers),
         ("a_worker_has_one_run_at_a_time", a_worker_has_one_run_at_a_time),
         ("another_version_is_refused_by_both_sides", another_version_is_refused_by_both_sides),
         ("a_worker_with_a_key_serves_nobody_without_it", a_worker_with_a_key_serves_nobody_without_it),
-        ("what_a_worker_cannot_do_is_said_and_undone", what_a_worker_cannot_do_is_said_and_undone),
+        (
+            "orders_that_a_worker_cannot_follow_are_reported_and_undone",
+            orders_that_a_worker_cannot_follow_are_reported_and_undone,
+        ),
         ("workers_are_found_by_discovery", workers_are_found_by_discovery),
         ("a_coordinator_that_hangs_loses_its_workers", a_coordinator_that_hangs_loses_its_workers),
         ("children_of_this_machine_end_with_their_parent", children_of_this_machine_end_with_their_parent),
@@ -141,7 +144,7 @@ fn two_workers_figures_add_up_and_their_clocks_agree() {
 
 /// The 12.3 of `after 12.3 s: ...`.
 fn seconds(lost: &str) -> f64 {
-    let number = lost.strip_prefix("after ").and_then(|rest| rest.split(' ').next()).expect("it says when");
+    let number = lost.strip_prefix("after ").and_then(|rest| rest.split(' ').next()).expect("it states when");
     number.parse().expect("a number")
 }
 
@@ -195,7 +198,7 @@ fn a_run_without_any_worker_left_has_failed() {
     assert!(result.workers.iter().all(|worker| worker.lost.is_some()));
 }
 
-fn a_worker_that_is_ordered_to_leave_says_so() {
+fn a_worker_that_is_ordered_to_leave_reports_it() {
     let (web, workers) = (Web::start(), two());
     let group = connect(&workers);
     let [mut one, two] = workers;
@@ -375,7 +378,7 @@ fn another_version_is_refused_by_both_sides() {
     assert!(older.contains("0.0.1"), "{older}");
 }
 
-fn what_a_worker_cannot_do_is_said_and_undone() {
+fn orders_that_a_worker_cannot_follow_are_reported_and_undone() {
     let (web, workers) = (Web::start(), two());
     let group = connect(&workers);
     let folder = tempfile::tempdir().expect("a temporary folder can be made");

@@ -234,7 +234,7 @@ pub fn publish<'a>(frame: &Frame<'a>, version: Version) -> Result<Publish<'a>, D
     })
 }
 
-/// Decodes a PUBACK, PUBREC, PUBREL or PUBCOMP, as the frame's first byte says (sections 3.4 to 3.7).
+/// Decodes a PUBACK, PUBREC, PUBREL or PUBCOMP, by the frame's first byte (sections 3.4 to 3.7).
 #[inline]
 pub fn ack<'a>(frame: &Frame<'a>, version: Version) -> Result<Ack<'a>, DecodeError> {
     frame.check_length(version)?;

@@ -14,8 +14,8 @@ const SHOWN_CHARACTERS_MAX: usize = 128;
 /// Filters of one packet that a line shows.
 const SHOWN_FILTERS_MAX: usize = 8;
 
-/// What the line says of a packet of which `bytes` are the beginning, or all. `packet_id` takes the place of the
-/// one in the bytes, for a packet that many receivers share.
+/// The line about a packet of which `bytes` are the beginning, or all. `packet_id` takes the place
+/// of the one in the bytes, for a packet that many receivers share.
 pub fn line(version: Version, bytes: &[u8], packet_id: Option<u16>) -> String {
     let Ok(Some(total)) = decode::frame_len(bytes) else { return "bytes that begin no packet".to_owned() };
     if bytes[0] >> 4 == PacketType::Publish as u8 {

@@ -1,9 +1,9 @@
 //! Packets into bytes: the way back from [`crate::decode`], and the direct writers of the delivery path.
 //!
 //! Everything appends to the caller's buffer, reserving once. In 3.1.1 properties and reasons vanish. A
-//! packet that cannot be said writes nothing: AUTH in 3.1.1, a CONNACK whose reason 3.1.1 has no word for,
-//! one of more than 268,435,455 bytes after its header. A string or binary field holds 65,535 bytes at most:
-//! a longer one is cut there, at a character's end.
+//! packet that cannot be encoded writes nothing: AUTH in 3.1.1, a CONNACK whose reason 3.1.1 has no
+//! word for, one of more than 268,435,455 bytes after its header. A string or binary field holds
+//! 65,535 bytes at most: a longer one is cut there, at a character's end.
 
 mod layout;
 mod sink;
@@ -49,7 +49,7 @@ pub struct PublishLayout {
     /// Offset of the two packet identifier bytes from the packet's first byte; 0 at QoS 0, which has none.
     pub packet_id_at: u32,
     /// Bytes of the whole packet, payload included (also where only the head was written). 0 if it is too
-    /// large to be said; then nothing was written.
+    /// large to be encoded; then nothing was written.
     pub len: u32,
 }
 
@@ -108,7 +108,7 @@ pub fn publish_head(
     write_publish_head(buf, version, head, &lengths)
 }
 
-/// Bytes of the PUBLISH that [`publish`] would write; 0 if it is too large to be said.
+/// Bytes of the PUBLISH that [`publish`] would write; 0 if it is too large to be encoded.
 #[inline]
 pub fn publish_len(version: Version, head: &PublishHead<'_>, payload_len: usize) -> usize {
     PublishLengths::of(version, head, payload_len).total()
@@ -195,7 +195,7 @@ impl Packet<'_> {
 
     /// Appends the packet if `limit` bytes allow it, first leaving out its user properties and then its
     /// reason string too where that helps [MQTT-3.2.2-19, MQTT-3.4.2-2 and their like]; a PUBLISH, CONNECT,
-    /// SUBSCRIBE or UNSUBSCRIBE is never shortened. Tells whether it was written.
+    /// SUBSCRIBE or UNSUBSCRIBE is never shortened. Returns whether it was written.
     pub fn encode_within(&self, version: Version, limit: u32, buf: &mut Vec<u8>) -> bool {
         for leave in [Leave::Nothing, Leave::UserProperties, Leave::UserPropertiesAndReason] {
             let remaining = self.remaining_len(version, leave);
@@ -207,7 +207,7 @@ impl Packet<'_> {
         false
     }
 
-    /// `None` if the packet cannot be said.
+    /// `None` if the packet cannot be encoded.
     fn remaining_len(&self, version: Version, leave: Leave) -> Option<usize> {
         let mut length = Length(0);
         self.lay_out(version, leave, &mut length)?;

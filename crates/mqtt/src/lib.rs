@@ -2,8 +2,8 @@
 //!
 //! [`packet`] holds the control packets as types, [`decode`] and [`encode`] turn bytes into them and
 //! back, [`topic`] validates names and filters, and [`broker`] is the server's half of the protocol as
-//! one state machine: it takes packets and the current time, and tells its host what to send. Nothing
-//! here opens a socket, reads a clock, starts a thread or draws a random number.
+//! one state machine: it takes packets and the current time, and calls its host to send packets.
+//! Nothing here opens a socket, reads a clock, starts a thread or draws a random number.
 
 pub mod broker;
 pub mod decode;

@@ -1,5 +1,5 @@
 //! Properties (MQTT 5.0 section 2.2.2) that repeat or travel on: user properties, subscription identifiers,
-//! and the part of a PUBLISH's properties that a server passes on unaltered.
+//! and the part of a PUBLISH's properties that a server forwards unaltered.
 //!
 //! What was decoded stays in wire form and is walked when asked for; what is to be encoded is built in wire
 //! form. Either way two values are equal when their contents are.
@@ -246,8 +246,9 @@ impl std::fmt::Debug for SubscriptionIds<'_> {
 
 /// The properties to pass on, where they stood side by side in the packet they were decoded from.
 ///
-/// A copy of what the other fields of [`PublishProperties`] say, kept so that passing them on is one copy
-/// of bytes. Default is "not kept". Whoever changes another field of decoded properties resets this one.
+/// A copy of the other fields of [`PublishProperties`], kept so that forwarding them is one copy of
+/// bytes. Default is "not kept". Code that changes another field of decoded properties resets this
+/// one.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Kept<'a>(pub(crate) Option<&'a [u8]>);
 

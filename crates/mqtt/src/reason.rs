@@ -1,4 +1,4 @@
-//! Reason codes (MQTT 5.0 section 2.4) and what 3.1.1 says in their place.
+//! Reason codes (MQTT 5.0 section 2.4) and what 3.1.1 has in their place.
 //!
 //! One enumeration serves all packets; which packet may carry which code is checked where it is decoded.
 
@@ -128,8 +128,8 @@ impl ReasonCode {
         self as u8 >= 0x80
     }
 
-    /// The reason that says what a CONNACK return code of MQTT 3.1.1 (table 3.1) says; `None` for those it
-    /// reserves.
+    /// The reason that is equal to a CONNACK return code of MQTT 3.1.1 (table 3.1); `None` for
+    /// those it reserves.
     pub const fn from_v311_return_code(code: u8) -> Option<Self> {
         match code {
             0 => Some(Self::Success),
@@ -142,8 +142,8 @@ impl ReasonCode {
         }
     }
 
-    /// The CONNACK return code of MQTT 3.1.1 (table 3.1) that says this, or `None` where 3.1.1 has no
-    /// word for it and the connection is closed without a CONNACK.
+    /// The CONNACK return code of MQTT 3.1.1 (table 3.1) that means this, or `None` where 3.1.1 has
+    /// no word for it and the connection is closed without a CONNACK.
     pub const fn v311_return_code(self) -> Option<u8> {
         match self {
             Self::Success => Some(0),

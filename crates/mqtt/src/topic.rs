@@ -154,7 +154,7 @@ pub enum Subscribed<'a> {
 }
 
 impl<'a> Subscribed<'a> {
-    /// Tells a shared filter from an ordinary one and checks its rules.
+    /// Distinguishes a shared filter from an ordinary one and checks its rules.
     pub fn parse(filter: &'a str) -> Result<Self, TopicError> {
         match SharedFilter::parse(filter) {
             Some(shared) => Ok(Self::Shared(shared?)),

@@ -15,16 +15,16 @@ use stadium_push::refusal::APP_UNKNOWN;
 use stadium_push::{Answer, Authenticated, Command, Refusal};
 use stadium_shard::{Shards, Ticket};
 
-/// When a device comes again whose shard cannot say and names no time.
+/// When a device may retry whose shard has no answer and names no time.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// The shards, as the authenticator meets them.
 pub(crate) struct Credentials(pub(crate) Shards);
 
-type Tell = Box<dyn FnOnce(Result<Standing, Duration>) + Send>;
+type AnswerTo = Box<dyn FnOnce(Result<Standing, Duration>) + Send>;
 
 impl DeviceRegistry for Credentials {
-    fn ask(&self, question: Question, answer: Tell) {
+    fn ask(&self, question: Question, answer: AnswerTo) {
         let Question { app, device, secret } = question;
         let ticket = self.0.submit_push(Command::Authenticate { app, device, secret });
         Arc::new(Asked(Mutex::new(Some((ticket, answer))))).wake();
@@ -37,8 +37,8 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// A question under way: woken, it looks whether its answer is there. None once it was told.
-struct Asked(Mutex<Option<(Ticket<Answer>, Tell)>>);
+/// A question under way: woken, it looks whether its answer is there. None once it was answered.
+struct Asked(Mutex<Option<(Ticket<Answer>, AnswerTo)>>);
 
 impl Wake for Asked {
     fn wake(self: Arc<Self>) {
@@ -46,9 +46,9 @@ impl Wake for Asked {
         let Some((ticket, _)) = &mut *under_way else { return };
         let waker = Waker::from(Arc::clone(&self));
         let Poll::Ready(answer) = Pin::new(ticket).poll(&mut Context::from_waker(&waker)) else { return };
-        let Some((_, tell)) = under_way.take() else { return };
+        let Some((_, answer_to)) = under_way.take() else { return };
         drop(under_way);
-        tell(standing(answer));
+        answer_to(standing(answer));
     }
 }
 

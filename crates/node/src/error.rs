@@ -1,6 +1,6 @@
 //! Why a node cannot start or cannot read its files again.
 //!
-//! Each error says what happened, to what, and what to do; the code is stable and explained in
+//! Each error states what happened, to what, and what to do; the code is stable and explained in
 //! `docs/reference/configuration.md` for settings and in the parts' own pages for theirs.
 
 use std::fmt;

@@ -1,6 +1,7 @@
 //! The HTTP port while it runs: bound, served on the control plane's threads, and stopped in order.
 //!
-//! It outlives the devices' listeners in a drain, so that `/readyz` and the live page tell of it to the end.
+//! It outlives the devices' listeners in a drain, so that `/readyz` and the live page report it to
+//! the end.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

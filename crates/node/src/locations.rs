@@ -1,8 +1,10 @@
 //! Where devices are: taken from a service that follows them into the registry.
 //!
-//! Each instance of the service is watched by a task of its own ([`source`]); what they tell is gathered, of each device the newest
-//! ([`pending`]), and handed to the shards in batches ([`writer`]). Where shards are full, the writer waits, then the sources, and then the
-//! services, whose streams get no more credit. A service that is away is no concern of readiness: devices are where they were.
+//! Each instance of the service is watched by a task of its own ([`source`]); their events are
+//! collected, of each device the newest ([`pending`]), and handed to the shards in batches
+//! ([`writer`]). Where shards are full, the writer waits, then the sources, and then the services,
+//! whose streams get no more credit. A service that is away is no concern of readiness: devices are
+//! where they were.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -35,7 +37,7 @@ const INSTANCES_MAX: usize = 64;
 pub(crate) struct Locations {
     stop: watch::Sender<bool>,
     tasks: Vec<JoinHandle<()>>,
-    /// Dropping it ends what discovery tells.
+    /// Dropping it ends the reports of discovery.
     _watch: stadium_discovery::Watch,
 }
 
@@ -62,10 +64,10 @@ impl Locations {
         runtime: &Runtime,
     ) -> Result<Option<Self>, Error> {
         let Some(service) = settings.service.clone() else { return Ok(None) };
-        let (tell, told) = watch::channel(Vec::new());
+        let (sender, discovered) = watch::channel(Vec::new());
         let versions = Versions::Exactly(settings.version.clone());
         let watching = discovery
-            .watch(&service, versions, move |snapshot| drop(tell.send_replace(addresses(&snapshot))))
+            .watch(&service, versions, move |snapshot| drop(sender.send_replace(addresses(&snapshot))))
             .map_err(|error| {
                 Error::Services(format!("push.locations.service {service:?} cannot be watched: {error}"))
             })?;
@@ -81,12 +83,13 @@ impl Locations {
         let every = Duration::from_millis(settings.batch_ms.into());
         let tasks = vec![
             runtime.spawn(writer::write(Arc::clone(&means), shards, every, stopped.clone())),
-            runtime.spawn(follow(means, told, stopped)),
+            runtime.spawn(follow(means, discovered, stopped)),
         ];
         Ok(Some(Self { stop, tasks, _watch: watching }))
     }
 
-    /// Takes no more. What was taken and not written is told again when the service is watched again.
+    /// Takes no more. Locations that were taken and not written come again when the service is
+    /// watched again.
     pub(crate) async fn stop(self, at_most: Duration) {
         self.stop.send_replace(true);
         for task in self.tasks {
@@ -106,14 +109,14 @@ fn addresses(snapshot: &Snapshot) -> Vec<(SocketAddr, State)> {
 /// Watches the instances that discovery knows, until it is stopped.
 async fn follow(
     means: Arc<Means>,
-    mut told: watch::Receiver<Vec<(SocketAddr, State)>>,
+    mut discovered: watch::Receiver<Vec<(SocketAddr, State)>>,
     mut stopped: watch::Receiver<bool>,
 ) {
     let mut sources: HashMap<SocketAddr, (watch::Sender<bool>, JoinHandle<()>)> = HashMap::new();
-    // Discovery that has nothing more to tell, as that of a list, hangs up.
+    // Discovery that has nothing more to report, as that of a list, hangs up.
     let mut more = true;
     loop {
-        let known = told.borrow_and_update().clone();
+        let known = discovered.borrow_and_update().clone();
         sources.retain(|address, (stop, _)| {
             let stays = known.iter().any(|(known, _)| known == address);
             if !stays {
@@ -135,9 +138,9 @@ async fn follow(
         }
         tokio::select! {
             biased;
-            // Also where nobody can say stop any more.
+            // Also where nobody can stop it any more.
             _ = stopped.wait_for(|stop| *stop) => break,
-            changed = told.changed(), if more => more = changed.is_ok(),
+            changed = discovered.changed(), if more => more = changed.is_ok(),
         }
     }
     for (stop, _) in sources.values() {

@@ -1,7 +1,8 @@
 //! Logs: key/value events on standard error, for people or as JSON.
 //!
 //! Set up once for the process, by the program rather than by [`crate::Node`], so that several nodes can run in one
-//! test. What is logged and where is each crate's own. The level can be changed while the process runs.
+//! test. Each crate decides what it logs and where. The level can be changed while the process
+//! runs.
 
 use std::fmt;
 use std::io::IsTerminal;
@@ -54,7 +55,8 @@ pub fn start(log: &Log) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sets what is logged to a level or a filter, where one is wanted, and says the most detailed level in force.
+/// Sets what is logged to a level or a filter, where one is wanted, and returns the most detailed
+/// level in force.
 ///
 /// # Errors
 /// When it is no filter, or this process does not log.

@@ -1,9 +1,9 @@
 //! A running node: everything started from the settings, and stopped again in order.
 //!
 //! Starting goes from the inside out (directory, certificates, authentication, loops, HTTP), then shards read their
-//! journals, and whatever fails undoes what came before it. Draining goes from the outside in: readiness says no, devices
-//! are moved away, HTTP finishes its requests, loops end, shards write last checkpoints. Signals are [`crate::run`]'s
-//! business.
+//! journals, and a failure undoes the steps before it. Draining goes from the outside in: readiness
+//! fails, devices are moved away, HTTP finishes its requests, loops end, shards write last
+//! checkpoints. Signals are [`crate::run`]'s business.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -89,7 +89,7 @@ impl Node {
     /// Starts everything that the settings ask for. When this returns, every listener accepts connections.
     ///
     /// # Errors
-    /// What could not be started; nothing is left running.
+    /// A part that could not be started; nothing is left running.
     pub fn start(settings: &Settings) -> Result<Self, Error> {
         let files_limit = open_files::raise();
         let data = DataDirectory::open(&settings.server.data)?;
@@ -121,7 +121,7 @@ impl Node {
         let bridge = Arc::new(Bridge::default());
         let requests = mapping::rpc::requests(&settings.rpc.devices, bridge.clone());
         let mut plan = mapping::edge::plan(settings, loops, &tls, Arc::new(authenticator), requests);
-        // Whoever comes beyond it waits in the kernel's queue.
+        // Further connections wait in the kernel's queue.
         let sockets = &mut plan.config.loop_settings.connections_max;
         *sockets = usize::try_from(places.devices.max(1)).unwrap_or(usize::MAX).min(*sockets);
         let edge_error = |error: stadium_edge::Error| Error::Edge(error.to_string());
@@ -147,7 +147,7 @@ impl Node {
         fleet.serve(Arc::clone(&services));
         // Last, because it may take long, and all else that can fail should have failed before.
         let opened = open_shards(settings, &data, &shards, &fleet, http.as_ref())?;
-        // Who connects finds what was kept for it.
+        // A device that connects finds what was kept for it.
         let behind = inboxes::connect(&opened, edge.handle());
         let follow = following(edge.handle());
         runtime.block_on(webhooks::introduce(&opened, &follow));
@@ -245,7 +245,8 @@ impl Node {
         self.fleet.stats().accepts_total
     }
 
-    /// Reads certificates, keys, passwords, rules and API keys again. What cannot be read stays as it was.
+    /// Reads certificates, keys, passwords, rules and API keys again. A part that cannot be
+    /// read stays as it was.
     ///
     /// # Errors
     /// Everything that could not be read; the rest is in force.
@@ -268,11 +269,12 @@ impl Node {
         let began = Instant::now();
         let within = self.begin_drain();
         self.stop_pushes();
-        // Whoever waits for a job would hold the drain up until one comes.
+        // A request that waits for a job would hold the drain up until one comes.
         self.shards.stop_waiting();
         let drain = Drain { within, server_reference: self.server_reference.take() };
         let services = Arc::clone(&self.services);
-        // Callers of services are told at the same time as devices; both finish what they have under way.
+        // Callers of services are notified at the same time as devices; both finish what they have
+        // under way.
         let quiescing = std::thread::Builder::new()
             .name("quiesce".to_owned())
             .spawn(move || services.quiesce(within.max(QUIESCE_MIN)));
@@ -282,7 +284,7 @@ impl Node {
         match quiescing.map(std::thread::JoinHandle::join) {
             Ok(Ok(())) => {}
             Ok(Err(_)) => tracing::error!("Quiescing ended by a panic"),
-            Err(error) => tracing::error!(%error, "Callers of services could not be told"),
+            Err(error) => tracing::error!(%error, "Callers of services could not be notified"),
         }
         self.finish(self.grace.saturating_sub(began.elapsed()).min(HTTP_PATIENCE));
         Drained { cut }
@@ -296,16 +298,16 @@ impl Node {
         self.finish(HTTP_PATIENCE);
     }
 
-    /// Says no to new work; returns how long moving the devices may take.
+    /// Refuses new work; returns how long moving the devices may take.
     fn begin_drain(&self) -> Duration {
-        // Before anybody can read that it drains: whoever did must not be let in.
+        // Before anybody can read that it drains: a client that has read it must not be let in.
         if let Some(edge) = &self.edge {
             edge.handle().close_door();
         }
         self.fleet.enter(Phase::Draining);
         let devices = self.connected();
         let paced = Duration::from_secs_f64(devices as f64 / f64::from(self.drain_per_second.max(1)));
-        // Even the last device gets a moment to read that it is to move.
+        // Even the last device gets a short time to read that it is to move.
         let within = paced.max(DRAIN_MIN).min(self.grace.mul_f64(DRAIN_SHARE));
         tracing::info!(devices, within_ms = within.as_millis(), "Node is draining");
         within
@@ -375,14 +377,14 @@ fn open_shards(
     http: Option<&HttpPort>,
 ) -> Result<Shards, Error> {
     let count = if settings.shards.count == 0 { Count::AsTheDirectorySays } else { Count::Asked };
-    let told = Arc::clone(fleet);
+    let reporting = Arc::clone(fleet);
     let plan = mapping::shards::settings(settings, data.path());
     if let Storage::Memory { .. } = plan.storage {
         tracing::warn!(
             "Shards are in memory (shards.store): all that they hold is lost when this process ends"
         );
     }
-    let shards = door.open(plan, count, move |words| told.starting(words))?;
+    let shards = door.open(plan, count, move |words| reporting.starting(words))?;
     if let Some(http) = http {
         http.serve(shards.clone());
     }

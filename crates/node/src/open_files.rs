@@ -36,7 +36,7 @@ pub(crate) fn raise() -> u64 {
     let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     let limit = match raised {
         Ok(()) => maximum,
-        // A sandbox may forbid it; what we have then has to do.
+        // A sandbox may forbid it; the limit that we have then has to do.
         Err(_) => current,
     };
     limit.unwrap_or(u64::MAX)

@@ -1,8 +1,8 @@
 //! Pushes that stand in a queue: put there together with transfers, or by anybody, and made by this node.
 //!
 //! A job's payload is a body of POST /api/push. One task reserves such jobs, hands each over as that call would, in their order,
-//! and settles them; so each is pushed at least once, also when the process dies in between. What can never be pushed is
-//! buried with the reason, and stays to be seen.
+//! and settles them; so each is pushed at least once, also when the process dies in between. A job
+//! that can never be pushed is buried with the reason, and stays to be seen.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -24,14 +24,14 @@ use tokio::task::JoinHandle;
 /// Jobs reserved at once: they share one commit, and fit into a loop's mailbox.
 const BATCH_MAX: u32 = 256;
 
-/// How long the task has for a batch, which takes milliseconds. What it had when the process died is pushed again so long after
-/// it was reserved.
+/// How long the task has for a batch, which takes milliseconds. Its jobs when the process died are
+/// pushed again so long after it was reserved.
 const LEASE: Milliseconds = 5_000;
 
 /// Attempts to settle what was pushed; after them it is pushed again.
 const SETTLE_ATTEMPTS: u32 = 5;
 
-/// When to look again where the shards do not say.
+/// When to look again where the shards name no time.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Longest wait for the queue to be made, at a start.
@@ -43,7 +43,7 @@ pub(crate) fn declare(shards: &Shards) {
         Some(Err(Refusal::Rejected { .. })) => {}
         Some(Ok(_)) => return,
         Some(Err(refusal)) => return tracing::warn!(%refusal, "The queue of pushes cannot be looked at"),
-        None => return tracing::warn!("The shards did not tell of the queue of pushes in time"),
+        None => return tracing::warn!("The shards did not answer about the queue of pushes in time"),
     }
     let settings = QueueSettings { lease: LEASE, spread: Spread::AllShards, ..QueueSettings::default() };
     match shards.submit(Command::Declare { queue: queue(), settings }).wait(DECLARE_PATIENCE) {
@@ -130,25 +130,25 @@ impl Worker {
         let mut stopped = self.stopped.clone();
         tokio::select! {
             biased;
-            // Also where nobody can say stop any more.
+            // Also where nobody can stop it any more.
             _ = stopped.wait_for(|stop| *stop) => None,
             came = waits => Some(came),
         }
     }
 
-    /// Pushes a batch, and says how long to rest.
+    /// Pushes a batch, and returns how long to rest.
     async fn batch(&self, jobs: Vec<Reserved<Bytes>>) -> Duration {
         let Batch { pushed, wrong, left, retry_after } = self.push(&jobs);
         if !left.is_empty() {
             let not_tried = Retry::NotTried(retry_after.as_millis() as u64);
-            self.tell(Command::Release { leases: left, retry: not_tried, error: None }).await;
+            self.report(Command::Release { leases: left, retry: not_tried, error: None }).await;
         }
         for (lease, reason) in wrong {
             tracing::warn!(job = %lease.job, reason, "A push can never be made; its job is buried");
-            self.tell(Command::Bury { leases: vec![lease], reason: Some(reason) }).await;
+            self.report(Command::Bury { leases: vec![lease], reason: Some(reason) }).await;
         }
         if !pushed.is_empty() {
-            self.tell(Command::Settle { leases: pushed }).await;
+            self.report(Command::Settle { leases: pushed }).await;
         }
         retry_after
     }
@@ -184,8 +184,9 @@ impl Worker {
         batch
     }
 
-    /// Tells the shards what became of jobs. Where they do not listen, the leases end by themselves.
-    async fn tell(&self, command: Command) {
+    /// Reports the outcome of jobs to the shards. Where they do not answer, the leases end by
+    /// themselves.
+    async fn report(&self, command: Command) {
         for _ in 0..SETTLE_ATTEMPTS {
             match self.shards.submit(command.clone()).await {
                 Ok(_) => return,
@@ -193,7 +194,7 @@ impl Worker {
                     tokio::time::sleep(Duration::from_millis(retry_after)).await;
                 }
                 Err(refusal @ Refusal::Rejected { .. }) => {
-                    tracing::error!(%refusal, "What became of pushes cannot be told");
+                    tracing::error!(%refusal, "The outcome of pushes cannot be reported");
                     return;
                 }
             }

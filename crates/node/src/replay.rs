@@ -15,7 +15,7 @@ pub struct Refused {
     pub position: Option<u64>,
     /// What is wrong with it.
     pub what: String,
-    /// Why, as a start says it, with its code.
+    /// The reason, as a start reports it, with its code.
     pub message: String,
 }
 

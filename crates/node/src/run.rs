@@ -28,8 +28,9 @@ pub enum Ended {
 }
 
 impl Node {
-    /// Starts a node, as [`Self::start`]; `None` where a signal said to leave before it ran. What it had begun by then ends with the
-    /// process, which loses nothing: recovery only reads what is acknowledged.
+    /// Starts a node, as [`Self::start`]; `None` where a signal asked to leave before it ran. Parts
+    /// that had begun by then end with the process, which loses nothing: recovery only reads what
+    /// is acknowledged.
     ///
     /// # Errors
     /// What could not be started.
@@ -72,25 +73,25 @@ impl Node {
         Ok(None)
     }
 
-    /// Serves until a signal ends it. `tell` gets a line for people at each step.
+    /// Serves until a signal ends it. `report` gets a line for people at each step.
     ///
     /// # Errors
     /// When the system refuses a thread for the drain; the node is stopped then.
-    pub fn run_until_signalled(self, signals: Signals, mut tell: impl FnMut(&str)) -> Result<Ended, Error> {
+    pub fn run_until_signalled(self, signals: Signals, mut report: impl FnMut(&str)) -> Result<Ended, Error> {
         let Signals { events, sender } = signals;
         let mut node = Some(self);
         // The channel cannot close while `sender` lives, which is as long as this loop.
         while let Ok(event) = events.recv() {
             match (event, node.take()) {
                 (Event::Reload, Some(running)) => {
-                    reload(&running, &mut tell);
+                    reload(&running, &mut report);
                     node = Some(running);
                 }
                 (Event::Reload, None) => {}
                 // It did already.
                 (Event::Started(_), running) => node = running,
                 (Event::Leave(_), Some(running)) => {
-                    tell("Draining: devices are being moved away. A second signal leaves at once.");
+                    report("Draining: devices are being moved away. A second signal leaves at once.");
                     let done = sender.clone();
                     thread::Builder::new()
                         .name("drain".to_owned())
@@ -101,15 +102,17 @@ impl Node {
                         .map_err(|error| Error::System(format!("the drain cannot start: {error}")))?;
                 }
                 (Event::Leave(signal), None) => {
-                    tell("Leaving at once.");
+                    report("Leaving at once.");
                     return Ok(Ended::LeftAtOnce { signal });
                 }
                 (Event::Drained(Drained { cut: 0 }), _) => {
-                    tell("Drained.");
+                    report("Drained.");
                     break;
                 }
                 (Event::Drained(Drained { cut }), _) => {
-                    tell(&format!("Drained, except for {cut} connections that were still open at the end."));
+                    report(&format!(
+                        "Drained, except for {cut} connections that were still open at the end."
+                    ));
                     break;
                 }
             }
@@ -118,16 +121,16 @@ impl Node {
     }
 }
 
-fn reload(node: &Node, tell: &mut impl FnMut(&str)) {
+fn reload(node: &Node, report: &mut impl FnMut(&str)) {
     match node.reload() {
         Ok(()) => {
             tracing::info!("Certificates, keys, passwords and rules were read again");
-            tell("Certificates, keys, passwords and rules were read again.");
+            report("Certificates, keys, passwords and rules were read again.");
         }
         Err(errors) => {
             for error in errors {
                 tracing::error!(%error, "A file could not be read again; what it held stays in force");
-                tell(&format!("Not reloaded: {error}. What it held before stays in force."));
+                report(&format!("Not reloaded: {error}. What it held before stays in force."));
             }
         }
     }
@@ -160,13 +163,13 @@ mod tests {
     }
 
     #[test]
-    fn a_start_without_a_signal_gives_the_node_and_what_came_meanwhile() {
+    fn a_start_without_a_signal_gives_the_node_and_later_signals() {
         let data = tempfile::tempdir().expect("a temporary directory can be made");
         let (sender, events) = mpsc::channel();
         let signals = Signals { events, sender };
         signals.sender.send(Event::Reload).expect("it is listened to");
         let started = Node::start_unless_signalled(&settings(data.path()), &signals);
-        let node = started.expect("it starts").expect("nobody said to leave");
+        let node = started.expect("it starts").expect("nobody asked it to leave");
         assert!(matches!(signals.events.try_recv(), Ok(Event::Reload)));
         node.stop();
     }

@@ -1,8 +1,9 @@
-//! What a running server tells other processes of this machine: a small file in its data directory.
+//! A running server's announcement to other processes of this machine: a small file in its data
+//! directory.
 //!
 //! `running.json` names the process and its addresses, so that `stadium push` finds a server whose ports the kernel
 //! chose. It is written once all listeners are open and removed when the server stops; after a crash it may be stale, so
-//! whoever reads it must expect nobody to answer.
+//! a reader must expect that nobody answers.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn others_read_what_was_written_until_the_server_stops() {
+    fn others_read_the_announcement_until_the_server_stops() {
         let data = tempfile::tempdir().expect("a temporary directory can be made");
         assert_eq!(read(data.path()), None);
         let running = Running {

@@ -13,15 +13,16 @@ use stadium_shard::{Error as ShardError, Settings as ShardSettings, Shards};
 use crate::error::Error;
 use crate::pushes;
 
-/// How often a recovery that takes long is told of.
-const TELL_EVERY: Duration = Duration::from_secs(1);
+/// How often the progress of a long recovery is reported.
+const REPORT_EVERY: Duration = Duration::from_secs(1);
 
 /// The way to the shards. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct ShardsDoor(ShardsHandle);
 
 impl ShardsDoor {
-    /// Opens the shards, and lets callers through once all have recovered. `tell` hears how far they are, in words.
+    /// Opens the shards, and lets callers through once all have recovered. `report` gets their
+    /// progress, in words.
     ///
     /// # Errors
     /// The first shard that cannot be opened; none is left running.
@@ -29,10 +30,10 @@ impl ShardsDoor {
         &self,
         settings: ShardSettings,
         count: Count,
-        tell: impl Fn(String) + Send + Sync + 'static,
+        report: impl Fn(String) + Send + Sync + 'static,
     ) -> Result<Shards, Error> {
         let began = Instant::now();
-        let recovery = Arc::new(Recovery { told: Mutex::new(began), tell: Box::new(tell) });
+        let recovery = Arc::new(Recovery { reported: Mutex::new(began), report: Box::new(report) });
         let open = |settings| {
             let recovery = Arc::clone(&recovery);
             Shards::open(settings, move |shard, progress| recovery.heard(shard, progress))
@@ -84,21 +85,21 @@ pub(crate) enum Count {
     AsTheDirectorySays,
 }
 
-/// How far the shards are, told now and then.
+/// How far the shards are, reported now and then.
 struct Recovery {
-    told: Mutex<Instant>,
-    tell: Box<dyn Fn(String) + Send + Sync>,
+    reported: Mutex<Instant>,
+    report: Box<dyn Fn(String) + Send + Sync>,
 }
 
 impl Recovery {
-    /// A shard's thread says how far it is.
+    /// A shard's thread reports its progress.
     fn heard(&self, shard: u16, progress: Progress) {
         {
-            let mut told = self.told.lock();
-            if told.elapsed() < TELL_EVERY {
+            let mut reported = self.reported.lock();
+            if reported.elapsed() < REPORT_EVERY {
                 return;
             }
-            *told = Instant::now();
+            *reported = Instant::now();
         }
         let words = match progress {
             Progress::Checkpoint { bytes, bytes_all } => {
@@ -111,6 +112,6 @@ impl Recovery {
                 format!("shard {shard} reads its journal: {records} records so far")
             }
         };
-        (self.tell)(words);
+        (self.report)(words);
     }
 }

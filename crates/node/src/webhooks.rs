@@ -1,8 +1,9 @@
 //! Webhooks: the feeds of apps that are to be posted somewhere, posted from here.
 //!
 //! Every few seconds the apps' settings are looked at. Each feed gets its queue, and each feed with a webhook a worker of its own
-//! ([`worker`]), which ends when the webhook changes or goes: what is not posted yet stays in the queue. A receiver gets each job at
-//! least once, and tells a second time by `webhook-id`. The edge is told which feeds want what devices publish.
+//! ([`worker`]), which ends when the webhook changes or goes: jobs that are not posted yet stay in
+//! the queue. A receiver gets each job at least once, and recognizes a second time by `webhook-id`.
+//! The edge gets the feeds that want what devices publish.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use post::Poster;
 pub(crate) use post::Reach;
 use worker::Means;
 
-/// How often the apps' settings are looked at: so long after a change a webhook is what it says.
+/// How often the apps' settings are looked at: so long after a change a webhook follows it.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Apps asked for at once.
@@ -42,7 +43,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Attempts before a job is dead: with delays that double up to an hour, most of a day.
 const ATTEMPTS_MAX: u16 = 30;
 
-/// Tells the edge which feeds want what devices publish.
+/// Gives the edge the feeds that want what devices publish.
 pub(crate) type Follow = Box<dyn Fn(Vec<MessageFeed>) + Send + Sync>;
 
 /// How often shards that have just opened are asked for the feeds before devices are let in without them.
@@ -72,7 +73,8 @@ impl Webhooks {
         Self { stop, task }
     }
 
-    /// Posts no more, and waits for what is on its way, so long at most; what is not done then is posted again.
+    /// Posts no more, and waits for what is on its way, so long at most; jobs that are not done
+    /// then are posted again.
     pub(crate) async fn stop(self, at_most: Duration) {
         self.stop.send_replace(true);
         let abort = self.task.abort_handle();
@@ -103,11 +105,11 @@ impl Posting {
         loop {
             let feeds = tokio::select! {
                 biased;
-                // Also where nobody can say stop any more.
+                // Also where nobody can stop it any more.
                 _ = stopped.wait_for(|stop| *stop) => break,
                 feeds = feeds(&self.means.shards) => feeds,
             };
-            // Where the shards do not say, all stays as it is.
+            // Where the shards do not answer, all stays as it is.
             if let Some(feeds) = feeds {
                 self.follow(feeds).await;
             }
@@ -125,7 +127,7 @@ impl Posting {
         }
     }
 
-    /// Makes what is posted what the settings say.
+    /// Starts and stops posting as the settings define.
     async fn follow(&mut self, feeds: Vec<Known>) {
         let wanted: HashMap<QueueName, Webhook> = feeds
             .iter()
@@ -167,7 +169,8 @@ struct Known {
     feed: Feed,
 }
 
-/// Tells an edge that does not run yet which feeds want what devices publish, so that it misses nothing. Makes their queues.
+/// Gives an edge that does not run yet the feeds that want what devices publish, so that it misses
+/// nothing. Makes their queues.
 pub(crate) async fn introduce(shards: &Shards, follow: &Follow) {
     for _ in 0..INTRODUCE_ATTEMPTS {
         if let Some(mut feeds) = feeds(shards).await {
@@ -179,7 +182,7 @@ pub(crate) async fn introduce(shards: &Shards, follow: &Follow) {
         }
         tokio::time::sleep(INTRODUCE_PAUSE).await;
     }
-    tracing::warn!("The shards do not say which feeds want messages of devices; they are asked again");
+    tracing::warn!("The shards do not answer which feeds want messages of devices; they are asked again");
 }
 
 /// Those that want what devices publish.
@@ -194,7 +197,7 @@ fn of_messages(feeds: &[Known]) -> Vec<MessageFeed> {
         .collect()
 }
 
-/// All feeds; `None` where the shards do not say.
+/// All feeds; `None` where the shards do not answer.
 async fn feeds(shards: &Shards) -> Option<Vec<Known>> {
     let mut feeds = Vec::new();
     let mut after = None;
@@ -229,11 +232,12 @@ fn of_app(view: &AppView, feeds: &mut Vec<Known>) {
     }
 }
 
-/// Makes a feed's queue where there is none: on all shards, so that each puts its events in the record of what they tell.
+/// Makes a feed's queue where there is none: on all shards, so that each puts its events in the
+/// record of what happened.
 async fn declare(shards: &Shards, queue: &QueueName) -> bool {
     use stadium_queue::{Command, Refusal};
     match shards.submit(Command::Stats { queue: queue.clone() }).await {
-        // An operator may have changed it; what is there stays.
+        // An operator may have changed it; an existing queue stays.
         Ok(_) => return true,
         Err(Refusal::Busy { .. } | Refusal::Unknown { .. }) => return false,
         Err(Refusal::Rejected { .. }) => {}

@@ -1,6 +1,7 @@
 //! What the push platform answers.
 //!
-//! Where all shards are asked, counts are summed, lists are merged in their order, and what one shard alone knows stands for all.
+//! Where all shards are asked, counts are summed, lists are merged in their order, and data of one
+//! shard alone stand for all.
 
 use compact_str::CompactString;
 use stadium_registry::{AppName, ClauseCount, Device, DeviceId, Selector};
@@ -124,7 +125,7 @@ pub struct DeviceView {
     pub device: Device,
     /// Where it is connected.
     pub connection: Option<ConnectionName>,
-    /// What it is owed, in the order in which it gets it: at most 100.
+    /// The pushes that it is owed, in the order in which it gets them: at most 100.
     pub inbox: Vec<Owed>,
     /// The newest pushes that were for it or left it out, newest first: at most 20.
     pub newest: Vec<(PushId, Time, State)>,

@@ -1,6 +1,7 @@
 //! An app on one shard: its devices, what it calls things, and who is owed what.
 //!
-//! Connections are not saved and not replayed: after a start nobody is connected until the edge says so.
+//! Connections are not saved and not replayed: after a start nobody is connected until the edge
+//! reports it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,23 +10,23 @@ use hashbrown::HashMap;
 use roaring::RoaringBitmap;
 use stadium_registry::{AppName, DeviceId, Registry, Selector};
 
-use crate::former::Former;
 use crate::many::Many;
 use crate::outcome::Outcome;
 use crate::single::NONE;
 use crate::sliced::Sliced;
+use crate::slot_owners::SlotOwners;
 use crate::{AppSettings, AudienceName, ConnectionName, Held, NewSchedule, PushId, ScheduleName, Time};
 
 /// An app on one shard.
 pub(crate) struct App {
     pub(crate) name: AppName,
     pub(crate) settings: AppSettings,
-    /// Counts the changes of its settings at its home; 0 where its home has not said them yet.
+    /// Counts the changes of its settings at its home; 0 where its home has not sent them yet.
     pub(crate) version: u64,
     pub(crate) registry: Registry,
     pub(crate) audiences: BTreeMap<AudienceName, Selector>,
     pub(crate) schedules: BTreeMap<ScheduleName, Schedule>,
-    pub(crate) former: Former,
+    pub(crate) slot_owners: SlotOwners,
 
     // Built anew after a restore.
     /// Its pushes, by when they were accepted.
@@ -108,7 +109,7 @@ impl App {
             registry,
             audiences: BTreeMap::new(),
             schedules: BTreeMap::new(),
-            former: Former::default(),
+            slot_owners: SlotOwners::default(),
             order: BTreeSet::new(),
             open: BTreeSet::new(),
             started: BTreeSet::new(),
@@ -122,7 +123,7 @@ impl App {
 
     /// Where the device that has that slot now stands with a push: none where it was not matched.
     pub(crate) fn outcome(&self, many: &Many, slot: u32) -> Option<Outcome> {
-        many.outcome(slot).filter(|_| !self.former.was_others(many.number, slot))
+        many.outcome(slot).filter(|_| !self.slot_owners.was_others(many.number, slot))
     }
 
     /// The id of the device there.

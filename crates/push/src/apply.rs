@@ -15,8 +15,8 @@ use crate::life::Origin;
 use crate::platform::{Due, Platform, Spot};
 use crate::{AppSettings, Corrupt, ShardMessage, Time, device_home};
 
-/// Pushes of which a journal of version 2 says that they are cancelled before their message has
-/// come; of more the oldest is forgotten, as when it was written.
+/// Pushes that a journal of version 2 shows as cancelled before their message has come; of more the
+/// oldest is forgotten, as when it was written.
 const CANCELLED_MAX: usize = 10_000;
 
 fn unknown_push(number: u64) -> Corrupt {

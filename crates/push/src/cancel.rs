@@ -13,7 +13,7 @@ use crate::platform::{Platform, Spot};
 use crate::refusal::{OVER, PUSH_UNKNOWN, rejected};
 use crate::{Answer, Command, PushId, Refusal, Time};
 
-/// How an app's home answers a cancellation, and what it tells the other shards.
+/// How an app's home answers a cancellation, and what it sends to the other shards.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cancellation {
     /// Whose.
@@ -144,8 +144,8 @@ fn over(push: PushId) -> Refusal {
     rejected(OVER, format!("nobody is owed push {push} any more, or it was cancelled already"))
 }
 
-/// Done where one shard did it; over where one says so; else the push is not known. Where a shard could not do it, it is not
-/// known whether the push is cancelled: another one did it.
+/// Done where one shard did it; over where one reports that; else the push is not known. Where a
+/// shard could not do it, it is not known whether the push is cancelled: another one did it.
 pub(crate) fn merge(answers: Vec<Result<Answer, Refusal>>) -> Result<Answer, Refusal> {
     let (mut is_done, mut over_there, mut not_known) = (false, None, None);
     let mut refused: Option<Refusal> = None;

@@ -1,7 +1,8 @@
 //! The state saved while it goes on changing, and taken back in.
 //!
-//! A chunk is a byte that says what, then a slice of a table, or an app's number and a slice of its registry; the first chunk holds what is small. What
-//! follows from the rest (indexes, lists, timers, counts of inboxes) is built anew.
+//! A chunk is a byte that names its kind, then a slice of a table, or an app's number and a slice
+//! of its registry; the first chunk holds the small parts. Derived data (indexes, lists, timers,
+//! counts of inboxes) is built anew.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,13 +13,13 @@ use stadium_table::Restored;
 
 use crate::app::{App, LAST_MAX, Schedule};
 use crate::encode::{app as read_app, audience_name, held, id, maybe, write_held, write_id, write_maybe};
-use crate::former::Former;
 use crate::life::cost;
 use crate::lists::List;
 use crate::machine::Taken;
 use crate::outcome::Outcome;
 use crate::platform::{Due, Platform, Spot};
 use crate::single::NONE;
+use crate::slot_owners::SlotOwners;
 use crate::{AppSettings, Corrupt, NewSchedule, PushId, ShardMessage, Time};
 
 /// What the first chunk begins with: the version of what follows.
@@ -52,7 +53,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// An app goes: what a running checkpoint still has to save of it stays until then.
+    /// An app goes: the part that a running checkpoint still has to save stays until then.
     pub(crate) fn keep_dropped(&mut self, number: u32, app: Box<App>) {
         if self.runs && self.registries.contains(&number) {
             self.dropped.insert(number, app);
@@ -373,7 +374,7 @@ fn encode_app(app: &App, out: &mut Vec<u8>) {
             write_id(out, push.unwrap_or(PushId(0)));
         }
     }
-    app.former.encode(out);
+    app.slot_owners.encode(out);
 }
 
 fn decode_app(input: &mut Reader<'_>, registry: Registry, written: u8) -> Result<App, Corrupt> {
@@ -400,7 +401,7 @@ fn decode_app(input: &mut Reader<'_>, registry: Registry, written: u8) -> Result
         app.schedules.insert(new.name.clone(), Schedule { new, held, next, last, made, skipped });
     }
     if written > VERSION_1 {
-        app.former = Former::decode(input)?;
+        app.slot_owners = SlotOwners::decode(input)?;
     }
     Ok(app)
 }

@@ -16,14 +16,15 @@ pub(crate) const AHEAD_MAX: Milliseconds = 14 * 3_600_000;
 pub(crate) const ZONE_STEP: Milliseconds = 15 * 60_000;
 
 impl Civil {
-    /// Its moment by a clock that shows UTC; none before 1970.
+    /// Its time by a clock that shows UTC; none before 1970.
     pub(crate) fn as_utc(self) -> Option<Time> {
         u64::try_from(self.0).ok()?.checked_mul(1_000).map(Time)
     }
 }
 
-/// The moment when clocks of a zone show this; by UTC where the zone is not known. None where no calendar has it.
-pub(crate) fn moment(civil: Civil, zone: &str) -> Option<Time> {
+/// The time when clocks of a zone show this; by UTC where the zone is not known. None where no
+/// calendar has it.
+pub(crate) fn time_in_zone(civil: Civil, zone: &str) -> Option<Time> {
     let utc = civil.as_utc()?;
     if zone.is_empty() || zone == "UTC" {
         return Some(utc);
@@ -36,7 +37,8 @@ pub(crate) fn moment(civil: Civil, zone: &str) -> Option<Time> {
         jiff::tz::AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(date_time).ok()?,
         jiff::tz::AmbiguousOffset::Fold { before, .. } => before.to_timestamp(date_time).ok()?,
         jiff::tz::AmbiguousOffset::Gap { after, .. } => {
-            // The first moment behind the gap: the next change of the clocks after a moment that is surely before it.
+            // The first instant behind the gap: the next change of the clocks after a time that is
+            // surely before it.
             let inside = after.to_timestamp(date_time).ok()?;
             zone.following(inside).next().map_or(inside, |change| change.timestamp())
         }
@@ -63,7 +65,8 @@ pub(crate) fn occurrences(expression: &str, zone: &Zone) -> Result<Occurrences, 
     })
 }
 
-/// A moment as people read it: `14:00 UTC`, with the day where it is another one than that of `beside`, seconds where there are some.
+/// A time as people read it: `14:00 UTC`, with the day where it differs from that of `beside`,
+/// seconds where there are some.
 pub(crate) fn words(at: Time, beside: Time) -> String {
     let day = |time: Time| time.0 / 86_400_000;
     let date = i64::try_from(at.0).ok().and_then(|at| Timestamp::from_millisecond(at).ok());
@@ -99,7 +102,7 @@ mod tests {
     fn a_civil_time_comes_once_in_each_zone() {
         for (shown, zone, expected) in [
             ("2026-03-29T01:59:00", "Europe/Berlin", "2026-03-29T00:59:00Z"),
-            // Skipped: the first moment after it.
+            // Skipped: the first instant after it.
             ("2026-03-29T02:00:00", "Europe/Berlin", "2026-03-29T01:00:00Z"),
             ("2026-03-29T02:20:00", "Europe/Berlin", "2026-03-29T01:00:00Z"),
             ("2026-03-29T03:00:00", "Europe/Berlin", "2026-03-29T01:00:00Z"),
@@ -112,12 +115,12 @@ mod tests {
             ("2026-07-01T09:00:00", "", "2026-07-01T09:00:00Z"),
             ("2026-07-01T09:00:00", "Mars/Olympus", "2026-07-01T09:00:00Z"),
         ] {
-            assert_eq!(moment(civil(shown), zone), Some(at(expected)), "{shown} in {zone}");
+            assert_eq!(time_in_zone(civil(shown), zone), Some(at(expected)), "{shown} in {zone}");
         }
     }
 
     #[test]
-    fn moments_read_like_a_clock() {
+    fn times_read_like_a_clock() {
         let noon = at("2026-07-01T12:00:00Z");
         assert_eq!(words(noon, noon), "12:00 UTC");
         assert_eq!(words(Time(noon.0 + 1_203), noon), "12:00:01.203 UTC");

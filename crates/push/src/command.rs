@@ -13,7 +13,8 @@ use crate::{
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// Makes an app known, or gives it other settings. All, so that it is known everywhere when this is answered; what the home says counts.
+    /// Makes an app known, or gives it other settings. All, so that it is known everywhere when
+    /// this is answered; the home's version counts.
     DeclareApp {
         /// Which.
         app: AppName,
@@ -40,14 +41,15 @@ pub enum Command {
         /// Up to 1,000, all of one shard.
         devices: Vec<(DeviceId, Changes)>,
     },
-    /// Forgets devices: what they are owed goes with them. Device.
+    /// Forgets devices, and the pushes that they are owed. Device.
     Remove {
         /// Whose.
         app: AppName,
         /// Up to 1,000, all of one shard.
         devices: Vec<DeviceId>,
     },
-    /// Devices were seen somewhere. Those that are not registered are passed over, and so is what is older than what is known. Device.
+    /// Locations of devices. Those of unregistered devices, and those older than the stored
+    /// location, are ignored. Device.
     Locate {
         /// Whose.
         app: AppName,
@@ -131,17 +133,18 @@ pub enum Command {
     /// Dispatches a live push to the devices that are connected; writes nothing. To one device:
     /// device; else: all. A saved audience is resolved before.
     SendLive {
-        /// What. [`live::check`](crate::live::check) says what it cannot ask for.
+        /// The push. [`live::check`](crate::live::check) reports a push that is not allowed.
         push: Box<NewPush>,
         /// The record at the transport that counts the outcomes.
         token: LiveToken,
     },
     /// Changes a push that has not started. As [`Command::Send`] of the first one.
     Edit {
-        /// What it becomes; its id says which one it is.
+        /// Its new settings; its id names the push.
         push: Box<NewPush>,
     },
-    /// Ends a push: what is not delivered yet never is. App: the home decides, then [`Command::CancelElsewhere`] asks all others.
+    /// Ends a push: owed deliveries are never made. App: the home decides, then
+    /// [`Command::CancelElsewhere`] asks all others.
     Cancel {
         /// Whose.
         app: AppName,
@@ -196,7 +199,7 @@ pub enum Command {
         /// At most so many, 1 to 10,000.
         deliveries_max: u32,
     },
-    /// Devices say that their users opened a push. Device.
+    /// Devices report that their users opened a push. Device.
     Opened {
         /// Whose.
         app: AppName,
@@ -220,7 +223,7 @@ pub enum Command {
         /// Held, or going on.
         held: Held,
     },
-    /// Forgets a schedule. What it has sent stays. App.
+    /// Forgets a schedule. The pushes that it made stay. App.
     Unschedule {
         /// Whose.
         app: AppName,
@@ -235,9 +238,9 @@ pub enum Command {
 
     /// Devices came and went. From the edge, in batches; device.
     Presence {
-        /// Who is connected and began to read its inbox.
+        /// Devices that are connected and began to read their inboxes.
         arrived: Vec<Arrival>,
-        /// Who is gone, or reads its inbox no more.
+        /// Devices that are gone, or read their inboxes no more.
         left: Vec<Departure>,
     },
     /// What became of deliveries. From the edge, in batches; device.
@@ -252,7 +255,7 @@ pub enum Command {
 pub struct Sighting {
     /// Which.
     pub device: DeviceId,
-    /// When, by the clock of whoever saw it.
+    /// When, by the clock of the service that saw it.
     pub at: Time,
     /// Where.
     pub location: Location,

@@ -26,13 +26,13 @@ pub struct Dispatch {
     pub push: u64,
     /// What each of them gets.
     pub payload: Bytes,
-    /// Told to MQTT 5 devices.
+    /// Sent to MQTT 5 devices.
     pub content_type: Option<CompactString>,
-    /// Told to MQTT 5 devices as user properties.
+    /// Sent to MQTT 5 devices as user properties.
     pub properties: Vec<(CompactString, CompactString)>,
     /// 0 or 1.
     pub qos: u8,
-    /// What is left of its time; told to MQTT 5 devices.
+    /// The rest of its time; sent to MQTT 5 devices.
     pub expires_at: Option<Time>,
     /// Who gets it.
     pub to: Vec<Recipient>,

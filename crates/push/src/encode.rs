@@ -1,7 +1,8 @@
-//! Pushes, settings and schedules as bytes: in events, messages and checkpoints, and to tell
+//! Pushes, settings and schedules as bytes: in events, messages and checkpoints, and to check
 //! whether two pushes are the same.
 //!
-//! docs/formats/push-events.md says how each looks. Reading checks everything that writing promises.
+//! docs/formats/push-events.md describes each layout. Reading checks everything that writing
+//! promises.
 
 use bytes::Bytes;
 use roaring::RoaringBitmap;
@@ -42,7 +43,7 @@ pub(crate) fn id(input: &mut Reader<'_>) -> Result<PushId, Corrupt> {
     Ok(PushId(u128::from_be_bytes(input.array()?)))
 }
 
-/// A moment by itself, where no record's time is near.
+/// A timestamp by itself, where no record's time is near.
 pub(crate) fn write_time(out: &mut Vec<u8>, at: Time) {
     number(out, at.0);
 }
@@ -51,7 +52,7 @@ pub(crate) fn time(input: &mut Reader<'_>) -> Result<Time, Corrupt> {
     Ok(Time(input.number()?))
 }
 
-/// A moment that may be none: 0, or one more than it is.
+/// A timestamp that may be none: 0, or one more than it is.
 pub(crate) fn write_maybe(out: &mut Vec<u8>, value: Option<u64>) {
     number(out, value.map_or(0, |value| value.saturating_add(1)));
 }

@@ -1,7 +1,7 @@
 //! How deliveries end, and pushes with them: delivered, expired, collapsed, crowded out, cancelled; settled, forgotten.
 //!
-//! Whoever leaves an inbox passes through [`Platform::end_single`], [`Platform::end_many`] or [`Platform::end_one`]: they keep the counts, the lists, the
-//! timers and what is in flight.
+//! A push that leaves an inbox passes through [`Platform::end_single`], [`Platform::end_many`] or
+//! [`Platform::end_one`]: they keep the counts, the lists, the timers and the deliveries in flight.
 
 use roaring::RoaringBitmap;
 use stadium_registry::Slot;
@@ -59,7 +59,7 @@ impl Platform {
         self.settle(now, place);
     }
 
-    /// The same for one device. Says whether it was owed it.
+    /// The same for one device. Returns whether it was owed it.
     pub(crate) fn end_one(&mut self, now: Time, place: u32, slot: u32, outcome: Outcome) -> bool {
         let many = self.manies.at_mut(place).many_mut();
         let number = many.number;
@@ -200,7 +200,7 @@ impl Platform {
         }
     }
 
-    /// A device goes: what it is owed goes with it, and its slot may be another one's.
+    /// A device goes, with the pushes that it is owed, and its slot may become another one's.
     pub(crate) fn forget_device(&mut self, now: Time, app_number: u32, slot: u32) {
         let app = &self.apps[&app_number];
         let open: Vec<u32> = app
@@ -226,10 +226,10 @@ impl Platform {
         app.reading.remove(slot);
         self.counted.in_flight -= connection.map_or(0, |connection| u64::from(connection.in_flight));
         self.held_back.retain(|&(_, of, other)| (of, other) != (app_number, slot));
-        app.former.vacate(slot, self.number_next);
-        if app.former.is_long() {
+        app.slot_owners.vacate(slot, self.number_next);
+        if app.slot_owners.is_long() {
             let oldest = app.order.iter().map(|&(_, number)| number).min();
-            app.former.prune(oldest.unwrap_or(self.number_next));
+            app.slot_owners.prune(oldest.unwrap_or(self.number_next));
         }
     }
 
@@ -270,7 +270,7 @@ impl Platform {
                     self.due.remove(&(until, Due::Release(number)));
                 }
                 if let Some(app) = self.apps.get_mut(&many.app) {
-                    app.former.forget(number);
+                    app.slot_owners.forget(number);
                     app.order.remove(&(many.accepted_at, number));
                     app.open.remove(&(9 - many.push.options.priority, number, place));
                     many.started_at.map(|at| app.started.remove(&(at, place)));

@@ -1,13 +1,13 @@
 //! What stands in a record: written and read back.
 //!
-//! docs/formats/push-events.md is the format; what events do is `crate::apply`'s business. Apps are named by the numbers that they got on this shard,
-//! pushes too.
+//! docs/formats/push-events.md is the format; `crate::apply` carries them out. Apps are named by
+//! the numbers that they got on this shard, pushes too.
 
 use std::borrow::Cow;
 
 use roaring::RoaringBitmap;
 use stadium_registry::{AppName, Changes, DeviceId, Location, Selector};
-use stadium_state_machine::encoding::{Reader, corrupt, moment, number, text};
+use stadium_state_machine::encoding::{Reader, corrupt, number, text, timestamp};
 
 use crate::encode::{
     app, audience_name, bitmap, device, held, id, maybe, schedule_name, write_bitmap, write_held, write_id,
@@ -190,7 +190,7 @@ const HELD: u8 = 33;
 const UNSCHEDULED: u8 = 34;
 const OCCURRED: u8 = 35;
 const MISSED: u8 = 36;
-const LETTER: u8 = 48;
+const SHARD_MESSAGE: u8 = 48;
 const CONFIRMED: u8 = 49;
 const WITHDRAWN: u8 = 50;
 
@@ -202,11 +202,11 @@ pub(crate) const SPOT_BYTES: usize = 32;
 pub(crate) const STEP_BYTES: usize = 56;
 
 fn distance(out: &mut Vec<u8>, from: u64, to: u64) {
-    moment(out, Time(from), Time(to));
+    timestamp(out, Time(from), Time(to));
 }
 
 fn near(input: &mut Reader<'_>, from: u64) -> Result<u64, Corrupt> {
-    Ok(input.moment(Time(from))?.0)
+    Ok(input.timestamp(Time(from))?.0)
 }
 
 fn write_numbers(out: &mut Vec<u8>, numbers: &[u64]) {
@@ -300,7 +300,7 @@ impl<'a> Event<'a> {
                 number(out, slots.len() as u64);
                 slots.iter().fold((0, time), |(before, from), &(slot, at)| {
                     distance(out, before, slot.into());
-                    moment(out, from, at);
+                    timestamp(out, from, at);
                     (slot.into(), at)
                 });
             }
@@ -309,7 +309,7 @@ impl<'a> Event<'a> {
                 number(out, spots.len() as u64);
                 spots.iter().fold((0, time), |(before, from), &(slot, at, location)| {
                     distance(out, before, slot.into());
-                    moment(out, from, at);
+                    timestamp(out, from, at);
                     out.extend_from_slice(&location.to_bytes());
                     (slot.into(), at)
                 });
@@ -357,7 +357,7 @@ impl<'a> Event<'a> {
             Event::LogDropped { push } => begin(out, LOG_DROPPED, *push),
             Event::Released { push, until } => {
                 begin(out, RELEASED, *push);
-                moment(out, time, *until);
+                timestamp(out, time, *until);
             }
             Event::Zone { push, zone } => {
                 begin(out, ZONE, *push);
@@ -382,18 +382,18 @@ impl<'a> Event<'a> {
             Event::Occurred { app, name, at, next } => {
                 begin(out, OCCURRED, (*app).into());
                 text(out, name.as_str());
-                moment(out, time, *at);
+                timestamp(out, time, *at);
                 next_at(out, next);
             }
             Event::Missed { app, name, count, at, next } => {
                 begin(out, MISSED, (*app).into());
                 text(out, name.as_str());
                 number(out, *count);
-                moment(out, time, *at);
+                timestamp(out, time, *at);
                 next_at(out, next);
             }
             Event::ShardMessage { from, message } => {
-                begin(out, LETTER, from.shard.into());
+                begin(out, SHARD_MESSAGE, from.shard.into());
                 number(out, from.number);
                 number(out, from.confirmed_below);
                 message.encode(out);
@@ -429,7 +429,7 @@ impl<'a> Event<'a> {
                 let (mut slots, mut before, mut from) = (Vec::new(), 0, time);
                 for _ in 0..count {
                     before = near(input, before)?;
-                    from = input.moment(from)?;
+                    from = input.timestamp(from)?;
                     let slot = u32::try_from(before).map_err(|_| corrupt("a slot out of its bounds"))?;
                     slots.push((slot, from));
                 }
@@ -441,7 +441,7 @@ impl<'a> Event<'a> {
                 let (mut spots, mut before, mut from) = (Vec::new(), 0, time);
                 for _ in 0..count {
                     before = near(input, before)?;
-                    from = input.moment(from)?;
+                    from = input.timestamp(from)?;
                     let slot = u32::try_from(before).map_err(|_| corrupt("a slot out of its bounds"))?;
                     let location = Location::from_bytes(input.array()?);
                     let location = location.ok_or_else(|| corrupt("a location that is not on Earth"))?;
@@ -472,7 +472,7 @@ impl<'a> Event<'a> {
             EXPIRED => Event::Expired { pushes: Cow::Owned(numbers(input)?) },
             FORGOTTEN => Event::Forgotten { pushes: Cow::Owned(numbers(input)?) },
             LOG_DROPPED => Event::LogDropped { push: input.number()? },
-            RELEASED => Event::Released { push: input.number()?, until: input.moment(time)? },
+            RELEASED => Event::Released { push: input.number()?, until: input.timestamp(time)? },
             ZONE => Event::Zone { push: input.number()?, zone: Cow::Borrowed(input.text()?) },
             ZONES_OVER => Event::ZonesOver { push: input.number()? },
             SCHEDULE => Event::Schedule {
@@ -490,17 +490,17 @@ impl<'a> Event<'a> {
             OCCURRED => Event::Occurred {
                 app: input.small()?,
                 name: Cow::Owned(schedule_name(input)?),
-                at: input.moment(time)?,
+                at: input.timestamp(time)?,
                 next: next_at(input)?,
             },
             MISSED => Event::Missed {
                 app: input.small()?,
                 name: Cow::Owned(schedule_name(input)?),
                 count: input.number()?,
-                at: input.moment(time)?,
+                at: input.timestamp(time)?,
                 next: next_at(input)?,
             },
-            LETTER => Event::ShardMessage {
+            SHARD_MESSAGE => Event::ShardMessage {
                 from: From {
                     shard: input.small()?,
                     number: input.number()?,
@@ -536,7 +536,7 @@ fn write_steps(out: &mut Vec<u8>, time: Time, steps: &[Taken]) {
         out.push(step.what as u8);
         distance(out, push, step.push);
         distance(out, slot, step.slot.into());
-        moment(out, at, step.at);
+        timestamp(out, at, step.at);
         (push, slot, at) = (step.push, step.slot.into(), step.at);
         if step.what == What::Sent {
             number(out, step.connection.loop_index.into());
@@ -554,7 +554,7 @@ fn read_steps(input: &mut Reader<'_>, time: Time) -> Result<Vec<Taken>, Corrupt>
         let what = What::of(input.byte()?).ok_or_else(|| corrupt("a step of an unknown kind"))?;
         push = near(input, push)?;
         slot = near(input, slot)?;
-        at = input.moment(at)?;
+        at = input.timestamp(at)?;
         let mut name = ConnectionName { loop_index: 0, connection: 0 };
         if what == What::Sent {
             name.loop_index = input.small()?;

@@ -1,6 +1,7 @@
 //! Commands that change something: checked, then written as events.
 //!
-//! A command that is refused has written nothing; what it writes is applied at once, by the functions that replay it.
+//! A command that is refused has written nothing; an accepted one is applied at once, by the
+//! functions that replay it.
 
 use std::borrow::Cow;
 
@@ -39,7 +40,7 @@ impl Platform {
                         "the app `default` is always there; its devices can be removed",
                     ));
                 }
-                // What another shard has dropped already is dropped.
+                // A push that another shard has dropped already is dropped.
                 if let Ok(app) = self.app_number(app) {
                     self.pass_over_all(app);
                     self.emit(now, record, &Event::AppDropped { app });
@@ -190,7 +191,7 @@ impl Platform {
         Ok(Answer::Removed(removed))
     }
 
-    /// Whether a push is another one's again; refused where it says something else.
+    /// Whether a push is another one's again; refused where its content differs.
     fn accepted_before(&self, app: u32, push: &NewPush) -> Result<bool, Refusal> {
         let same = match self.find_id(app, push.id) {
             None => return Ok(false),
@@ -357,7 +358,7 @@ impl Platform {
         };
         if !matches!(outcome, Some(Outcome::Owed | Outcome::Delivered)) {
             let reason =
-                format!("push {push} was not sent to device {:?}: its trace says why", device.as_str());
+                format!("push {push} was not sent to device {:?}: its trace has the reason", device.as_str());
             return Err(rejected(NOT_SENT, reason));
         }
         if !again {

@@ -1,8 +1,10 @@
 //! Feeds: what happens to an app's devices and pushes, as jobs of a queue.
 //!
-//! An app names its feeds and what each is about. Events of one turn of a shard become jobs of the queue `events.APP.FEED`, up to
-//! [`EVENTS_MAX`] in each, as JSON; they are put in the record of what they tell, so none is lost and none is told twice there. A
-//! feed's webhook is the node's business: it works on the queue like anybody else. What devices publish is told by the edge ([`message`]).
+//! An app names its feeds and what each is about. Events of one turn of a shard become jobs of the
+//! queue `events.APP.FEED`, up to [`EVENTS_MAX`] in each, as JSON; the jobs are put in the record
+//! of the events' cause, so none is lost and none is put twice there. A feed's webhook is the
+//! node's business: it works on the queue like anybody else. The edge reports the messages that
+//! devices publish ([`message`]).
 
 pub mod message;
 
@@ -36,7 +38,7 @@ name!(
     "a-z, 0-9, `_` and `-` are allowed"
 );
 
-/// What an app wants to be told.
+/// The events that an app wants to get.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Feed {
     /// Under which name.
@@ -267,7 +269,7 @@ pub struct FeedJob {
     pub payload: Bytes,
 }
 
-/// Gathers the events of one turn into jobs.
+/// Collects the events of one turn into jobs.
 #[derive(Debug, Default)]
 pub struct Collector {
     open: Vec<Open>,
@@ -383,7 +385,7 @@ mod tests {
         let jobs = finished(&mut collector);
         assert!(collector.is_empty());
         let text = |job: &FeedJob| String::from_utf8(job.payload.to_vec()).expect("UTF-8");
-        assert_eq!(jobs.len(), 2, "nobody is told of refusals");
+        assert_eq!(jobs.len(), 2, "nobody is notified of refusals");
         assert_eq!(jobs[0].queue, "events.matchday.crm");
         assert_eq!(
             text(&jobs[0]),

@@ -87,7 +87,7 @@ impl Platform {
         self.collector.finish(out);
     }
 
-    /// Tells an app's feeds what happened to a device.
+    /// Sends to an app's feeds what happened to a device.
     pub(crate) fn note(&mut self, app: u32, kind: Kind, slot: u32, push: Option<PushId>, at: Time) {
         let Some(app) = self.apps.get(&app) else { return };
         if app.settings.feeds.is_empty() {

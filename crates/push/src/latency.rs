@@ -1,6 +1,6 @@
 //! How long deliveries took: counts in buckets that grow with what they hold, an eighth wide.
 //!
-//! Buckets of several shards are added, so that what all of them say of a push is as exact as what one says.
+//! Buckets of several shards are added, so that the sum is as exact as the values of one shard.
 
 use stadium_state_machine::encoding::{Reader, corrupt, number};
 

@@ -1,8 +1,9 @@
 //! The push platform as one state machine without I/O: apps, pushes, schedules, inboxes, traces.
 //!
-//! Devices and audiences are `stadium_registry`'s. An audience is evaluated when its push starts; who is still owed it is a bitmap, which is
-//! the inbox of all devices that are away. What always holds: each targeted device stands in one place ([`Counts`]); what a device
-//! acknowledged is never dispatched to it again; an occurrence of a schedule makes one push.
+//! Devices and audiences are `stadium_registry`'s. An audience is evaluated when its push starts;
+//! the devices that are still owed it are a bitmap, which is the inbox of all devices that are
+//! away. What always holds: each targeted device stands in one place ([`Counts`]); a push that a
+//! device acknowledged is never dispatched to it again; an occurrence of a schedule makes one push.
 
 mod answer;
 mod app;
@@ -19,7 +20,6 @@ mod events;
 mod execute;
 pub mod feed;
 mod figures;
-mod former;
 mod latency;
 mod life;
 mod lists;
@@ -34,7 +34,6 @@ mod notification;
 mod outbox;
 mod outcome;
 mod parts;
-mod passed;
 mod platform;
 mod presence;
 mod preview;
@@ -47,11 +46,13 @@ mod settings;
 mod shard_message;
 mod single;
 mod sliced;
+mod slot_owners;
 mod split;
 mod template;
 mod tick;
 mod trace;
 mod transport;
+mod unregistered;
 mod validate;
 
 pub use answer::{

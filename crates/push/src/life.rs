@@ -1,14 +1,15 @@
 //! A push's life on a shard: accepted, started, ended for one device after the other, settled, forgotten.
 //!
-//! Everything here follows from the state and the record's time, so that replaying the records gives the same state. Who leaves an inbox passes through
-//! [`Platform::end_single`] or [`Platform::end_many`] ([`crate::ends`]).
+//! Everything here follows from the state and the record's time, so that replaying the records
+//! gives the same state. A push that leaves an inbox passes through [`Platform::end_single`] or
+//! [`Platform::end_many`] ([`crate::ends`]).
 
 use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 use stadium_state_machine::encoding::corrupt;
 
-use crate::clock::{AHEAD_MAX, moment};
+use crate::clock::{AHEAD_MAX, time_in_zone};
 use crate::lists::List;
 use crate::many::{Kept, Many, Zones};
 use crate::outcome::Outcome;
@@ -93,7 +94,7 @@ impl Platform {
                 let Audience::Device(device) = &push.audience else { return };
                 let device = registry.find(device).and_then(|slot| registry.device(slot));
                 let zone = device.and_then(|device| device.time_zone);
-                moment(civil, zone.as_ref().map_or("", |zone| zone.as_str())).unwrap_or(now)
+                time_in_zone(civil, zone.as_ref().map_or("", |zone| zone.as_str())).unwrap_or(now)
             }
         };
         if at > now {
@@ -145,7 +146,7 @@ impl Platform {
         Ok(())
     }
 
-    /// A push that has not started says something else, at another time.
+    /// A push that has not started has another content, at another time.
     pub(crate) fn edited(
         &mut self,
         now: Time,
@@ -296,13 +297,13 @@ impl Platform {
                 let of_zone = registry.time_zones().find(|&(name, _)| name == zone);
                 matched &= of_zone.map_or_else(RoaringBitmap::new, |(_, devices)| devices.clone());
             }
-            // Who has moved was reached in the zone before.
+            // A device that has moved was reached in the zone before.
             matched -= many.matched();
         }
         self.apps
             .get_mut(&app_number)
             .expect("an app's pushes go before it does")
-            .former
+            .slot_owners
             .reached(number, &matched);
         let (app, many) = (&self.apps[&app_number], self.manies.at(place).many());
         let push = many.push.clone();
@@ -377,7 +378,7 @@ impl Platform {
         self.touched.push(number);
     }
 
-    /// What is not delivered never is.
+    /// Owed deliveries are never made.
     pub(crate) fn cancel(&mut self, now: Time, spot: Spot) {
         match spot {
             Spot::Single(place) => {
@@ -416,7 +417,7 @@ impl Platform {
         }
     }
 
-    /// Its time is over for whoever has not got it.
+    /// Its time is over for every device that has not got it.
     pub(crate) fn expire(&mut self, now: Time, spot: Spot) {
         match spot {
             Spot::Single(place) => {

@@ -1,6 +1,7 @@
 //! Devices are seen somewhere: by a service that follows them, in batches.
 //!
-//! Who is not registered is passed over, and so is what is older than what is known. What is left is one event for a batch.
+//! Locations of unregistered devices, and locations older than the stored one, are ignored. The
+//! others are one event for a batch.
 
 use std::borrow::Cow;
 
@@ -37,7 +38,7 @@ impl Platform {
                 continue;
             };
             if moving.contains(slot.0) {
-                // What was said of it before in this batch counts first.
+                // A location of it that came before in this batch counts first.
                 self.emit_spots(now, number, &mut spots, record);
                 moving.clear();
             }

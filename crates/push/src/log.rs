@@ -1,7 +1,8 @@
 //! What happened to whom and when, of pushes to many: packed, in pieces of a few kilobytes.
 //!
-//! A step is a byte that says what, the device's slot, the milliseconds since the push's start, and for one that was sent its connection; all
-//! numbers seven bits a byte. A trace reads a push's pieces from the first to the last.
+//! A step is a byte that names its kind, the device's slot, the milliseconds since the push's
+//! start, and for one that was sent its connection; all numbers seven bits a byte. A trace reads a
+//! push's pieces from the first to the last.
 
 use stadium_state_machine::encoding::{Reader, number};
 use stadium_table::{Damaged, Entry};
@@ -46,7 +47,7 @@ pub(crate) struct Logged {
 }
 
 impl Piece {
-    /// Appends a step, and says how many bytes it took.
+    /// Appends a step, and returns how many bytes it took.
     pub(crate) fn push(&mut self, step: &Logged) -> usize {
         let start = self.0.len();
         self.0.push(step.what as u8 | u8::from(step.connection.is_some()) << 7);

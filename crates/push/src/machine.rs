@@ -1,6 +1,7 @@
 //! The platform as a shard drives it.
 //!
-//! It says beforehand how many bytes a command may write, since a shard makes room for them first.
+//! It states beforehand how many bytes a command may write, since a shard makes room for them
+//! first.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -18,7 +19,7 @@ use crate::refusal::{EARLY, busy};
 use crate::tick::NUMBERS_BYTES;
 use crate::{Answer, AppSettings, Audience, Command, Corrupt, NewPush, Refusal, ShardMessage, Time};
 
-/// Messages of another shard that were taken in, and may come again.
+/// Messages of another shard that were taken in, and may arrive again.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Taken {
     /// All below this number.
@@ -34,7 +35,7 @@ impl Taken {
         number < self.below || self.numbers.contains(&number)
     }
 
-    /// Notes a message. Says whether it is new.
+    /// Notes a message. Returns whether it is new.
     pub(crate) fn note(&mut self, number: u64, confirmed_below: u64) -> bool {
         let new = !self.holds(number);
         if confirmed_below > self.below {
@@ -187,7 +188,7 @@ impl StateMachine for Platform {
             return self.look_up(now, command).map(Executed::Done);
         }
         let answer = self.carry_out(now, command, record)?;
-        self.say_reach(now, record);
+        self.write_reach(now, record);
         self.send(now);
         Ok(Executed::Done(answer))
     }
@@ -245,7 +246,7 @@ impl StateMachine for Platform {
         }
         let from = From { shard, number, confirmed_below };
         self.emit(now, record, &Event::ShardMessage { from, message: Cow::Borrowed(message) });
-        self.say_reach(now, record);
+        self.write_reach(now, record);
         self.send(now);
         Ok(())
     }

@@ -41,7 +41,7 @@ pub(crate) struct Many {
     /// Registered when it started.
     pub(crate) devices: u64,
     pub(crate) sets: Sets,
-    /// Owed: those in their quiet hours, by the moment when these end.
+    /// Owed: those in their quiet hours, by the time when these end.
     pub(crate) waiting: BTreeMap<Time, RoaringBitmap>,
     pub(crate) opened: RoaringBitmap,
     /// Of one that starts zone by zone.
@@ -171,8 +171,8 @@ impl Many {
         Outcome::sets().find(|&outcome| self.sets[outcome].contains(slot)).or_else(waiting)
     }
 
-    /// Takes those out of what is owed, wherever they are, into another set. `over` is called with each moment for which
-    /// nobody waits any more.
+    /// Takes those out of what is owed, wherever they are, into another set. `over` is called with
+    /// each time for which no device waits any more.
     pub(crate) fn end(&mut self, slots: &RoaringBitmap, outcome: Outcome, mut over: impl FnMut(Time)) {
         self.sets[Outcome::Owed] -= slots;
         self.waiting.retain(|&until, waiting| {
@@ -185,7 +185,7 @@ impl Many {
         self.sets[outcome] |= slots;
     }
 
-    /// Takes one out of what is owed, as [`Self::end`] does. Says whether it was.
+    /// Takes one out of what is owed, as [`Self::end`] does. Returns whether it was.
     pub(crate) fn end_one(&mut self, slot: u32, outcome: Outcome, mut over: impl FnMut(Time)) -> bool {
         let mut was = self.sets[Outcome::Owed].remove(slot);
         if !was && !self.waiting.is_empty() {
@@ -241,7 +241,7 @@ impl Many {
         }
     }
 
-    /// The sample that a moment belongs to; none where the series is full.
+    /// The sample that a time belongs to; none where the series is full.
     pub(crate) fn sample(&mut self, at: Time) -> Option<&mut Sample> {
         let second = at.0.saturating_sub(self.started_at?.0) / 1_000;
         let from = if second < SERIES_SECONDS { second } else { second / 60 * 60 };

@@ -1,6 +1,7 @@
 //! Views of several shards become one.
 //!
-//! Counts are summed; what stands in an order is merged in it; of what only the app's home knows, its word counts.
+//! Counts are summed, ordered lists are merged in order, and for data that only the app's home
+//! knows its answer counts.
 
 use crate::answer::{AppView, Counts, Preview, PushView, Sample, Stage};
 use crate::parts::add_clauses;

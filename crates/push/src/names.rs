@@ -20,7 +20,7 @@ name!(
 );
 
 name!(
-    /// What makes a newer push take the place of an older one.
+    /// The key by which a newer push takes the place of an older one.
     CollapseKey, "collapse key", 64,
     |c| !c.is_control(),
     "control characters are not allowed"
@@ -39,7 +39,7 @@ impl fmt::Display for PushId {
 impl FromStr for PushId {
     type Err = InvalidName;
 
-    /// 32 hexadecimal digits; hyphens, as in a UUID, are passed over.
+    /// 32 hexadecimal digits; hyphens, as in a UUID, are ignored.
     fn from_str(text: &str) -> Result<Self, InvalidName> {
         let digits: String = text.chars().filter(|&c| c != '-').collect();
         match u128::from_str_radix(&digits, 16) {

@@ -1,6 +1,7 @@
-//! What a push says, and how: a notification with its variants, or bytes that are passed through.
+//! The content of a push, and its form: a notification with its variants, or bytes that are sent
+//! unchanged.
 //!
-//! What is asked for stands here as it was asked; what is allowed is `crate::validate`'s business.
+//! Requests stand here as they were made; `crate::validate` checks what is allowed.
 
 use bytes::Bytes;
 use compact_str::CompactString;
@@ -17,7 +18,7 @@ pub struct NewPush {
     pub id: PushId,
     /// Whom it is for.
     pub audience: Audience,
-    /// What it says.
+    /// The content.
     pub content: Content,
     /// How.
     pub options: Options,
@@ -36,27 +37,28 @@ pub enum Audience {
     Saved(AudienceName),
 }
 
-/// What a push says.
+/// The content of a push.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// Made of these words for each device, as JSON: docs/push.md.
     Notification(Box<Notification>),
-    /// Passed through as it is.
+    /// Sent unchanged.
     Raw {
         /// What the device gets.
         payload: Bytes,
-        /// Told to MQTT 5 devices.
+        /// Sent to MQTT 5 devices.
         content_type: Option<CompactString>,
-        /// Told to MQTT 5 devices as user properties.
+        /// Sent to MQTT 5 devices as user properties.
         properties: Vec<(CompactString, CompactString)>,
     },
 }
 
-/// A message to people. Each text may hold `{{name}}` and `{{name|what to say without}}`, a device's attribute or built-in field. A device without
-/// the value, where nothing is said instead, is left out: the push's trace says why.
+/// A message to people. Each text may hold `{{name}}` and `{{name|text without it}}`, a device's
+/// attribute or built-in field. A device without the value and without that text is left out: the
+/// push's trace has the reason.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Notification {
-    /// What everybody gets unless a variant says otherwise.
+    /// The text for every device unless a variant replaces it.
     pub words: Words,
     /// For devices of a platform; before those for a language.
     pub platforms: Vec<(CompactString, Words)>,
@@ -78,15 +80,16 @@ pub struct Words {
 /// How a push is made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// From its start: a device that comes later does not get it. None: as the app's settings say.
+    /// From its start: a device that comes later does not get it. None: as in the app's settings.
     pub expiry: Option<Milliseconds>,
-    /// 0 to 9, 4 where nobody says: of what a device is owed the highest comes first, and stays longest where an inbox is full.
+    /// 0 to 9, 4 by default: of the pushes that a device is owed the highest comes first, and stays
+    /// longest where an inbox is full.
     pub priority: u8,
     /// A newer push with the same key takes the place of an older one that a device has not got yet.
     pub collapse: Option<CollapseKey>,
     /// How fast it goes out.
     pub pace: Pace,
-    /// Devices that had so many pushes in that time are left out. None: as the app's settings say.
+    /// Devices that had so many pushes in that time are left out. None: as in the app's settings.
     pub cap: Option<Cap>,
     /// What quiet hours mean to it.
     pub quiet_hours: QuietHours,
@@ -167,7 +170,7 @@ pub struct NewSchedule {
     pub cron: CompactString,
     /// Whose clocks it means.
     pub zone: Zone,
-    /// What becomes of an occurrence whose time passed while the server was down.
+    /// The treatment of an occurrence whose time passed while the server was down.
     pub missed: Missed,
     /// What is made; its id is the first part of those of the pushes that come of it, and its `when` is of no matter.
     pub push: NewPush,
@@ -182,7 +185,7 @@ pub enum Zone {
     Local,
 }
 
-/// What becomes of an occurrence that was missed.
+/// The treatment of a missed occurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missed {
     /// Nothing.

@@ -1,6 +1,7 @@
 //! Which shards a command asks, and how their answers become one.
 //!
-//! A device lives on the shard of `APP/DEVICE`; what belongs to an app as a whole on that of its name. Nothing here looks at any state.
+//! A device lives on the shard of `APP/DEVICE`; an app's own data live on the shard of its name.
+//! Nothing here looks at any state.
 
 use stadium_registry::{AppName, ClauseCount, DeviceId};
 use stadium_state_machine::{Merge, Place, Route, Routed, all_of, home};
@@ -143,7 +144,7 @@ fn change(app: AppName, devices: Vec<(DeviceId, stadium_registry::Changes)>, sha
         parts[shard].push((device, changes));
         places[shard].push(place);
     }
-    // A command without devices goes to one shard, which says what is wrong with it.
+    // A command without devices goes to one shard, which reports the mistake.
     if parts.iter().all(Vec::is_empty) {
         return Parts { asked: vec![(0, Command::Change { app, devices: Vec::new() })], how: How::One };
     }
@@ -236,7 +237,7 @@ impl Parts {
     ///
     /// # Errors
     ///
-    /// What one of the shards refused, where the answers of the others alone would say something wrong.
+    /// The refusal of one of the shards, where the answers of the others alone would be wrong.
     pub fn merge(&self, answers: Vec<Result<Answer, Refusal>>) -> Result<Answer, Refusal> {
         match &self.how {
             How::One => answers.into_iter().next().unwrap_or(Ok(Answer::Done)),
@@ -257,7 +258,7 @@ impl Parts {
                         Err(refusal) => places.iter().for_each(|&place| all[place] = Err(refusal.clone())),
                     }
                 }
-                // What holds for the command as a whole is said of it.
+                // Conditions of the whole command are reported for it.
                 match all.first() {
                     Some(Err(refusal)) if all.iter().all(|outcome| outcome.as_ref() == Err(refusal)) => {
                         Err(refusal.clone())
@@ -417,7 +418,7 @@ mod tests {
     use crate::Answer;
 
     #[test]
-    fn a_refusal_beside_a_part_that_was_done_does_not_say_that_nothing_happened() {
+    fn a_refusal_beside_a_part_that_was_done_does_not_claim_that_nothing_happened() {
         for (how, done) in [
             (How::Home(0), Answer::Done),
             (How::Removed, Answer::Removed(1)),

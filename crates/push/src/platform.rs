@@ -1,7 +1,8 @@
-//! The push platform of one shard: what it holds, and how pushes are found.
+//! The push platform of one shard: its content, and how pushes are found.
 //!
-//! What is decided is written as events and applied by the same functions that replay them (`crate::apply`); who is connected, what is in flight and how
-//! far a pace has come are not: after a start they are empty. What goes to the edge is decided after that, from both (`crate::send`).
+//! Decisions are written as events and applied by the same functions that replay them
+//! (`crate::apply`). Connections, deliveries in flight and the progress of paces are not: after a
+//! start they are empty. Dispatches to the edge are decided after that, from both (`crate::send`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,10 +19,10 @@ use crate::log::Piece;
 use crate::machine::Taken;
 use crate::many::{Kept, Many};
 use crate::outbox::Outbox;
-use crate::passed::PassedOver;
 use crate::refusal::{APP_UNKNOWN, rejected};
 use crate::send::Paced;
 use crate::single::Single;
+use crate::unregistered::Unregistered;
 use crate::{AppSettings, Bounds, PushId, Refusal, ScheduleName, Time, TransportCommand};
 
 /// Apps, their devices, and the pushes for them, on one shard.
@@ -42,7 +43,7 @@ pub struct Platform {
     pub(crate) pushes_bytes: u64,
     /// Messages that are not confirmed.
     pub(crate) outbox: Outbox,
-    /// Messages that were taken in, and may come again.
+    /// Messages that were taken in, and may arrive again.
     pub(crate) taken: BTreeMap<u16, Taken>,
     /// As journals of version 2 have it: pushes that were cancelled before their message came, and
     /// when.
@@ -67,12 +68,13 @@ pub struct Platform {
     pub(crate) paced: BTreeMap<u64, Paced>,
     /// Devices to which nothing is sent until then, since their connection took nothing.
     pub(crate) held_back: BTreeSet<(Time, u32, u32)>,
-    /// Deliveries at most once that cannot arrive any more, which no event says yet: a push's number, and a slot.
+    /// Deliveries at most once that cannot arrive any more, without an event so far: a push's
+    /// number, and a slot.
     pub(crate) lost: BTreeSet<(u64, u32)>,
     /// Pushes at most once that were under way when the shard started anew: nobody knows who has got them.
     pub(crate) orphans: BTreeSet<u64>,
     /// Who is connected and not registered.
-    pub(crate) passed: PassedOver,
+    pub(crate) unregistered: Unregistered,
     pub(crate) to_transport: Vec<TransportCommand>,
     /// Bytes that are used again.
     pub(crate) scratch: Vec<u8>,
@@ -150,7 +152,7 @@ impl Platform {
             held_back: BTreeSet::new(),
             lost: BTreeSet::new(),
             orphans: BTreeSet::new(),
-            passed: PassedOver::default(),
+            unregistered: Unregistered::default(),
             to_transport: Vec::new(),
             scratch: Vec::new(),
             slots_end: 0,

@@ -21,7 +21,8 @@ use crate::{Arrival, ConnectionName, Departure, Time, TransportCommand};
 /// Deliveries for each device that went that are written as lost in the batch's own record, whose bytes were promised; time brings the others.
 const LOST_EACH: usize = 8;
 
-/// What a batch says of a connection that both arrived and left in it. A batch does not say which of them came last.
+/// The state that a batch reports of a connection that both arrived and left in it. A batch does
+/// not state which of them came last.
 struct Words {
     arrived: u32,
     left: u32,
@@ -63,7 +64,8 @@ fn last_words(arrived: &[Arrival], left: &[Departure]) -> BTreeMap<ConnectionNam
 }
 
 impl Platform {
-    /// All connections that are known, as ended at `at`: what is told when they are all to be forgotten.
+    /// All connections that are known, as ended at `at`: the notification when they are all to be
+    /// forgotten.
     pub fn connected(&self, at: Time) -> Vec<Departure> {
         let registered = self.apps.values().flat_map(|app| {
             app.connections.iter().filter_map(move |(&slot, connection)| {
@@ -71,16 +73,16 @@ impl Platform {
                 Some(Departure { app: app.name.clone(), device, connection: connection.name, at })
             })
         });
-        let passed = self.passed.iter().map(|(app, device, connection)| Departure {
+        let unregistered = self.unregistered.iter().map(|(app, device, connection)| Departure {
             app: app.clone(),
             device: device.clone(),
             connection,
             at,
         });
-        registered.chain(passed).collect()
+        registered.chain(unregistered).collect()
     }
 
-    /// Takes in who came and who went. What is no device of ours is passed over.
+    /// Applies arrivals and departures. Devices that are not registered are left out.
     pub(crate) fn presence(
         &mut self,
         now: Time,
@@ -93,7 +95,7 @@ impl Platform {
         let mut words = last_words(arrived, left);
         for departure in left {
             let Departure { app, device, connection, .. } = departure;
-            if self.passed.forget(app, device, *connection)
+            if self.unregistered.forget(app, device, *connection)
                 && let Some(words) = words.get_mut(connection)
             {
                 words.was_there = true;
@@ -118,11 +120,11 @@ impl Platform {
             let is_gone = words.get(&arrival.connection).is_some_and(Words::is_gone);
             let Some((app_number, slot)) = self.register_at_connect(now, arrival, record) else {
                 if !is_gone {
-                    self.passed.note(&arrival.app, &arrival.device, arrival.connection);
+                    self.unregistered.note(&arrival.app, &arrival.device, arrival.connection);
                 }
                 continue;
             };
-            self.passed.take(&arrival.app, &arrival.device);
+            self.unregistered.take(&arrival.app, &arrival.device);
             seen.entry(app_number).or_default().push((slot, arrival.at.min(now)));
             if is_gone {
                 self.note(app_number, Kind::Connected, slot, None, arrival.at);
@@ -131,7 +133,7 @@ impl Platform {
             }
             let app = self.apps.get_mut(&app_number).expect("it was there just now");
             if app.connections.get(&slot).is_some_and(|connection| connection.name == arrival.connection) {
-                // It was said before: what is on its way to it stays so.
+                // It was reported before: deliveries on their way to it stay so.
                 self.woken.push((app_number, slot));
                 continue;
             }
@@ -150,7 +152,7 @@ impl Platform {
         for (app, slots) in gone {
             self.come_down(app, &slots);
         }
-        self.say_lost(now, record, at_most);
+        self.write_lost(now, record, at_most);
         for (app_number, slot, name) in here {
             let app = self.apps.get_mut(&app_number).expect("it was there just now");
             app.connections.insert(slot, Connection { name, in_flight: 0, more: false });
@@ -197,7 +199,7 @@ impl Platform {
         for (slot, connection) in std::mem::take(&mut app.connections) {
             self.counted.in_flight -= u64::from(connection.in_flight);
             if let Some(device) = app.device_id(slot) {
-                self.passed.note(&app.name, &device, connection.name);
+                self.unregistered.note(&app.name, &device, connection.name);
             }
         }
         app.reading.clear();
@@ -212,7 +214,7 @@ impl Platform {
         record: &mut Record,
     ) {
         let Some(app) = self.apps.get_mut(&app_number) else { return };
-        let Some(name) = self.passed.take(&app.name, device) else { return };
+        let Some(name) = self.unregistered.take(&app.name, device) else { return };
         let Some(Slot(slot)) = app.registry.find(device) else { return };
         if app.registry.revoked().contains(slot) {
             return;
@@ -224,7 +226,8 @@ impl Platform {
         self.note(app_number, Kind::Connected, slot, None, now);
     }
 
-    /// What was on its way to these devices is not any more: they are owed it still, unless it goes at most once.
+    /// Deliveries that were on their way to these devices are not any more: the devices are owed
+    /// them still, unless they go at most once.
     pub(crate) fn come_down(&mut self, app_number: u32, slots: &RoaringBitmap) {
         let Some(app) = self.apps.get(&app_number) else { return };
         let (mut flying, mut singles) = (Vec::new(), Vec::new());

@@ -1,7 +1,8 @@
 //! Previews: whom an audience reaches now, and whom a push to it would leave out for which reason.
 //!
-//! A push is previewed by the functions that take its audience apart when it starts, so both agree. Texts that need values cost time
-//! for each device; beyond a bound a random sample is evaluated, and the answer says so.
+//! A push is previewed by the functions that take its audience apart when it starts, so both agree.
+//! Texts that need values cost time for each device; beyond a bound a random sample is evaluated,
+//! and the answer states it.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +91,7 @@ impl Platform {
             missing: missing.collect(),
             quiet,
             capped,
-            // What rounding leaves over is reached, so that the counts add up.
+            // The remainder of rounding is reached, so that the counts add up.
             reached: matched.len() - opted_out - held_out - no_value - capped - count(Outcome::Quiet),
             connected: of_all(connected),
             clauses: registry.clauses(audience, now),

@@ -49,7 +49,7 @@ impl Platform {
         }
     }
 
-    /// Tells feeds what became of a delivery.
+    /// Sends feeds the outcome of a delivery.
     pub(crate) fn note_step(&mut self, step: &Taken) {
         let Some(spot) = self.find_number(step.push) else { return };
         let kind = match step.what {
@@ -64,8 +64,9 @@ impl Platform {
         self.note(app, kind, step.slot, Some(push), step.at);
     }
 
-    /// Writes that deliveries at most once have expired whose connection ended before they were sent, so many at most. Says whether there were any.
-    pub(crate) fn say_lost(&mut self, now: Time, record: &mut Record, at_most: usize) -> bool {
+    /// Writes that deliveries at most once have expired whose connection ended before they were
+    /// sent, so many at most. Returns whether there were any.
+    pub(crate) fn write_lost(&mut self, now: Time, record: &mut Record, at_most: usize) -> bool {
         let mut taken = Vec::new();
         while taken.len() < at_most
             && let Some((push, slot)) = self.lost.pop_first()
@@ -131,7 +132,8 @@ impl Platform {
         connection.is_some_and(|connection| connection.name == step.connection)
     }
 
-    /// It came back from the edge: the device is owed it still, and its connection is left alone for a while. Says whether it was in flight.
+    /// It came back from the edge: the device is owed it still, and its connection is left alone
+    /// for a while. Returns whether it was in flight.
     fn returned(&mut self, now: Time, spot: Spot, step: &Step) -> bool {
         if !self.is_in_flight(spot, step.slot) || !self.is_connected(spot, step) {
             return false;
@@ -159,7 +161,7 @@ impl Platform {
         true
     }
 
-    /// A step that counts. One that says again what another one said changes nothing.
+    /// A step that counts. A repeated step changes nothing.
     pub(crate) fn take_step(&mut self, now: Time, step: &Taken) {
         match self.find_number(step.push) {
             Some(Spot::Single(place)) => self.step_of_single(now, place, step),

@@ -1,6 +1,7 @@
 //! What can be looked up: apps, devices, previews, pushes, deliveries.
 //!
-//! Nothing here changes anything; a page is bounded, and says by its last line where the next one begins.
+//! Nothing here changes anything; a page is bounded, and its last line is where the next one
+//! begins.
 
 use std::ops::Bound;
 
@@ -19,7 +20,7 @@ use crate::{
     Refusal, Sample, Stage, Time,
 };
 
-/// What a device is owed, as far as it is shown.
+/// The pushes that a device is owed, as far as they are shown.
 const INBOX_SHOWN: usize = 100;
 /// Pushes of a device that are shown.
 const NEWEST_SHOWN: usize = 20;
@@ -324,7 +325,7 @@ impl Platform {
         let apps: usize = self
             .apps
             .values()
-            .map(|app| app.registry.bytes() + app.former.bytes() + size_of::<App>() + 4_096)
+            .map(|app| app.registry.bytes() + app.slot_owners.bytes() + size_of::<App>() + 4_096)
             .sum();
         let tables = self.singles.bytes() + self.manies.bytes() + self.logs.bytes();
         let indexes = self.by_id.bytes() + self.by_number.bytes();
@@ -335,7 +336,7 @@ impl Platform {
             + self.pushes_bytes as usize
             + self.many_bytes
             + self.scratch.capacity()
-            + self.passed.bytes()
+            + self.unregistered.bytes()
     }
 }
 

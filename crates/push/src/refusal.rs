@@ -9,7 +9,7 @@ stadium_state_machine::codes! {
     COUNT = "PSH-001", "too many or no items in a command";
     /// An app's settings out of bounds.
     SETTINGS = "PSH-002", "settings out of bounds";
-    /// A push that says nothing, or more than devices get.
+    /// A push without content, or larger than devices get.
     CONTENT = "PSH-003", "content out of bounds";
     /// A text with `{{` that is no template.
     TEMPLATE = "PSH-004", "template not understood";

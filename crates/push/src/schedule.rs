@@ -1,7 +1,8 @@
 //! Schedules: when their occurrences come, what each makes, and what becomes of those that were missed.
 //!
-//! An occurrence's push is named by the schedule's push and the occurrence's time: it is made once, whatever happens in between. When the next one comes is
-//! decided by whoever writes the event and stands in it.
+//! An occurrence's push is named by the schedule's push and the occurrence's time: it is made once,
+//! whatever happens in between. The time of the next one is decided when the event is written, and
+//! stands in it.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -23,7 +24,7 @@ use crate::{
 
 /// An occurrence that is at most so late is in time.
 const IN_TIME: u64 = 60_000;
-/// Occurrences that one event passes over; more wait for the next.
+/// Missed occurrences that one event covers; more wait for the next.
 const MISSED_AT_ONCE: u64 = 1_000;
 /// How far a clock may be set back for occurrences to be known as made, in milliseconds.
 ///
@@ -45,7 +46,8 @@ fn occurrence(new: &NewSchedule, at: Time) -> NewPush {
     NewPush { id: occurrence_id(new.push.id, at), when, ..new.push.clone() }
 }
 
-/// After that moment of an occurrence it is late: where the clocks are each device's own, when they have all shown it.
+/// After that time of an occurrence it is late: where the clocks are each device's own, when they
+/// have all shown it.
 fn late_after(new: &NewSchedule, at: Time) -> Time {
     match new.zone {
         Zone::Named(_) => at.after(IN_TIME),
@@ -53,8 +55,8 @@ fn late_after(new: &NewSchedule, at: Time) -> Time {
     }
 }
 
-/// Occurrences after that moment are made; by devices' own clocks, those that no clock has shown yet. Where the clock
-/// was set back, those that the schedule has made or missed already do not come again.
+/// Occurrences after that time are made; by devices' own clocks, those that no clock has shown yet.
+/// Where the clock was set back, those that the schedule has made or missed already do not recur.
 fn begin_of(now: Time, zone: &Zone, before: Option<&Schedule>) -> Time {
     let begin = match zone {
         Zone::Named(_) => now,
@@ -202,7 +204,7 @@ impl Platform {
             return Ok(Answer::Done);
         }
         let occurrences = clock::occurrences(&schedule.new.cron, &schedule.new.zone)?;
-        // What was missed meanwhile is skipped.
+        // Occurrences missed meanwhile are skipped.
         let next = occurrences.after(begin_of(now, &schedule.new.zone, Some(schedule)));
         self.emit(now, record, &Event::Held { app, name: name.clone(), held, next });
         Ok(Answer::Done)

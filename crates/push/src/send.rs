@@ -1,4 +1,5 @@
-//! What goes out to devices that are connected: decided after the events, from what is owed and who reads its inbox.
+//! Dispatches to connected devices: decided after the events, from owed deliveries and the devices
+//! that read their inboxes.
 //!
 //! A connection has a window of deliveries on their way; the rest waits for acknowledgements. A push with a pace goes out in slices, by time. Nothing here
 //! is durable: after a start everybody is sent what they are owed when they come.
@@ -21,7 +22,7 @@ use crate::{Content, Dispatch, NewPush, Notification, Pace, Recipient, Time, Tra
 pub(crate) const WINDOW: u16 = 64;
 /// Time between slices of a pace.
 const SLICE: u64 = 100;
-/// What devices are told of a notification.
+/// The part of a notification that devices get.
 pub(crate) const CONTENT_TYPE: CompactString = CompactString::const_new("application/json");
 
 /// How far the pace of a push has come.
@@ -102,7 +103,7 @@ impl Platform {
         self.dispatch_many(now, place, &candidates, usize::MAX);
     }
 
-    /// Sends a push to those of these whose window is open, so many at most. Says to how many.
+    /// Sends a push to those of these whose window is open, so many at most. Returns to how many.
     fn dispatch_many(&mut self, now: Time, place: u32, candidates: &RoaringBitmap, at_most: usize) -> usize {
         if candidates.is_empty() {
             return 0;
@@ -239,7 +240,7 @@ impl Platform {
         };
         let Some(paced) = self.paced.get_mut(&number) else { return };
         let passed = now.0.saturating_sub(paced.at.0).min(10 * SLICE);
-        // What was not used in a second is gone, so that nobody is run over by what piled up.
+        // Credit that was not used in a second is gone, so that accumulated credit floods nobody.
         paced.credit = (paced.credit + rate * passed as f64 / 1_000.0).min(rate.max(1.0));
         if rate.is_infinite() {
             paced.credit = f64::INFINITY;

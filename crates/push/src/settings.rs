@@ -1,4 +1,4 @@
-//! How much there may be, and what holds for an app unless a push says otherwise.
+//! The bounds of the platform, and the defaults of an app for its pushes.
 
 use stadium_registry::Limits;
 
@@ -10,7 +10,7 @@ use crate::{Cap, Milliseconds};
 pub struct AppSettings {
     /// A device that connects and is not registered is registered then.
     pub register_at_connect: bool,
-    /// What a device that says nothing about it is.
+    /// The value for a device that sets none.
     pub opted_in: bool,
     /// Of a push that names none.
     pub expiry: Milliseconds,
@@ -20,7 +20,7 @@ pub struct AppSettings {
     pub inbox_max: u16,
     /// A push is remembered so long after nobody is owed it any more.
     pub remember: Milliseconds,
-    /// What is told of its devices and pushes, at most 16.
+    /// The feeds of its devices and pushes, at most 16.
     pub feeds: Vec<Feed>,
 }
 
@@ -39,7 +39,8 @@ impl Default for AppSettings {
     }
 }
 
-/// How much the push platform of one shard may hold. Beyond a bound a command is told Busy, and nothing happens.
+/// How much the push platform of one shard may hold. A command beyond a bound is answered Busy, and
+/// nothing happens.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bounds {
     /// Apps.

@@ -15,7 +15,7 @@ pub enum ShardMessage {
     Settings {
         /// Which.
         app: AppName,
-        /// Counts the changes of its settings: an older one is passed over.
+        /// Counts the changes of its settings: an older one is ignored.
         version: u64,
         /// All of them.
         settings: AppSettings,

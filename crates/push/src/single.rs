@@ -1,6 +1,7 @@
 //! A push to one device, in few bytes.
 //!
-//! What was asked for stands in it as it stands in its event; only what is looked at often is beside it. The links are not saved: they are built anew.
+//! It holds the request as its event has it; only fields that are read often stand beside it. The
+//! links are not saved: they are built anew.
 
 use stadium_state_machine::encoding::Reader;
 use stadium_table::{Damaged, Entry};
@@ -10,7 +11,7 @@ use crate::{CollapseKey, ConnectionName, NewPush, PushId, ScheduleName, Time};
 
 /// No slot, and no place.
 pub(crate) const NONE: u32 = u32::MAX;
-/// No moment yet.
+/// No timestamp yet.
 pub(crate) const NEVER: u32 = u32::MAX;
 
 /// A push to one device.
@@ -78,7 +79,7 @@ impl Single {
         u32::try_from(at.0.saturating_sub(self.started_at.0)).unwrap_or(NEVER - 1).min(NEVER - 1)
     }
 
-    /// The moment of a number of milliseconds since its start.
+    /// The time of a number of milliseconds since its start.
     pub(crate) fn at(&self, after: u32) -> Option<Time> {
         (after != NEVER).then(|| self.started_at.after(u64::from(after)))
     }

@@ -1,7 +1,8 @@
 //! A small number for each device, in bitmaps: one for each binary digit.
 //!
-//! So adding one for a million devices costs a few operations on bitmaps, as adding a column of numbers by hand does: what is carried goes to
-//! the next digit. That is how inboxes are counted and bounded, and how often devices were pushed to.
+//! So adding one for a million devices costs a few operations on bitmaps, as adding a column of
+//! numbers by hand does: the carry goes to the next digit. That is how inboxes are counted and
+//! bounded, and how often devices were pushed to.
 
 use roaring::RoaringBitmap;
 
@@ -79,7 +80,8 @@ impl Sliced {
         if number >> self.digits.len() != 0 {
             return RoaringBitmap::new();
         }
-        // From the highest digit down: who is greater already, and who is equal so far.
+        // From the highest digit down: the devices that are greater already, and those that are
+        // equal so far.
         let mut greater = RoaringBitmap::new();
         let mut equal: Option<RoaringBitmap> = None;
         for (place, digit) in self.digits.iter().enumerate().rev() {
@@ -87,7 +89,7 @@ impl Sliced {
                 equal = Some(equal.map_or_else(|| digit.clone(), |equal| equal & digit));
             } else {
                 match &mut equal {
-                    // Nothing was asked for above: whoever has the digit is greater.
+                    // No higher digit was asked for: a device that has the digit is greater.
                     None => greater |= digit,
                     Some(equal) => {
                         greater |= &*equal & digit;

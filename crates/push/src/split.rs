@@ -1,4 +1,5 @@
-//! Who of those that a push was matched with is left out, who waits, and who is owed it at once.
+//! Of the devices that a push was matched with: those that are left out, those that wait, and those
+//! that are owed it at once.
 //!
 //! In this order: opted out or revoked, held out, no value for its words, had its fill, quiet. Everybody is in one of them.
 
@@ -77,7 +78,7 @@ impl Platform {
         }
         match push.options.quiet_hours {
             QuietHours::Ignore => {}
-            // Who is sent it at most once is not sent it later.
+            // A device that is sent it at most once is not sent it later.
             QuietHours::Wait if push.options.qos > 0 => {
                 for (group, until) in app.registry.quiet_groups(now) {
                     let waiting = group & &matched;
@@ -126,7 +127,8 @@ impl Platform {
         }
     }
 
-    /// Those of these devices that were given as many pushes in that time as they may be. What ended without them does not count.
+    /// Those of these devices that were given as many pushes in that time as they may be. Pushes
+    /// that ended without them do not count.
     pub(crate) fn had_their_fill(
         &self,
         now: Time,
@@ -139,7 +141,7 @@ impl Platform {
         for &(_, place) in app.started.range((since, 0)..) {
             let many = self.many(place);
             let given = many.owed_among(slots) | (&many.sets[Outcome::Delivered] & slots);
-            had.add(&app.former.without(many.number, given));
+            had.add(&app.slot_owners.without(many.number, given));
         }
         let mut count = |slot: u32| {
             for place in lists::newest(&self.singles, app, slot) {

@@ -1,7 +1,8 @@
 //! What a device gets of a notification: its variant, with its own values in the places of `{{name}}`, as JSON.
 //!
-//! A text is checked when its push is accepted. `{{name|words}}` says the words where a device has no value; one without them keeps such a device
-//! out of the push. Values are put in when it is sent; one that went away meanwhile is said as nothing.
+//! A text is checked when its push is accepted. `{{name|words}}` stands for the words where a
+//! device has no value; a name without words keeps such a device out of the push. Values are put in
+//! when it is sent; a value that was removed meanwhile becomes an empty text.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -20,7 +21,8 @@ enum Piece<'a> {
     Value { name: &'a str, without: Option<&'a str> },
 }
 
-/// The parts of a text. What does not close is taken as words, which [`check`] let nobody write.
+/// The parts of a text. Braces that do not close are taken as words; [`check`] lets nobody write
+/// them.
 fn pieces(mut text: &str) -> impl Iterator<Item = Piece<'_>> {
     std::iter::from_fn(move || {
         if text.is_empty() {
@@ -139,7 +141,8 @@ pub(crate) fn missing<'a, 'v>(
     })
 }
 
-/// What a device gets: JSON of the push's id and the texts of its variant. A value that is not there is said as nothing.
+/// What a device gets: JSON of the push's id and the texts of its variant. A missing value becomes
+/// an empty text.
 pub(crate) fn json<'v>(
     push: Option<PushId>,
     notification: &Notification,

@@ -1,12 +1,13 @@
 //! What time brings: pushes start, quiet hours end, schedules come, pushes expire and are forgotten, paces go on.
 //!
-//! What is durable is an event, and so happens once; what is not (paces, connections that were left alone) only leads to dispatches.
+//! Durable results are events, and so happen once. The others (paces, connections that were left
+//! alone) only lead to dispatches.
 
 use std::borrow::Cow;
 
 use stadium_state_machine::Record;
 
-use crate::clock::{ZONE_STEP, moment};
+use crate::clock::{ZONE_STEP, time_in_zone};
 use crate::events::Event;
 use crate::feed::Kind;
 use crate::platform::{Due, Platform, Spot};
@@ -18,7 +19,7 @@ const PUSHES_AT_ONCE: usize = 256;
 const LOST_AT_ONCE: usize = 90;
 
 impl Platform {
-    /// Does so many events' worth of what is due. Says whether there is more.
+    /// Does so many events' worth of the due work. Returns whether there is more.
     pub(crate) fn advance(&mut self, now: Time, record: &mut Record, events_max: u32) -> bool {
         let mut events = 0;
         while events < events_max && self.next_loss(now, record) {
@@ -34,8 +35,9 @@ impl Platform {
                 break;
             }
             events += 1;
-            // One that goes at most once says whom it reaches: that event may be large, so the turn ends.
-            if self.say_reach(now, record) {
+            // A push that goes at most once lists the devices that it reaches. That event may be
+            // large, so the turn ends.
+            if self.write_reach(now, record) {
                 break;
             }
         }
@@ -43,7 +45,7 @@ impl Platform {
         self.is_due(now)
     }
 
-    /// Whether pushes at most once have expired, and no event says so yet.
+    /// Whether pushes at most once have expired without an event so far.
     fn has_losses(&self) -> bool {
         !self.lost.is_empty() || !self.orphans.is_empty()
     }
@@ -59,7 +61,7 @@ impl Platform {
             }
         }
         if expired.is_empty() {
-            return self.say_lost(now, record, LOST_AT_ONCE);
+            return self.write_lost(now, record, LOST_AT_ONCE);
         }
         expired.iter().for_each(|&push| self.note_expired(now, push));
         self.emit(now, record, &Event::Expired { pushes: Cow::Owned(expired) });
@@ -84,17 +86,18 @@ impl Platform {
         paced.into_iter().for_each(|number| self.send_slice(now, number));
     }
 
-    /// Of pushes at most once that have just started: who is there. Says whether there was one.
-    pub(crate) fn say_reach(&mut self, now: Time, record: &mut Record) -> bool {
-        let mut said = false;
+    /// Of pushes at most once that have just started: the devices that are there. Returns whether
+    /// there was one.
+    pub(crate) fn write_reach(&mut self, now: Time, record: &mut Record) -> bool {
+        let mut has_written = false;
         for place in 0..self.touched.len() {
             let push = self.touched[place];
             if let Some(slots) = self.reached_at_once(push) {
                 self.emit(now, record, &Event::Reaches { push, slots });
-                said = true;
+                has_written = true;
             }
         }
-        said
+        has_written
     }
 
     fn is_due(&self, now: Time) -> bool {
@@ -134,7 +137,7 @@ impl Platform {
         false
     }
 
-    /// Tells feeds who did not get a push in time.
+    /// Notifies feeds of devices that did not get a push in time.
     fn note_expired(&mut self, now: Time, push: u64) {
         let Some(spot) = self.find_number(push) else { return };
         let (app, id) = self.name_at(spot);
@@ -153,7 +156,8 @@ impl Platform {
         }
     }
 
-    /// Starts a push in the next zone whose time has come; where there is none, says when to look again.
+    /// Starts a push in the next zone whose time has come; where there is none, returns when to
+    /// look again.
     fn next_zone(&mut self, now: Time, at: Time, push: u64, record: &mut Record) {
         let Some(Spot::Many(place)) = self.find_number(push) else {
             self.due.remove(&(at, Due::Zone(push)));
@@ -173,7 +177,7 @@ impl Platform {
             if zones.fired.contains(zone) {
                 continue;
             }
-            let Some(starts) = moment(civil, zone) else { continue };
+            let Some(starts) = time_in_zone(civil, zone) else { continue };
             if next.is_none_or(|next| (starts, zone) < next) {
                 next = Some((starts, zone));
             }

@@ -66,7 +66,7 @@ impl Platform {
                     let mut test = Behaviour::new(now, at, device);
                     test.step(at, "cancelled", None);
                     let sentence = test.not("the push was cancelled before it started");
-                    Ok(test.told(push, State::Cancelled, sentence))
+                    Ok(test.answer(push, State::Cancelled, sentence))
                 }
                 _ => Err(unknown(push)),
             };
@@ -86,12 +86,12 @@ impl Platform {
             let sentence = test.not("the push was for another device alone");
             let state =
                 State::NotMatched { path: String::new(), clause: "the one device that it is for".into() };
-            return Some(test.told(single.id, state, sentence));
+            return Some(test.answer(single.id, state, sentence));
         }
         let state = self.state_of_single(app, single);
         if single.is_scheduled() {
             let sentence = test.scheduled(single.next_at);
-            return Some(test.told(single.id, state, sentence));
+            return Some(test.answer(single.id, state, sentence));
         }
         test.started_at = single.started_at;
         test.step(single.started_at, if single.cancelled { "cancelled" } else { "started" }, None);
@@ -102,7 +102,7 @@ impl Platform {
         test.until = single.until;
         let sentence =
             test.sentence(app, &push, &state, app.connections.contains_key(&single.slot), single.cancelled);
-        Some(test.told(single.id, state, sentence))
+        Some(test.answer(single.id, state, sentence))
     }
 
     fn trace_many(
@@ -121,14 +121,14 @@ impl Platform {
                 Some(at) => {
                     test.step(at, "cancelled", None);
                     let sentence = test.not("the push was cancelled before it started");
-                    test.told(id, State::Cancelled, sentence)
+                    test.answer(id, State::Cancelled, sentence)
                 }
                 None => {
                     let sentence = match many.push.when {
                         When::Local(civil) => test.by_its_clock(many.next_at, civil),
                         _ => test.scheduled(many.next_at),
                     };
-                    test.told(id, State::Scheduled, sentence)
+                    test.answer(id, State::Scheduled, sentence)
                 }
             });
         };
@@ -143,16 +143,16 @@ impl Platform {
         let is_new = |at: Time| at.0 / 1_000 > started_at.0 / 1_000;
         let (Some(Slot(slot)), Some(registered)) = (slot, registered) else {
             let sentence = test.not("it is not registered");
-            return Some(test.told(id, State::NotRegistered, sentence));
+            return Some(test.answer(id, State::NotRegistered, sentence));
         };
         let outcome = app.outcome(many, slot);
         let is_new = outcome.is_none() && is_new(registered.registered_at);
-        if is_new || app.former.was_others(many.number, slot) {
+        if is_new || app.slot_owners.was_others(many.number, slot) {
             let since = words(registered.registered_at, started_at);
             let started = words(started_at, now);
             let sentence =
                 test.not(&format!("it was registered at {since}, after the push started at {started}"));
-            return Some(test.told(id, State::NotRegistered, sentence));
+            return Some(test.answer(id, State::NotRegistered, sentence));
         }
         let Some(outcome) = outcome else {
             let zones_open = many.zones.as_ref().is_some_and(|zones| !zones.over);
@@ -185,7 +185,7 @@ impl Platform {
                     (State::NotMatched { path: String::new(), clause }, test.not(why))
                 }
             };
-            return Some(test.told(id, state, sentence));
+            return Some(test.answer(id, state, sentence));
         };
         if !outcome.is_left_out() {
             test.step(started_at, "targeted", None);
@@ -206,11 +206,11 @@ impl Platform {
         }
         let connected = app.connections.contains_key(&slot);
         let sentence = test.sentence(app, &many.push, &state, connected, many.cancelled_at.is_some());
-        Some(test.told(id, state, sentence))
+        Some(test.answer(id, state, sentence))
     }
 }
 
-/// A outcome that says it all.
+/// An outcome that needs no further detail.
 fn plain(outcome: Outcome) -> State {
     match outcome {
         Outcome::OptedOut => State::OptedOut,
@@ -290,7 +290,7 @@ impl<'a> Behaviour<'a> {
         )
     }
 
-    fn told(mut self, push: PushId, state: State, sentence: String) -> Answer {
+    fn answer(mut self, push: PushId, state: State, sentence: String) -> Answer {
         if let Some((at, connection)) = self.sent {
             self.step(at, "sent", Some(connection));
         }

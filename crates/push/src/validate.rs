@@ -1,4 +1,4 @@
-//! What is refused before anything is written: bounds of pushes, schedules and settings.
+//! Checks before anything is written: bounds of pushes, schedules and settings.
 //!
 //! Reasons name the part, what it is, and what is allowed.
 
@@ -112,7 +112,7 @@ fn check_content(content: &Content, bounds: &Bounds) -> Result<(), Refusal> {
             let is_empty =
                 |words: &Words| words.title.is_none() && words.body.is_none() && words.data.is_none();
             if is_empty(words) && platforms.is_empty() && languages.is_empty() {
-                return Err(rejected(CONTENT, "a notification says something: a title, a body or data"));
+                return Err(rejected(CONTENT, "a notification needs a title, a body or data"));
             }
             let of_all = std::iter::once((String::new(), words));
             let platforms = platforms.iter().map(|(name, words)| (format!("platforms.{name}."), words));

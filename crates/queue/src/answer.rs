@@ -15,7 +15,7 @@ pub enum Answer<P = PayloadAt> {
     Given(Vec<Outcome>),
     /// Of kick, redrive, purge: how many.
     Count(u64),
-    /// Of what has nothing to say but that it is done.
+    /// For a command whose only result is that it is done.
     Done,
     /// Of a peek and a find.
     Jobs(Vec<JobView<P>>),
@@ -157,7 +157,7 @@ pub struct HistoryEntry {
 /// What happened to a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Attempt {
-    /// It was put, due at a moment.
+    /// It was put, due at a time.
     Put {
         /// Into which queue.
         queue: QueueName,
@@ -268,8 +268,8 @@ pub struct ScheduleView {
     pub name: Key,
     /// When it puts.
     pub cron: Cron,
-    /// The next moment.
+    /// The next time.
     pub next: Option<Time>,
-    /// The last moment, and the job that was put.
+    /// The last time, and the job that was put.
     pub last: Option<(Time, JobId)>,
 }

@@ -1,7 +1,7 @@
 //! What events do to the state.
 //!
-//! The same functions serve `execute`, which has just written the event, and `apply`, which has read it
-//! back. They decide nothing: what an event does not say follows from the state alone.
+//! The same functions serve `execute`, which has just written the event, and `apply`, which has
+//! read it back. They decide nothing: all effects follow from the event and the state.
 
 use crate::cron::occurrences;
 use crate::decoding::Decoder;
@@ -14,7 +14,7 @@ use crate::{Corrupt, Cron, JobState, PayloadAt, Queues, Time};
 use stadium_state_machine::encoding::corrupt;
 use stadium_table::hash_of;
 
-/// Which record an event stands in, and what the ones before it said about it.
+/// The record that holds an event, and the earlier events in it.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) at: u64,
@@ -453,7 +453,7 @@ impl Queues {
         self.by_schedule.insert((queue, name), place);
         self.queues.at_mut(queue).schedules += 1;
         if let Some(next) = next {
-            self.moments.insert((next, place));
+            self.schedule_times.insert((next, place));
         }
     }
 
@@ -463,10 +463,10 @@ impl Queues {
             schedule.last = Some((last, job));
         }
         if let Some(old) = std::mem::replace(&mut schedule.next, next) {
-            self.moments.remove(&(old, place));
+            self.schedule_times.remove(&(old, place));
         }
         if let Some(next) = next {
-            self.moments.insert((next, place));
+            self.schedule_times.insert((next, place));
         }
     }
 
@@ -476,7 +476,7 @@ impl Queues {
         self.payload_lives(payload);
     }
 
-    /// What the other shard will not deliver again is forgotten.
+    /// Jobs that the other shard will not deliver again are forgotten.
     pub(crate) fn apply_received(&mut self, shard: u16, confirmed_below: u64) {
         while let Some((&from, _)) = self.incoming.range((shard, 0)..(shard, confirmed_below)).next() {
             self.incoming.remove(&from);

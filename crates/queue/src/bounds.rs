@@ -1,10 +1,12 @@
 //! How much the queues of one shard may hold.
 //!
-//! Every table of the machine has its bound here; what does not depend on settings is a constant.
+//! Every table of the machine has its bound here; bounds that do not depend on settings are
+//! constants.
 
 use crate::{Milliseconds, QueueSettings};
 
-/// How much the queues of one shard may hold. Beyond a bound a command is told Busy and nothing happens.
+/// How much the queues of one shard may hold. A command beyond a bound is answered Busy, and
+/// nothing happens.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bounds {
     /// Jobs in whatever state. About 90 bytes of memory each.
@@ -17,12 +19,12 @@ pub struct Bounds {
     pub schedules_max: u32,
     /// Bytes of one payload.
     pub payload_bytes_max: u32,
-    /// Jobs that are done of which is remembered that they are, so that a second settle is told so and their
-    /// history is found; the oldest is forgotten. 32 bytes of memory each.
+    /// Finished jobs that are remembered, so that a second settle is recognised and their history
+    /// is found; the oldest is forgotten. 32 bytes of memory each.
     pub finished_max: u32,
     /// Jobs on their way to another shard that it has not confirmed.
     pub outgoing_max: u32,
-    /// What a queue gets that is made by its first put.
+    /// The settings of a queue that is made by its first put.
     pub defaults: QueueSettings,
 }
 
@@ -49,7 +51,7 @@ impl Bounds {
     pub const REASON_BYTES_MAX: usize = 1_024;
     /// Bytes of a cron expression.
     pub const CRON_BYTES_MAX: usize = stadium_state_machine::Occurrences::CRON_BYTES_MAX;
-    /// Moments of a schedule that are made up for after the server was down.
+    /// Missed occurrences of a schedule that are made up for after the server was down.
     pub const MISSED_MAX: u32 = 100;
 }
 

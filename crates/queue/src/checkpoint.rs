@@ -1,7 +1,7 @@
 //! The state saved while it goes on changing, and taken back in.
 //!
-//! A chunk is a byte that names a table, then a slice of that table's own format; the first chunk holds what
-//! stands in no table. What is rebuilt (indexes, lists, timers) is in none.
+//! A chunk is a byte that names a table, then a slice of that table's own format; the first chunk
+//! holds the state outside tables. Derived data (indexes, lists, timers) are in none.
 
 use stadium_table::Restored;
 
@@ -218,7 +218,7 @@ impl Queues {
             queue.schedules += 1;
             self.by_schedule.insert((schedule.queue, schedule.name.clone()), place);
             if let Some(next) = schedule.next {
-                self.moments.insert((next, place));
+                self.schedule_times.insert((next, place));
             }
         }
         Ok(())

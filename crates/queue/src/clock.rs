@@ -1,7 +1,7 @@
-//! Time goes on: what becomes due, what ends, and what a clock that was set changes.
+//! Time goes on: jobs that become due, leases that end, and the effects of a clock that was set.
 //!
-//! Nothing here needs an event, because it follows from the moments that events named. What does need one
-//! (a lease that ended, a time to live) is only noted for the next tick: see [`crate::tick`].
+//! Nothing here needs an event, because it follows from the times in events. Changes that need one
+//! (a lease that ended, a time to live) are only noted for the next tick: see [`crate::tick`].
 
 use std::cmp::Reverse;
 
@@ -17,9 +17,9 @@ const STEPS_AT_ONCE: usize = 4_096;
 const STEP_BACK: u64 = 1_000;
 
 impl Queues {
-    /// Time goes on: jobs whose moment has come become due, dedup ids are forgotten, gates open. Nothing
-    /// of this needs an event: it follows from the moments that events named. What is left over for a moment is for
-    /// the next tick, however many commands come at that moment.
+    /// Time goes on: jobs whose time has come become due, dedup ids are forgotten, gates open.
+    /// Nothing of this needs an event: it follows from the times in events. Work that is left over
+    /// at a time is for the next tick, however many commands come at that time.
     pub(crate) fn advance(&mut self, now: Time) {
         if self.went_to != Some(now) {
             self.advance_some(now, STEPS_AT_ONCE);
@@ -48,7 +48,7 @@ impl Queues {
         let now = self.now;
         let mut fired = std::mem::take(&mut self.fired);
         while steps > 0 && !self.is_up_to_date() {
-            // The jobs of a millisecond come due in their order: all of them are gathered first.
+            // The jobs of a millisecond come due in their order: all of them are collected first.
             if self.came_due.is_empty() || self.timers.is_amid() {
                 fired.clear();
                 self.timers.advance(now, &mut fired, &mut steps);
@@ -66,12 +66,12 @@ impl Queues {
         }
     }
 
-    /// Whether everything up to the latest moment has fired and come due.
+    /// Whether everything up to the latest time has fired and come due.
     pub(crate) fn is_up_to_date(&self) -> bool {
         self.timers.reached(self.now) && self.came_due.is_empty()
     }
 
-    /// A job that was gathered comes due, unless something else became of it meanwhile.
+    /// A job that was collected comes due, unless its state changed meanwhile.
     fn come_due(&mut self, due: Time, sequence: u64, place: u32) {
         let still = |job: &crate::job::Job| {
             job.sequence() == sequence && job.state() == JobState::Delayed && job.due() == due
@@ -151,7 +151,7 @@ impl Queues {
             .collect();
         self.now = now;
         for (place, until) in ends {
-            // What ended long ago must not look as if it ended in the future.
+            // A time that ended long ago must not look as if it ended in the future.
             let until = until.0.max(now.0.saturating_sub(crate::timers::AHEAD_MAX));
             self.jobs.at_mut(place).lease_until = until as u32;
         }
@@ -186,14 +186,15 @@ impl Queues {
         for (timer, at) in arm {
             self.timers.arm(timer, at, now);
         }
-        // Tokens are counted from a moment that may lie ahead now.
+        // Tokens are counted from a time that may lie ahead now.
         let queues: Vec<_> = self.queues.iter().map(|(place, _)| place).collect();
         queues.into_iter().for_each(|place| self.queues.at_mut(place).bucket = Bucket::default());
         let lanes: Vec<_> = self.lanes.iter().map(|(place, _)| place).collect();
         lanes.into_iter().for_each(|place| self.lanes.at_mut(place).bucket = Bucket::default());
     }
 
-    /// Whether the clock was set back since the last call: `tick` is to be called then, whatever [`Self::next_deadline`] says.
+    /// Whether the clock was set back since the last call: `tick` is to be called then, whatever
+    /// [`Self::next_deadline`] returns.
     pub fn is_ahead_of(&self, now: Time) -> bool {
         now.0.saturating_add(STEP_BACK) < self.now.0
     }
@@ -207,8 +208,8 @@ impl Queues {
         let lapsed = self.lapsed.front().map(|&place| self.jobs.get(place).map(|job| self.lease_until(job)));
         let over = self.over.front().map(|&place| self.extras.get(place).map(|extra| extra.expires));
         let ended = [lapsed, over].into_iter().flatten().map(|end| end.unwrap_or_default().min(self.now));
-        let moment = self.moments.first().map(|&(at, _)| at);
-        [self.timers.next(self.now), moment].into_iter().flatten().chain(ended).min()
+        let occurrence = self.schedule_times.first().map(|&(at, _)| at);
+        [self.timers.next(self.now), occurrence].into_iter().flatten().chain(ended).min()
     }
 
     /// A number that nobody foresees, from the one that the driver passed in.

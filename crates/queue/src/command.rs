@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::{JobId, Key, Lease, Milliseconds, QueueName, Time, WorkerName};
 
-/// One thing to do. The queue comes with each, because a name says which shard is asked.
+/// One thing to do. The queue comes with each, because its name determines the shard.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     /// New jobs, all or none. Makes the queue with the default settings where there is none.
@@ -132,7 +132,7 @@ pub enum Command {
         name: Key,
         /// When.
         cron: Cron,
-        /// What; its `when` and `dedup` say nothing.
+        /// The job; its `when` and `dedup` are ignored.
         job: NewJob,
     },
     /// Ends a schedule; jobs that it put stay.
@@ -211,7 +211,7 @@ pub enum When {
     Now,
     /// So long after it was put.
     After(Milliseconds),
-    /// At a moment; at once where that has passed.
+    /// At a time; at once where that has passed.
     At(Time),
 }
 
@@ -249,7 +249,7 @@ pub enum JobSet {
 pub struct Edit {
     /// Other work.
     pub payload: Option<Bytes>,
-    /// Due at another moment.
+    /// Due at another time.
     pub when: Option<When>,
     /// Another priority.
     pub priority: Option<u8>,
@@ -272,9 +272,10 @@ pub struct QueueSettings {
     pub dead_letter: DeadLetter,
     /// How long dead jobs are kept; 14 days.
     pub dead_time_to_live: Milliseconds,
-    /// How long a dedup id is remembered where the put does not say; 1 hour.
+    /// How long a dedup id is remembered where the put does not set it; 1 hour.
     pub dedup_window: Milliseconds,
-    /// Jobs that it holds at most, whatever their state; a put beyond it is told Busy. 10,000,000.
+    /// Jobs that it holds at most, whatever their state; a put beyond it is answered Busy.
+    /// 10,000,000.
     pub jobs_max: u64,
     /// How many are handed out a second over all keys.
     pub limit: Option<Limit>,
@@ -358,11 +359,11 @@ pub struct Cron {
     pub expression: String,
     /// IANA name, `UTC` by default.
     pub time_zone: String,
-    /// What becomes of moments at which the server was down.
+    /// The treatment of occurrences while the server was down.
     pub missed: Missed,
 }
 
-/// What becomes of moments of a schedule that passed while the server was down.
+/// The treatment of occurrences of a schedule that passed while the server was down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Missed {
     /// One job for all of them.

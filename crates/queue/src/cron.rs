@@ -1,4 +1,5 @@
-//! Schedules of jobs: [`Occurrences`] with the refusals of queues. docs/queue.md says when they are due.
+//! Schedules of jobs: [`Occurrences`] with the refusals of queues. docs/queue.md defines when they
+//! are due.
 
 use stadium_state_machine::{InvalidSchedule, Occurrences};
 

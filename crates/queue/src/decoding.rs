@@ -1,7 +1,7 @@
 //! Reads events back.
 //!
-//! Everything is checked, nothing is allocated but settings, and nothing panics: what another version
-//! wrote is refused with the place where it stands.
+//! Everything is checked, nothing is allocated but settings, and nothing panics: an event of
+//! another version is refused with its place.
 
 use crate::events::{Changes, DedupPart, Disposition, Event, JobEvent, NEVER, Payload, Work, flag};
 use crate::{Backoff, Corrupt, DeadLetter, Limit, Missed, PayloadAt, QueueName, QueueSettings, Spread, Time};
@@ -50,7 +50,7 @@ impl<'a> Decoder<'a> {
             16 => {
                 let job = self.sequence()?;
                 let flags = self.input.byte()?;
-                let due = self.input.moment(self.time)?;
+                let due = self.input.timestamp(self.time)?;
                 let (work, expires, at) = self.work(flags)?;
                 (Event::Put { job, due, expires, work }, at)
             }
@@ -58,8 +58,8 @@ impl<'a> Decoder<'a> {
             32 => return self.scheduled(),
             33 => {
                 let name = self.input.text()?;
-                let last = self.input.moment(self.time)?;
-                let next = self.next_moment()?;
+                let last = self.input.timestamp(self.time)?;
+                let next = self.next_timestamp()?;
                 (Event::Fired { name, last, next, job: self.sequence()? }, none)
             }
             34 => (Event::Unscheduled { name: self.input.text()? }, none),
@@ -108,7 +108,7 @@ impl<'a> Decoder<'a> {
             17 => {
                 let reservation = self.input.small()?;
                 let attempt = self.input.small()?;
-                JobEvent::Reserved { reservation, attempt, until: self.input.moment(self.time)? }
+                JobEvent::Reserved { reservation, attempt, until: self.input.timestamp(self.time)? }
             }
             18 => JobEvent::Settled,
             19 => {
@@ -117,13 +117,13 @@ impl<'a> Decoder<'a> {
             }
             20 => {
                 let attempts = self.input.small()?;
-                JobEvent::Released { attempts, due: self.input.moment(self.time)? }
+                JobEvent::Released { attempts, due: self.input.timestamp(self.time)? }
             }
             21 => {
                 let attempts = self.input.small()?;
-                JobEvent::Lapsed { attempts, due: self.input.moment(self.time)? }
+                JobEvent::Lapsed { attempts, due: self.input.timestamp(self.time)? }
             }
-            22 => JobEvent::Extended { until: self.input.moment(self.time)? },
+            22 => JobEvent::Extended { until: self.input.timestamp(self.time)? },
             23 => JobEvent::Buried,
             24 => {
                 let disposition = match self.input.byte()? {
@@ -132,9 +132,9 @@ impl<'a> Decoder<'a> {
                     2 => Disposition::GoesOn,
                     other => return Err(corrupt(format!("disposition {other} is none"))),
                 };
-                JobEvent::Dead { disposition, expires: self.input.moment(self.time)? }
+                JobEvent::Dead { disposition, expires: self.input.timestamp(self.time)? }
             }
-            25 => JobEvent::Revived { due: self.input.moment(self.time)? },
+            25 => JobEvent::Revived { due: self.input.timestamp(self.time)? },
             26 => {
                 let (changes, at) = self.changes()?;
                 payload_at = at;
@@ -161,7 +161,7 @@ impl<'a> Decoder<'a> {
         let number = self.input.number()?;
         let queue = self.input.text()?;
         let flags = self.input.byte()?;
-        let due = self.input.moment(self.time)?;
+        let due = self.input.timestamp(self.time)?;
         let (work, expires, at) = self.work(flags)?;
         Ok((number, queue, due, expires, work, at))
     }
@@ -174,22 +174,22 @@ impl<'a> Decoder<'a> {
             0 => Missed::Once,
             1 => Missed::Skip,
             2 => Missed::All,
-            other => return Err(corrupt(format!("{other} says nothing about missed moments"))),
+            other => return Err(corrupt(format!("{other} is no treatment of missed occurrences"))),
         };
         let flags = self.input.byte()?;
         let priority = self.priority()?;
         let attempts_max = self.input.small()?;
         let key = (flags & flag::KEY != 0).then(|| self.input.text()).transpose()?;
         let time_to_live = (flags & flag::EXPIRES != 0).then(|| self.input.number()).transpose()?;
-        let next = self.next_moment()?;
+        let next = self.next_timestamp()?;
         let (bytes, at) = self.payload()?;
         let work =
             Work { priority, attempts_max, at_once: false, key, dedup: None, payload: Payload::Bytes(bytes) };
         Ok((Event::Scheduled { name, cron, time_zone, missed, time_to_live, work, next }, at))
     }
 
-    fn next_moment(&mut self) -> Result<Option<Time>, Corrupt> {
-        let next = self.input.moment(self.time)?;
+    fn next_timestamp(&mut self) -> Result<Option<Time>, Corrupt> {
+        let next = self.input.timestamp(self.time)?;
         Ok((next.0.wrapping_sub(self.time.0) != NEVER).then_some(next))
     }
 
@@ -205,13 +205,13 @@ impl<'a> Decoder<'a> {
         let priority = self.priority()?;
         let attempts_max = self.input.small()?;
         let key = (flags & flag::KEY != 0).then(|| self.input.text()).transpose()?;
-        let expires = (flags & flag::EXPIRES != 0).then(|| self.input.moment(self.time)).transpose()?;
+        let expires = (flags & flag::EXPIRES != 0).then(|| self.input.timestamp(self.time)).transpose()?;
         let dedup = if flags & flag::DEDUP == 0 {
             None
         } else {
             let id = self.input.text()?;
             let content = u64::from_le_bytes(self.input.array()?);
-            Some(DedupPart { id, content, until: self.input.moment(self.time)? })
+            Some(DedupPart { id, content, until: self.input.timestamp(self.time)? })
         };
         let (payload, at) = if flags & flag::ELSEWHERE == 0 {
             let (bytes, at) = self.payload()?;
@@ -230,8 +230,8 @@ impl<'a> Decoder<'a> {
     fn changes(&mut self) -> Result<(Changes<'a>, PayloadAt), Corrupt> {
         let flags = self.input.byte()?;
         let has = |flag| flags & flag != 0;
-        let expires = has(flag::EXPIRES).then(|| self.input.moment(self.time)).transpose()?;
-        let due = has(flag::DUE).then(|| self.input.moment(self.time)).transpose()?;
+        let expires = has(flag::EXPIRES).then(|| self.input.timestamp(self.time)).transpose()?;
+        let due = has(flag::DUE).then(|| self.input.timestamp(self.time)).transpose()?;
         let priority = has(flag::PRIORITY).then(|| self.priority()).transpose()?;
         let attempts_max = has(flag::ATTEMPTS).then(|| self.input.small()).transpose()?;
         let (payload, at) = if has(flag::PAYLOAD) {
@@ -266,7 +266,7 @@ pub(crate) fn read_settings(input: &mut Reader<'_>) -> Result<QueueSettings, Cor
         0 => DeadLetter::Keep,
         1 => DeadLetter::Queue(QueueName::new(input.text()?).map_err(|error| corrupt(error.to_string()))?),
         2 => DeadLetter::Discard,
-        other => return Err(corrupt(format!("{other} says nothing about dead letters"))),
+        other => return Err(corrupt(format!("{other} is no treatment of dead letters"))),
     };
     let dead_time_to_live = input.number()?;
     let dedup_window = input.number()?;

@@ -87,7 +87,7 @@ pub(crate) struct Queue {
     pub(crate) name: QueueName,
     /// There for every queue; none in a vacant place only.
     settings: Option<Box<QueueSettings>>,
-    /// Tells queues of one name apart that were made one after another.
+    /// Distinguishes queues of one name that were made one after another.
     pub(crate) number: u64,
     pub(crate) paused: bool,
     pub(crate) purge: Option<Purge>,
@@ -269,7 +269,7 @@ pub(crate) struct Lane {
     pub(crate) ready: List,
     /// Rebuilt: the job of its key that must be done first: reserved, or to be tried again later.
     pub(crate) holder: u32,
-    /// Rebuilt: its key has no token; its timer says when.
+    /// Rebuilt: its key has no token; its timer fires when there is one.
     pub(crate) parked: bool,
     /// Rebuilt.
     pub(crate) place: LanePlace,

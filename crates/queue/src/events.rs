@@ -1,10 +1,10 @@
 //! Events: what became of which job, as they stand in a record.
 //!
-//! The format is docs/formats/queue-events.md. Writing appends to the record's buffer. They are read back by
-//! [`crate::decoding`]; what an event does to the state is [`crate::apply`]'s business.
+//! The format is docs/formats/queue-events.md. Writing appends to the record's buffer. They are
+//! read back by [`crate::decoding`]; [`crate::apply`] changes the state.
 
 use crate::{DeadLetter, Missed, PayloadAt, QueueSettings, Time};
-use stadium_state_machine::encoding::{moment, number, text};
+use stadium_state_machine::encoding::{number, text, timestamp};
 
 /// A payload that stands in this record or in an older one.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,7 +28,7 @@ pub(crate) struct DedupPart<'a> {
 pub(crate) struct Work<'a> {
     pub(crate) priority: u8,
     pub(crate) attempts_max: u16,
-    /// Due at once, whatever the clock says: `due` is what keeps its turn.
+    /// Due at once, whatever the clock shows: `due` is what keeps its turn.
     pub(crate) at_once: bool,
     pub(crate) key: Option<&'a str>,
     pub(crate) dedup: Option<DedupPart<'a>>,
@@ -45,7 +45,7 @@ pub(crate) struct Changes<'a> {
     pub(crate) payload: Option<&'a [u8]>,
 }
 
-/// What becomes of a job whose last attempt failed.
+/// The treatment of a job whose last attempt failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Disposition {
     Stays,
@@ -153,7 +153,7 @@ pub(crate) mod flag {
     pub(crate) const PAYLOAD: u8 = 128;
 }
 
-/// Milliseconds behind the record's time of a schedule that never comes again.
+/// Milliseconds behind the record's time of a schedule without a next occurrence.
 pub(crate) const NEVER: u64 = i64::MAX as u64;
 
 /// Where a record's events are written to, and relative to what.
@@ -195,7 +195,7 @@ impl Encoder<'_> {
                 number(self.out, job);
                 let flags = flags_of(work, expires.is_some());
                 self.out.push(flags);
-                moment(self.out, self.time, due);
+                timestamp(self.out, self.time, due);
                 self.work(work, expires)
             }
             Event::Job { job, back, ref what } => self.job(job, back, what),
@@ -223,7 +223,7 @@ impl Encoder<'_> {
             }
             Event::Fired { name, last, next, job } => {
                 self.named(33, name);
-                moment(self.out, self.time, last);
+                timestamp(self.out, self.time, last);
                 self.next(next);
                 number(self.out, job);
                 none
@@ -282,7 +282,7 @@ impl Encoder<'_> {
             JobEvent::Reserved { reservation, attempt, until } => {
                 number(self.out, u64::from(reservation));
                 number(self.out, u64::from(attempt));
-                moment(self.out, self.time, until);
+                timestamp(self.out, self.time, until);
             }
             JobEvent::Settled | JobEvent::Buried | JobEvent::Deleted | JobEvent::Expired => {}
             JobEvent::Forwarded { queue, to } => {
@@ -291,14 +291,14 @@ impl Encoder<'_> {
             }
             JobEvent::Released { attempts, due } | JobEvent::Lapsed { attempts, due } => {
                 number(self.out, u64::from(attempts));
-                moment(self.out, self.time, due);
+                timestamp(self.out, self.time, due);
             }
-            JobEvent::Extended { until } => moment(self.out, self.time, until),
+            JobEvent::Extended { until } => timestamp(self.out, self.time, until),
             JobEvent::Dead { disposition, expires } => {
                 self.out.push(disposition as u8);
-                moment(self.out, self.time, expires);
+                timestamp(self.out, self.time, expires);
             }
-            JobEvent::Revived { due } => moment(self.out, self.time, due),
+            JobEvent::Revived { due } => timestamp(self.out, self.time, due),
             JobEvent::Edited(ref changes) => return self.changes(changes),
             JobEvent::Moved { payload } => return self.payload(payload),
             JobEvent::Sent { number: n, queue, due, expires, ref work } => {
@@ -319,7 +319,7 @@ impl Encoder<'_> {
         number(self.out, n);
         text(self.out, queue);
         self.out.push(flags_of(work, expires.is_some()));
-        moment(self.out, self.time, due);
+        timestamp(self.out, self.time, due);
         self.work(work, expires)
     }
 
@@ -335,7 +335,7 @@ impl Encoder<'_> {
     }
 
     fn next(&mut self, next: Option<Time>) {
-        moment(self.out, self.time, next.unwrap_or(Time(self.time.0.wrapping_add(NEVER))));
+        timestamp(self.out, self.time, next.unwrap_or(Time(self.time.0.wrapping_add(NEVER))));
     }
 
     /// What follows the due time.
@@ -347,12 +347,12 @@ impl Encoder<'_> {
             text(self.out, key);
         }
         if let Some(expires) = expires {
-            moment(self.out, self.time, expires);
+            timestamp(self.out, self.time, expires);
         }
         if let Some(dedup) = &work.dedup {
             text(self.out, dedup.id);
             self.out.extend(dedup.content.to_le_bytes());
-            moment(self.out, self.time, dedup.until);
+            timestamp(self.out, self.time, dedup.until);
         }
         match work.payload {
             Payload::Bytes(bytes) => self.payload(bytes),
@@ -380,10 +380,10 @@ impl Encoder<'_> {
         }
         self.out.push(flags);
         if let Some(expires) = changes.expires {
-            moment(self.out, self.time, expires);
+            timestamp(self.out, self.time, expires);
         }
         if let Some(due) = changes.due {
-            moment(self.out, self.time, due);
+            timestamp(self.out, self.time, due);
         }
         self.out.extend(changes.priority);
         if let Some(attempts) = changes.attempts_max {

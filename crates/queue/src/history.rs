@@ -1,7 +1,7 @@
 //! Reading events back for people: the history of one job, and a record in words.
 //!
 //! A history goes from record to record backwards. Where a segment is gone, or more would be read
-//! than a bound allows, it says so and ends.
+//! than a bound allows, it states this and ends.
 
 use crate::decoding::Decoder;
 use crate::events::{Disposition, Event, JobEvent, Payload, Work};
@@ -55,10 +55,11 @@ impl Walk<Queues> for History {
 }
 
 impl Queues {
-    /// Appends what one record says about one job, newest first, and answers where its previous event stands.
+    /// Appends the events of one record about one job, newest first, and returns the place of its
+    /// previous event.
     ///
-    /// `events` begins `offset` bytes into the record at `at`, whose time was `time`. There is no previous
-    /// event where this record holds the put, or says nothing about the job.
+    /// `events` begins `offset` bytes into the record at `at`, whose time was `time`. There is no
+    /// previous event where this record holds the put, or has no event of the job.
     ///
     /// # Errors
     ///

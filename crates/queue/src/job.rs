@@ -9,7 +9,7 @@ use crate::{JobState, PayloadAt, Time};
 /// Nothing, where an index is meant.
 pub(crate) const NONE: u32 = u32::MAX;
 
-const MOMENT_MAX: u64 = (1 << 48) - 1;
+const TIMESTAMP_MAX: u64 = (1 << 48) - 1;
 
 /// A job.
 ///
@@ -17,13 +17,13 @@ const MOMENT_MAX: u64 = (1 << 48) - 1;
 /// id        sequence 54 | priority 4 | state 3 | retry 1 | - 2
 /// record    position of the record that holds the payload
 /// last      position of the record with its newest event
-/// due       moment 48 | attempts 16
-/// put       moment 48 | attempts at most 16
+/// due       time 48   | attempts 16
+/// put       time 48   | attempts at most 16
 /// offset, length      of the payload in its record
 /// lane                whose turn decides when it is its turn; the lane knows queue and key
 /// extra               what few jobs have: a time to live, a reason
 /// reservation         how many times it was reserved
-/// lease until         low 32 bits of the moment; leases are shorter than 2^31 ms
+/// lease until         low 32 bits of the time; leases are shorter than 2^31 ms
 /// ```
 #[derive(Clone, Copy)]
 pub(crate) struct Job {
@@ -47,7 +47,7 @@ impl Job {
             record: 0,
             last: 0,
             due: 0,
-            put: put.0.min(MOMENT_MAX) << 16 | u64::from(attempts_max),
+            put: put.0.min(TIMESTAMP_MAX) << 16 | u64::from(attempts_max),
             offset: 0,
             length: 0,
             lane: NONE,
@@ -105,7 +105,7 @@ impl Job {
     }
 
     pub(crate) fn due_at(&mut self, due: Time) {
-        self.due = due.0.min(MOMENT_MAX) << 16 | self.due & 0xffff;
+        self.due = due.0.min(TIMESTAMP_MAX) << 16 | self.due & 0xffff;
     }
 
     pub(crate) fn put_at(&self) -> Time {

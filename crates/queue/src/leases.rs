@@ -1,7 +1,7 @@
-//! What a worker says about the jobs that it holds: done, not done, longer, set aside.
+//! A worker's commands about the jobs that it holds: done, not done, longer, set aside.
 //!
-//! A lease is a job and the number of its reservation. With any other number it is lost: the job went on
-//! without it. What was settled lately is remembered, so that saying it twice is no error.
+//! A lease is a job and the number of its reservation. With any other number it is lost: the job
+//! went on without it. Recently settled jobs are remembered, so that settling twice is no error.
 
 use crate::entries::End;
 use crate::events::{Disposition, JobEvent, Payload};
@@ -153,7 +153,8 @@ impl Queues {
         delay_of(&self.queues.at(self.queue_of(place)).settings().backoff, attempts, drawn)
     }
 
-    /// A job's last attempt failed: it goes where its queue says, or stays as dead where it cannot go there.
+    /// A job's last attempt failed: it goes to the queue that its queue's settings name, or stays
+    /// as dead where it cannot go there.
     pub(crate) fn die(&mut self, writer: &mut Writer<'_>, place: u32, reason: &str) {
         let queue = self.queue_of(place);
         let settings = self.queues.at(queue).settings();

@@ -1,7 +1,7 @@
 //! The queues as a shard drives them.
 //!
-//! They say beforehand how many bytes a command may write, since a shard makes room for them first.
-//! The bounds are generous: too much asked for costs at most the end of a segment.
+//! They state beforehand how many bytes a command may write, since a shard makes room for them
+//! first. The bounds are generous: asking for too much costs at most the end of a segment.
 
 use bytes::Bytes;
 use stadium_state_machine::{Description, Executed, Lookup, MachineState, Section, StateMachine};

@@ -1,7 +1,7 @@
 //! What operators do: kick, redrive, delete, edit, purge, pause, declare, drop, schedules.
 //!
-//! Nothing here is bound by the size of a queue: what is about many jobs is about a thousand at most, or
-//! goes on in the background.
+//! No work here is proportional to the size of a queue: a command about many jobs is about a
+//! thousand at most, or goes on in the background.
 
 use crate::cron::occurrences;
 use crate::entries::{Purge, Schedule};
@@ -77,7 +77,7 @@ impl Queues {
             match to {
                 None => self.revive_here(writer, place),
                 Some(to) if self.can_go_to(to) => self.go_to(writer, place, to),
-                // The target is full: the answer says how many went.
+                // The target is full: the answer has the number of jobs that went.
                 Some(to) if count == 0 => {
                     if !self.is_local(to) {
                         self.room_for_outgoing(1)?;
@@ -153,7 +153,8 @@ impl Queues {
         Ok(Answer::Done)
     }
 
-    /// What is due at once stands behind what is due already; so does a job without key of another priority.
+    /// A job that is due at once stands behind those that are due already; so does a job without
+    /// key of another priority.
     fn due_of_edit(&self, place: u32, state: JobState, edit: &Edit) -> Option<Time> {
         let job = self.jobs.at(place);
         let lane = self.lanes.at(job.lane);

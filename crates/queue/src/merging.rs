@@ -1,13 +1,14 @@
 //! One answer of the queues out of those of several shards.
 //!
-//! Where a shard refuses its part, what has an outcome for each job says so for its jobs.
+//! Where a shard refuses its part, an answer with an outcome for each job reports the refusal for
+//! its jobs.
 
 use bytes::Bytes;
 use stadium_state_machine::all_of;
 
 use crate::{Answer, Given, JobView, Placed, QueueStats, Refusal};
 
-/// What a shard said.
+/// The answer of a shard.
 type Answered = Result<Answer<Bytes>, Refusal>;
 
 /// How answers of several shards become one.
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_beside_a_part_that_was_done_does_not_say_that_nothing_happened() {
+    fn a_refusal_beside_a_part_that_was_done_does_not_claim_that_nothing_happened() {
         let put = || Ok(Answer::Placed(vec![Placed { job: JobId(7), duplicate: false }]));
         let how = || Merge::ByPlace { places: vec![vec![1], vec![0]], whole: 2 };
         for (answers, how) in [

@@ -9,7 +9,7 @@ use crate::record::Writer;
 use crate::refusal::{DEDUP_CONTENT, DEDUPS_FULL, OUTGOING_FULL, QUEUE_FULL, SHARD_FULL, busy, rejected};
 use crate::{Answer, Bounds, Lease, NewJob, Placed, QueueName, Queues, Refusal, Time, When, validate};
 
-/// What a put asks the callers to wait for room, in milliseconds.
+/// How long a refused put asks its caller to wait for room, in milliseconds.
 const RETRY_AFTER: u64 = 1_000;
 
 impl Queues {
@@ -315,8 +315,9 @@ pub(crate) fn due_at(when: When, now: Time) -> Time {
     }
 }
 
-/// A hash of everything that a client says about a job but its dedup id. It stands in journals: it stays as
-/// it is for ever. It protects clients from their own mistakes, not from anybody's intent.
+/// A hash of everything that a client states about a job but its dedup id. It stands in journals:
+/// it stays as it is for ever. It protects clients from their own mistakes, not from anybody's
+/// intent.
 fn content_of(job: &NewJob) -> u64 {
     let mut hash = 0x5354_4144_4955_4d00_u64;
     let mut mix = |word: u64| {

@@ -32,7 +32,8 @@ impl Queues {
     ///
     /// # Errors
     ///
-    /// What it asks for is unknown, or out of bounds. History is the shard's: see [`Self::history_start`].
+    /// It asks for something unknown, or out of bounds. History is the shard's: see
+    /// [`Self::history_start`].
     pub fn read(&self, _now: Time, command: &Command) -> Executed {
         match command {
             Command::Peek { queue, state, key, after, jobs_max } => {

@@ -25,8 +25,8 @@ impl Default for Scratch {
     }
 }
 
-/// A record, where it will stand, and when it is written. Events are encoded as
-/// docs/formats/queue-events.md says.
+/// A record, where it will stand, and when it is written. docs/formats/queue-events.md defines the
+/// encoding of events.
 pub(crate) struct Writer<'r> {
     record: &'r mut Record,
     scratch: Scratch,

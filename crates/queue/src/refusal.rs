@@ -9,7 +9,7 @@ stadium_state_machine::codes! {
     COUNT = "QUE-001", "too many or no jobs in a command";
     /// A priority above 9.
     PRIORITY = "QUE-002", "priority out of bounds";
-    /// A delay or a moment too far away.
+    /// A delay or a time too far away.
     DELAY = "QUE-003", "due too far in the future";
     /// A payload larger than the setting allows.
     PAYLOAD = "QUE-004", "payload too large";

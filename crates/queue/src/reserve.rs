@@ -1,7 +1,7 @@
 //! Handing out jobs: whose turn it is.
 //!
-//! By priority first; among the lanes of one priority each in turn gives one job; within a lane in order.
-//! What is over or purged is taken out on the way instead of being handed out.
+//! By priority first; among the lanes of one priority each in turn gives one job; within a lane in
+//! order. Expired and purged jobs are taken out on the way instead of being handed out.
 
 use crate::entries::LanePlace;
 use crate::events::JobEvent;
@@ -45,7 +45,7 @@ impl Queues {
             self.take_tokens(place, job);
             reserved.push(self.hand_out(writer, job, until));
         }
-        // What was left may be another consumer's.
+        // Jobs that were left may be another consumer's.
         self.announce(place);
         Ok(Answer::Reserved(reserved))
     }

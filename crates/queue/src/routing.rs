@@ -194,7 +194,7 @@ fn by_set(
 /// Jobs with a key go to the key's shard, the others of a put to one shard together.
 fn put(spreading: &impl Spreading, queue: QueueName, jobs: Vec<NewJob>) -> Route {
     if jobs.len() > Bounds::JOBS_MAX {
-        // The shard says what is wrong with it.
+        // The shard reports the mistake.
         return Route::One(Place::home(&queue, spreading.shards()), Command::Put { queue, jobs });
     }
     let at_turn = spreading.turn();
@@ -206,7 +206,8 @@ fn put(spreading: &impl Spreading, queue: QueueName, jobs: Vec<NewJob>) -> Route
     by_shard(jobs, shard_of, |jobs| Command::Put { queue: queue.clone(), jobs })
 }
 
-/// Pages go through the shards one after the other: the last page's job says in which one it ended.
+/// Pages go through the shards one after the other: the last page's job shows in which one it
+/// ended.
 fn peek(shards: u16, command: &Command, after: Option<JobId>, jobs_max: u32) -> Route {
     let from = after.map_or(0, JobId::shard).min(shards);
     let ask = |shard: u16| {
@@ -343,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_say_which_shard_is_asked() {
+    fn ids_determine_which_shard_is_asked() {
         let id = |shard| JobId::new(shard, 7);
         let lease = |shard| Lease { job: id(shard), reservation: 1 };
         let routes = spread(Reach::Home);

@@ -1,7 +1,7 @@
 //! The state of all queues of a shard, and where jobs hang in it.
 //!
-//! What must last stands in tables. Everything else is built from them: indexes, timers, and lists. How
-//! jobs move between these is [`crate::lists`]'s business, when they do [`crate::clock`]'s.
+//! Lasting state stands in tables. Everything else is built from them: indexes, timers, and lists.
+//! [`crate::lists`] moves jobs between these, [`crate::clock`] decides when.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
@@ -58,7 +58,7 @@ pub struct Queues {
     pub(crate) outgoing_next: u64,
     /// Jobs of other shards that were taken over and may be delivered again, by shard and number.
     pub(crate) incoming: BTreeMap<(u16, u64), u64>,
-    /// The latest moment that was seen.
+    /// The latest time that was seen.
     pub(crate) now: Time,
 
     pub(crate) hasher: FixedState,
@@ -72,7 +72,7 @@ pub struct Queues {
     /// Behind the last place of `jobs` that was ever taken.
     pub(crate) places_end: u32,
     pub(crate) timers: Timers,
-    pub(crate) moments: BTreeSet<(Time, u32)>,
+    pub(crate) schedule_times: BTreeSet<(Time, u32)>,
     pub(crate) by_schedule: BTreeMap<(u32, Key), u32>,
     /// Leases that ended; looked at again before anything is done about them.
     pub(crate) lapsed: VecDeque<u32>,
@@ -88,9 +88,10 @@ pub struct Queues {
     /// Of writers, between records.
     pub(crate) scratch: crate::record::Scratch,
     pub(crate) fired: Vec<u32>,
-    /// Jobs whose moment has come and that are not due yet: moment, sequence and place, the first one on top.
+    /// Jobs whose time has come and that are not due yet: time, sequence and place, the first one
+    /// on top.
     pub(crate) came_due: BinaryHeap<Reverse<(Time, u64, u32)>>,
-    /// The moment to which time went last.
+    /// The time to which the clock went last.
     pub(crate) went_to: Option<Time>,
 }
 
@@ -124,7 +125,7 @@ impl Queues {
             lines: Paged::new(),
             places_end: 0,
             timers: Timers::new(),
-            moments: BTreeSet::new(),
+            schedule_times: BTreeSet::new(),
             by_schedule: BTreeMap::new(),
             lapsed: VecDeque::new(),
             over: VecDeque::new(),
@@ -208,7 +209,7 @@ impl Queues {
         self.lanes.at(self.jobs.at(job).lane).queue
     }
 
-    /// The moment at which a reserved job's lease ends.
+    /// The time at which a reserved job's lease ends.
     pub(crate) fn lease_until(&self, job: &Job) -> Time {
         let ahead = job.lease_until.wrapping_sub(self.now.0 as u32) as i32;
         Time(self.now.0.saturating_add_signed(i64::from(ahead)))
@@ -272,7 +273,7 @@ impl Queues {
     pub(crate) fn remove_schedule(&mut self, place: u32) {
         let schedule = self.schedules.remove(place).expect("the caller found it");
         if let Some(next) = schedule.next {
-            self.moments.remove(&(next, place));
+            self.schedule_times.remove(&(next, place));
         }
         self.by_schedule.remove(&(schedule.queue, schedule.name));
         if let Some(queue) = self.queues.entry_mut(schedule.queue) {

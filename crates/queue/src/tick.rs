@@ -12,7 +12,7 @@ const PURGE_PLACES: u32 = 32_768;
 /// microsecond, other events up to a hundred and several.
 const PURGED_FOR_EACH: u32 = 4;
 
-/// How late a schedule may be before its moment counts as missed, in milliseconds.
+/// How late a schedule may be before its occurrence counts as missed, in milliseconds.
 const MISSED_AFTER: u64 = 60_000;
 
 /// What time brought.
@@ -42,7 +42,7 @@ impl Queues {
             || !self.over.is_empty()
             || !self.purges.is_empty()
             || !self.is_up_to_date()
-            || self.moments.first().is_some_and(|&(at, _)| at <= self.now);
+            || self.schedule_times.first().is_some_and(|&(at, _)| at <= self.now);
         Ticked { more }
     }
 
@@ -83,7 +83,7 @@ impl Queues {
 
     fn schedules_come(&mut self, writer: &mut Writer<'_>, events_max: u32) {
         while writer.events() < events_max
-            && let Some(&(at, place)) = self.moments.first()
+            && let Some(&(at, place)) = self.schedule_times.first()
             && at <= self.now
         {
             self.schedule_comes(writer, place, at);
@@ -99,7 +99,7 @@ impl Queues {
             next = occurrences.after(first);
             while let Some(at) = next.filter(|&at| at <= self.now) {
                 if passed.len() == Bounds::MISSED_MAX as usize {
-                    // What is older than a hundred moments is not made up for.
+                    // Occurrences before the last hundred are not made up for.
                     next = occurrences.after(self.now);
                     break;
                 }
@@ -117,7 +117,8 @@ impl Queues {
         self.enter(writer, queue);
         let before = self.sequence;
         for &due in put {
-            // Where the queue is full the moment is passed over: the jobs before it are not done yet.
+            // Where the queue is full the occurrence is skipped: the jobs before it are not done
+            // yet.
             let name = &self.queues.at(queue).name;
             if self.room_for_count(Some(queue), name, 1).is_ok() {
                 self.put_scheduled(writer, place, due);

@@ -1,8 +1,8 @@
 //! What is to happen when: one wheel of milliseconds for jobs, extras, dedup ids and gates.
 //!
-//! A tick is the low half of a moment in milliseconds, so the wheel goes around every 49 days and never
-//! ends. What is further away than 2^30 ms is armed for then and armed again when it fires. A *gate* is a
-//! queue or a lane that waits for a token.
+//! A tick is the low half of a timestamp in milliseconds, so the wheel goes around every 49 days
+//! and never ends. A timer that is further away than 2^30 ms is armed for then and armed again when
+//! it fires. A *gate* is a queue or a lane that waits for a token.
 
 use stadium_wheel::{Link, Links, Wheel};
 
@@ -86,7 +86,7 @@ impl Timers {
         let index = timer.index();
         self.places.0[(index >> KIND) as usize].reach(index & PLACE);
         self.wheel.disarm(&mut self.places, index);
-        // What passed long ago must not look as if it were ahead.
+        // A timer that is long overdue must not look as if it were ahead.
         let tick = at.0.clamp(now.0, now.0.saturating_add(AHEAD_MAX)) as u32;
         self.wheel.arm(&mut self.places, index, tick);
     }
@@ -115,7 +115,7 @@ impl Timers {
         self.wheel.now() == (now.0 as u32).wrapping_add(1)
     }
 
-    /// When it wants to be advanced next; `now` is the moment to which it was.
+    /// When it wants to be advanced next; `now` is the time to which it was.
     pub(crate) fn next(&self, now: Time) -> Option<Time> {
         let ahead = self.wheel.next()?.wrapping_sub(now.0 as u32) as i32;
         Some(now.after(u64::try_from(ahead).unwrap_or(0)))

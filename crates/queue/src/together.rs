@@ -1,7 +1,7 @@
 //! Jobs for several queues in one record, which another machine may share: all or none.
 //!
-//! Everything is checked before the first event is written, so that what stands beside it in the record can rely
-//! on it. A job whose queue lives on another shard becomes an outgoing one.
+//! Everything is checked before the first event is written, so that the events beside it in the
+//! record can rely on it. A job whose queue lives on another shard becomes an outgoing one.
 
 use crate::events::{DedupPart, Event, Payload, Work};
 use crate::put::due_at;

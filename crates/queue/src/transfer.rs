@@ -1,9 +1,9 @@
 //! Jobs that go from one shard to another and are always in exactly one of them.
 //!
-//! The sender settles its job and keeps an outgoing one under a number, in one record. The receiver puts
-//! it and remembers shard and number, in one record, so that a second delivery puts nothing. Then the sender
-//! forgets it. What the sender will not deliver again, the receiver forgets too: each delivery names the
-//! lowest number that is not confirmed.
+//! The sender settles its job and keeps an outgoing one under a number, in one record. The receiver
+//! puts it and remembers shard and number, in one record, so that a second delivery puts nothing.
+//! Then the sender forgets it. Jobs that the sender will not deliver again are forgotten by the
+//! receiver too: each delivery names the lowest number that is not confirmed.
 
 use crate::entries::Sent;
 use crate::events::{Event, Payload};
@@ -87,8 +87,8 @@ impl Queues {
             Some(place) => place,
             None => self.make_queue(&mut writer, queue, self.bounds.defaults.clone()),
         };
-        // Its dedup id is known already where a client put the same again: that one is the job then. It is
-        // put all the same, so that what was settled there is not lost here.
+        // Its dedup id is known already where a client put the same again: that one is the job
+        // then. It is put all the same, so that a job settled there is not lost here.
         let (shard, number, confirmed_below) = (*shard, *number, *confirmed_below);
         writer.write(&Event::Received { shard, number, confirmed_below });
         self.apply_received(shard, confirmed_below);

@@ -48,7 +48,7 @@ impl Listener {
         let _ = registry.deregister(&mut SourceFd(&self.socket.as_raw_fd()));
     }
 
-    /// Takes one peer from the budget, or says how long until there is one.
+    /// Takes one peer from the budget, or returns how long until there is one.
     fn take_token(&mut self, now: u64) -> Result<(), u64> {
         let rate = u64::from(self.settings.budget.accepts_per_second);
         if rate == 0 {
@@ -68,8 +68,9 @@ impl Listener {
 }
 
 impl<M: Send + 'static> Io<M> {
-    /// Listens, on as many sockets as the settings say, and returns the address in use. Other loops may join
-    /// and listen on the same address: the kernel spreads peers over all its sockets.
+    /// Listens, on the number of sockets of the settings, and returns the address in use. Other
+    /// loops may join and listen on the same address: the kernel spreads peers over all its
+    /// sockets.
     ///
     /// # Errors
     ///
@@ -194,7 +195,8 @@ impl<M: Send + 'static> Loop<M> {
         true
     }
 
-    /// The peer's address is known: tells the handler, and begins what comes before the protocol.
+    /// The peer's address is known: notifies the handler, and begins what comes before the
+    /// protocol.
     pub(crate) fn introduce<H: Handler<Message = M>>(&mut self, handler: &mut H, id: ConnectionId) {
         let Some(opening) = self
             .io

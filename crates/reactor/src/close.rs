@@ -5,13 +5,13 @@
 /// Why a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CloseReason {
-    /// The peer said goodbye (FIN, or TLS close_notify, or a WebSocket close frame). Nothing to do.
+    /// The peer closed (FIN, or TLS close_notify, or a WebSocket close frame). Nothing to do.
     PeerClosed,
     /// The peer reset the connection.
     Reset,
     /// Nothing came back: keep-alive or `TCP_USER_TIMEOUT` ran out. The network lost the peer.
     Unresponsive,
-    /// The network says that the peer cannot be reached.
+    /// The network reports that the peer cannot be reached.
     Unreachable,
     /// An outgoing connection was refused.
     ConnectRefused,
@@ -110,7 +110,7 @@ impl CloseReason {
         Self::NAMES[self.index()]
     }
 
-    /// What a socket error says about the peer.
+    /// The close reason of a socket error.
     pub(crate) fn from_errno(errno: i32) -> CloseReason {
         match errno {
             libc::ECONNRESET | libc::EPIPE => CloseReason::Reset,

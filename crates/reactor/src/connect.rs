@@ -45,7 +45,7 @@ impl<M: Send + 'static> Io<M> {
 }
 
 impl<M: Send + 'static> Loop<M> {
-    /// The poll says something of a connection under way.
+    /// The poll reports an event of a connection under way.
     pub(crate) fn connecting<H: Handler<Message = M>>(&mut self, handler: &mut H, id: ConnectionId) {
         let Some(entry) = self.io.slab.find(id) else { return };
         match sys::socket_error(entry.fd) {

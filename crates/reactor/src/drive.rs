@@ -1,6 +1,6 @@
 //! A loop that its caller drives, one turn at a time.
 //!
-//! [`Loop::run`] is this, turned until somebody says stop. A thread that has something else to do
+//! [`Loop::run`] is this, turned until it is stopped. A thread that has something else to do
 //! between turns, a client that sends a request and waits for its answer, a test, a bench, turns it
 //! by hand. What is sent between turns leaves before the loop next waits.
 
@@ -12,10 +12,10 @@ use crate::handler::Handler;
 use crate::io::Io;
 use crate::mailbox::LoopHandle;
 
-/// A loop and its handler, turned by whoever owns them.
+/// A loop and its handler, turned by their owner.
 ///
 /// Time between turns counts as busy in the loop's statistics: it is its owner's work. Dropping it
-/// closes every socket without telling the handler; [`Driven::finish`] tells.
+/// closes every socket without notifying the handler; [`Driven::finish`] notifies it.
 pub struct Driven<H: Handler> {
     pub(crate) inner: Loop<H::Message>,
     handler: H,

@@ -1,8 +1,8 @@
 //! The loop itself: wait, read all, decide, write all.
 //!
 //! A turn handles readiness, peers that want in, the mailbox, timers and the alarm, and then writes
-//! what came of it. Ends of connections are told after the writes, and what a handler sends because
-//! of them is written before the loop waits again.
+//! what came of it. Ends of connections are reported after the writes, and what a handler sends
+//! because of them is written before the loop waits again.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -166,7 +166,7 @@ impl<M: Send + 'static> Loop<M> {
     pub(crate) fn wait(&mut self, mut timeout: Option<Duration>, worked: Duration) -> io::Result<()> {
         let busy_poll = Duration::from_micros(self.io.settings.busy_poll_us);
         // The events are those of the last wait: a loop that found nothing then goes to sleep now. After a long turn
-        // it does too: there is much to do, and what gathers meanwhile is handled together.
+        // it does too: there is much to do, and what arrives meanwhile is handled as one batch.
         let short = worked < busy_poll / 2;
         if short && !self.events.is_empty() && self.looking.is_worth_it() {
             let longest = timeout.map_or(busy_poll, |timeout| timeout.min(busy_poll));
@@ -211,7 +211,8 @@ impl<M: Send + 'static> Loop<M> {
     /// Handles all that the wait found, and what is due.
     pub(crate) fn turn<H: Handler<Message = M>>(&mut self, handler: &mut H) {
         self.io.counts.turns += 1;
-        // First what other threads have said, which may be older than what peers sent because of it.
+        // First the messages of other threads, which may be older than what peers sent because of
+        // it.
         self.read_items(handler);
         let events = std::mem::replace(&mut self.events, Events::with_capacity(0));
         self.io.alone = events.iter().nth(1).is_none();
@@ -232,7 +233,7 @@ impl<M: Send + 'static> Loop<M> {
         self.end_turn(handler);
     }
 
-    /// Writes what was sent, and tells what ended.
+    /// Writes what was sent, and reports what ended.
     pub(crate) fn end_turn<H: Handler<Message = M>>(&mut self, handler: &mut H) {
         handler.turn_ended(&mut self.io);
         self.settle(handler);
@@ -344,7 +345,7 @@ impl<M: Send + 'static> Loop<M> {
         self.fired = fired;
     }
 
-    /// Writes, moves and tells ends, until nothing of it is left.
+    /// Writes, moves and reports ends, until nothing of it is left.
     fn settle<H: Handler<Message = M>>(&mut self, handler: &mut H) {
         loop {
             self.io.flush();
@@ -358,13 +359,18 @@ impl<M: Send + 'static> Loop<M> {
             std::mem::swap(&mut self.ended, &mut self.io.ended);
             let mut ended = std::mem::take(&mut self.ended);
             for (id, reason) in ended.drain(..) {
-                self.tell_end(handler, id, reason);
+                self.report_end(handler, id, reason);
             }
             self.ended = ended;
         }
     }
 
-    fn tell_end<H: Handler<Message = M>>(&mut self, handler: &mut H, id: ConnectionId, reason: CloseReason) {
+    fn report_end<H: Handler<Message = M>>(
+        &mut self,
+        handler: &mut H,
+        id: ConnectionId,
+        reason: CloseReason,
+    ) {
         let entry = self.io.slab.at(id.index);
         entry.flags |= flag::REPORTED;
         let dead = entry.flags & flag::DEAD != 0;
@@ -429,7 +435,7 @@ impl<M: Send + 'static> Loop<M> {
             self.io.fail(index, CloseReason::Stopped);
         }
         self.settle(handler);
-        // A handler that connected while it was told of the end gets told of that too.
+        // A handler that connected while an end was reported to it gets a report of that too.
         while self.io.slab.live() > 0 {
             let before = self.io.slab.live();
             for index in 0..self.io.slab.capacity() {

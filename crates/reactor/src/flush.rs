@@ -207,7 +207,7 @@ impl<M: Send + 'static> Io<M> {
         true
     }
 
-    /// Has the poll tell when the connection can be written, and watches that it makes progress.
+    /// Has the poll report when the connection can be written, and watches that it makes progress.
     fn await_writable(&mut self, index: u32) {
         let entry = self.slab.at(index);
         if entry.flags & flag::WRITE_INTEREST == 0 {

@@ -70,8 +70,8 @@ struct Read {
     end: End,
 }
 
-/// Bytes of fragments that the body lets a message gather.
-const GATHERED_BYTES_MAX: u32 = 1 << 16;
+/// Bytes of fragments that the body lets a message hold.
+const REASSEMBLED_BYTES_MAX: u32 = 1 << 16;
 
 fn read_frames(role: Role, mode: Mode, bytes: &[u8], piece_bytes: usize) -> Read {
     const LONGEST: u64 = 1 << 20;
@@ -85,13 +85,13 @@ fn read_frames(role: Role, mode: Mode, bytes: &[u8], piece_bytes: usize) -> Read
             reply: &mut reply,
             masks: &mut masks,
             messages: &mut messages,
-            gathered_bytes_max: GATHERED_BYTES_MAX,
+            reassembled_bytes_max: REASSEMBLED_BYTES_MAX,
         };
         let read = websocket.read(&mut piece, &mut sinks);
         assert!(read.plain <= piece.len());
         payload.extend_from_slice(&piece[..read.plain]);
         payload.append(&mut messages);
-        let held_max = 2 * (GATHERED_BYTES_MAX as usize + bytes.len());
+        let held_max = 2 * (REASSEMBLED_BYTES_MAX as usize + bytes.len());
         assert!(websocket.held() <= held_max, "{} bytes are held", websocket.held());
         end = read.end;
         if end != End::Open {

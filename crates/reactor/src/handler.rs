@@ -63,14 +63,14 @@ pub trait Handler {
     /// A connection of [`Io::connect`] is ready for the protocol; `tag` is the one given there.
     fn connected(&mut self, _io: &mut Io<Self::Message>, _id: ConnectionId, _tag: u64) {}
 
-    /// A connection came from another loop ([`Io::handoff`]), which said `attachment`. Bytes that
+    /// A connection came from another loop ([`Io::handoff`]), which sent `attachment`. Bytes that
     /// the other loop's handler left unconsumed follow by `received`.
     fn adopted(&mut self, _io: &mut Io<Self::Message>, _id: ConnectionId, _attachment: Self::Message) {}
 
     /// Bytes came. `bytes` starts with what the last call left unconsumed.
     ///
-    /// Returns how many bytes were used. The rest comes again, with more behind it, once more has
-    /// arrived: so consume every whole packet before returning.
+    /// Returns how many bytes were used. The rest is presented again, with more behind it, once
+    /// more has arrived: so consume every whole packet before returning.
     fn received(&mut self, io: &mut Io<Self::Message>, id: ConnectionId, bytes: &[u8]) -> usize;
 
     /// The connection's timer ([`Io::set_timer`]) went off.
@@ -79,7 +79,7 @@ pub trait Handler {
     /// What had been waiting for a slow reader has been sent; [`Io::unsent`] is zero again.
     fn drained(&mut self, _io: &mut Io<Self::Message>, _id: ConnectionId) {}
 
-    /// The connection has ended, whoever ended it. Its id is dead.
+    /// The connection has ended, by either side. Its id is dead.
     fn closed(&mut self, io: &mut Io<Self::Message>, id: ConnectionId, reason: CloseReason);
 
     /// A message from the mailbox.

@@ -10,7 +10,7 @@ use std::fmt;
 pub struct ConnectionId {
     /// Place in the loop's slab: small and dense, so a handler may index its own table with it.
     pub index: u32,
-    /// Tells the users of one place apart.
+    /// Distinguishes the users of one place.
     pub generation: u32,
 }
 

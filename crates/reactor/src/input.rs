@@ -309,7 +309,7 @@ impl<M: Send + 'static> Loop<M> {
         }
         let io = &mut self.io;
         let Some(entry) = io.slab.find(id) else { return };
-        let gathered_bytes_max = entry.carry_bytes_max;
+        let reassembled_bytes_max = entry.carry_bytes_max;
         let Some(websocket) = entry.extra.as_mut().and_then(|extra| extra.websocket.as_mut()) else {
             if stop > start {
                 self.present(handler, id, buffer, start, stop);
@@ -325,7 +325,7 @@ impl<M: Send + 'static> Loop<M> {
             reply: &mut reply,
             masks: &mut io.masks,
             messages: &mut messages,
-            gathered_bytes_max,
+            reassembled_bytes_max,
         };
         let read = websocket.read(&mut buffer[start..stop], &mut sinks);
         io.counts.carry_bytes = io.counts.carry_bytes - held as u64 + websocket.held() as u64;
@@ -422,7 +422,7 @@ impl<M: Send + 'static> Loop<M> {
         if kept {
             let mut carry = self.io.take_carry(id.index);
             if carry.len() > start {
-                // Too much for the headroom: gathers in its own buffer, each byte copied once.
+                // Too much for the headroom: collected in its own buffer, each byte copied once.
                 carry.extend_from_slice(&buffer[start..stop]);
                 self.present_buffer(handler, id, carry);
                 return;
@@ -518,7 +518,8 @@ impl<M: Send + 'static> Io<M> {
         self.serial
     }
 
-    /// Closes a connection that is told why by bytes already written, established or not.
+    /// Closes a connection, established or not, whose peer gets the reason by bytes already
+    /// written.
     pub(crate) fn close_after_reply(&mut self, id: ConnectionId, reason: CloseReason) {
         let Some(entry) = self.slab.find(id) else { return };
         if entry.flags & flag::CLOSING != 0 {

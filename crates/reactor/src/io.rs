@@ -1,7 +1,8 @@
 //! What a handler may ask of its loop.
 //!
-//! Nothing here calls the handler: ends of connections, and whatever else follows, are told when the
-//! current call has returned. Asking about a connection that has ended is safe and does nothing.
+//! Nothing here calls the handler: ends of connections, and all else that follows, are reported
+//! when the current call has returned. Asking about a connection that has ended is safe and does
+//! nothing.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -54,7 +55,7 @@ pub struct Io<M> {
     pub(crate) dirty: Vec<u32>,
     /// Connections with more to read than they had their turn for.
     pub(crate) ready: Vec<u32>,
-    /// Ends that the handler has not been told of.
+    /// Ends that were not reported to the handler yet.
     pub(crate) ended: Vec<(ConnectionId, CloseReason)>,
     /// Connections to move when this turn's writes are done.
     pub(crate) leaving: Vec<(ConnectionId, LoopHandle<M>, M)>,
@@ -190,8 +191,8 @@ impl<M: Send + 'static> Io<M> {
         Some(entry)
     }
 
-    /// Writes now what this turn has gathered, instead of at its end: for a handler that has much more to do, so
-    /// that peers begin with theirs meanwhile. Segments staged before it are void.
+    /// Writes now what this turn has staged, instead of at its end: for a handler that has much
+    /// more to do, so that peers begin with theirs meanwhile. Segments staged before it are void.
     pub fn write_now(&mut self) {
         self.flush();
     }
@@ -201,8 +202,8 @@ impl<M: Send + 'static> Io<M> {
         self.alone
     }
 
-    /// Call before staging a message for many: writes what has gathered where that is much, so that
-    /// a turn's memory is bounded. Segments staged before it are void.
+    /// Call before staging a message for many: writes what is staged where that is much, so that a
+    /// turn's memory is bounded. Segments staged before it are void.
     pub fn reserve_turn(&mut self) {
         if self.turn.is_full() {
             self.flush();
@@ -245,7 +246,8 @@ impl<M: Send + 'static> Io<M> {
         }
     }
 
-    /// Ends a pause. What was left unconsumed comes again with what has arrived since.
+    /// Ends a pause. Bytes that were left unconsumed are presented again with those that have
+    /// arrived since.
     pub fn resume(&mut self, id: ConnectionId) {
         if let Some(entry) = self.slab.find(id)
             && entry.flags & flag::PAUSED != 0
@@ -413,7 +415,7 @@ impl<M: Send + 'static> Io<M> {
         u32::try_from((self.now_ms.saturating_add(after_ms)) / TICK_MS + 1).unwrap_or(u32::MAX - 1)
     }
 
-    /// Has the connection read in the next turn, whatever the poll says.
+    /// Has the connection read in the next turn, whatever the poll reports.
     pub(crate) fn read_soon(&mut self, index: u32) {
         let entry = self.slab.at(index);
         if entry.flags & (flag::READY | flag::DEAD) == 0 {
@@ -499,7 +501,7 @@ impl<M: Send + 'static> Io<M> {
         std::mem::replace(&mut entry.head, NONE)
     }
 
-    /// The number of a profile, shared with whoever has the same.
+    /// The number of a profile, shared with all that have the same.
     pub(crate) fn profile(&mut self, wanted: Profile) -> std::io::Result<u16> {
         if let Some(place) = self.profiles.iter().position(|profile| *profile == wanted) {
             return Ok(place as u16);

@@ -1,7 +1,7 @@
 //! How connections begin, get their deadlines, and end.
 //!
-//! An end is decided at any time, but told to the handler only between its calls. Until then the
-//! entry stays, dead or closing; afterwards its place is free for another connection.
+//! An end is decided at any time, but reported to the handler only between its calls. Until then
+//! the entry stays, dead or closing; afterwards its place is free for another connection.
 
 use std::os::fd::RawFd;
 
@@ -180,8 +180,9 @@ impl<M: Send + 'static> Io<M> {
         self.ended.push((id, reason));
     }
 
-    /// All that was to be sent is sent: says goodbye and waits for the peer to do so too, because a
-    /// socket closed with unread bytes resets the connection and takes with it what the peer has not read.
+    /// All that was to be sent is sent: closes its side and waits for the peer to do so too,
+    /// because a socket closed with unread bytes resets the connection and takes with it what the
+    /// peer has not read.
     pub(crate) fn finish_close(&mut self, index: u32) {
         let linger = self.tick_after(self.settings.linger_ms);
         let entry = self.slab.at(index);
@@ -196,7 +197,8 @@ impl<M: Send + 'static> Io<M> {
         self.read_soon(index);
     }
 
-    /// Ends the connection now. The handler is told later, once, unless it was told already.
+    /// Ends the connection now. The handler is notified later, once, unless it was notified
+    /// already.
     pub(crate) fn fail(&mut self, index: u32, reason: CloseReason) {
         let entry = self.slab.at(index);
         if entry.flags & flag::DEAD != 0 {

@@ -3,7 +3,7 @@
 //! Senders push under a short lock; only the first one after the loop last looked pays for the
 //! wake-up. The loop takes everything at once, so that the lock is taken once a turn, and the two
 //! vectors swap places, so that nothing is allocated once warm. What is sent to a loop that has ended, also by a panic, is dropped:
-//! whoever waits for an answer has put its end into the item, and hears of it.
+//! a sender that waits for an answer has put its end into the item, and is notified.
 
 use std::fmt;
 use std::net::TcpStream;
@@ -96,7 +96,7 @@ impl<M> LoopHandle<M> {
             items.is_closed = true;
             std::mem::take(&mut items.waiting)
         };
-        // Not under the lock: whoever hears that a item was dropped may send another one.
+        // Not under the lock: a sender that is notified of a dropped item may send another one.
         drop(waiting);
     }
 }

@@ -1,4 +1,4 @@
-//! PROXY protocol version 2: a proxy in front says who the peer is.
+//! PROXY protocol version 2: a proxy in front reports the peer.
 //!
 //! ```text
 //! 0d 0a 0d 0a 00 0d 0a 51 55 49 54 0a | 2 command | family transport | length (2) | addresses | TLVs
@@ -14,7 +14,7 @@ const FIXED: usize = 16;
 /// The longest header that is read, in bytes: addresses and a good many TLVs.
 pub(crate) const HEADER_BYTES_MAX: usize = 4 * 1024;
 
-/// What a header says.
+/// The contents of a header.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Header {
     /// There is more to come.

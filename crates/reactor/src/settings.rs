@@ -1,7 +1,7 @@
-//! Plain structs that say how loops, listeners and connections behave.
+//! Plain structs that define how loops, listeners and connections behave.
 //!
-//! Every time is in milliseconds, every size in bytes, and `None` or zero means what its field says.
-//! The reactor reads no configuration: whoever composes the parts fills these in.
+//! Every time is in milliseconds, every size in bytes, and `None` or zero means what its field
+//! describes. The reactor reads no configuration: the code that composes the parts fills these in.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct LoopSettings {
     pub name: String,
     /// The processor to pin the loop's thread to; `None` leaves it to the system.
     pub cpu: Option<usize>,
-    /// Messages that the loop's mailbox holds; the next sender is told that it is full.
+    /// Messages that the loop's mailbox holds; the next sender gets "full".
     pub mailbox_messages_max: usize,
     /// Connections of this loop, incoming and outgoing; above it, listeners leave peers in the kernel's queue.
     pub connections_max: usize,
@@ -130,7 +130,7 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// Whether a proxy in front says who the peer is.
+/// Whether a proxy in front reports the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum ProxyProtocol {
     /// No header; bytes are the protocol's own.

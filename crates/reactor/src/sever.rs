@@ -1,4 +1,4 @@
-//! Cutting a connection so that neither side is told: what a network does, done to one socket.
+//! Cutting a connection so that neither side is notified: what a network does, done to one socket.
 //!
 //! The descriptor stays open and keeps its place in the slab; only its filter and one flag change.
 
@@ -10,14 +10,14 @@ use crate::slab::flag;
 use crate::sys;
 
 impl<M: Send + 'static> Io<M> {
-    /// Severs an outgoing connection that is established: from now on nothing gets through it either way, and neither
-    /// side is told. For simulated devices: so ends a stream that a carrier has forgotten, or whose device has another
-    /// address.
+    /// Severs an outgoing connection that is established: from now on nothing gets through it
+    /// either way, and neither side is notified. For simulated devices: so ends a stream that a
+    /// carrier has forgotten, or whose device has another address.
     ///
     /// The kernel drops what comes, FIN and RST included, so that the peer finds its bytes unacknowledged; what is sent
     /// here, that of this turn included, is dropped without a word. Timers go on. It lasts until [`Io::close`] or
-    /// [`Io::abort`], which both tell the peer (FIN, RST): nobody can close a socket in silence, because the kernel
-    /// answers whatever comes for a connection that it does not know with a reset.
+    /// [`Io::abort`], which both notify the peer (FIN, RST): nobody can close a socket in silence,
+    /// because the kernel answers each segment for a connection that it does not know with a reset.
     ///
     /// # Errors
     /// Where the kernel takes no filter; and `NotConnected` where the connection is not ours, not established, or

@@ -25,13 +25,13 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// What a connection is doing; several at once.
 pub(crate) mod flag {
-    /// The handler knows of it, and will be told of its end.
+    /// The handler knows of it, and its end will be reported.
     pub(crate) const ANNOUNCED: u16 = 1 << 0;
     /// The handler may send.
     pub(crate) const ESTABLISHED: u16 = 1 << 1;
     /// Its end was decided; what was sent before still leaves.
     pub(crate) const CLOSING: u16 = 1 << 2;
-    /// The handler was told of its end.
+    /// Its end was reported to the handler.
     pub(crate) const REPORTED: u16 = 1 << 3;
     /// The descriptor is closed; the entry waits for the end to be reported.
     pub(crate) const DEAD: u16 = 1 << 4;
@@ -47,7 +47,7 @@ pub(crate) mod flag {
     pub(crate) const PAUSED: u16 = 1 << 9;
     /// The kernel holds bytes that were not read because of a pause.
     pub(crate) const UNREAD: u16 = 1 << 10;
-    /// The peer has said that it will write no more.
+    /// The peer has announced that it will write no more.
     pub(crate) const PEER_DONE: u16 = 1 << 11;
     /// Everything was sent and FIN with it; we wait for the peer's.
     pub(crate) const LINGERING: u16 = 1 << 12;
@@ -55,7 +55,7 @@ pub(crate) mod flag {
     pub(crate) const LEAVING: u16 = 1 << 13;
     /// We opened it.
     pub(crate) const OUTGOING: u16 = 1 << 14;
-    /// TLS and WebSocket have said goodbye.
+    /// TLS and WebSocket have sent their closing messages.
     pub(crate) const GOODBYE: u16 = 1 << 15;
 }
 
@@ -108,8 +108,8 @@ pub(crate) struct Extra {
 impl Extra {
     /// Bytes of buffers that hold what was received and not used.
     pub(crate) fn held(&self) -> usize {
-        let gathered = self.websocket.as_ref().map_or(0, |websocket| websocket.held());
-        self.carry.capacity() + self.raw.capacity() + gathered
+        let reassembled = self.websocket.as_ref().map_or(0, |websocket| websocket.held());
+        self.carry.capacity() + self.raw.capacity() + reassembled
     }
 
     /// Bytes of TLS and WebSocket state.

@@ -1,4 +1,4 @@
-//! Sockets made as the settings say, before the loop takes them as bare descriptors.
+//! Sockets made by the settings, before the loop takes them as bare descriptors.
 //!
 //! A listening address is claimed here, so that a second server on it is refused.
 

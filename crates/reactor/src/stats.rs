@@ -28,7 +28,7 @@ impl Count {
 
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// A loop's counts. Sums since the loop's start, except where it says "now".
+        /// A loop's counts. Sums since the loop's start, except where its text has "now".
         #[derive(Debug, Default)]
         pub struct LoopStats {
             $($(#[$doc])* pub $name: Count,)*

@@ -90,7 +90,7 @@ pub(crate) fn accept(fd: RawFd) -> Call<(RawFd, SocketAddr)> {
         // SAFETY: a zeroed sockaddr_storage is a valid one of no family.
         let mut storage: libc::sockaddr_storage = unsafe { mem::zeroed() };
         let mut length = mem::size_of::<libc::sockaddr_storage>() as libc::socklen_t;
-        // SAFETY: the storage is as long as `length` says, and both outlive the call.
+        // SAFETY: the storage is as long as `length` states, and both outlive the call.
         let accepted = unsafe {
             libc::accept4(
                 fd,
@@ -114,7 +114,7 @@ pub(crate) fn peer_address(fd: RawFd) -> io::Result<SocketAddr> {
     // SAFETY: a zeroed sockaddr_storage is a valid one of no family.
     let mut storage: libc::sockaddr_storage = unsafe { mem::zeroed() };
     let mut length = mem::size_of::<libc::sockaddr_storage>() as libc::socklen_t;
-    // SAFETY: the storage is as long as `length` says, and both outlive the call.
+    // SAFETY: the storage is as long as `length` states, and both outlive the call.
     let result = unsafe { libc::getpeername(fd, (&raw mut storage).cast(), &mut length) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(address_of(&storage)) }
 }
@@ -122,7 +122,7 @@ pub(crate) fn peer_address(fd: RawFd) -> io::Result<SocketAddr> {
 fn address_of(storage: &libc::sockaddr_storage) -> SocketAddr {
     match i32::from(storage.ss_family) {
         libc::AF_INET6 => {
-            // SAFETY: the family says that the kernel wrote a sockaddr_in6, which fits in the storage.
+            // SAFETY: the family states that the kernel wrote a sockaddr_in6, which fits in the storage.
             let address: &libc::sockaddr_in6 = unsafe { &*(&raw const *storage).cast() };
             SocketAddr::V6(SocketAddrV6::new(
                 Ipv6Addr::from(address.sin6_addr.s6_addr),
@@ -149,7 +149,7 @@ pub(crate) fn close(fd: RawFd) {
     unsafe { libc::close(fd) };
 }
 
-/// Says that nothing more will be written.
+/// Announces that nothing more will be written.
 pub(crate) fn shutdown_write(fd: RawFd) {
     // SAFETY: only numbers are passed.
     unsafe { libc::shutdown(fd, libc::SHUT_WR) };
@@ -176,7 +176,7 @@ pub(crate) fn drop_incoming(fd: RawFd) -> io::Result<()> {
     // BPF_RET | BPF_K: return the constant, the number of bytes to keep.
     let mut nothing = libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: 0 };
     let program = libc::sock_fprog { len: 1, filter: &raw mut nothing };
-    // SAFETY: the program points at one live instruction, as its length says, which the kernel copies; the length
+    // SAFETY: the program points at one live instruction, as its length states, which the kernel copies; the length
     // passed is the program's own.
     let result = unsafe {
         libc::setsockopt(

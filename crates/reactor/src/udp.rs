@@ -29,7 +29,8 @@ impl UdpTable {
             match self.sockets.get(id.0 as usize)?.recv_from(buffer) {
                 Ok(received) => return Some(received),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // An earlier datagram of ours met a closed port: the error is told once, and there may be more to read.
+                // An earlier datagram of ours met a closed port: the error is reported once, and
+                // there may be more to read.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                 Err(_) => return None,
             }

@@ -242,14 +242,14 @@ fn slope<T>(server: &Server, count: u64, mut dial: impl FnMut() -> T) -> (f64, f
     let first: Vec<_> = (0..512).map(|_| dial()).collect();
     server.wait_established(512);
     settle(server);
-    let (held, told) = (counting::held(), told(server));
+    let (held, counted) = (counting::held(), counted(server));
     let more: Vec<_> = (0..count).map(|_| dial()).collect();
     server.wait_established(512 + count);
     settle(server);
     let slope = (counting::held() - held) as f64 / count as f64;
-    let told = (self::told(server) - told) as f64 / count as f64;
+    let counted = (self::counted(server) - counted) as f64 / count as f64;
     drop((first, more));
-    (slope, told)
+    (slope, counted)
 }
 
 /// Waits until the loop has ended the turn in which it established the last one.
@@ -259,28 +259,28 @@ fn settle(server: &Server) {
     fixture::until("a turn has ended", || server.handle.stats().turns.value() > turns);
 }
 
-fn told(server: &Server) -> i64 {
+fn counted(server: &Server) -> i64 {
     (server.handle.stats().connection_bytes.value() + server.handle.stats().carry_bytes.value()) as i64
 }
 
 fn idle_connections_cost_their_entry() {
     let server = serve(fixture::listener());
-    let (held, told) = slope(&server, 2_048, || server.dial());
-    println!("An idle TCP connection: {held:.0} bytes held by the loop, {told:.0} told");
+    let (held, counted) = slope(&server, 2_048, || server.dial());
+    println!("An idle TCP connection: {held:.0} bytes held by the loop, {counted:.0} counted");
     // The handler's own list of ids is 8 bytes of it, doubled at worst.
     assert!(held <= 64.0 + 17.0, "{held} bytes");
-    assert_eq!(told, 64.0);
+    assert_eq!(counted, 64.0);
 }
 
 fn idle_tls_connections_cost_their_keys() {
     let (settings, config) = secure();
     let server = serve(settings);
-    let (held, told) = slope(&server, 1_024, || {
+    let (held, counted) = slope(&server, 1_024, || {
         let mut client = client_on(server.dial(), &config);
         exchange(&mut client, b"hello\n");
         client
     });
-    println!("An idle TLS 1.3 connection: {held:.0} bytes held by the loop, {told:.0} told");
+    println!("An idle TLS 1.3 connection: {held:.0} bytes held by the loop, {counted:.0} counted");
     assert!(held <= 1_400.0, "{held} bytes");
-    assert!((told - held).abs() <= 300.0, "told {told}, held {held}");
+    assert!((counted - held).abs() <= 300.0, "counted {counted}, held {held}");
 }

@@ -49,7 +49,7 @@ fn a_peer_that_vanished_is_noticed() {
     let mut settings = listener();
     settings.socket.user_timeout_ms = Some(1_000);
     settings.socket.keepalive = Some(KeepAlive { idle_ms: 1_000, interval_ms: 1_000, count: 2 });
-    let server = start(Style::Tell, settings);
+    let server = start(Style::Report, settings);
     let _quiet = server.dial();
     let quiet = server.wait_established();
     let _spoken_to = server.dial();

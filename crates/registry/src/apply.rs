@@ -6,7 +6,7 @@ use std::hash::BuildHasher as _;
 
 use crate::columns::Cell as _;
 use crate::labels::Kind;
-use crate::packed::{Cell, MOMENT_MAX, NONE, Parts};
+use crate::packed::{Cell, NONE, Parts, TIMESTAMP_MAX};
 use crate::registry::{Columns, Name, Stored, Text, find_name, find_text, seconds, spot};
 use crate::{Changes, DeviceId, Registry, Slot, Tag, Time, Value};
 
@@ -133,7 +133,7 @@ impl Registry {
         }
         if let Some(location) = changes.location {
             parts.location = location;
-            parts.located = location.map(|_| at.0.min(MOMENT_MAX));
+            parts.located = location.map(|_| at.0.min(TIMESTAMP_MAX));
             self.locations.set(slot, location.map_or(i64::ABSENT, spot));
         }
         if let Some(credential) = changes.credential {
@@ -268,7 +268,7 @@ impl Registry {
         }
     }
 
-    /// Forgets a device, and says where it was: its slot will be another one's.
+    /// Forgets a device, and returns its slot, which will be another one's.
     pub fn remove(&mut self, device: &DeviceId) -> Option<Slot> {
         let id = device.as_str().as_bytes();
         let slot = self.find_bytes(id)?;
@@ -302,8 +302,8 @@ impl Registry {
 
 /// What a text takes outside its entry.
 ///
-/// By its length: two texts that say the same may have different capacities, and one is counted when it comes, the other one when it
-/// goes.
+/// By its length: two equal texts may have different capacities, and one is counted when it comes,
+/// the other one when it goes.
 pub(crate) fn heap_bytes(text: &compact_str::CompactString) -> usize {
     if text.len() > size_of::<compact_str::CompactString>() { text.len() } else { 0 }
 }

@@ -1,6 +1,7 @@
 //! Changes and selectors as the bytes of journal events.
 //!
-//! Texts, never a registry's own numbers. Everything is checked when it is read, so that what was decoded can be applied.
+//! Texts, never a registry's own numbers. Everything is checked when it is read, so that decoded
+//! changes can be applied.
 
 use stadium_state_machine::encoding::{Reader, corrupt, number, text};
 

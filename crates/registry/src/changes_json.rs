@@ -1,6 +1,7 @@
-//! Changes and devices as JSON: one shape for both, so that what was exported can be imported.
+//! Changes and devices as JSON: one shape for both, so that exported devices can be imported.
 //!
-//! A key that is left out leaves what is there, `null` clears it. A mistake is told with its path.
+//! A key that is left out leaves what is there, `null` clears it. A mistake is reported with its
+//! path.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -190,14 +191,14 @@ fn is_exact(number: &serde_json::Number) -> bool {
 pub(crate) fn value_json(value: &Value) -> Json {
     match value {
         Value::Text(text) => json!(text.as_str()),
-        // Whole numbers are written as such, as whoever sent them did.
+        // Whole numbers are written as such, as their sender did.
         Value::Number(number) if number.fract() == 0.0 && number.abs() < 9e15 => json!(*number as i64),
         Value::Number(number) => json!(number),
         Value::Date(at) => json!({ "date": date_text(*at) }),
     }
 }
 
-/// Where `latitude` and `longitude` say.
+/// Where `latitude` and `longitude` point.
 pub(crate) fn location(place: &Place<'_>) -> Result<Location, Mistake> {
     let (latitude, longitude) = (place.needs("latitude")?, place.needs("longitude")?);
     let degrees = (latitude.number()?, longitude.number()?);
@@ -234,7 +235,7 @@ fn quiet_json(hours: QuietHours) -> Json {
 impl Device {
     /// It as JSON: the fields of changes, `device`, `located_at`, `registered_at`, `last_seen`, and whether it has a credential.
     pub fn to_json(&self) -> Json {
-        let moment = |at: crate::Time| date_text(i64::try_from(at.0).unwrap_or(i64::MAX));
+        let timestamp = |at: crate::Time| date_text(i64::try_from(at.0).unwrap_or(i64::MAX));
         let attributes = self.attributes.iter().map(|(name, value)| (name.to_string(), value_json(value)));
         let (lists, tags): (Vec<&Tag>, Vec<&Tag>) = self.tags.iter().partition(|tag| tag.is_list());
         let lists: Vec<&str> = lists.iter().map(|tag| tag.name.as_str()).collect();
@@ -249,14 +250,14 @@ impl Device {
             "opt_in": self.opt_in,
             "quiet_hours": self.quiet_hours.map(quiet_json),
             "location": self.location.map(location_json),
-            "located_at": self.located_at.map(moment),
+            "located_at": self.located_at.map(timestamp),
             "tags": tags,
             "lists": lists,
             "attributes": attributes.collect::<Map<_, _>>(),
             "has_credential": self.credential.is_some(),
             "revoked": self.revoked,
-            "registered_at": moment(self.registered_at),
-            "last_seen": self.last_seen.map(moment),
+            "registered_at": timestamp(self.registered_at),
+            "last_seen": self.last_seen.map(timestamp),
         })
     }
 }

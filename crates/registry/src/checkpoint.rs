@@ -1,7 +1,8 @@
 //! The state saved while it goes on changing, and taken back in.
 //!
-//! A slice is a byte that names a table, then a slice of that table's own format; the first one holds the version. The dictionaries
-//! come first, the devices last. What is rebuilt (bitmaps, columns, indexes, the order) is in none.
+//! A slice is a byte that names a table, then a slice of that table's own format; the first one
+//! holds the version. The dictionaries come first, the devices last. Derived data (bitmaps,
+//! columns, indexes, the order) are in none.
 
 use stadium_state_machine::encoding::{corrupt, number};
 use stadium_table::{Order, Restored};
@@ -119,7 +120,8 @@ impl Registry {
         Ok(())
     }
 
-    /// All slices are in: builds what is not saved. What a registry that never had a checkpoint has, it has without this.
+    /// All slices are in: builds the derived data. A registry that never had a checkpoint has them
+    /// without this.
     ///
     /// # Errors
     ///
@@ -186,7 +188,8 @@ impl Registry {
         Ok(())
     }
 
-    /// All slots in the order of their ids. What the ids have in common is skipped, and the sixteen bytes behind it decide most.
+    /// All slots in the order of their ids. The ids' common prefix is skipped, and the sixteen
+    /// bytes behind it decide most.
     fn sorted(&self) -> Vec<u32> {
         let mut ids = self.all.iter().map(|slot| self.at(slot).id_bytes());
         let first = ids.next().unwrap_or_default();

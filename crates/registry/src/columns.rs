@@ -12,7 +12,7 @@ const DENSE_MIN: usize = 768;
 
 /// What stands in a column.
 pub(crate) trait Cell: Copy + PartialEq {
-    /// What stands where a device has no value. No value equals it, or lies in any range.
+    /// The value of a device that has none. No value equals it, or lies in any range.
     const ABSENT: Self;
 
     fn is_absent(self) -> bool;

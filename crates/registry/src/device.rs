@@ -28,7 +28,8 @@ pub struct Device {
     pub quiet_hours: Option<QuietHours>,
     /// Where it is.
     pub location: Option<Location>,
-    /// Since when, as far as that is known: when it was seen there, or when that was said.
+    /// Since when, as far as that is known: the time of the sighting, or the time at which it was
+    /// set.
     pub located_at: Option<Time>,
     /// Its tags in their order, lists included.
     pub tags: Vec<Tag>,

@@ -1,4 +1,4 @@
-//! Texts by number: what many devices have in common is stored once, and a device has its number.
+//! Texts by number: a text that many devices share is stored once, and a device has its number.
 //!
 //! A text is here as long as somebody has it. Numbers of texts that went are given out again, and never leave the
 //! registry: events and views have the texts.
@@ -7,13 +7,13 @@ use stadium_table::{Entry, Paged, Table};
 
 use crate::numbers::Numbers;
 
-/// An entry that is found by what it says.
-pub(crate) trait Said: Entry + PartialEq {
-    /// A hash of what it says.
+/// An entry that is found by its content.
+pub(crate) trait HashedContent: Entry + PartialEq {
+    /// A hash of its content.
     fn hash(&self, state: &foldhash::fast::FixedState) -> u64;
 }
 
-/// Entries by number and by what they say, with how often each is used.
+/// Entries by number and by content, with the number of uses of each.
 pub(crate) struct Dictionary<T> {
     /// Saved by checkpoints.
     pub(crate) table: Table<T>,
@@ -24,7 +24,7 @@ pub(crate) struct Dictionary<T> {
     state: foldhash::fast::FixedState,
 }
 
-impl<T: Said> Dictionary<T> {
+impl<T: HashedContent> Dictionary<T> {
     pub(crate) fn new(hash_seed: u64) -> Self {
         Self {
             table: Table::new(),
@@ -38,7 +38,7 @@ impl<T: Said> Dictionary<T> {
         &self.state
     }
 
-    /// The number of what says so, by its hash.
+    /// The number of the entry with this content, by its hash.
     pub(crate) fn find(&self, hash: u64, is: impl Fn(&T) -> bool) -> Option<u32> {
         self.index.find(hash, |number| is(self.table.at(number)))
     }
@@ -66,7 +66,7 @@ impl<T: Said> Dictionary<T> {
         self.uses[number] += 1;
     }
 
-    /// One fewer uses it. Says whether it was the last, and it is gone.
+    /// One fewer uses it. Returns whether it was the last, and it is gone.
     pub(crate) fn unused(&mut self, number: u32) -> bool {
         let uses = &mut self.uses[number];
         *uses -= 1;
@@ -79,7 +79,7 @@ impl<T: Said> Dictionary<T> {
         true
     }
 
-    /// After a restore: finds each by what it says. False where two say the same.
+    /// After a restore: finds each by its content. False where two have the same.
     pub(crate) fn rebuild(&mut self) -> bool {
         self.index = Numbers::new();
         let numbers: Vec<u32> = self.table.iter().map(|(number, _)| number).collect();

@@ -184,19 +184,19 @@ impl Registry {
         };
         let columns = &self.columns[name];
         let texts = |passes: &dyn Fn(&str) -> bool| {
-            // Each different text is asked once at most: what it said is kept by its number.
-            let mut said: Paged<u8> = Paged::new();
-            let said = std::cell::RefCell::new(&mut said);
+            // Each different text is asked once at most: the result is kept by its number.
+            let mut results: Paged<u8> = Paged::new();
+            let results = std::cell::RefCell::new(&mut results);
             columns.texts.scan(|text: u32| {
                 if text.is_absent() {
                     return false;
                 }
-                let mut said = said.borrow_mut();
-                said.reach(text);
-                if said[text] == 0 {
-                    said[text] = 1 + u8::from(passes(&self.texts.at(text).0));
+                let mut results = results.borrow_mut();
+                results.reach(text);
+                if results[text] == 0 {
+                    results[text] = 1 + u8::from(passes(&self.texts.at(text).0));
                 }
-                said[text] == 2
+                results[text] == 2
             })
         };
         match is {
@@ -383,7 +383,7 @@ fn last(seconds: u64, now: Time) -> (i64, i64) {
 
 fn contains(span: Span, second: u32, now: Time) -> bool {
     match span {
-        // A moment behind now is there where a clock was set back: it is within any span.
+        // A time behind now is there where a clock was set back: it is within any span.
         Span::WithinSeconds(within) => u64::from(second).saturating_add(within) >= u64::from(seconds(now)),
         Span::Between { from, to } => {
             let second = u64::from(second);

@@ -17,7 +17,7 @@ pub struct Excluded {
     pub path: String,
     /// What it asks for: `tag "vip"`.
     pub clause: String,
-    /// What the device has instead, where that says more: `it is 5`.
+    /// What the device has instead, where that is more specific: `it is 5`.
     pub has: Option<String>,
 }
 
@@ -53,7 +53,7 @@ impl Registry {
         Some(Excluded { path, clause: clause.to_string(), has: self.has_instead(clause, slot, now) })
     }
 
-    /// The first clause that a device fails; `path` says where it stands.
+    /// The first clause that a device fails; `path` names its place.
     fn fails<'a>(
         &self,
         clause: &'a Selector,
@@ -82,7 +82,7 @@ impl Registry {
             let text = packed.field(kind).map(|label| self.labels.text(label));
             Some(text.map_or_else(|| "it has none".into(), |text| format!("it has {text}")))
         };
-        let moment = |second: u32| date_text(i64::from(second) * 1_000);
+        let timestamp = |second: u32| date_text(i64::from(second) * 1_000);
         match clause {
             Selector::Attribute { name, .. } => {
                 let value = self.attribute(packed, name.as_str());
@@ -97,14 +97,14 @@ impl Registry {
                 Some(packed.user().map_or_else(|| "it has none".into(), |user| format!("it has {user:?}")))
             }
             Selector::LastSeen(_) if stored.seen == 0 => Some("it was never connected".into()),
-            Selector::LastSeen(_) => Some(format!("it was connected last at {}", moment(stored.seen))),
-            Selector::Registered(_) => Some(format!("it was registered at {}", moment(stored.registered))),
+            Selector::LastSeen(_) => Some(format!("it was connected last at {}", timestamp(stored.seen))),
+            Selector::Registered(_) => Some(format!("it was registered at {}", timestamp(stored.registered))),
             Selector::Within(circle) => Some(match packed.location() {
                 Some(place) => format!("it is {:.0} m away", Round::new(circle).distance(place)),
                 None => "it has no location".into(),
             }),
             Selector::Not(clause) => {
-                // What it has is what it must not have.
+                // The device's value is the forbidden one.
                 let _ = now;
                 match clause.as_ref() {
                     Selector::And(_) | Selector::Or(_) | Selector::Not(_) => None,
@@ -115,7 +115,7 @@ impl Registry {
         }
     }
 
-    /// What each clause does, in the order in which they stand.
+    /// The effect of each clause, in the order in which they stand.
     pub fn clauses(&self, selector: &Selector, now: Time) -> Vec<ClauseCount> {
         let mut counts = Vec::new();
         let mut path = String::new();

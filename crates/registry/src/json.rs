@@ -1,4 +1,4 @@
-//! Reading JSON so that a mistake says where it is, what is wrong and what would be right.
+//! Reading JSON with mistakes that name their place, the error and the allowed values.
 //!
 //! A [`Place`] is a value and the way to it; the way becomes a text only where there is a mistake.
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json};
 pub struct Mistake {
     /// Where in the value: `and[1].tag`; empty for all of it.
     pub path: String,
-    /// What is wrong, and what is allowed.
+    /// The error, and the allowed values.
     pub reason: String,
 }
 
@@ -171,12 +171,12 @@ impl<'a> Place<'a> {
         self.json.as_u64().map_or_else(|| self.wrong("a whole number from 0 on"), Ok)
     }
 
-    /// A moment in RFC 3339.
+    /// A time in RFC 3339.
     pub(crate) fn date(&self) -> Result<i64, Mistake> {
         let text = self.text()?;
         match crate::value::parse_date(text) {
             Some(at) => Ok(at),
-            None => self.mistake("it is no moment in RFC 3339, as 2026-01-31T18:00:00Z is"),
+            None => self.mistake("it is no time in RFC 3339, as 2026-01-31T18:00:00Z is"),
         }
     }
 }

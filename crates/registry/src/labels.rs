@@ -10,7 +10,7 @@ use roaring::RoaringBitmap;
 use stadium_state_machine::encoding::{Reader, text};
 use stadium_table::{Damaged, Entry, Paged};
 
-use crate::dictionary::{Dictionary, Said};
+use crate::dictionary::{Dictionary, HashedContent};
 use crate::{AppVersion, Country, Language, Platform, Tag, ZoneName};
 
 /// What a label is.
@@ -92,7 +92,7 @@ fn hash_of(state: &foldhash::fast::FixedState, kind: Kind, group: &str, text: &s
     hasher.finish()
 }
 
-impl Said for Label {
+impl HashedContent for Label {
     fn hash(&self, state: &foldhash::fast::FixedState) -> u64 {
         hash_of(state, self.kind, &self.group, &self.text)
     }

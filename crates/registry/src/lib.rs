@@ -1,8 +1,9 @@
 //! The devices of one app on one shard, and audiences over them, without I/O.
 //!
-//! A [`Registry`] holds devices by number ([`Slot`]), each packed into few bytes, and beside them what makes an audience fast: a bitmap
-//! for each tag, platform, version, language, country and time zone, and columns for attributes. [`Changes`] change a device, a
-//! [`Selector`] says whom one means. Nothing here reads a clock: the same calls make the same registry.
+//! A [`Registry`] holds devices by number ([`Slot`]), each packed into few bytes, and beside them
+//! the indexes for audiences: a bitmap for each tag, platform, version, language, country and time
+//! zone, and columns for attributes. [`Changes`] change a device, a [`Selector`] selects devices.
+//! Nothing here reads a clock: the same calls make the same registry.
 
 mod apply;
 mod bytes;
@@ -48,7 +49,7 @@ pub use registry::{Registry, Slot};
 pub use roaring::RoaringBitmap;
 pub use selector::{Circle, Comparison, Edge, Selector, Span, VersionRange};
 pub use sighting::Sighted;
-/// What events are read with.
+/// The reader of events.
 pub use stadium_state_machine::encoding::Reader;
 pub use stadium_state_machine::{Corrupt, InvalidName, Milliseconds, Refusal, Time};
 pub use value::{Location, QuietHours, Value};

@@ -1,7 +1,7 @@
 //! What things are called: apps, devices, tags, attributes, users, and the fields that have a standard.
 //!
-//! Checked where they are made, so that nothing behind them has to look again. What a standard lets people write in
-//! several ways (`DE-de`, `europe/berlin`) is kept in one.
+//! Checked where they are made, so that nothing behind them has to look again. Codes with several
+//! standard spellings (`DE-de`, `europe/berlin`) are kept in one.
 
 use std::fmt;
 use std::str::FromStr;
@@ -253,7 +253,7 @@ impl Tag {
         self.group.as_ref().map_or("", TagGroup::as_str)
     }
 
-    /// Whether it says that a device is on a static list.
+    /// Whether it puts a device on a static list.
     pub fn is_list(&self) -> bool {
         self.group() == Self::LIST
     }

@@ -5,7 +5,8 @@
 //! fields: a bit each │ number of each field │ count, tags: distances │ count, attributes: name and type, value
 //! ```
 //!
-//! Numbers are varints. What is read here was written here, or was checked by [`check`] when it came from a checkpoint.
+//! Numbers are varints. Bytes that are read here were written here, or were checked by [`check`]
+//! when they came from a checkpoint.
 
 use stadium_state_machine::encoding::{Reader, number};
 
@@ -23,10 +24,10 @@ const FLAGS: u8 = 63;
 
 /// Bytes of a location.
 const SPOT_BYTES: usize = 8;
-/// Bytes of the moment of a location, in milliseconds since 1970: enough for 8,900 years.
-const MOMENT_BYTES: usize = 6;
-/// The last moment that these hold.
-pub(crate) const MOMENT_MAX: u64 = (1 << 48) - 1;
+/// Bytes of the timestamp of a location, in milliseconds since 1970: enough for 8,900 years.
+const TIMESTAMP_BYTES: usize = 6;
+/// The last timestamp that these hold.
+pub(crate) const TIMESTAMP_MAX: u64 = (1 << 48) - 1;
 
 /// No label.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -152,16 +153,16 @@ impl<'a> Packed<'a> {
     /// Since when it is there, where that is known, in milliseconds since 1970.
     pub(crate) fn located(self) -> Option<u64> {
         let at = self.behind_user() + SPOT_BYTES;
-        self.has(LOCATED).then(|| read_moment(&self.bytes[at..]))
+        self.has(LOCATED).then(|| read_timestamp(&self.bytes[at..]))
     }
 
     fn behind_location(self) -> usize {
         self.behind_user()
             + if self.has(LOCATION) { SPOT_BYTES } else { 0 }
-            + if self.has(LOCATED) { MOMENT_BYTES } else { 0 }
+            + if self.has(LOCATED) { TIMESTAMP_BYTES } else { 0 }
     }
 
-    /// Where a location and its moment stand, where there are both: they are changed in place.
+    /// The place of a location and its timestamp, where there are both: they are changed in place.
     pub(crate) fn place_of_sighting(self) -> Option<usize> {
         self.has(LOCATED).then(|| self.behind_user())
     }
@@ -283,7 +284,7 @@ impl Parts {
         if let Some(location) = self.location {
             out.extend_from_slice(&spot_bytes(location));
             if let Some(located) = self.located {
-                out.extend_from_slice(&moment_bytes(located));
+                out.extend_from_slice(&timestamp_bytes(located));
             }
         }
         if let Some(credential) = &self.credential {
@@ -335,21 +336,21 @@ fn spot_bytes(location: Location) -> [u8; SPOT_BYTES] {
     bytes
 }
 
-fn moment_bytes(at: u64) -> [u8; MOMENT_BYTES] {
-    let bytes = at.min(MOMENT_MAX).to_le_bytes();
+fn timestamp_bytes(at: u64) -> [u8; TIMESTAMP_BYTES] {
+    let bytes = at.min(TIMESTAMP_MAX).to_le_bytes();
     *bytes.first_chunk().expect("six of eight bytes")
 }
 
-fn read_moment(bytes: &[u8]) -> u64 {
+fn read_timestamp(bytes: &[u8]) -> u64 {
     let mut all = [0; 8];
-    all[..MOMENT_BYTES].copy_from_slice(&bytes[..MOMENT_BYTES]);
+    all[..TIMESTAMP_BYTES].copy_from_slice(&bytes[..TIMESTAMP_BYTES]);
     u64::from_le_bytes(all)
 }
 
 /// Changes a device's location in place, see [`Packed::place_of_sighting`].
 pub(crate) fn write_sighting(bytes: &mut [u8], at: usize, location: Location, located: u64) {
     bytes[at..at + SPOT_BYTES].copy_from_slice(&spot_bytes(location));
-    bytes[at + SPOT_BYTES..][..MOMENT_BYTES].copy_from_slice(&moment_bytes(located));
+    bytes[at + SPOT_BYTES..][..TIMESTAMP_BYTES].copy_from_slice(&timestamp_bytes(located));
 }
 
 /// Whether a number is whole, and shorter as such.
@@ -379,7 +380,7 @@ pub(crate) fn check(bytes: &[u8], knows: &impl Knows) -> Option<()> {
     }
     if flags & LOCATED != 0 {
         (flags & LOCATION != 0).then_some(())?;
-        input.take(MOMENT_BYTES).ok()?;
+        input.take(TIMESTAMP_BYTES).ok()?;
     }
     if flags & CREDENTIAL != 0 {
         input.take(32).ok()?;

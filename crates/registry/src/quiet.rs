@@ -1,7 +1,8 @@
 //! Quiet hours by each device's own clock.
 //!
-//! A device is in them as long as its wall clock says so: an hour that does not exist is over when it would begin, and one that
-//! comes twice is quiet twice. They end at the first moment at which the wall clock is behind them.
+//! A device is in them as long as its wall clock is within them: an hour that does not exist is
+//! over when it would begin, and one that comes twice is quiet twice. They end at the first instant
+//! at which the wall clock is behind them.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -53,8 +54,8 @@ fn ends(hours: QuietHours, zone: &TimeZone, at: Time) -> Option<Time> {
 }
 
 impl Registry {
-    /// Devices that are in their quiet hours, in groups that don't overlap, with the moment when these end. By their time
-    /// zone, UTC where they have none.
+    /// Devices that are in their quiet hours, in groups that don't overlap, with the time when
+    /// these end. By their time zone, UTC where they have none.
     pub fn quiet_groups(&self, at: Time) -> Vec<(RoaringBitmap, Time)> {
         let hours: Vec<_> = self
             .labels

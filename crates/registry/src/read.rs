@@ -16,7 +16,7 @@ use crate::{
     UserName, Value, ZoneName,
 };
 
-/// Which devices a page lists. All that is said must be so.
+/// Which devices a page lists. All conditions must hold.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     /// Whose id begins so.
@@ -137,7 +137,8 @@ impl Registry {
         self.packed(slot).is_some_and(Packed::revoked)
     }
 
-    /// Whether the secret with this SHA-256 is the device's. None where it has none. How long it takes says nothing.
+    /// Whether the secret with this SHA-256 is the device's. None where it has none. The time that
+    /// it takes reveals nothing.
     pub fn credential_fits(&self, slot: Slot, hash: &[u8; 32]) -> Option<bool> {
         let credential = self.packed(slot)?.credential()?;
         let different =

@@ -13,7 +13,7 @@ use stadium_table::{Damaged, Entry, Order, Paged, Table, take};
 
 use crate::checkpoint::Progress;
 use crate::columns::Column;
-use crate::dictionary::{Dictionary, Said};
+use crate::dictionary::{Dictionary, HashedContent};
 use crate::labels::{Kind, Labels};
 use crate::numbers::Numbers;
 use crate::packed::Packed;
@@ -140,7 +140,7 @@ macro_rules! only_text {
             }
         }
 
-        impl Said for $name {
+        impl HashedContent for $name {
             fn hash(&self, state: &FixedState) -> u64 {
                 state.hash_one(self.0.as_bytes())
             }
@@ -179,7 +179,7 @@ pub(crate) fn from_spot(spot: i64) -> Location {
     Location { latitude: (spot >> 32) as i32, longitude: spot as i32 }
 }
 
-/// Whole seconds, as the registry keeps moments.
+/// Whole seconds, as the registry keeps times.
 pub(crate) fn seconds(at: Time) -> u32 {
     u32::try_from(at.0 / 1_000).unwrap_or(u32::MAX)
 }
@@ -217,7 +217,7 @@ impl Registry {
         &self.limits
     }
 
-    /// Other bounds from now on. What is there already stays.
+    /// Other bounds from now on. Present devices stay.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
     }

@@ -1,4 +1,4 @@
-//! Whom one means: a selector says which devices an audience has.
+//! Selectors: a selector selects the devices of an audience.
 //!
 //! As JSON it has the shape that push users know (docs/audiences.md).
 

@@ -1,6 +1,6 @@
 //! Selectors as JSON, in the shape that push users know: docs/audiences.md.
 //!
-//! An object is one clause. A mistake is told with its path and with what is allowed there.
+//! An object is one clause. A mistake is reported with its path and the allowed values.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -300,7 +300,7 @@ fn range(place: &Place<'_>) -> Result<Comparison, Mistake> {
     Ok(Comparison::Range { from, to })
 }
 
-/// A moment, as a text or as `{"date": ..}`.
+/// A time, as a text or as `{"date": ..}`.
 fn date(place: &Place<'_>) -> Result<i64, Mistake> {
     match place.key("date") {
         Some(_) => match value(place)? {
@@ -406,13 +406,13 @@ fn version_json(range: &VersionRange) -> Json {
 }
 
 fn span_json(span: Span) -> Json {
-    let moment = |second: u64| date_text(i64::try_from(second).unwrap_or(i64::MAX).saturating_mul(1_000));
+    let timestamp = |second: u64| date_text(i64::try_from(second).unwrap_or(i64::MAX).saturating_mul(1_000));
     let mut fields = Map::new();
     match span {
         Span::WithinSeconds(seconds) => drop(fields.insert("within_s".into(), json!(seconds))),
         Span::Between { from, to } => {
-            from.map(|from| fields.insert("after".into(), json!(moment(from))));
-            to.map(|to| fields.insert("before".into(), json!(moment(to))));
+            from.map(|from| fields.insert("after".into(), json!(timestamp(from))));
+            to.map(|to| fields.insert("before".into(), json!(timestamp(to))));
         }
     }
     Json::Object(fields)

@@ -1,10 +1,10 @@
-//! Where devices are seen, as a service that follows them says it.
+//! Locations of devices, as a service that follows them reports them.
 //!
-//! A location has a moment: what is older than that changes nothing. A location that [`Changes`](crate::Changes) set has the
-//! moment at which they were applied.
+//! A location has a timestamp: a location older than the stored one changes nothing. A location
+//! that [`Changes`](crate::Changes) set has the time at which they were applied.
 
 use crate::circle::Round;
-use crate::packed::{MOMENT_MAX, write_sighting};
+use crate::packed::{TIMESTAMP_MAX, write_sighting};
 use crate::registry::spot;
 use crate::{Circle, Location, Registry, Slot, Time};
 
@@ -20,7 +20,8 @@ pub enum Sighted {
 }
 
 impl Registry {
-    /// What it would do that a device was seen there then. Moves of fewer metres than `metres_min` do not matter.
+    /// The effect of a sighting of a device there at that time. Moves of fewer metres than
+    /// `metres_min` do not matter.
     pub fn sighted(&self, slot: Slot, at: Time, location: Location, metres_min: u32) -> Sighted {
         let Some(packed) = self.packed(slot) else { return Sighted::Unmoved };
         let Some(known) = packed.location() else { return Sighted::Moved };
@@ -42,7 +43,7 @@ impl Registry {
             None => {
                 let (id, mut parts) = (packed.id().to_owned(), packed.unpack());
                 parts.location = Some(location);
-                parts.located = Some(at.0.min(MOMENT_MAX));
+                parts.located = Some(at.0.min(TIMESTAMP_MAX));
                 self.store(slot.0, &id, &parts);
             }
         }
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_older_or_hardly_different_changes_nothing() {
+    fn an_older_or_hardly_different_sighting_changes_nothing() {
         let mut registry = Registry::new(Limits::default(), 7);
         let slot = registry.apply(NOW, &id("phone"), &Changes::default());
         let (here, near, far) = (place(52.52, 13.405), place(52.520_05, 13.405), place(52.53, 13.405));
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_api_says_has_the_moment_at_which_it_was_said() {
+    fn a_location_from_the_api_has_the_time_at_which_it_was_set() {
         let mut registry = Registry::new(Limits::default(), 7);
         let changes = |location| Changes { location: Some(location), ..Changes::default() };
         let (here, there) = (place(1.0, 2.0), place(3.0, 4.0));

@@ -15,7 +15,8 @@ pub enum Value {
     Text(CompactString),
     /// A number: finite, and never the negative zero. [`Value::number`] makes one.
     Number(f64),
-    /// A moment: milliseconds since 1970-01-01T00:00:00Z, negative before, since people are older than that.
+    /// A time: milliseconds since 1970-01-01T00:00:00Z, negative before, since people are older
+    /// than that.
     Date(i64),
 }
 
@@ -44,12 +45,12 @@ impl fmt::Display for Value {
     }
 }
 
-/// The moment in RFC 3339; its number where that has no words for it.
+/// The time in RFC 3339; its number where RFC 3339 has no form for it.
 pub(crate) fn date_text(at: i64) -> String {
     Timestamp::from_millisecond(at).map_or_else(|_| at.to_string(), |at| at.to_string())
 }
 
-/// The moment that a text of RFC 3339 names.
+/// The time that a text of RFC 3339 names.
 pub(crate) fn parse_date(text: &str) -> Option<i64> {
     text.parse::<Timestamp>().ok().map(|at| at.as_millisecond())
 }

@@ -19,7 +19,7 @@ pub fn compare_versions(one: &str, other: &str) -> Ordering {
     })
 }
 
-/// The release, and what it comes before where it is a pre-release. What was built from the same counts for nothing.
+/// The release, and the pre-release that precedes it, if any. Build metadata counts for nothing.
 fn split(version: &str) -> (&str, Option<&str>) {
     let version = version.strip_prefix(['v', 'V']).unwrap_or(version);
     let version = version.split_once('+').map_or(version, |(version, _)| version);

@@ -108,14 +108,15 @@ fn range(
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let moment = |second: u64| date_text(i64::try_from(second).unwrap_or(i64::MAX).saturating_mul(1_000));
+        let timestamp =
+            |second: u64| date_text(i64::try_from(second).unwrap_or(i64::MAX).saturating_mul(1_000));
         match *self {
             Span::WithinSeconds(seconds) => write!(f, "within the last {seconds} s"),
             Span::Between { from: None, to: None } => f.write_str("at any time"),
-            Span::Between { from: Some(from), to: None } => write!(f, "at or after {}", moment(from)),
-            Span::Between { from: None, to: Some(to) } => write!(f, "before {}", moment(to)),
+            Span::Between { from: Some(from), to: None } => write!(f, "at or after {}", timestamp(from)),
+            Span::Between { from: None, to: Some(to) } => write!(f, "before {}", timestamp(to)),
             Span::Between { from: Some(from), to: Some(to) } => {
-                write!(f, "from {} until before {}", moment(from), moment(to))
+                write!(f, "from {} until before {}", timestamp(from), timestamp(to))
             }
         }
     }

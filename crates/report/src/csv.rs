@@ -1,4 +1,4 @@
-//! A run's intervals and steps as CSV (RFC 4180), for whoever draws their own.
+//! A run's intervals and steps as CSV (RFC 4180), for people who draw their own.
 //!
 //! Times are milliseconds, rates a second, shares 0 to 1. An empty field means that nothing was measured there.
 

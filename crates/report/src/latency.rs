@@ -1,8 +1,8 @@
 //! Latencies: histograms that are merged across threads and processes without losing precision.
 //!
-//! A [`Latency`] lives where things happen; what it gathered travels as [`Counts`], only the buckets that hold
-//! something. [`Summary`] is what people and reports read. All times are nanoseconds inside and milliseconds in
-//! summaries.
+//! A [`Latency`] lives where things happen; its counts travel as [`Counts`], only the buckets that
+//! hold something. [`Summary`] is what people and reports read. All times are nanoseconds inside
+//! and milliseconds in summaries.
 
 use std::cmp::Ordering;
 
@@ -226,7 +226,7 @@ impl Ranks<'_> {
     }
 }
 
-/// What a histogram says, in milliseconds. All zero where nothing was counted.
+/// The figures of a histogram, in milliseconds. All zero where nothing was counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// How many times were counted.
@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn merged_counts_say_the_same_as_one_histogram() {
+    fn merged_counts_equal_one_histogram() {
         let (mut left, mut right, mut whole) = (Latency::new(), Latency::new(), Latency::new());
         for step in 1..=10_000_u64 {
             let ns = step * step * 37;
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_say_what_the_histogram_says_and_merge_alike() {
+    fn counts_match_the_histogram_and_merge_alike() {
         let (mut left, mut right, mut whole) = (Latency::new(), Latency::new(), Latency::new());
         for step in 1..=10_000_u64 {
             let ns = step * step * 37;

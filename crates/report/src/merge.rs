@@ -1,8 +1,9 @@
 //! Results of several workers become one.
 //!
-//! Counts and histograms add, maxima stay maxima, and what says how well a generator did is the worst of any: a share
-//! that one machine lost must not vanish in the mean of four. Shares of intervals are weighted by loops. Merging does
-//! not depend on the order, but for texts: what is told once (scenario, machine) is the first one's.
+//! Counts and histograms add, maxima stay maxima, and the figures that show how well a generator
+//! did are the worst of any: a share that one machine lost must not vanish in the mean of four.
+//! Shares of intervals are weighted by loops. Merging does not depend on the order, but for texts:
+//! texts that are reported once (scenario, machine) are those of the first one.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +58,7 @@ impl Merge for Messages {
     }
 }
 
-/// The same step; its checks are told apart by their text.
+/// The same step; its checks are distinguished by their text.
 impl Merge for Step {
     fn merge(&mut self, other: &Self) {
         self.requests.merge(&other.requests);
@@ -87,8 +88,8 @@ impl Merge for Session {
 
 /// The same fleet, a part of it in each worker.
 ///
-/// The most that were connected at once is the sum of each part's most: never too low, too high where the parts'
-/// moments were not the same.
+/// The most that were connected at once is the sum of each part's most: never too low, too high
+/// where the parts' peaks were not at the same time.
 impl Merge for Fleet {
     fn merge(&mut self, other: &Self) {
         self.devices += other.devices;
@@ -200,8 +201,9 @@ impl Merge for Phase {
 
 /// Everything of another worker of the same run.
 ///
-/// Intervals are matched by the slot of time that their middle lies in, so workers need not have cut time at exactly
-/// the same moments. Thresholds are forgotten: those of a part say nothing about the whole, so evaluate them again.
+/// Intervals are matched by the slot of time that their middle lies in, so workers need not have
+/// cut time at exactly the same times. Thresholds are forgotten: those of a part mean nothing for
+/// the whole, so evaluate them again.
 impl Merge for RunResult {
     fn merge(&mut self, other: &Self) {
         self.duration_s = self.duration_s.max(other.duration_s);
@@ -224,7 +226,8 @@ impl Merge for RunResult {
     }
 }
 
-/// The same metric of the same target: who has more points is believed, as both read the same thing.
+/// The same metric of the same target: the one with more points is believed, as both read the same
+/// thing.
 impl Merge for Scraped {
     fn merge(&mut self, other: &Self) {
         if other.points.len() > self.points.len() {
@@ -329,7 +332,7 @@ mod tests {
         assert_eq!(whole.phases[0].to_s, 5.08);
         let steps: Vec<_> = whole.steps.iter().map(|step| step.session.as_str()).collect();
         assert_eq!(steps, ["a", "one", "two"]);
-        assert_eq!(whole.series.len(), 5, "moments that differ a little are the same interval");
+        assert_eq!(whole.series.len(), 5, "times that differ a little are the same interval");
         for (index, interval) in whole.series.iter().enumerate() {
             assert_eq!((interval.users, interval.started, interval.response.len()), (12, 20, 18), "{index}");
             assert_eq!(interval.length_s, 1.0);
@@ -338,7 +341,7 @@ mod tests {
         assert_eq!(whole.generator.steal, 0.08);
         assert_eq!(whole.generator.saturated, 0.04);
         assert_eq!(whole.workers.len(), 2);
-        assert!(whole.thresholds.is_empty(), "a part's thresholds say nothing about the whole");
+        assert!(whole.thresholds.is_empty(), "a part's thresholds mean nothing for the whole");
     }
 
     #[test]

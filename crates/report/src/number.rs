@@ -1,7 +1,8 @@
 //! Figures as people read them: a unit always, three digits that mean something, groups of three.
 //!
-//! Groups are separated by a comma; a page turns that into a thin space. Nothing here rounds to a figure that would
-//! say something else: what is not zero never reads as zero, a share below 100% never as 100%.
+//! Groups are separated by a comma; a page turns that into a thin space. Nothing here rounds to a
+//! figure that would mean something else: a number other than zero never reads as zero, a share
+//! below 100% never as 100%.
 
 /// A count: `1,234,567`.
 pub fn count(value: u64) -> String {

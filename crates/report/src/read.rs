@@ -11,7 +11,7 @@ use crate::{FORMAT, RunResult};
 /// Why a text is no result.
 #[derive(Debug)]
 pub enum ReadError {
-    /// It is no JSON, or not that of a result; says where.
+    /// It is no JSON, or not that of a result; states where.
     Malformed(serde_json::Error),
     /// A later version of Stadium wrote it.
     Newer {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_result_and_none_at_all_are_told_apart() {
+    fn a_newer_result_and_none_at_all_are_distinguished() {
         let newer = RunResult::from_json("{\"format\":99,\"total\":\"changed\"}");
         assert!(matches!(newer, Err(ReadError::Newer { format: 99 })));
         for text in ["", "{}", "[]", "{\"format\":1,\"total\":5}"] {

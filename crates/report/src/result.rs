@@ -1,8 +1,9 @@
 //! The result of a run, as plain values: what `result.json` holds.
 //!
-//! Times of a run count from its start, in seconds; latencies are histograms ([`Counts`]) so that whoever reads them
-//! can merge and compare without losing precision. *Response time* counts from the moment at which a request was due,
-//! *service time* from the moment at which it was sent: the difference is what a closed loop hides.
+//! Times of a run count from its start, in seconds; latencies are histograms ([`Counts`]) so that a
+//! reader can merge and compare them without losing precision. *Response time* counts from the time
+//! at which a request was due, *service time* from the time at which it was sent: a closed loop
+//! hides the difference.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ pub const FORMAT: u32 = 1;
 pub struct RunResult {
     /// [`FORMAT`].
     pub format: u32,
-    /// Tells runs apart: time of the start and a random part, such as `20261122T231500-4f2a`.
+    /// Distinguishes runs: time of the start and a random part, such as `20261122T231500-4f2a`.
     pub id: String,
     /// The scenario's name.
     pub name: String,
@@ -64,7 +65,8 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// Whether the generator cannot stand behind its figures: whoever shows them has to say so.
+    /// Whether the generator cannot stand behind its figures: a view that shows them has to state
+    /// it.
     pub fn refused(&self) -> bool {
         self.generator.doubts.iter().any(|doubt| doubt.refuse)
     }
@@ -217,7 +219,7 @@ pub struct Session {
     pub duration: Counts,
 }
 
-/// Messages with stamps: each says when it was sent and which of its stream it is.
+/// Messages with stamps: each states when it was sent and which of its stream it is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Messages {
@@ -348,7 +350,8 @@ pub struct Generator {
     pub steal: f64,
     /// Connections that the system refused: no descriptor, no port, no memory.
     pub exhausted: u64,
-    /// Requests sent again: the target had closed the connection before it answered, or said that it did nothing.
+    /// Requests sent again: the target had closed the connection before it answered, or reported
+    /// that it did nothing.
     pub sent_again: u64,
     /// Users that were due and not begun, because too many were under way.
     pub not_begun: u64,
@@ -360,7 +363,7 @@ pub struct Generator {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Doubt {
-    /// Whether the figures are refused (they say something else than they seem to) or only marked.
+    /// Whether the figures are refused (they mean something else than they seem to) or only marked.
     pub refuse: bool,
     /// In words, with what to do about it.
     pub text: String,
@@ -422,6 +425,6 @@ pub struct Trial {
     pub reached: f64,
     /// Whether all thresholds held.
     pub held: bool,
-    /// The first that did not, or why the trial says nothing.
+    /// The first that did not, or why the trial means nothing.
     pub reason: String,
 }

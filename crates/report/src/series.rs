@@ -55,7 +55,7 @@ pub(crate) fn line(
     Line { name: name.to_owned(), class, values: series.iter().map(|interval| Some(of(interval))).collect() }
 }
 
-/// Classes of lines that are told apart by colour and dashes, not by order.
+/// Classes of lines that are distinguished by colour and dashes, not by order.
 pub(crate) const KINDS: [&str; 7] = ["c1", "c2", "c3", "c4", "c5", "c6", "c7"];
 
 /// Failures a second by kind, those that came most often first; rare kinds are one line.
@@ -111,10 +111,10 @@ fn plot_of<'a>(
             points.into_iter().step_by(every).map(|(at, value)| (at.to_bits(), value)).collect()
         })
         .collect();
-    // Moments are not negative, so their bits are in the order of their values.
-    let mut moments: Vec<u64> = points.iter().flat_map(|line| line.keys().copied()).collect();
-    moments.sort_unstable();
-    moments.dedup();
+    // Times are not negative, so their bits are in the order of their values.
+    let mut times: Vec<u64> = points.iter().flat_map(|line| line.keys().copied()).collect();
+    times.sort_unstable();
+    times.dedup();
     let labels = |one: &Scraped| match one.metric.split_once('{') {
         Some((_, labels)) => labels.trim_end_matches('}').to_owned(),
         None => name.to_owned(),
@@ -122,7 +122,7 @@ fn plot_of<'a>(
     let lines = shown.iter().zip(&points).zip(KINDS).map(|((one, points), class)| Line {
         name: labels(one),
         class,
-        values: moments.iter().map(|at| points.get(at).copied()).collect(),
+        values: times.iter().map(|at| points.get(at).copied()).collect(),
     });
     let hidden = group.len() - shown.len();
     let more = if hidden > 0 { format!(", {hidden} more in the result") } else { String::new() };
@@ -140,7 +140,7 @@ fn plot_of<'a>(
         across: Across::Time,
         ends,
         lines: lines.collect(),
-        at: moments.into_iter().map(f64::from_bits).collect(),
+        at: times.into_iter().map(f64::from_bits).collect(),
         bands,
         size: "small",
     }

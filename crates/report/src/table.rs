@@ -1,6 +1,7 @@
 //! A table of texts, as the views of a run share it.
 //!
-//! Cells are plain text with their units; whoever writes a table escapes, aligns and separates.
+//! Cells are plain text with their units; the code that writes a table escapes, aligns and
+//! separates.
 
 /// A table with a title.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -26,7 +27,7 @@ pub(crate) enum Side {
     Right,
 }
 
-/// A text, and whether it is good or bad news; the text says so too.
+/// A text, and whether it is good or bad news; the text shows it too.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Cell {
     pub(crate) text: String,

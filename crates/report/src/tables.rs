@@ -1,13 +1,14 @@
 //! The tables of a run: one source for the page and for the terminal.
 //!
-//! A table without rows is not made. Response time stands before service time everywhere, and says since when.
+//! A table without rows is not made. Response time stands before service time everywhere, and
+//! states since when.
 
 use crate::latency::Counts;
 use crate::number::{bytes, count, nanoseconds, number, rate, share};
 use crate::table::{Cell, News, Table, columns};
 use crate::{Messages, Requests, RunResult};
 
-/// All tables that have something to say, in the order of a report.
+/// All tables that have rows, in the order of a report.
 pub(crate) fn tables(run: &RunResult) -> Vec<Table> {
     let all = [
         phases(run),

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_is_in_the_response_time_and_the_service_time_is_told_apart() {
+    fn a_stall_is_in_the_response_time_and_the_service_time_is_reported_apart() {
         let run = sample::run(SERVER);
         let text = summary(&run);
         let response = run.total.response.quantile(0.999).expect("it has answers");
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_a_run_that_was_stopped_or_is_refused_say_so() {
+    fn figures_of_a_run_that_was_stopped_or_is_refused_are_marked() {
         let mut run = sample::run(SERVER);
         run.outcome = Outcome::Interrupted;
         run.duration_s = 100.0;

@@ -1,4 +1,4 @@
-//! All texts of a result, for whoever has to look through them before they are shown or kept.
+//! All texts of a result, for code that has to look through them before they are shown or kept.
 //!
 //! Every field is named here, so that a new one does not compile until it was decided whether it holds a text.
 

@@ -1,6 +1,8 @@
-//! What a run says in one sentence, and its headline figures: the same for the page and for the terminal.
+//! The result of a run in one sentence, and its headline figures: the same for the page and for the
+//! terminal.
 //!
-//! A figure that the generator cannot stand behind is told with that mark, never left out and never told plainly.
+//! A figure that the generator cannot stand behind is reported with that mark, never left out and
+//! never reported plainly.
 
 use crate::number::{count, nanoseconds, number, rate, share};
 use crate::{Outcome, RunResult};
@@ -47,7 +49,7 @@ pub(crate) fn verdict(run: &RunResult) -> Verdict {
         _ if run.refused() => (
             State::Refused,
             "The generator refuses these figures".to_owned(),
-            format!("They say something else than they seem to, for the reasons below. {held}."),
+            format!("They mean something else than they seem to, for the reasons below. {held}."),
         ),
         Outcome::Interrupted if broken == 0 => {
             let title = if all == 0 {

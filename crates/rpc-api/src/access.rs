@@ -1,4 +1,4 @@
-//! Who may call the node's own services: holders of API keys, by what each method asks for.
+//! Access to the node's own services: holders of API keys, by the role that each method asks for.
 //!
 //! A key is the same one as at the HTTP port, sent as a bearer token in the authentication metadata; so devices, whose
 //! requests carry none, can call nothing here. A key that was found good is believed for [`BELIEVED`], because looking

@@ -130,7 +130,7 @@ fn text(what: &str, text: &str, bytes_max: usize) -> Result<String, Refusal> {
 /// The job of the queue of pushes that pushes this later.
 ///
 /// # Errors
-/// What would be refused now is refused now.
+/// A push that would be refused now is refused now.
 pub(crate) fn job(request: &PushRequest, bounds: PushBounds) -> Result<NewJob, Refusal> {
     // The push gets its id when the job is done.
     read(request, PushId(0), bounds)?;

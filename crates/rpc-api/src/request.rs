@@ -1,4 +1,4 @@
-//! What the services over the shards do alike with a request: gather its bytes, read its names,
+//! The common parts of the services over the shards: collect a request's bytes, read its names,
 //! report refusals.
 //!
 //! Their methods are served as uploads, so a request comes in pieces; mostly it is one.
@@ -8,7 +8,7 @@ use std::time::Duration;
 use stadium_queue::InvalidName;
 use stadium_rpc::{PieceReceiver, Refusal};
 
-/// The bytes of a request, so many at most; beyond them `too_many` says why it is refused.
+/// The bytes of a request, so many at most; beyond them `too_many` is the refusal.
 pub(crate) async fn whole(
     pieces: &PieceReceiver,
     bytes_max: usize,
@@ -24,17 +24,18 @@ pub(crate) async fn whole(
     Ok(bytes)
 }
 
-/// A name that was checked, or what is wrong with it.
+/// A name that was checked, or the refusal.
 pub(crate) fn named<Name>(name: Result<Name, InvalidName>) -> Result<Name, Refusal> {
     name.map_err(|error| wrong(error.to_string()))
 }
 
-/// What was said, where zero says nothing.
-pub(crate) fn said<Number: Default + PartialEq>(number: Number) -> Option<Number> {
+/// The number, where zero means that none was given.
+pub(crate) fn given<Number: Default + PartialEq>(number: Number) -> Option<Number> {
     (number != Number::default()).then_some(number)
 }
 
-/// What the shards refuse, as callers hear it. A code and what it means are alike over HTTP and RPC: docs/rpc.md.
+/// A refusal of the shards, as callers get it. A code and its meaning are alike over HTTP and RPC:
+/// docs/rpc.md.
 pub(crate) fn refusal(refusal: stadium_queue::Refusal) -> Refusal {
     match refusal {
         stadium_queue::Refusal::Busy { code, retry_after, reason } => {
@@ -45,8 +46,9 @@ pub(crate) fn refusal(refusal: stadium_queue::Refusal) -> Refusal {
     }
 }
 
-/// The same for one item of a list, as the messages of all services say it: the code, the reason, after how many
-/// milliseconds to ask again, and whether it may have happened. Zero milliseconds say that it will never work.
+/// The same for one item of a list, as in the messages of all services: the code, the reason, after
+/// how many milliseconds to ask again, and whether it may have happened. Zero milliseconds mean
+/// that it will never work.
 pub(crate) fn of_an_item(refusal: stadium_queue::Refusal) -> (String, String, u64, bool) {
     let (code, is_unknown) = (refusal.code().to_owned(), refusal.is_unknown());
     let retry_after_ms = refusal.retry_after().map_or(0, |retry_after| retry_after.max(1));
@@ -63,7 +65,7 @@ pub(crate) fn unreadable(error: &prost::DecodeError) -> Refusal {
     wrong(format!("the request cannot be read: {error}"))
 }
 
-/// A shard that answers what was not asked is a mistake of ours, and says so instead of guessing.
+/// An answer to another question is a mistake of ours, and is reported instead of guessed at.
 pub(crate) fn strange() -> Refusal {
     tracing::error!("A shard's answer is of another kind than its command");
     Refusal::unknown(
@@ -96,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_another_kind_does_not_say_that_nothing_happened() {
+    fn an_answer_of_another_kind_does_not_mean_that_nothing_happened() {
         assert!(matches!(strange(), Refusal::Unknown { code, .. } if code == "NODE-011"));
     }
 }

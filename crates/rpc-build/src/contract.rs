@@ -44,7 +44,7 @@ pub(crate) enum Interaction {
     Channel,
 }
 
-/// What the generator needs of a method and prost does not tell it.
+/// The data that the generator needs of a method and prost does not give it.
 #[derive(Debug)]
 pub(crate) struct MethodFacts {
     pub(crate) route: String,
@@ -52,7 +52,7 @@ pub(crate) struct MethodFacts {
     pub(crate) idempotent: bool,
 }
 
-/// What the generator needs of a service and prost does not tell it.
+/// The data that the generator needs of a service and prost does not give it.
 #[derive(Debug)]
 pub(crate) struct ServiceFacts {
     /// The first half of every route, and the name in discovery's tree.
@@ -94,7 +94,7 @@ pub(crate) fn open(
     Ok(compiler)
 }
 
-/// Decides names, routes and interactions, or says why the service cannot be served.
+/// Decides names, routes and interactions, or returns why the service cannot be served.
 pub(crate) fn facts(service: &ServiceDescriptor) -> Result<ServiceFacts, Refused> {
     let name = service.name().to_snake_case();
     let mut methods = HashMap::new();

@@ -18,7 +18,7 @@ pub use prost_build;
 
 /// Why a contract was not compiled. It prints the same with `{}` and `{:?}`, so that a build script may return it.
 pub enum Error {
-    /// The files say something that is no Protocol Buffers, or import what is not there.
+    /// The files hold something that is no Protocol Buffers, or import what is not there.
     Contract(protox::Error),
     /// The files are well-formed, but a service in them cannot be served.
     Refused(Refused),
@@ -47,7 +47,7 @@ impl std::error::Error for Error {}
 
 /// Compiles `files`, which lie under one of `includes`, into `OUT_DIR`: one Rust file for each package, named after it.
 ///
-/// Cargo is told to come again when one of the files or of what they import changes.
+/// Cargo runs the build script again when one of the files or of what they import changes.
 ///
 /// ```no_run
 /// // build.rs

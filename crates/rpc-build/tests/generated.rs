@@ -110,7 +110,7 @@ fn what_could_not_be_served_is_refused_by_name() {
 }
 
 #[test]
-fn a_mistake_in_a_contract_is_told_with_its_line() {
+fn a_mistake_in_a_contract_is_reported_with_its_line() {
     let mistake = refusal("service S { rpc Go(Nothing) returns (M); }");
     assert!(mistake.contains("bad.proto:6:") && mistake.contains("Nothing"), "{mistake}");
 }

@@ -30,7 +30,7 @@ const WORK: Method<String, String> = Method::unary("fault/Work").idempotent();
 /// The deadline of each call.
 const DEADLINE: Duration = Duration::from_secs(1);
 
-/// Calls that must have gone well, one after the other, before a client says that it is warm.
+/// Calls that must have gone well, one after the other, before a client reports that it is warm.
 const WARM: u32 = 200;
 
 #[derive(Parser)]

@@ -57,8 +57,8 @@ pub enum Refusal {
         /// What went wrong, with what.
         reason: Cow<'static, str>,
     },
-    /// An error of the service's own, for callers that know it; what it says of the request is the service's
-    /// business. It travels as it is, without a code before its text.
+    /// An error of the service's own, for callers that know it; its meaning for the request is the
+    /// service's business. It travels as it is, without a code before its text.
     Application {
         /// The RSocket error code.
         code: ApplicationCode,
@@ -140,25 +140,25 @@ pub enum CallError {
     Busy {
         /// When it is worth asking again.
         retry_after: Duration,
-        /// What the service said.
+        /// The text of the service.
         reason: String,
     },
     /// The service will never do it; nothing happened.
     Rejected {
         /// A stable code, such as `GEO-001`.
         code: String,
-        /// What the service said.
+        /// The text of the service.
         reason: String,
     },
     /// The service failed on its way. Whether it did the work is unknown: ask again with the same id.
     Unknown {
         /// A stable code, such as `RPC-007`.
         code: String,
-        /// What the service said.
+        /// The text of the service.
         reason: String,
     },
-    /// An error of the service's own, or of a server that is not Stadium's. What it says of the request is that
-    /// service's business; where it says nothing, whether the work was done is unknown.
+    /// An error of the service's own, or of a server that is not Stadium's. Its meaning for the
+    /// request is that service's business; where it has none, whether the work was done is unknown.
     Application {
         /// The RSocket error code.
         code: u32,
@@ -173,7 +173,7 @@ pub enum CallError {
     Broken(String),
     /// The caller gave up.
     Cancelled,
-    /// The peer said something that cannot be understood.
+    /// The peer sent something that cannot be understood.
     Protocol(String),
 }
 
@@ -205,7 +205,8 @@ impl fmt::Display for CallError {
 impl std::error::Error for CallError {}
 
 impl From<CallError> for Refusal {
-    /// For a service that calls another one: what became of that call, told to the caller of this one.
+    /// For a service that calls another one: the outcome of that call, reported to the caller of
+    /// this one.
     fn from(error: CallError) -> Self {
         match error {
             CallError::Busy { retry_after, reason } => Self::busy(retry_after, reason),

@@ -33,7 +33,7 @@ impl Interaction {
 /// Whether a call may be made twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Idempotency {
-    /// Twice is not once: tried again only where the server said that it did nothing.
+    /// Twice is not once: tried again only where the server reported that it did nothing.
     Unknown,
     /// Twice is as good as once: may be tried again after a broken connection, and hedged.
     Idempotent,

@@ -59,7 +59,7 @@ pub(crate) fn write_peer(out: &mut Vec<u8>) {
     metadata::write_entry(out, Mime::Named(PEER_MIME), &[]);
 }
 
-/// Whether a SETUP's metadata says that the client understands [`LOAD_MIME`].
+/// Whether a SETUP's metadata states that the client understands [`LOAD_MIME`].
 pub(crate) fn is_stadium_peer(bytes: &[u8]) -> bool {
     metadata::find(bytes, Mime::Named(PEER_MIME)).is_some()
 }
@@ -115,7 +115,7 @@ pub(crate) fn refusal(refusal: &Refusal) -> (ErrorCode, String) {
 /// Stands before the code of an answer that is unknown.
 const UNKNOWN: &str = "UNKNOWN ";
 
-/// What an error frame says to the caller.
+/// The meaning of an error frame for the caller.
 pub(crate) fn call_error(code: ErrorCode, text: &[u8]) -> CallError {
     let text = String::from_utf8_lossy(text);
     match code {
@@ -156,7 +156,7 @@ fn busy(text: &str) -> CallError {
     }
 }
 
-/// When to come back to a peer that does not say.
+/// When to come back to a peer that gives no delay.
 const RETRY_AFTER_MS: u64 = 100;
 
 /// Codes are capitals, digits and hyphens.

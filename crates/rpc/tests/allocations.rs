@@ -53,7 +53,7 @@ fn start(service: Service) -> Server {
 }
 
 /// Answers with the number of allocations that the loop's thread has made so far.
-fn telling() -> Service {
+fn counting_service() -> Service {
     Service::new("samples", "1").inline(&ECHO, |_: &Call<'_>, request: &Sample, answer: &mut Sample| {
         answer.elements.extend_from_slice(&request.elements);
         answer.number = counting::here();
@@ -66,13 +66,14 @@ fn request() -> Sample {
 }
 
 /// Calls during which nothing may be allocated, and those before. A loop looks at its load four times a second,
-/// and tells it where it has changed; that is no call's cost, so that a quiet stretch is looked for.
+/// and reports it where it has changed; that is no call's cost, so that a quiet stretch is looked
+/// for.
 const WARM: usize = 2_000;
 const STRETCH: usize = 500;
 
 #[test]
 fn warm_inline_call_allocates_nothing_on_the_servers_loop() {
-    let server = start(telling());
+    let server = start(counting_service());
     let config = ClientConfig::at(server.bound().to_vec());
     let mut client = LocalClient::new(config).expect("a loop can be had");
     let samples = client.service("samples").expect("a static list takes any name");
@@ -97,7 +98,7 @@ fn warm_inline_call_allocates_nothing_on_the_servers_loop() {
 
 #[test]
 fn warm_call_allocates_nothing_on_a_local_client() {
-    let server = start(telling());
+    let server = start(counting_service());
     let config = ClientConfig::at(server.bound().to_vec());
     let mut client = LocalClient::new(config).expect("a loop can be had");
     let samples = client.service("samples").expect("a static list takes any name");
@@ -125,10 +126,10 @@ fn warm_call_allocates_nothing_on_a_local_client() {
     assert!(stretches.iter().sum::<u64>() < 200, "{stretches:?}");
 }
 
-/// Tells the allocations of the loop's thread.
-struct Telling;
+/// Reports the allocations of the loop's thread.
+struct AllocationTicks;
 
-impl Ticks<Sample> for Telling {
+impl Ticks<Sample> for AllocationTicks {
     fn tick(&mut self, message: &mut Sample) -> Next {
         message.number = counting::here();
         Next::After(Duration::from_millis(1))
@@ -138,7 +139,7 @@ impl Ticks<Sample> for Telling {
 #[test]
 fn warm_ticking_streams_allocate_nothing_on_the_servers_loop() {
     let service = Service::new("samples", "1")
-        .ticking(&TICKS, |_: &Call<'_>, _: &Sample| Ok((Duration::from_millis(1), Telling)));
+        .ticking(&TICKS, |_: &Call<'_>, _: &Sample| Ok((Duration::from_millis(1), AllocationTicks)));
     let server = start(service);
     let client = Client::start(ClientConfig::at(server.bound().to_vec())).expect("a thread can be had");
     let samples = client.service("samples");
@@ -173,11 +174,11 @@ fn allocations_are_counted_where_they_happen() {
     let kept: Vec<String> = (0..10).map(|number| format!("{number}")).collect();
     let here = counting::here() - before;
     assert!((10..=12).contains(&here), "{here} allocations for {} strings and their list", kept.len());
-    let told = Arc::clone(&elsewhere);
+    let counter = Arc::clone(&elsewhere);
     let thread = std::thread::spawn(move || {
         let before = counting::here();
         drop(std::hint::black_box(Box::new(7_u64)));
-        told.store(counting::here() - before, Ordering::SeqCst);
+        counter.store(counting::here() - before, Ordering::SeqCst);
     });
     thread.join().expect("it counts");
     assert_eq!(elsewhere.load(Ordering::SeqCst), 1);

@@ -13,7 +13,7 @@ use crate::value::Operand;
 /// What must be true of an answer.
 #[derive(Debug, Clone)]
 pub struct Check {
-    /// As one would say it: "status is 200". Figures are counted by it.
+    /// As one would write it: "status is 200". Figures are counted by it.
     pub text: String,
     /// What is looked at.
     pub test: Test,

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_says_why() {
+    fn a_text_that_is_no_time_is_refused_with_a_reason() {
         for (text, says) in [
             ("10", "no unit"),
             ("10 parsecs", "`parsecs` is not a unit"),

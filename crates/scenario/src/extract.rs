@@ -27,7 +27,7 @@ pub struct Extract {
     pub source: Source,
     /// What the variable gets where it is not there; without one the step fails.
     pub default: Option<Value>,
-    /// As one would say it: "token from $.token".
+    /// As one would write it: "token from $.token".
     pub text: String,
 }
 
@@ -60,7 +60,7 @@ impl Extract {
         true
     }
 
-    /// As one would say it: "token from $.token".
+    /// As one would write it: "token from $.token".
     pub fn text(&self) -> &str {
         &self.text
     }

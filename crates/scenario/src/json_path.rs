@@ -78,7 +78,7 @@ impl JsonPath {
         }
     }
 
-    /// Puts the value that it leads to into a variable; says whether there is one.
+    /// Puts the value that it leads to into a variable; returns whether there is one.
     pub(crate) fn take(&self, json: &[u8], into: &mut Value) -> bool {
         if let Kind::Singular(segments) = &self.kind {
             let Some(raw) = walk(json, segments) else {
@@ -305,7 +305,8 @@ fn from_tree(value: &serde_json::Value) -> Operand<'static> {
     }
 }
 
-/// Appends the text that the inside of a JSON string means (RFC 8259, 7). What is broken becomes U+FFFD.
+/// Appends the text that the inside of a JSON string means (RFC 8259, 7). Broken parts become
+/// U+FFFD.
 fn unescape(raw: &[u8], out: &mut String) {
     let mut rest = raw;
     while let Some(at) = memchr::memchr(b'\\', rest) {
@@ -427,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_path_says_so() {
+    fn a_wrong_path_is_reported() {
         assert!(JsonPath::parse("token").unwrap_err().to_string().contains("`$.token`"));
         assert!(JsonPath::parse("$.a[").unwrap_err().message.contains("not a path"));
     }

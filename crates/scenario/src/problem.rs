@@ -40,8 +40,8 @@ impl Problem {
         }
     }
 
-    /// The problem with its line and a caret below it; without colours, with a line feed at the end. What is secret in the
-    /// line is hidden.
+    /// The problem with its line and a caret below it; without colours, with a line feed at the
+    /// end. Secrets in the line are hidden.
     pub fn render(&self, file_name: &str, text: &str) -> String {
         let whole = text.lines().nth(self.line.saturating_sub(1) as usize).unwrap_or("");
         let secrets = Secrets::default();

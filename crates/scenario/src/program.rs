@@ -1,7 +1,7 @@
 //! What an engine runs: a scenario after it was checked, with names turned into numbers.
 //!
-//! A session is a list of [`Op`]s with jumps; whatever sends something is a [`Step`] of the program's one list, so that
-//! figures are counted by its number. Times are nanoseconds.
+//! A session is a list of [`Op`]s with jumps; an op that sends something is a [`Step`] of the
+//! program's one list, so that figures are counted by its number. Times are nanoseconds.
 
 use crate::check::Check;
 use crate::expression::Expression;
@@ -440,7 +440,7 @@ pub struct Rsocket {
     pub route: Template,
     /// The payload's data.
     pub data: Template,
-    /// The data's MIME type, said at the set-up.
+    /// The data's MIME type, stated at the set-up.
     pub mime: String,
     /// For a stream: payloads to wait for before it is cancelled; `u32::MAX` for all.
     pub count: u32,

@@ -1,7 +1,8 @@
 //! Data that users draw rows from: from CSV, or written into the scenario.
 //!
-//! Which row is whose is the engine's business (a counter that all workers share, or chance); a table says the order and
-//! holds the cells: texts in one string, so that a million rows cost their text and sixteen bytes a cell.
+//! Which row is whose is the engine's business (a counter that all workers share, or chance); a
+//! table states the order and holds the cells: texts in one string, so that a million rows cost
+//! their text and sixteen bytes a cell.
 
 use std::sync::Arc;
 
@@ -28,7 +29,8 @@ pub enum Order {
     Sequential,
     /// Any row each time.
     Random,
-    /// One after the other, each at most once in the run, over all workers; who finds none left ends the session.
+    /// One after the other, each at most once in the run, over all workers; a user that finds none
+    /// left ends the session.
     Unique,
 }
 

@@ -1,4 +1,4 @@
-//! Scenery for the tests of this crate: an answer that is given, and a scope of a few variables.
+//! Fixtures for the tests of this crate: an answer that is given, and a scope of a few variables.
 //!
 //! Compiled for tests only.
 

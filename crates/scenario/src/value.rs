@@ -1,7 +1,7 @@
 //! What a variable holds.
 //!
-//! Four kinds, as in JSON without lists and objects: those are kept as their text. Whoever writes a text into a
-//! variable again and again writes it into the same memory.
+//! Four kinds, as in JSON without lists and objects: those are kept as their text. Repeated writes
+//! of a text into a variable use the same memory.
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -75,7 +75,7 @@ pub(crate) enum Operand<'a> {
 }
 
 impl<'a> Operand<'a> {
-    /// A text from bytes; what is not UTF-8 is replaced.
+    /// A text from bytes; bytes that are not UTF-8 are replaced.
     pub(crate) fn from_bytes(bytes: &'a [u8]) -> Operand<'a> {
         Operand::Text(String::from_utf8_lossy(bytes))
     }
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn truth_is_told_from_nothing() {
+    fn true_and_absent_values_are_distinguished() {
         for value in
             [Value::Null, Value::Bool(false), Value::Number(0.0), Value::Number(f64::NAN), Value::from("")]
         {

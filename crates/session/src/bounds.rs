@@ -4,7 +4,7 @@
 /// Bounds of one shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Sessions; a connection that would make one more is told that the server is busy.
+    /// Sessions; a connection that would make one more is answered that the server is busy.
     pub sessions_max: u32,
     /// Deliveries owed to all sessions; a publish that would be owed beyond it is refused with
     /// Quota exceeded.

@@ -80,7 +80,7 @@ pub enum Change {
         /// Packet Identifier.
         packet_id: u16,
     },
-    /// What was remembered of a publish may be forgotten: it was released.
+    /// The remembered state of a publish may be forgotten: it was released.
     Forget {
         /// Which publish.
         origin: Origin,
@@ -90,8 +90,8 @@ pub enum Change {
         /// Which publish.
         origin: Origin,
     },
-    /// A message is owed to these receivers no more, because its publish was refused. Of the publish only they are forgotten: what others
-    /// are or were owed of it stays known.
+    /// A message is owed to these receivers no more, because its publish was refused. Of the
+    /// publish only they are forgotten: other receivers stay known.
     Withdraw(Box<Withdraw>),
     /// A topic's retained message was replaced, or removed by one without payload.
     Retain {
@@ -116,7 +116,8 @@ pub enum Change {
 pub struct Connect {
     /// Client Identifier.
     pub client: CompactString,
-    /// A random number that tells this session from those before it with the same client id.
+    /// A random number that distinguishes this session from those before it with the same client
+    /// id.
     pub incarnation: u64,
     /// Protocol level: 4 or 5.
     pub version: u8,
@@ -131,9 +132,10 @@ pub struct Connect {
 /// A will.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Will {
-    /// A random number that tells it from the wills before it; 0 for one of before wills had ids.
+    /// A random number that distinguishes it from the wills before it; 0 for one of before wills
+    /// had ids.
     pub id: u64,
-    /// The message, without a moment of expiry.
+    /// The message, without an expiry time.
     pub message: Arc<Message>,
     /// Seconds from the end of the connection to its publishing.
     pub delay_s: u32,

@@ -1,6 +1,7 @@
 //! Changes as events, and the parts that events and checkpoints have in common.
 //!
-//! docs/formats/session-events.md is the format. An event is the change itself: what was decided about it is that it was written.
+//! docs/formats/session-events.md is the format. An event is the change itself: that it was written
+//! is the decision.
 
 use std::sync::Arc;
 
@@ -176,12 +177,12 @@ pub(crate) fn list<T>(
     Ok(all)
 }
 
-/// A moment that may be missing: 0, or one more than its milliseconds.
-fn maybe_moment(out: &mut Vec<u8>, at: Option<Time>) {
+/// A timestamp that may be missing: 0, or one more than its milliseconds.
+fn maybe_timestamp(out: &mut Vec<u8>, at: Option<Time>) {
     number(out, at.map_or(0, |at| at.0.saturating_add(1)));
 }
 
-fn read_maybe_moment(input: &mut Reader<'_>) -> Result<Option<Time>, Corrupt> {
+fn read_maybe_timestamp(input: &mut Reader<'_>) -> Result<Option<Time>, Corrupt> {
     Ok(input.number()?.checked_sub(1).map(Time))
 }
 
@@ -244,8 +245,8 @@ impl Presence {
             Presence::Here => out.push(0),
             Presence::Away { ends_at, will_at, sent_below } => {
                 out.push(1);
-                maybe_moment(out, ends_at);
-                maybe_moment(out, will_at);
+                maybe_timestamp(out, ends_at);
+                maybe_timestamp(out, will_at);
                 number(out, u64::from(sent_below));
             }
         }
@@ -255,8 +256,8 @@ impl Presence {
         match input.byte()? {
             0 => Ok(Presence::Here),
             1 => Ok(Presence::Away {
-                ends_at: read_maybe_moment(input)?,
-                will_at: read_maybe_moment(input)?,
+                ends_at: read_maybe_timestamp(input)?,
+                will_at: read_maybe_timestamp(input)?,
                 sent_below: input.small()?,
             }),
             _ => Err(corrupt("whether a client is away")),

@@ -1,5 +1,5 @@
-//! What the tables hold, as checkpoints have it.
-//! A session and a retained message are one entry each, so that a checkpoint holds them whole.
+//! The content of the tables, as checkpoints have it. A session and a retained message are one
+//! entry each, so that a checkpoint holds them whole.
 
 use std::sync::Arc;
 
@@ -52,12 +52,14 @@ pub(crate) struct Retained {
 pub(crate) struct Taken {
     pub origin: Origin,
     pub order: u64,
-    /// Who is or was owed it: incarnations of sessions, changed by the shared subscription that a copy came by, in order. None where a server of before took it and only a checkpoint says so:
-    /// then it was whoever could be.
+    /// The receivers that are or were owed it: incarnations of sessions, changed by the shared
+    /// subscription that a copy came by, in order. None where a server of before took it and only a
+    /// checkpoint records it: then every possible receiver counts.
     pub receivers: Option<Vec<u64>>,
     /// A server of before took it, which had a key of its own for each loop.
     pub of_before: bool,
-    /// Copies by shared subscriptions are told apart; else a receiver was owed all of its copies.
+    /// Copies by shared subscriptions are distinguished; else a receiver was owed all of its
+    /// copies.
     pub by_copy: bool,
 }
 

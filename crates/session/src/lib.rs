@@ -1,8 +1,9 @@
 //! Persistent MQTT sessions and retained messages, as one state machine without I/O.
 //!
-//! The broker of a loop decides what becomes of a session; this machine remembers it. It is told of each change, in batches, writes
-//! those that mean something to the journal and gives all of it back when the server starts. It knows no topic filter's meaning and sends
-//! nothing: what a client is owed was decided before it comes here. docs/sessions.md says what is durable when.
+//! The broker of a loop decides about a session; this machine remembers it. It gets each change, in
+//! batches, writes the effective ones to the journal and gives all of it back when the server
+//! starts. It knows no topic filter's meaning and sends nothing: deliveries were decided before
+//! they come here. docs/sessions.md lists what is durable when.
 
 mod bounds;
 mod change;

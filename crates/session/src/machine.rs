@@ -13,10 +13,11 @@ use crate::encoding::{KEEP, list};
 use crate::sessions::Known;
 use crate::{Answer, Command, Corrupt, Outcome, Refusal, Sessions, Time};
 
-/// A number of retained messages are over: the event's byte, then the moment and how many. It is read and no longer written.
+/// A number of retained messages are over: the event's byte, then the time and how many. It is read
+/// and no longer written.
 pub(crate) const RETAINED_OVER: u8 = 0;
 
-/// These retained messages are over: the event's byte, then the moment and the list of their numbers.
+/// These retained messages are over: the event's byte, then the time and the list of their numbers.
 pub(crate) const RETAINED_ENDED: u8 = 14;
 
 /// Bytes of that event beside its numbers at most.
@@ -156,12 +157,13 @@ impl Command {
 }
 
 impl Change {
-    /// The most bytes that it adds to a record: who gathers a batch stays below the journal's bound with it.
+    /// The most bytes that it adds to a record: a caller that collects a batch stays below the
+    /// journal's bound with it.
     pub fn record_bytes_max(&self) -> usize {
         self.encoded_max()
     }
 
-    /// Whether it asks for something new to be kept. The others tell what has happened, mostly that
+    /// Whether it asks for something new to be kept. The others report events, mostly that
     /// something need not be kept any more: a full disk still takes a batch of these.
     pub fn takes_room(&self) -> bool {
         matches!(

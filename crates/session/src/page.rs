@@ -28,7 +28,7 @@ pub struct Page {
 /// A session, as it is given back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionImage {
-    /// Who, and what was said at its last CONNECT; the will is gone where it was published.
+    /// The client, and the content of its last CONNECT; the will is gone where it was published.
     pub connect: Connect,
     /// Whether its client was connected.
     pub presence: Presence,

@@ -1,7 +1,8 @@
 //! The state: sessions, what they are owed, retained messages; and what each change does to it.
 //!
-//! Carrying out a change and replaying its event are the same call, [`Sessions::take_in`]. What is rebuilt after a restart (indexes, lists,
-//! counts of references) stands beside the tables.
+//! Carrying out a change and replaying its event are the same call, [`Sessions::take_in`]. Derived
+//! data (indexes, lists, counts of references) stand beside the tables and are rebuilt after a
+//! restart.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -65,8 +66,9 @@ pub struct Sessions {
     pub(crate) checkpoint: Progress,
 }
 
-/// A retained message that will be over. The order is by what the message itself says and never by its place in the table: places
-/// after a restored checkpoint are not those of the machine that wrote it.
+/// A retained message that will be over. The order is by the message's own content and never by its
+/// place in the table: places after a restored checkpoint are not those of the machine that wrote
+/// it.
 struct Ending {
     at: Time,
     number: u64,
@@ -242,7 +244,8 @@ impl Sessions {
         self.listed + keep.receivers.len() <= self.bounds.deliveries_max as usize
     }
 
-    /// Whether a change means anything: it does not where it names a session that is not there, or says what is known.
+    /// Whether a change has an effect: it has none where it names a session that is not there, or
+    /// repeats known state.
     pub(crate) fn means_something(&self, change: &Change) -> bool {
         match change {
             Change::Connect(_) => true,
@@ -316,7 +319,7 @@ impl Sessions {
         }
     }
 
-    /// Does what a change says.
+    /// Carries out a change.
     pub(crate) fn take_in(&mut self, now: Time, change: &Change) {
         match change {
             Change::Connect(connect) => self.connect(connect),
@@ -668,7 +671,8 @@ impl Sessions {
         ended
     }
 
-    /// Removes the retained messages with these numbers, of those that were over at a moment. A number that is not there is skipped.
+    /// Removes the retained messages with these numbers, of those that were over at a given time. A
+    /// number that is not there is skipped.
     pub(crate) fn end_numbers(&mut self, until: Time, mut numbers: Vec<u64>) {
         numbers.sort_unstable();
         let mut named: Vec<Arc<Message>> = Vec::with_capacity(numbers.len());
@@ -683,9 +687,11 @@ impl Sessions {
         named.iter().for_each(|message| self.remove_topic(message.topic()));
     }
 
-    /// Removes `count` of the retained messages that were over at a moment, the earliest and then those of the lowest places first; all of
-    /// them where there are fewer. This is how servers chose before events named the numbers. After a checkpoint the places need not be
-    /// those of the server that wrote it, so other messages of the same moment may go; all of them are over.
+    /// Removes `count` of the retained messages that were over at a given time, the earliest and
+    /// then those of the lowest places first; all of them where there are fewer. This is how
+    /// servers chose before events named the numbers. After a checkpoint the places need not be
+    /// those of the server that wrote it, so other messages of the same time may go; all of them
+    /// are over.
     pub(crate) fn end_lowest_places(&mut self, until: Time, count: usize) {
         let mut over: Vec<(Time, u32)> = Vec::new();
         for ending in self.retained_ends.iter().take_while(|ending| ending.at <= until) {
@@ -706,8 +712,9 @@ impl Sessions {
     }
 }
 
-/// A session may get a publish by subscriptions of its own, once, and by each of its shared subscriptions: these copies are told apart,
-/// since they may be brought here one by one. A session's own copy is its incarnation.
+/// A session may get a publish by subscriptions of its own, once, and by each of its shared
+/// subscriptions: these copies are distinguished, since they may arrive here one by one. A
+/// session's own copy is its incarnation.
 fn copy(incarnation: u64, shared: u16) -> u64 {
     incarnation ^ u64::from(shared).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }

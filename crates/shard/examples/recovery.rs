@@ -1,7 +1,7 @@
 //! How long a shard takes to recover many jobs after its process was killed.
 //!
-//! `recovery load DIRECTORY [JOBS]` puts jobs of 200 bytes and ends without stopping anything, as SIGKILL
-//! would; `recovery open DIRECTORY` recovers them and says how long each part took.
+//! `recovery load DIRECTORY [JOBS]` puts jobs of 200 bytes and ends without stopping anything, as
+//! SIGKILL would; `recovery open DIRECTORY` recovers them and prints how long each part took.
 
 use std::error::Error;
 use std::time::{Duration, Instant};

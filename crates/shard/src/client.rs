@@ -1,8 +1,8 @@
 //! The client of the shards of this process.
 //!
-//! Each machine says which shards a command asks, and how their answers become one: [`Routed`], and
-//! the queues' own [`Route`](stadium_queue::Route). The client asks, and puts the answers together
-//! ([`Gather`]).
+//! Each machine determines which shards a command asks, and how their answers become one:
+//! [`Routed`], and the queues' own [`Route`](stadium_queue::Route). The client asks, and merges the
+//! answers ([`ScatterGather`]).
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -12,11 +12,11 @@ use stadium_state_machine::{Merge as _, Route, Routed, StateMachine};
 
 use crate::answer::{Answer, of_machine, of_queues};
 use crate::core::{Progress, Search};
-use crate::gather::{Gather, Step};
 use crate::inner::Inner;
 use crate::mailbox::{Item, Mailbox};
 use crate::reply_slot::Answered;
 use crate::routes::Routes;
+use crate::scatter_gather::{ScatterGather, Step};
 use crate::threads::Threads;
 use crate::ticket::Ticket;
 use crate::{Error, Settings, ShardMetrics};
@@ -30,8 +30,8 @@ pub struct Shards {
 }
 
 impl Shards {
-    /// Starts all shards and waits until each has recovered. `progress` is told how far each one is, from its own
-    /// thread, every few thousand records.
+    /// Starts all shards and waits until each has recovered. `progress` is called with the progress
+    /// of each one, from its own thread, every few thousand records.
     ///
     /// # Errors
     ///
@@ -76,7 +76,7 @@ impl Shards {
                     Step::Done(stadium_queue::merge(answers, &how).map(Answer::Queue))
                 };
                 let parts = asked.into_iter().map(ask).collect();
-                Ticket::many(Gather::new(parts, Box::new(merging)), of_queues)
+                Ticket::many(ScatterGather::new(parts, Box::new(merging)), of_queues)
             }
         }
     }
@@ -108,7 +108,7 @@ impl Shards {
                         next.into_iter().map(|(shard, command)| inner.ask::<M>(shard, command)).collect(),
                     )
                 };
-                Ticket::many(Gather::new(parts, Box::new(merging)), typed)
+                Ticket::many(ScatterGather::new(parts, Box::new(merging)), typed)
             }
         }
     }
@@ -147,8 +147,9 @@ impl Shards {
         }
     }
 
-    /// Stops all shards: new commands are told Busy, waiting consumers get nothing, what was begun is finished, last checkpoints are
-    /// written. Returns when their threads have ended, or after `at_most`; then false. May be called twice.
+    /// Stops all shards: new commands are answered Busy, waiting consumers get nothing, work that
+    /// was begun is finished, last checkpoints are written. Returns when their threads have ended,
+    /// or after `at_most`; then false. May be called twice.
     pub fn stop(&self, at_most: Duration) -> bool {
         for mailbox in &self.inner.mailboxes {
             mailbox.post(Item::Stop);

@@ -1,7 +1,7 @@
 //! A record of a shard's journal in words, for `stadium journal dump`.
 //!
 //! Each state machine describes its own events. Where a part is damaged, or a newer version wrote
-//! it, the description ends there and says why.
+//! it, the description ends there with the reason.
 
 use std::sync::LazyLock;
 

@@ -6,7 +6,7 @@
 //! shard-0001/       ...
 //! ```
 //!
-//! A job's id says which shard holds it, and a queue's name hashes to one: so their number cannot change.
+//! A job's id contains its shard, and a queue's name hashes to one: so their number cannot change.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -78,7 +78,7 @@ pub(crate) fn check_count(count: u16) -> Result<(), Error> {
 ///
 /// # Errors
 ///
-/// It does not say.
+/// The number is unknown.
 pub(crate) fn count(directory: &Path) -> Result<u16, Error> {
     let path = directory.join(FILE);
     let failed = |what: String| Error::Directory(format!("{}: {what}", path.display()));
@@ -109,10 +109,10 @@ fn parse(text: &str) -> Result<u16, String> {
     match value("version").and_then(|version| version.parse::<u32>().ok()) {
         Some(VERSION) => {}
         Some(version) => return Err(format!("it has version {version}; known is {VERSION}")),
-        None => return Err("it says no version".into()),
+        None => return Err("it has no version".into()),
     }
     let count = value("count").and_then(|count| count.parse().ok());
-    count.filter(|count| (1..=COUNT_MAX).contains(count)).ok_or_else(|| "it says no number of shards".into())
+    count.filter(|count| (1..=COUNT_MAX).contains(count)).ok_or_else(|| "it has no number of shards".into())
 }
 
 #[cfg(test)]
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_of_shards_is_refused() {
+    fn a_bad_number_of_shards_is_refused() {
         for text in [
             "",
             "version = 1",

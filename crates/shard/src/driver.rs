@@ -2,7 +2,7 @@
 //!
 //! The thread owns its core. When a turn panics, which is a bug, the core throws its memory away
 //! and recovers from the journal, as after a failure of the disk. When the thread panics between
-//! turns the core does the same, and what a turn has given out is sent all the same: it is true.
+//! turns the core does the same, and the output of a turn is sent all the same: it is true.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Sender, channel};
@@ -211,7 +211,7 @@ impl<S: Store + Clone> Driver<S> {
                 }
             }
             if has_all_notices && core.inbox_len() == 0 && core.queues().is_some() {
-                self.ask_who_is_there(core, mailbox);
+                self.ask_for_connections(core, mailbox);
             }
             self.unpublished |= next.at_once;
             if self.unpublished && self.published.elapsed() >= METRICS_EVERY {
@@ -243,10 +243,10 @@ impl<S: Store + Clone> Driver<S> {
 
     /// Notices of devices were dropped: the platform forgets all connections, and those that there
     /// are are announced again.
-    fn ask_who_is_there(&self, core: &mut Core<S, Holder>, mailbox: &Mailbox) {
+    fn ask_for_connections(&self, core: &mut Core<S, Holder>, mailbox: &Mailbox) {
         tracing::warn!(
             shard = self.shard,
-            "Shard was too far behind to be told of its devices; those that are connected arrive again"
+            "Shard was too far behind to get news of its devices; those that are connected arrive again"
         );
         core.forget_connections(now(), || Holder::new(&Slot::new()));
         mailbox.notify_again();
@@ -255,8 +255,8 @@ impl<S: Store + Clone> Driver<S> {
         }
     }
 
-    /// Sends what a turn produced. Says whether something could not be delivered and is to be taken
-    /// back.
+    /// Sends the output of a turn. Returns whether something could not be delivered and is to be
+    /// taken back.
     fn send(&mut self, core: &mut Core<S, Holder>) -> bool {
         self.unpublished |= !self.output.replies.is_empty();
         let mut is_undelivered = false;
@@ -281,7 +281,7 @@ impl<S: Store + Clone> Driver<S> {
         while let Some(waker) = self.wakers.pop() {
             waker.wake();
         }
-        for request in self.output.passed.drain(..) {
+        for request in self.output.forwarded.drain(..) {
             self.inner.pass_on(self.shard, request);
         }
         for (shard, delivery) in self.output.deliveries.drain(..) {
@@ -308,7 +308,7 @@ impl<S: Store + Clone> Driver<S> {
         self.unpublished = false;
     }
 
-    /// Tells the routes which queues this shard holds as spread.
+    /// Notifies the routes which queues this shard holds as spread.
     fn report_spread(&self, core: &Core<S, Holder>) {
         self.inner.routes.forget(self.shard);
         let Some(queues) = core.queues() else {

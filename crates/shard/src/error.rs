@@ -1,7 +1,7 @@
 //! Why a shard cannot start or go on, and the refusals that are its own.
 //!
-//! Refusals of the machines have their own codes (QUE-NNN); here are those that say something about
-//! the shard: SHARD-NNN, docs/reference/errors/shard.md.
+//! Refusals of the machines have their own codes (QUE-NNN); here are those about the shard:
+//! SHARD-NNN, docs/reference/errors/shard.md.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use stadium_queue::{Milliseconds, Refusal};
 /// Why a shard cannot start.
 #[derive(Debug, Clone)]
 pub enum Error {
-    /// The journal or a checkpoint: its message says what to do.
+    /// The journal or a checkpoint: its message has the remedy.
     Journal(stadium_journal::Error),
     /// A record or a checkpoint that this version cannot have written, or not in this order. SHARD-010.
     Corrupt {
@@ -77,7 +77,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// All codes of this crate, with what each says.
+/// All codes of this crate, with the title of each.
 pub const CODES: &[(&str, &str)] = &[
     ("SHARD-001", "the shard's mailbox is full"),
     ("SHARD-002", "the disk is full"),
@@ -96,16 +96,16 @@ pub const CODES: &[(&str, &str)] = &[
     (UNKNOWN, "it is not known whether it happened"),
 ];
 
-/// The code of a request of which the shard cannot say whether it happened.
+/// The code of a request whose outcome the shard does not know.
 pub const UNKNOWN: &str = "SHARD-015";
 
-/// The shard cannot say whether it happened.
+/// The shard does not know whether it happened.
 pub(crate) fn unknown() -> Refusal {
     let reason = "the shard recovered from an error while it answered: it may have happened, ask again with the same id";
     stadium_state_machine::unknown(UNKNOWN, 1_000, reason)
 }
 
-/// A refusal of the shard: come again.
+/// A refusal of the shard: retry later.
 pub(crate) fn busy(code: &'static str, retry_after: Milliseconds, reason: impl Into<String>) -> Refusal {
     Refusal::Busy { code, retry_after, reason: reason.into() }
 }

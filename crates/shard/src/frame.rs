@@ -18,7 +18,7 @@ const FRAME_BYTES: usize = 16;
 /// Bytes in front of a further section's events.
 pub(crate) const SECTION_BYTES: usize = 8;
 
-/// Tells the state machines of a shard apart, and the versions of their events: as records and
+/// Distinguishes the state machines of a shard, and the versions of their events: as records and
 /// checkpoints name them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MachineId {
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_newer_version_wrote_is_named() {
+    fn events_of_a_newer_version_are_named() {
         let mut body = record(b"events");
         body[0] = 9;
         let error = Frame::parse(&body).expect_err("9 is not known");

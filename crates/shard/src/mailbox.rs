@@ -199,7 +199,7 @@ impl Mailbox {
         self.is_awake.load(Ordering::SeqCst)
     }
 
-    /// The shard has ended: nothing is taken any more, and what is there is let go.
+    /// The shard has ended: nothing is taken any more, and the commands in it are let go.
     pub(crate) fn close(&self) {
         let left = {
             let mut items = self.items.lock();

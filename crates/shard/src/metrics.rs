@@ -16,7 +16,7 @@ pub struct ShardMetrics {
     pub mailbox_commands: u64,
     /// Bytes of payloads in the mailbox.
     pub mailbox_bytes: u64,
-    /// Commands that were told Busy because the mailbox was full.
+    /// Commands that were answered Busy because the mailbox was full.
     pub mailbox_full: u64,
     /// Commands taken on, reads included.
     pub commands: u64,
@@ -40,7 +40,7 @@ pub struct ShardMetrics {
     pub released_unsent: u64,
     /// Payloads that were damaged on disk.
     pub payloads_damaged: u64,
-    /// Jobs and letters sent to other shards.
+    /// Jobs and cross-shard messages sent to other shards.
     pub deliveries_sent: u64,
     /// Jobs, in whatever state.
     pub jobs: u64,

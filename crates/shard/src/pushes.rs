@@ -1,6 +1,7 @@
 //! Commands to the push platform and the MQTT sessions, and the way from the platform to devices.
 //!
-//! The platform says itself which shards a command asks. Of a session the edge knows the shard.
+//! The platform determines itself which shards a command asks. Of a session the edge knows the
+//! shard.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Reads a shard's folder as a start does, and changes nothing: the newest whole checkpoint, and the records after it, through every
 //! state machine.
 //!
-//! For `stadium journal verify`: checksums that are right do not say that a record can be applied. Bounds are the usual ones: what was
-//! written is applied whatever they are.
+//! For `stadium journal verify`: right checksums do not prove that a record can be applied. Bounds
+//! are the usual ones: records are applied whatever they are.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

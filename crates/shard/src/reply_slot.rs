@@ -120,7 +120,7 @@ impl Holder {
         Holder { slot: Arc::clone(slot) }
     }
 
-    /// Puts the answer there, and says whom to wake. Gives it back where nobody wants it.
+    /// Puts the answer there, and returns the waker. Gives the answer back where nobody wants it.
     pub(crate) fn answer(&self, answer: Answered) -> Result<Option<Waker>, Answered> {
         self.slot.answer(answer)
     }
@@ -155,7 +155,7 @@ impl Drop for Holder {
 
 impl Caller for Holder {
     fn id(&self) -> u64 {
-        // An address tells requests apart as long as one of them holds it.
+        // An address distinguishes requests as long as one of them holds it.
         Arc::as_ptr(&self.slot) as usize as u64
     }
 

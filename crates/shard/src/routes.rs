@@ -87,7 +87,7 @@ mod tests {
     use super::Routes;
 
     #[test]
-    fn a_queue_is_spread_when_all_shards_say_so() {
+    fn a_queue_is_spread_when_all_shards_report_it() {
         let routes = Routes::new(3);
         let queue = QueueName::new("mail").expect("a name");
         assert_eq!(routes.reach(&queue), Reach::Home);

@@ -29,17 +29,17 @@ pub struct Settings {
     /// The journals' sizes and bounds; the shard's number and how it is opened are filled in. Those
     /// of files and segments mean nothing in memory.
     pub journal: stadium_journal::Options,
-    /// What the queues of one shard may hold.
+    /// Bounds of the queues of one shard.
     pub bounds: Bounds,
-    /// What the wallets of one shard may hold.
+    /// Bounds of the wallets of one shard.
     pub wallet: stadium_wallet::Bounds,
-    /// What the push platform may hold.
+    /// Bounds of the push platform.
     pub push: stadium_push::Bounds,
     /// How many MQTT sessions and retained messages one shard may keep.
     pub session: stadium_session::Bounds,
     /// State machines beside those of Stadium.
     pub more_machines: Vec<Kind>,
-    /// Commands that wait in a shard's mailbox at most; another one is told Busy. 65,536.
+    /// Commands that wait in a shard's mailbox at most; another one is answered Busy. 65,536.
     pub mailbox_commands_max: usize,
     /// Bytes of payloads that wait there at most; one command always fits. 64 MiB.
     pub mailbox_bytes_max: usize,

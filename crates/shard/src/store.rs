@@ -45,7 +45,7 @@ pub(crate) struct VolatileStore(MemoryStore);
 
 impl VolatileStore {
     /// An empty one, of so many bytes, for a journal whose other bounds are in `options`. `id`
-    /// tells it from others.
+    /// distinguishes it from others.
     pub(crate) fn new(bytes_max: u64, options: &Options, id: u64) -> Self {
         let bounds = MemoryBounds {
             bytes_max,

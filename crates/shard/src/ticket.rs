@@ -1,4 +1,4 @@
-//! The answer to a command, for whoever waits for it.
+//! The answer to a command, for the caller that waits for it.
 //!
 //! A ticket is a future, and can be waited for on a thread.
 
@@ -13,8 +13,8 @@ use bytes::Bytes;
 use stadium_state_machine::Refusal;
 
 use crate::answer::Answer;
-use crate::gather::Gather;
 use crate::reply_slot::One;
+use crate::scatter_gather::ScatterGather;
 
 /// The answer to a command, once it is there.
 ///
@@ -31,7 +31,7 @@ enum Kind {
     /// Refused before any shard saw it; none once it was taken.
     Refused(Option<Refusal>),
     One(One),
-    Many(Box<Gather>),
+    Many(Box<ScatterGather>),
 }
 
 impl<A> Ticket<A> {
@@ -46,8 +46,8 @@ impl<A> Ticket<A> {
         }
     }
 
-    pub(crate) fn many(gather: Gather, typed: fn(Answer) -> A) -> Self {
-        Ticket { kind: Kind::Many(Box::new(gather)), typed }
+    pub(crate) fn many(scatter_gather: ScatterGather, typed: fn(Answer) -> A) -> Self {
+        Ticket { kind: Kind::Many(Box::new(scatter_gather)), typed }
     }
 
     /// Waits for the answer on this thread; `None` when it took longer than that.
@@ -77,7 +77,7 @@ impl<A> Future for Ticket<A> {
                 Poll::Ready(Err(refusal.take().expect("a ticket is not polled after its answer")))
             }
             Kind::One(one) => one.poll(context),
-            Kind::Many(gather) => gather.poll(context),
+            Kind::Many(scatter_gather) => scatter_gather.poll(context),
         };
         answered.map_ok(self.typed)
     }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_from_another_thread_wakes_who_waits() {
+    fn an_answer_from_another_thread_wakes_the_waiting_thread() {
         let (ticket, holder) = pair();
         let shard = std::thread::spawn(move || {
             if let Ok(Some(waker)) = holder.answer(Ok(Queue(Answer::Done))) {

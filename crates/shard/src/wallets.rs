@@ -1,6 +1,6 @@
 //! Commands to the wallets, and transfers together with jobs.
 //!
-//! The wallets say themselves which shards a command asks.
+//! The wallets determine themselves which shards a command asks.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use std::time::Duration;
 use stadium_wallet::{Answer, AssetCode, Command, Ledger, NewTransfer, Seal};
 
 use crate::answer::{Done, Together, of_machine, of_together};
-use crate::gather::{Gather, Step};
 use crate::mailbox::Item;
 use crate::reply_slot::{Holder, One, Slot};
+use crate::scatter_gather::{ScatterGather, Step};
 use crate::{Shards, Ticket};
 
 impl Shards {
@@ -48,7 +48,7 @@ impl Shards {
         let mut asked: Vec<_> = shards.into_iter().map(|shard| ask(shard, together.clone())).collect();
         asked.push(ask(last, together));
         let merging = |answers| Step::Done(stadium_wallet::who_knows(answers));
-        Ticket::many(Gather::new(asked, Box::new(merging)), of_together)
+        Ticket::many(ScatterGather::new(asked, Box::new(merging)), of_together)
     }
 }
 
@@ -63,7 +63,8 @@ impl Shards {
         let tickets: Vec<_> = (0..shards).map(ask).collect();
         let mut known: BTreeMap<AssetCode, (u8, u16)> = BTreeMap::new();
         for ticket in tickets {
-            // A shard that does not say so is not waited for: a declare that is asked again finishes it too.
+            // A shard that does not answer with its assets is not waited for: a repeated declare
+            // finishes it too.
             let Some(Ok(Answer::Assets(assets))) = ticket.wait(STARTED) else { return };
             for view in assets {
                 known.entry(view.asset).or_insert((view.scale, 0)).1 += 1;

@@ -1,4 +1,4 @@
-//! What no version of a machine can have written.
+//! Bytes that no version of a machine can have written.
 //!
 //! The journal's checksums have passed by then: the bytes are whole, and mean nothing here.
 

@@ -1,6 +1,6 @@
-//! Numbers, moments and texts as bytes: what events and checkpoints are made of.
+//! Numbers, timestamps and texts as bytes, for events and checkpoints.
 //!
-//! docs/formats/record.md says how each looks. Reading checks everything and allocates nothing.
+//! docs/formats/record.md describes each encoding. Reading checks everything and allocates nothing.
 
 use crate::{Corrupt, Time};
 
@@ -14,9 +14,9 @@ pub fn number(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Appends a moment as its distance from another.
+/// Appends a timestamp as its distance from another.
 #[inline]
-pub fn moment(out: &mut Vec<u8>, from: Time, at: Time) {
+pub fn timestamp(out: &mut Vec<u8>, from: Time, at: Time) {
     let distance = at.0.wrapping_sub(from.0) as i64;
     number(out, (distance << 1 ^ distance >> 63) as u64);
 }
@@ -34,7 +34,7 @@ pub struct Reader<'a> {
     at: usize,
 }
 
-/// What was read cannot have been written.
+/// The bytes that were read cannot have been written.
 pub fn corrupt(reason: impl Into<String>) -> Corrupt {
     Corrupt { reason: reason.into() }
 }
@@ -59,7 +59,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     ///
-    /// Bytes that end before it does, or say something else.
+    /// Bytes that end before it does, or have another content.
     #[inline]
     pub fn byte(&mut self) -> Result<u8, Corrupt> {
         let byte = *self.bytes.get(self.at).ok_or_else(|| corrupt("it ends within an event"))?;
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     ///
-    /// Bytes that end before it does, or say something else.
+    /// Bytes that end before it does, or have another content.
     pub fn take(&mut self, bytes: usize) -> Result<&'a [u8], Corrupt> {
         let rest = &self.bytes[self.at..];
         let taken = rest.get(..bytes).ok_or_else(|| corrupt("it ends within an event"))?;
@@ -83,7 +83,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     ///
-    /// Bytes that end before it does, or say something else.
+    /// Bytes that end before it does, or have another content.
     pub fn array<const BYTES: usize>(&mut self) -> Result<[u8; BYTES], Corrupt> {
         let (taken, _) =
             self.bytes[self.at..].split_first_chunk().ok_or_else(|| corrupt("it ends within an event"))?;
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     ///
-    /// Bytes that end before it does, or say something else.
+    /// Bytes that end before it does, or have another content.
     #[inline]
     pub fn number(&mut self) -> Result<u64, Corrupt> {
         let mut value = 0_u64;
@@ -117,18 +117,18 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     ///
-    /// Bytes that end before it does, or say something else.
+    /// Bytes that end before it does, or have another content.
     pub fn small<T: TryFrom<u64>>(&mut self) -> Result<T, Corrupt> {
         T::try_from(self.number()?).map_err(|_| corrupt("a number out of its bounds"))
     }
 
-    /// A moment, by its distance from another.
+    /// A timestamp, by its distance from another.
     ///
     /// # Errors
     ///
-    /// Bytes that end before it does, or say something else.
+    /// Bytes that end before it does, or have another content.
     #[inline]
-    pub fn moment(&mut self, from: Time) -> Result<Time, Corrupt> {
+    pub fn timestamp(&mut self, from: Time) -> Result<Time, Corrupt> {
         let raw = self.number()?;
         let distance = (raw >> 1) as i64 ^ -((raw & 1) as i64);
         Ok(Time(from.0.wrapping_add(distance as u64)))
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     ///
-    /// Bytes that end before it does, or say something else.
+    /// Bytes that end before it does, or have another content.
     pub fn text(&mut self) -> Result<&'a str, Corrupt> {
         let bytes = self.small::<usize>()?;
         std::str::from_utf8(self.take(bytes)?).map_err(|_| corrupt("a text that is not UTF-8"))

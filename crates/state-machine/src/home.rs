@@ -14,7 +14,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The shard where what has this name lives, where nothing else says so.
+    /// The shard that owns a name, where nothing else assigns it.
     pub fn home(name: &impl AsRef<str>, shards: u16) -> u16 {
         home(name.as_ref().as_bytes(), shards)
     }

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_schedules_say_what_is_wrong() {
+    fn bad_schedules_are_refused_with_the_reason() {
         let reason = |expression: &str, zone: &str| match Occurrences::new(expression, zone) {
             Err(error) => error,
             Ok(_) => panic!("{expression} in {zone} is taken"),

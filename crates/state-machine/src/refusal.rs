@@ -1,4 +1,4 @@
-//! Why a command was not carried out, or why nobody can say whether it was.
+//! The reason for which a command was not carried out, or for which its outcome is unknown.
 //!
 //! There are three outcomes beside success, and every interface has a word for each (docs/rpc.md, "The answers"):
 //! *Busy*, *Rejected* and *Unknown*. A caller that hears Busy or Rejected may rely on it that nothing happened.
@@ -19,7 +19,7 @@ pub enum Refusal {
         code: &'static str,
         /// After so long.
         retry_after: Milliseconds,
-        /// What is in the way, and what to do.
+        /// The obstacle, and the remedy.
         reason: String,
     },
     /// Nothing happened. It will never work like this.
@@ -72,8 +72,8 @@ impl Refusal {
         matches!(self, Refusal::Unknown { .. })
     }
 
-    /// The same of a command of which another part was carried out: Busy and Rejected would say that
-    /// nothing happened.
+    /// The same of a command of which another part was carried out: Busy and Rejected would mean
+    /// that nothing happened.
     pub fn of_a_part(self) -> Self {
         let code = self.code();
         let retry_after = self.retry_after().unwrap_or(0);
@@ -133,13 +133,13 @@ pub fn all_of<T>(answers: Vec<Result<T, Refusal>>) -> Result<Vec<T>, Refusal> {
     }
 }
 
-/// Makes a constant of each code, and `CODES`, the list of all of them with what each says in a few words.
+/// Makes a constant of each code, and `CODES`, the list of all of them with their titles.
 #[macro_export]
 macro_rules! codes {
     ($($(#[$docs:meta])* $name:ident = $code:literal, $title:literal;)*) => {
         $($(#[$docs])* pub const $name: &str = $code;)*
 
-        /// Every code, with what it says in a few words.
+        /// Every code, with its title.
         pub const CODES: &[(&str, &str)] = &[$(($code, $title),)*];
     };
 }
@@ -149,7 +149,7 @@ mod tests {
     use super::{all_of, busy, rejected, unknown};
 
     #[test]
-    fn one_outcome_stands_for_all_parts_and_does_not_say_that_nothing_happened_where_a_part_was_done() {
+    fn one_outcome_stands_for_all_parts_and_does_not_claim_that_nothing_happened_where_a_part_was_done() {
         let busy = || busy("SHARD-001", 1, "full");
         let rejected = || rejected("SHARD-007", "jobs");
         let unknown = || unknown("SHARD-015", 1, "a panic");

@@ -1,6 +1,6 @@
 //! The shards that a command asks, and the merge of the answers of several.
 //!
-//! A machine says so itself. The client that asks the shards knows no command.
+//! A machine defines this itself. The client that asks the shards knows no command.
 
 use crate::{Refusal, StateMachine};
 

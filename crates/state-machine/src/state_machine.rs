@@ -16,7 +16,7 @@ pub trait Checkpointed {
     /// Begins a checkpoint of the state as it is now.
     fn checkpoint_begin(&mut self);
 
-    /// Appends the next chunk, of about so many bytes. Says whether there are more.
+    /// Appends the next chunk, of about so many bytes. Returns whether there are more.
     fn checkpoint_next(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) -> bool;
 
     /// Gives up the running checkpoint.
@@ -52,7 +52,7 @@ pub trait MachineState: Checkpointed {
     /// When time brings something next.
     fn next_deadline(&self) -> Option<Time>;
 
-    /// Commands that are pending: a shard that stops waits for them a moment.
+    /// Commands that are pending: a shard that stops waits for them briefly.
     fn pending(&self) -> u64 {
         0
     }
@@ -105,12 +105,12 @@ pub trait StateMachine: MachineState + Send + Sized + 'static {
     fn is_read(command: &Self::Command) -> bool;
 
     /// Whether it may use the room that is set aside on a full disk, since it frees more than it
-    /// takes, or tells what has happened already.
+    /// takes, or reports what has happened already.
     fn may_use_reserve(_command: &Self::Command) -> bool {
         false
     }
 
-    /// How many items a command is about: what a shard does in a turn is bounded by them.
+    /// How many items a command is about: they bound the work of a shard in a turn.
     fn items(_command: &Self::Command) -> usize {
         1
     }
@@ -131,8 +131,8 @@ pub trait StateMachine: MachineState + Send + Sized + 'static {
     /// The most bytes of events that a command writes.
     fn record_bytes_max(&self, command: &Self::Command) -> usize;
 
-    /// The time that a record gets which is written now. A machine whose times may not go back says
-    /// so.
+    /// The time of the record that is written now. A machine whose times may not go back overrides
+    /// this.
     fn record_time(&self, now: Time) -> Time {
         now
     }
@@ -173,7 +173,7 @@ pub trait StateMachine: MachineState + Send + Sized + 'static {
         None
     }
 
-    /// Does what time brings, so many events at most. Says whether more is due.
+    /// Does the work that is due, so many events at most. Returns whether more is due.
     fn tick(&mut self, at: u64, now: Time, random: u64, record: &mut Record, events_max: u32) -> bool;
 
     /// The most bytes of events that a tick of so many events writes.
@@ -293,8 +293,8 @@ pub trait Walk<M: StateMachine> {
     /// A section that this version did not write, or that does not hold what it must.
     fn read(&mut self, machine: &M, section: Section<'_>) -> Result<(), Corrupt>;
 
-    /// The record that [`Self::next`] named was removed with its segment. Says whether the lookup
-    /// ends with what it has.
+    /// The record that [`Self::next`] named was removed with its segment. Returns whether the
+    /// lookup ends with the part that it has.
     fn gone(&mut self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! What a table holds, and how it becomes bytes and comes back.
+//! The entries of a table, and their form as bytes.
 
 use std::fmt;
 
@@ -26,10 +26,11 @@ use std::fmt;
 /// }
 /// ```
 pub trait Entry: Sized {
-    /// What a place holds that is free. It should own no memory: a page is filled with them.
+    /// The entry in a free place. It should own no memory: a page is filled with them.
     fn vacant() -> Self;
 
-    /// Appends the entry. It must be possible to find its end again: what is written behind it is another entry.
+    /// Appends the entry. It must be possible to find its end again: the bytes behind it are
+    /// another entry.
     fn encode(&self, out: &mut Vec<u8>);
 
     /// Takes one entry off the front of the input.

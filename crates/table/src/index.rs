@@ -1,7 +1,7 @@
 //! Finds entries of tables by what they are called.
 //!
-//! Only numbers are kept; what they are called stands in the table. The index of jobs is in parts that
-//! grow one at a time, so that no growth of a large index stops the shard.
+//! Only numbers are kept; their keys stand in the table. The index of jobs is in parts that grow
+//! one at a time, so that no growth of a large index stops the shard.
 
 use hashbrown::HashTable;
 

@@ -1,10 +1,10 @@
-//! Tables of entries that are saved exactly as they stood at one moment while they go on changing.
+//! Tables of entries that are saved exactly as they stood at one time while they go on changing.
 //!
-//! A [`Table`] is a slab: entries in pages, found by a `u32`, inserted and removed in O(1). A *checkpoint*
-//! begins at a moment and is then encoded in small slices, as slowly as its caller likes; an entry
-//! that is about to change before its turn came is encoded first. So what a checkpoint holds is the state at its beginning,
-//! without a fork and without a pause. An [`Order`] keeps numbers of entries in an order that their owner knows. No I/O here: bytes
-//! go to the caller's buffer.
+//! A [`Table`] is a slab: entries in pages, found by a `u32`, inserted and removed in O(1). A
+//! *checkpoint* begins at one time and is then encoded in small slices, as slowly as its caller
+//! likes; an entry that is about to change before its turn came is encoded first. So a checkpoint
+//! holds the state at its beginning, without a fork and without a pause. An [`Order`] keeps numbers
+//! of entries in an order that their owner knows. No I/O here: bytes go to the caller's buffer.
 
 mod entry;
 mod index;

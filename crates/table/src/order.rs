@@ -1,7 +1,8 @@
 //! The order of a table's entries: their numbers, in chunks.
 //!
-//! What they are ordered by stands in the entries; here is only the order, about five bytes for each. A new one is put into its
-//! chunk, and a chunk that is full is split, so no insertion moves more than a chunk and the list of chunks.
+//! The sort keys stand in the entries; here is only the order, about five bytes for each. A new one
+//! is put into its chunk, and a chunk that is full is split, so no insertion moves more than a
+//! chunk and the list of chunks.
 
 use std::cmp::Ordering;
 
@@ -30,7 +31,7 @@ impl Order {
         Self { chunks: numbers.chunks(CHUNK * 3 / 4).map(chunk).collect() }
     }
 
-    /// Puts a number in. `compare` says how another one stands to it.
+    /// Puts a number in. `compare` compares another one with it.
     pub fn insert(&mut self, number: u32, compare: impl Fn(u32) -> Ordering) {
         let after = self.chunks.partition_point(|chunk| compare(chunk[0]).is_le());
         let at = after.saturating_sub(1);
@@ -60,7 +61,7 @@ impl Order {
         self.chunks.insert(at + 1, behind);
     }
 
-    /// Takes a number out, where it is. `compare` says how another one stands to it.
+    /// Takes a number out, where it is. `compare` compares another one with it.
     pub fn remove(&mut self, compare: impl Fn(u32) -> Ordering) {
         let after = self.chunks.partition_point(|chunk| compare(chunk[0]).is_le());
         let Some(at) = after.checked_sub(1) else { return };
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_out_is_gone_and_all_else_stays() {
+    fn an_entry_taken_out_is_gone_and_all_else_stays() {
         let mut order = Order::from_sorted(&(0..5_000).collect::<Vec<u32>>());
         (0..5_000).filter(|n| n % 3 == 0).for_each(|n| order.remove(|other| other.cmp(&n)));
         order.remove(|other| other.cmp(&9_000));

@@ -1,7 +1,7 @@
 //! Small values beside the entries of a table, by the same numbers.
 //!
-//! They grow a page at a time, so that no growth copies more than a page, and are built anew after a
-//! restore: what must last stands in tables. Pages that nobody reached for cost nothing.
+//! They grow a page at a time, so that no growth copies more than a page, and are built anew after
+//! a restore: lasting state stands in tables. Pages that were never used cost nothing.
 
 use std::ops::{Index, IndexMut};
 

@@ -1,4 +1,4 @@
-//! Pages by number, of which any may be missing: what is missing costs nothing.
+//! Pages by number, of which any may be missing: missing pages cost nothing.
 //!
 //! ```text
 //! blocks   [ . . # . . # ]          # a block of up to 256 pages, . none

@@ -109,7 +109,7 @@ impl<T: Entry> Table<T> {
         self.pages_made as usize * PAGE_ENTRIES * size_of::<T>() + self.pages.bytes() + self.outbox.capacity()
     }
 
-    /// Puts an entry into a vacant place, and says into which.
+    /// Puts an entry into a vacant place, and returns the place.
     ///
     /// # Panics
     ///
@@ -271,8 +271,9 @@ impl<T: Entry> Table<T> {
         self.cursor != NOWHERE
     }
 
-    /// Appends the next slice of the running checkpoint: whole pieces, until `bytes_max` are passed or
-    /// it is complete. Says whether there is more. A slice is a unit of [`Self::restore`].
+    /// Appends the next slice of the running checkpoint: whole pieces, until `bytes_max` are
+    /// exceeded or it is complete. Returns whether there is more. A slice is a unit of
+    /// [`Self::restore`].
     ///
     /// First comes what changed meanwhile, however much it is; then pages, of which the last may go beyond `bytes_max`.
     pub fn checkpoint_next(&mut self, out: &mut Vec<u8>, bytes_max: usize) -> bool {
@@ -310,7 +311,7 @@ impl<T: Entry> Table<T> {
         self.outbox.shrink_to(OUTBOX_BYTES_KEPT);
     }
 
-    /// Saves what is left of the next page; those that are missing are passed over.
+    /// Saves the rest of the next page; missing pages are skipped.
     fn save_page(&mut self, out: &mut Vec<u8>) {
         let next = self.pages.next(self.cursor as usize, Option::is_some);
         let Some(number) = next.filter(|&number| number < self.pages_saved as usize) else {
@@ -371,8 +372,8 @@ impl<T: Entry> Table<T> {
 
 /// Coming back.
 impl<T: Entry> Table<T> {
-    /// Takes in one slice of a checkpoint, in the order in which they were written, into a table that
-    /// was empty before the first. Says whether it was the last one.
+    /// Takes in one slice of a checkpoint, in the order in which they were written, into a table
+    /// that was empty before the first. Returns whether it was the last one.
     ///
     /// # Errors
     ///

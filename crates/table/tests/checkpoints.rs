@@ -253,8 +253,8 @@ fn a_page_number_costs_no_memory_by_its_height() {
     assert!(Table::<Name>::new().restore(&page_of_one(1 << 22)).is_err(), "no table has so many pages");
 }
 
-/// All but a few entries of a large table go; what is left comes back in its places, the gaps are filled first, and a checkpoint
-/// over gaps that are being filled is whole.
+/// All but a few entries of a large table go; the rest is restored in its places, the gaps are
+/// filled first, and a checkpoint over gaps that are being filled is whole.
 #[test]
 fn a_sparse_table_comes_back_and_fills_its_gaps() {
     let mut pair = Pair::filled(5_000);

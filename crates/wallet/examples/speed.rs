@@ -36,7 +36,7 @@ impl Driver {
 
 /// How long the thread has run.
 fn ran() -> Duration {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux says it");
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux reports it");
     let word = text.split(' ').next().expect("it begins with a number");
     Duration::from_nanos(word.parse().expect("it is a number"))
 }

@@ -142,7 +142,7 @@ pub(crate) fn wallet(input: &mut &[u8], bytes: usize) -> Result<WalletName, Dama
 /// What few accounts have: a ceiling, a long history, amounts on their way in.
 pub(crate) struct Extra {
     pub(crate) account: u32,
-    /// The most that it may hold, where its account says that it has a ceiling.
+    /// The most that it may hold, where its account has a ceiling.
     pub(crate) ceiling: u64,
     /// Credits of transactions that are not decided.
     pub(crate) incoming: u64,

@@ -9,7 +9,7 @@ use crate::{AssetCode, Overdraft, Refusal, Seal, Time, TransferId, WalletName};
 /// What came of a command, one case for each kind.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// Of what has nothing to say but that it is done.
+    /// For a command whose only result is that it is done.
     Done,
     /// Of an open, in its order: opened, or there already.
     Opened(Vec<Result<bool, Refusal>>),
@@ -23,7 +23,7 @@ pub enum Answer {
     Transfer(Box<TransferView>),
     /// Of a history.
     History(EntryPage),
-    /// Of a balance at a moment.
+    /// For a balance at a time.
     Balance(Balance),
     /// Of assets.
     Assets(Vec<AssetView>),
@@ -90,7 +90,7 @@ pub struct AccountView {
 pub struct Balance {
     /// What came in less what went out.
     pub posted: i64,
-    /// Of that: promised to others by holds. At a moment in the past: not known, zero.
+    /// Of that: promised to others by holds. At a time in the past: not known, zero.
     pub held: u64,
 }
 
@@ -187,11 +187,12 @@ pub struct AssetView {
     pub scale: u8,
     /// Accounts.
     pub accounts: u64,
-    /// Sum of all balances above zero. What `@transit` has on several shards is one balance.
+    /// Sum of all balances above zero. The balances of `@transit` on several shards count as one.
     pub credit: u128,
     /// Sum of all balances below zero, without its sign. Always as much as `credit`.
     pub debit: u128,
-    /// What `@transit` has, which is in one of the two sums: over all shards what is under way between them.
+    /// The balance of `@transit`, which is in one of the two sums: over all shards, the amount that
+    /// is under way between them.
     pub transit: i128,
     /// Held, all in all.
     pub held: u128,

@@ -1,7 +1,8 @@
 //! What events do to the state.
 //!
-//! The same functions serve the deciding side, which has just written the event, and `apply`, which has read it back. They
-//! decide nothing: what an event does not say follows from the state alone. Where an event cannot follow the state, it is corrupt.
+//! The same functions serve the deciding side, which has just written the event, and `apply`, which
+//! has read it back. They decide nothing: all effects follow from the event and the state. Where an
+//! event cannot follow the state, it is corrupt.
 
 use stadium_state_machine::Record;
 use stadium_state_machine::encoding::corrupt;
@@ -215,7 +216,7 @@ impl Ledger {
             }
             (ItemKind::Reverse, Some(of)) => self.mark_reversed(of),
             (ItemKind::Post, None) => {}
-            _ => return Err(corrupt(format!("the transfer {} does not say of what", what.id))),
+            _ => return Err(corrupt(format!("the transfer {} does not name its subject", what.id))),
         }
         self.must_cover(debit)
     }
@@ -304,7 +305,7 @@ impl Ledger {
     }
 
     fn apply_voided(&mut self, context: Context, what: &Promised<'_>) -> Result<(), Corrupt> {
-        let of = what.notes.of.ok_or_else(|| corrupt("a void that does not say of what"))?;
+        let of = what.notes.of.ok_or_else(|| corrupt("a void that names no hold"))?;
         self.must_have(what.debit)?;
         self.booked += 1;
         let credit = self.party(what)?;
@@ -314,7 +315,7 @@ impl Ledger {
         self.end_hold(of, State::Voided, None)
     }
 
-    /// Whom a hold is for.
+    /// The receiver of a hold.
     fn party(&mut self, what: &Promised<'_>) -> Result<u32, Corrupt> {
         match (what.credit, what.notes.other) {
             (Some(account), None) => {

@@ -1,4 +1,4 @@
-//! Short behaviours of the machine: what is decided, and that a replay gives the same.
+//! Short behaviours of the machine: its decisions, and that a replay gives the same.
 //!
 //! The rules as tables, the naive ledger and the property tests are in `crates/wallet/tests`.
 
@@ -177,7 +177,7 @@ impl Book {
     /// Everything that a ledger answers from memory, and what a checkpoint of it holds.
     fn same(&mut self, mut other: Ledger) {
         self.ledger.audit().expect("the books balance");
-        // What was only read or refused stands in no record: neither does its moment.
+        // Reads and refusals stand in no record: neither does their time.
         other.now = self.ledger.now;
         assert_eq!(chunks_of(&mut self.ledger), chunks_of(&mut other));
         let all = Command::Accounts { prefix: String::new(), asset: None, after: None, accounts_max: 1_000 };
@@ -300,7 +300,7 @@ fn a_linked_list_is_booked_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_long_history_is_found_at_any_moment() {
+fn a_long_history_is_found_at_any_time() {
     let mut book = Book::new();
     book.open(&["alice", "bob"]);
     book.books(post("@bank", "alice", 1_000_000));
@@ -407,7 +407,8 @@ fn a_seal_comes_after_a_minute_and_only_where_there_is_something_to_seal() {
     book.same(replayed);
 }
 
-/// Carries messages between books until there are none. `lost` says which deliveries do not arrive.
+/// Carries messages between books until there are none. `lost` selects the deliveries that do not
+/// arrive.
 fn carry(books: &mut [Book], mut lost: impl FnMut(u64) -> bool) {
     for round in 0..20 {
         let mut messages = Vec::new();
@@ -533,7 +534,7 @@ fn a_linked_list_over_three_shards_is_booked_everywhere() {
     let balances: Vec<_> = books.iter().zip(&names).map(|(book, name)| book.balance(name)).collect();
     assert_eq!(balances, [(65, 0), (90, 0), (140, 0)]);
     assert_eq!(transit(&books), 0);
-    // What it was can be read where it was decided, and taken back.
+    // The result can be read where it was decided, and taken back.
     let Ok(Answer::Transfer(view)) = books[0].look_up(&Command::Find { transfer: ids[1] }) else { panic!() };
     assert_eq!((view.state, view.credit), (BookState::Posted, wallet(&names[2])));
     let (_, command) = books[0].transfers(vec![Kind::Reverse { transfer: ids[0] }], false);
@@ -626,7 +627,7 @@ fn a_transaction_under_way_survives_a_checkpoint_with_its_holds_and_locks() {
     }
 }
 
-/// A list over three shards that is booked: what it says, and the balances then.
+/// A list over three shards that is booked: its outcomes, and the balances then.
 fn booked_list(books: &mut [Book], names: &[String; 3]) -> Vec<NewTransfer> {
     let by_id = (5_000_000..).find(|&id| system_home(id) == 2).expect("ids spread over shards");
     let mut list = vec![
@@ -695,7 +696,7 @@ fn each_is_known_alone(books: &mut [Book], names: &[String; 3], list: &[NewTrans
 }
 
 #[test]
-fn what_was_booked_in_a_list_is_known_where_it_would_be_decided_alone() {
+fn a_transfer_booked_in_a_list_is_known_where_it_would_be_decided_alone() {
     let (names, mut books) = three();
     let list = booked_list(&mut books, &names);
     assert_eq!(balances(&books, &names), [(90, 0), (90, 0), (127, 0)]);
@@ -729,7 +730,7 @@ fn what_was_booked_in_a_list_is_known_where_it_would_be_decided_alone() {
 }
 
 #[test]
-fn what_was_booked_alone_is_not_booked_again_in_a_list() {
+fn a_transfer_booked_alone_is_not_booked_again_in_a_list() {
     let (names, mut books) = three();
     let by_id = (5_000_000..).find(|&id| system_home(id) == 2).expect("ids spread over shards");
     let again = [
@@ -776,7 +777,7 @@ fn an_id_that_is_promised_to_a_list_waits_for_it_also_after_a_start() {
     assert!(deliver_from(&mut books, 0).iter().all(Result::is_ok));
     for start in 0..3 {
         let outcome = asks_for(&mut books, &list[1..]).expect("it is answered").remove(0);
-        // The list may yet book it: to say Busy would be to say that nothing happens.
+        // The list may yet book it: Busy would mean that nothing happens.
         assert!(matches!(outcome, Err(Refusal::Unknown { code: "WAL-043", .. })), "{outcome:?}");
         let checkpoint = (start == 1).then(|| chunks_of(&mut books[1].ledger));
         let at = books[1].at;

@@ -1,10 +1,12 @@
 //! How much the wallets of one shard may hold.
 //!
-//! Every table of the machine has its bound here; what does not depend on settings is a constant.
+//! Every table of the machine has its bound here; bounds that do not depend on settings are
+//! constants.
 
 use crate::Milliseconds;
 
-/// How much the wallets of one shard may hold. Beyond a bound a command is told Busy and nothing happens.
+/// How much the wallets of one shard may hold. A command beyond a bound is answered Busy, and
+/// nothing happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bounds {
     /// Accounts. About 90 bytes of memory each.

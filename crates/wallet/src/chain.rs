@@ -1,7 +1,7 @@
 //! The hash chain over a shard's records, and the seals over periods of it.
 //!
-//! docs/formats/wallet-events.md says what is hashed. A tree is built leaf by leaf and keeps one hash for each power of
-//! two in its number of leaves.
+//! docs/formats/wallet-events.md defines the hashed bytes. A tree is built leaf by leaf and keeps
+//! one hash for each power of two in its number of leaves.
 
 use std::collections::VecDeque;
 
@@ -132,7 +132,7 @@ impl Chain {
         }
     }
 
-    /// What a seal would say that is made now: number, records and root.
+    /// The content of a seal that is made now: number, records and root.
     pub(crate) fn seal(&self) -> (u64, u64, Hash) {
         let number = self.seals_made + 1;
         let root = hash(&[&[4], &self.root, &number.to_le_bytes(), &self.tree.root()]);
@@ -162,7 +162,7 @@ impl Chain {
 mod tests {
     use super::{Hash, Tree, leaf, node};
 
-    /// As the RFC says it: split at the largest power of two below.
+    /// As in the RFC: split at the largest power of two below.
     fn slowly(leaves: &[Hash]) -> Hash {
         match leaves {
             [one] => *one,

@@ -1,7 +1,8 @@
 //! The state saved while it goes on changing, and taken back in.
 //!
-//! A chunk is a byte that names a table, then a slice of that table's own format; the first chunk holds what stands in no table. What is
-//! rebuilt (indexes, orders, totals) is in none. docs/formats/checkpoint.md.
+//! A chunk is a byte that names a table, then a slice of that table's own format; the first chunk
+//! holds the state outside tables. Derived data (indexes, orders, totals) are in none.
+//! docs/formats/checkpoint.md.
 
 use stadium_state_machine::Checkpointed;
 use stadium_state_machine::encoding::{Reader, corrupt, number, text};
@@ -226,7 +227,7 @@ impl Ledger {
         }
         self.restore_chain(input)?;
         if !input.is_empty() {
-            return Err(corrupt("the first chunk is longer than it says"));
+            return Err(corrupt("the first chunk is longer than its stated length"));
         }
         self.checkpoint.restored |= 1 << META;
         Ok(())

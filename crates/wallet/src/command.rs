@@ -75,7 +75,7 @@ pub enum Command {
         /// Which entries.
         range: Range,
     },
-    /// What an account's balance was at a moment; the shard reads it from the journal.
+    /// An account's balance at a time; the shard reads it from the journal.
     BalanceAt {
         /// Whose.
         wallet: WalletName,
@@ -125,7 +125,8 @@ pub enum Overdraft {
 pub struct Change {
     /// Whether it may be overdrawn. Refused where it is overdrawn now and no longer may.
     pub overdraft: Option<Overdraft>,
-    /// The most that it may hold; `Some(None)` takes the ceiling away. What it holds already may be above.
+    /// The most that it may hold; `Some(None)` takes the ceiling away. The present balance may be
+    /// above.
     pub ceiling: Option<Option<u64>>,
     /// No transfer, no hold from now on; open holds may still be voided and expire. `Some(false)` opens it again.
     pub closed: Option<bool>,

@@ -1,4 +1,5 @@
-//! A hash of what a client says about a transfer, so that an id that comes again with other content is told.
+//! A hash of the client's content of a transfer, so that a repeated id with other content is
+//! noticed.
 //!
 //! It stands in journals: it stays as it is for ever. It protects clients from their own mistakes, not from anybody's
 //! intent.

@@ -12,7 +12,7 @@ pub type Delivery = stadium_state_machine::Delivery<ShardMessage>;
 /// The content of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ShardMessage {
-    /// Can you do your part? Whoever says yes keeps it ready until it is decided.
+    /// Asks a shard for its part. A shard that votes yes keeps it ready until it is decided.
     Prepare {
         /// The sender's number of the transaction.
         transaction: u64,
@@ -39,8 +39,8 @@ pub struct Leg {
     pub transfer: TransferId,
     /// What it is.
     pub kind: LegKind,
-    /// The hash of what the client said, where the shard that is asked decides it when it comes alone: that shard must not have
-    /// booked it, and remembers it from then on.
+    /// The hash of the client's content, where the shard that is asked decides the transfer when it
+    /// comes alone: that shard must not have booked it, and remembers it from then on.
     pub content: Option<u64>,
     /// From whom, and on which shard.
     pub debit: (WalletName, u16),

@@ -1,14 +1,14 @@
 //! What stands in a record: written and read back.
 //!
-//! docs/formats/wallet-events.md is the format; what events do is [`crate::apply`]'s business.
+//! docs/formats/wallet-events.md is the format; [`crate::apply`] carries events out.
 
 use std::borrow::Cow;
 
-use stadium_state_machine::encoding::{Reader, corrupt, moment, number, text};
+use stadium_state_machine::encoding::{Reader, corrupt, number, text, timestamp};
 
 use crate::account::{JUMPS, Rules};
 use crate::chain::Hash;
-use crate::transaction::{ItemKind, Items, Keeper, LEG, Notes, decode_items, encode_items, id};
+use crate::transaction::{ItemKind, Items, LEG, Notes, Role, decode_items, encode_items, id};
 use crate::{Corrupt, Time, TransferId};
 
 /// One line of an account's history.
@@ -67,7 +67,7 @@ fn signed(out: &mut Vec<u8>, value: i64) {
 pub(crate) struct Transferred<'a> {
     pub(crate) kind: ItemKind,
     pub(crate) id: TransferId,
-    /// The hash of what the client said; none where it is part of a transaction.
+    /// The hash of the client's content; none where it is part of a transaction.
     pub(crate) content: Option<u64>,
     pub(crate) amount: u64,
     pub(crate) debit: (u32, Line),
@@ -161,7 +161,7 @@ pub(crate) enum Event<'a> {
         code: &'a str,
         reason: &'a str,
     },
-    /// `decided` says when, where a transfer of the transaction is decided here when it comes
+    /// `decided` is the time, where a transfer of the transaction is decided here when it comes
     /// alone.
     Settled {
         from: From,
@@ -281,7 +281,7 @@ impl<'a> Event<'a> {
             Event::Held { what, expires } => {
                 out.push(HELD);
                 what.encode(out, time);
-                moment(out, time, *expires);
+                timestamp(out, time, *expires);
             }
             Event::Voided(what) => {
                 out.push(VOIDED);
@@ -301,7 +301,7 @@ impl<'a> Event<'a> {
                 out.push(BEGAN);
                 number(out, *transaction);
                 out.push(u8::from(*linked));
-                encode_items(out, items, time, Keeper::Coordinator);
+                encode_items(out, items, time, Role::Coordinator);
             }
             Event::Voted { message } => {
                 out.push(VOTED);
@@ -325,7 +325,7 @@ impl<'a> Event<'a> {
                 out.push(PREPARED);
                 from.encode(out);
                 number(out, *transaction);
-                encode_items(out, items, time, Keeper::Participant);
+                encode_items(out, items, time, Role::Participant);
             }
             Event::Refused { from, code, reason } => {
                 out.push(REFUSED);
@@ -342,7 +342,7 @@ impl<'a> Event<'a> {
                     None => out.push(u8::from(*booked)),
                     Some(decided) => {
                         out.push(2);
-                        moment(out, time, decided);
+                        timestamp(out, time, decided);
                     }
                 }
             }
@@ -354,7 +354,7 @@ impl<'a> Event<'a> {
         let input = &mut Reader::new(bytes);
         let event = Self::decode_parts(input, time)?;
         if !input.is_empty() {
-            return Err(corrupt("an event is shorter than its length says"));
+            return Err(corrupt("an event is shorter than its stated length"));
         }
         Ok(event)
     }
@@ -391,7 +391,7 @@ impl<'a> Event<'a> {
             }
             HELD => {
                 let what = read_promised(input, time)?;
-                Event::Held { what, expires: input.moment(time)? }
+                Event::Held { what, expires: input.timestamp(time)? }
             }
             VOIDED => Event::Voided(read_promised(input, time)?),
             EXPIRED => Event::Expired { hold: id(input)? },
@@ -402,7 +402,7 @@ impl<'a> Event<'a> {
             BEGAN => {
                 let transaction = input.number()?;
                 let linked = input.byte()? == 1;
-                let items = Cow::Owned(decode_items(input, time, Keeper::Coordinator)?);
+                let items = Cow::Owned(decode_items(input, time, Role::Coordinator)?);
                 Event::Began { transaction, linked, items }
             }
             VOTED => Event::Voted { message: input.number()? },
@@ -428,7 +428,7 @@ impl<'a> Event<'a> {
             PREPARED => {
                 let from = From::decode(input)?;
                 let transaction = input.number()?;
-                let items = Cow::Owned(decode_items(input, time, Keeper::Participant)?);
+                let items = Cow::Owned(decode_items(input, time, Role::Participant)?);
                 Event::Prepared { from, transaction, items }
             }
             REFUSED => {
@@ -442,7 +442,7 @@ impl<'a> Event<'a> {
                 let (booked, decided) = match input.byte()? {
                     0 => (false, None),
                     1 => (true, None),
-                    2 => (true, Some(input.moment(time)?)),
+                    2 => (true, Some(input.timestamp(time)?)),
                     other => return Err(corrupt(format!("the unknown outcome {other} of a transaction"))),
                 };
                 Event::Settled { from, prepare, transaction, booked, decided }

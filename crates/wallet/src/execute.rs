@@ -78,7 +78,7 @@ impl Ledger {
         let Command::Transfer { transfers, .. } = command else {
             return Err(rejected(MISDIRECTED, "only transfers are checked beforehand"));
         };
-        debug_assert!(now >= Time(0), "the moment is that of the last call");
+        debug_assert!(now >= Time(0), "the time is that of the last call");
         self.list_fits(transfers, &mut Vec::new())?;
         let mut overlay = Overlay::default();
         let mut known = 0;
@@ -383,7 +383,8 @@ fn ceiling_out_of_bounds() -> Refusal {
     rejected(crate::refusal::AMOUNT, format!("a ceiling is at most {}", Bounds::AMOUNT_MAX))
 }
 
-/// Why a list was refused. Who is asked alone, or asked whether it knows an id, says so itself.
+/// The reason for which a list was refused. A shard that is asked alone, or asked whether it knows
+/// an id, gives it itself.
 fn of_linked(at: usize, transfers: &[NewTransfer], refusal: Refusal) -> Refusal {
     match refusal {
         Refusal::Rejected { code, reason } if transfers.len() > 1 && code != TRANSFER_UNKNOWN => {

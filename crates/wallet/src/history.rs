@@ -1,4 +1,4 @@
-//! Reading the books backwards: an account's history, its balance at a moment, one transfer.
+//! Reading the books backwards: an account's history, its balance at a time, one transfer.
 //!
 //! The journal is its driver's: a [`Walk`] names records and takes them in. It first *seeks* the newest entry that is old enough, over the
 //! links that entries have to the one before and to those 64, 4,096 ... before, and then *scans* from there, entry by entry.
@@ -17,7 +17,7 @@ use crate::{
     TransferId, TransferView, WalletName,
 };
 
-/// What has to be read from the journal, or was known without.
+/// The part that has to be read from the journal, or was known without.
 pub type Lookup = stadium_state_machine::Lookup<Answer, Walk>;
 
 /// Reads records of the journal backwards for one command. Its driver reads what [`Self::next`] names, until there is nothing
@@ -80,7 +80,7 @@ impl Walk {
         match &mut self.what {
             What::Find { id, state, at, found } => {
                 for event in Events::new(events) {
-                    if let Some(mut view) = ledger.told_by(&Event::decode(event?, time)?, *id, time) {
+                    if let Some(mut view) = ledger.view_from_event(&Event::decode(event?, time)?, *id, time) {
                         (view.state, view.at) = (*state, *at);
                         *found = Some(Box::new(view));
                         return Ok(());
@@ -131,7 +131,7 @@ impl Walk {
                 Ok(Answer::History(page))
             }
             What::Balance { .. } if is_cut => {
-                let reason = "the moment is too far back in a long history to be found in one go";
+                let reason = "the time is too far back in a long history to be found in one go";
                 Err(busy(TOO_FAR, 1_000, reason))
             }
             What::Balance { balance, .. } => {
@@ -178,7 +178,7 @@ fn take(range: &Range, page: &mut EntryPage, time: Time, found: &Found) -> Flow 
 }
 
 impl Steps {
-    /// Takes in the account's entries of one record, newest last, and says which record comes next.
+    /// Takes in the account's entries of one record, newest last, and returns which record is next.
     fn take_in(
         &mut self,
         record: u64,
@@ -395,8 +395,8 @@ impl Ledger {
         }
     }
 
-    /// What an event tells about a transfer, if it is the one that says all about it.
-    fn told_by(&self, event: &Event<'_>, id: TransferId, time: Time) -> Option<TransferView> {
+    /// The transfer of an event, if the event describes it completely.
+    fn view_from_event(&self, event: &Event<'_>, id: TransferId, time: Time) -> Option<TransferView> {
         match event {
             Event::Transfer(what) if what.id == id && what.content.is_some() => {
                 Some(self.view_of(what, time))

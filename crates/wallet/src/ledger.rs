@@ -1,6 +1,7 @@
 //! The state of all wallets of a shard, and how things in it are found.
 //!
-//! What must last stands in tables and a few small maps. Everything else is built from them: indexes, orders, totals.
+//! Lasting state stands in tables and a few small maps. Everything else is built from them:
+//! indexes, orders, totals.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
@@ -30,7 +31,7 @@ use crate::{AssetCode, Bounds, Refusal, Seal, Time, TransferId, WalletName};
 pub struct Ledger {
     pub(crate) place: Place,
     pub(crate) bounds: Bounds,
-    /// The latest moment that was seen.
+    /// The latest time that was seen.
     pub(crate) now: Time,
 
     pub(crate) accounts: Table<Account>,
@@ -48,9 +49,9 @@ pub struct Ledger {
     pub(crate) transaction_next: u64,
     pub(crate) message_next: u64,
     pub(crate) messages: BTreeMap<u64, Posted>,
-    /// The answers to messages of other shards that may come again, by shard and number.
+    /// The answers to messages of other shards that may arrive again, by shard and number.
     pub(crate) incoming: BTreeMap<(u16, u64), Result<(), Refusal>>,
-    /// Messages of other shards below these numbers never come again.
+    /// Messages of other shards below these numbers never arrive again.
     pub(crate) floors: BTreeMap<u16, u64>,
     pub(crate) chain: Chain,
 
@@ -134,7 +135,7 @@ pub type Executed = stadium_state_machine::Executed<Answer>;
 /// The answer of a command that was pending.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Finished {
-    /// What [`Executed::Pending`] said.
+    /// The number in [`Executed::Pending`].
     pub(crate) number: u64,
     /// What came of it. It may leave when the record is durable that was written last.
     pub(crate) answer: Result<Answer, Refusal>,
@@ -212,7 +213,7 @@ impl Ledger {
         }
     }
 
-    /// The latest moment that was seen.
+    /// The latest time that was seen.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -289,7 +290,8 @@ impl Ledger {
         self.by_id.find(hash, |at| self.remembered.at(at).id() == id)
     }
 
-    /// One that was decided here: whoever asks for an id is answered by the shard that decided it.
+    /// One that was decided here: a client that asks for an id is answered by the shard that
+    /// decided it.
     #[inline]
     pub(crate) fn find_decided(&self, id: TransferId) -> Option<u32> {
         self.find_remembered(id).filter(|&place| self.remembered.at(place).state() != State::Elsewhere)
@@ -316,7 +318,7 @@ impl Ledger {
         self.extras.at_mut(extra)
     }
 
-    /// What a party is called, and where it lives if that is another shard.
+    /// The name of a party, and its shard if that is another one.
     pub(crate) fn name_of(&self, party: u32) -> (&WalletName, Option<u16>) {
         if party & OTHER == 0 {
             return (&self.accounts.at(party).name, None);
@@ -332,7 +334,7 @@ impl Ledger {
         self.assets.push(Asset::new(code, scale));
     }
 
-    /// Opens an account, and says which number it has.
+    /// Opens an account, and returns its number.
     pub(crate) fn add_account(&mut self, name: WalletName, asset: u16, rules: &Rules, opened: Time) -> u32 {
         if name.as_str() == TRANSIT {
             self.assets[usize::from(asset)].transit = self.accounts.len() as u32;

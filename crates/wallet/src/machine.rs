@@ -1,6 +1,7 @@
 //! The ledger as a shard drives it.
 //!
-//! It says beforehand how many bytes a command may write, since a shard makes room for them first.
+//! It states beforehand how many bytes a command may write, since a shard makes room for them
+//! first.
 
 use bytes::Bytes;
 use stadium_state_machine::{
@@ -155,7 +156,7 @@ impl StateMachine for Ledger {
 
     fn pending_refusal() -> Option<Refusal> {
         let reason = "the shard started over while the transfer was under way between shards: \
-                      ask again with the same id, and you are told what became of it";
+                      ask again with the same id to get the outcome";
         Some(unknown(refusal::PENDING, 1_000, reason))
     }
 

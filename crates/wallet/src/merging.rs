@@ -1,7 +1,7 @@
 //! One answer of the wallets out of those of several shards.
 //!
-//! A system wallet has a part on each shard: parts of one account are summed. Who does not know a transfer's id
-//! is not heard where somebody does.
+//! A system wallet has a part on each shard: parts of one account are summed. A shard that does not
+//! know a transfer's id is ignored where another one does.
 
 use std::cmp::Reverse;
 
@@ -15,7 +15,8 @@ use crate::{
 
 /// How answers become one.
 pub(crate) enum Merge {
-    /// Outcomes: each part knows which of the whole it has. What is not known here may be known there.
+    /// Outcomes: each part knows which of the whole it has. A transfer that is not known here may
+    /// be known there.
     ByPlace { items: Items, places: Vec<Vec<usize>>, whole: usize },
     /// All did it.
     Done,
@@ -25,8 +26,8 @@ pub(crate) enum Merge {
     Accounts { accounts_max: usize },
     /// Holds, oldest first, so many at most.
     Holds { holds_max: usize },
-    /// Entries of the parts of one account, newest first: the first `skip` of them were on the page before.
-    /// What of a page the range leaves out is left out here.
+    /// Entries of the parts of one account, newest first: the first `skip` of them were on the page
+    /// before. Entries of a page that are out of the range are left out here.
     History { skip: usize, range: Box<Range> },
     /// Balances are added.
     Balance,
@@ -36,7 +37,7 @@ pub(crate) enum Merge {
     Assets,
 }
 
-/// Which outcomes there are, also where no shard says so.
+/// The outcomes that there are, also where no shard names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Items {
     Accounts,
@@ -87,8 +88,9 @@ pub fn who_knows<A>(answers: Vec<Result<A, Refusal>>) -> Result<A, Refusal> {
     Err(refused.expect("at least one shard was asked"))
 }
 
-/// How much a refusal says about an id that all shards were asked about. That it is under way is the word of the one that
-/// knows it, a rejection too; one that is busy may know it: not to say so would be a lie.
+/// How much a refusal reveals about an id that all shards were asked about. Only the shard that
+/// knows the id answers that it is under way, or rejects it. A busy shard may know it: to leave
+/// that out would be wrong.
 fn weight(refusal: &Refusal) -> u8 {
     match refusal {
         Refusal::Unknown { .. } => 4,
@@ -105,7 +107,8 @@ fn keep_better(kept: &mut Option<Refusal>, refusal: &Refusal) {
     }
 }
 
-/// Answers of those shards that know the account; the refusal where none does, or where one says anything else.
+/// Answers of those shards that know the account; the refusal where none does, or where one answers
+/// anything else.
 fn known(answers: Vec<Result<Answer, Refusal>>, code: &str) -> Result<Vec<Answer>, Refusal> {
     let mut unknown = None;
     let mut all = Vec::with_capacity(answers.len());
@@ -154,7 +157,7 @@ fn by_place(
         }
     }
     for (outcome, refused) in booked.iter_mut().zip(&refused) {
-        // A shard that could not say may be the one that knows it.
+        // A shard that could not answer may be the one that knows it.
         if let (Some(Err(before)), Some(other)) = (&outcome, refused)
             && weight(before) < weight(other)
         {
@@ -213,7 +216,8 @@ fn add(sum: &mut Balance, part: Balance) {
     sum.held = sum.held.saturating_add(part.held);
 }
 
-/// Bits of a page's beginning that say how many entries of its millisecond were on the pages before.
+/// Bits of a page's beginning with the number of entries of its millisecond that were on the pages
+/// before.
 const SKIP_BITS: u32 = 20;
 
 /// Where a page of an account with parts on several shards begins: at this millisecond, so many entries of which were shown.
@@ -227,7 +231,7 @@ fn page_end(millisecond: u64, shown: usize) -> u64 {
 
 fn history(answers: Vec<Result<Answer, Refusal>>, skip: usize, range: &Range) -> Result<Answer, Refusal> {
     let mut all: Vec<(usize, Entry)> = Vec::new();
-    // A part that has more says nothing about what comes after its last entry.
+    // A part that has more is silent about entries after its last one.
     let mut cut = None;
     for (part, answer) in known(answers, ACCOUNT_UNKNOWN)?.into_iter().enumerate() {
         let Answer::History(page) = answer else { continue };
@@ -349,7 +353,7 @@ mod tests {
         assert_eq!(opened, Ok(Answer::Opened(vec![Err(second.clone()), Err(first.clone())])));
         let booked = merge(answers(), &how(Items::Transfers));
         assert_eq!(booked, Ok(Answer::Booked(vec![Err(second), Err(first.clone())])));
-        // What holds for the command as a whole is said of it.
+        // Conditions of the whole command are reported for it.
         let alike = vec![Err(first.clone()), Err(first.clone())];
         assert_eq!(merge(alike, &how(Items::Accounts)), Err(first));
     }
@@ -377,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_between_shards_is_one_balance() {
+    fn amounts_between_shards_are_one_balance() {
         // 12.50 were given to a wallet, which gave 2.50 to one elsewhere.
         assert_eq!(totals(&[shard(1_000, 250), shard(250, -250)]), (1_250, 1_250, 0));
         assert_eq!(totals(&[shard(250, -250), shard(1_000, 250)]), (1_250, 1_250, 0));

@@ -144,7 +144,7 @@ impl Overlay {
                     );
                 NONE - at as u32
             }
-            // Not laid over: whoever lives there looks at it.
+            // Not laid over: the shard that owns the wallet checks it.
             Side::There(..) => NONE - Bounds::ITEMS_MAX as u32 * 3,
         }
     }
@@ -381,7 +381,7 @@ impl Ledger {
         Ok(Looked::New(intent))
     }
 
-    /// What the first answer to an id was, if it was used before.
+    /// The first answer to an id, if it was used before.
     #[inline]
     fn known(&self, id: TransferId, content: u64) -> Result<Option<Booked>, Refusal> {
         let (first, at) = if let Some(place) = self.find_remembered(id) {

@@ -1,6 +1,6 @@
 //! What is answered from memory: accounts, holds, assets.
 //!
-//! What stands in the journal only is the business of [`crate::history`].
+//! [`crate::history`] reads the data that stand in the journal only.
 
 use std::ops::Bound;
 

@@ -18,8 +18,8 @@ pub(crate) struct Scratch {
     tree: Tree,
 }
 
-/// A record, where it will stand, and when it is written. Events are encoded as
-/// docs/formats/wallet-events.md says.
+/// A record, where it will stand, and when it is written. docs/formats/wallet-events.md defines the
+/// encoding of events.
 pub(crate) struct Writer<'r> {
     record: &'r mut Record,
     scratch: Scratch,

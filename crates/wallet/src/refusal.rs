@@ -47,7 +47,7 @@ stadium_state_machine::codes! {
     RULES = "WAL-031", "there already with other rules";
     /// A linked transfer was refused, and so all are: the reason names it.
     LINKED = "WAL-032", "a linked transfer was refused";
-    /// What is done in one record with other work must stay on one shard.
+    /// Transfers in one record with other work must stay on one shard.
     SHARDS = "WAL-033", "accounts on different shards";
     /// The command is none for this function; a driver's mistake.
     MISDIRECTED = "WAL-034", "command sent to the wrong place";
@@ -61,6 +61,6 @@ stadium_state_machine::codes! {
     PENDING = "WAL-043", "transfer under way";
     /// There are as many assets as there may be.
     ASSETS_FULL = "WAL-044", "too many assets";
-    /// A moment too far back in a long history to be found in one go.
+    /// A time too far back in a long history to be found in one go.
     TOO_FAR = "WAL-045", "history too long";
 }

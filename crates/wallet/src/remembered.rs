@@ -10,7 +10,7 @@ use crate::{BookState, Time, TransferId, WalletName};
 /// Set where a party is not an account here but the place of a name.
 pub(crate) const OTHER: u32 = 1 << 31;
 
-/// What became of a remembered transfer, beyond what [`BookState`] says.
+/// The outcome of a remembered transfer, beyond [`BookState`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum State {
@@ -66,11 +66,11 @@ impl State {
 /// A transfer whose id is remembered: 56 bytes.
 pub(crate) struct Remembered {
     id: [u64; 2],
-    /// The hash of what the client said.
+    /// The hash of the client's content.
     pub(crate) content: u64,
     /// How much.
     pub(crate) amount: u64,
-    /// The record that says all about it.
+    /// The record that describes it completely.
     pub(crate) record: u64,
     pub(crate) debit: u32,
     pub(crate) credit: u32,
@@ -108,8 +108,8 @@ impl Remembered {
         State::of((self.time_state >> 56) as u8).expect("it was set from one")
     }
 
-    /// A hold was captured: its amount makes room for where its capture is remembered, and the half of its id by which that is told
-    /// from another one in the same place.
+    /// A hold was captured: its amount makes room for where its capture is remembered, and for the
+    /// half of its id that distinguishes it from another one in the same place.
     pub(crate) fn captured_by(&mut self, place: u32, id: TransferId) {
         self.amount = u64::from(place) | u64::from(id.0 as u32) << 32;
     }
@@ -130,7 +130,8 @@ fn halves(id: TransferId) -> [u64; 2] {
     [(id.0 >> 64) as u64, id.0 as u64]
 }
 
-/// Spreads an id over 64 bits. Whoever chooses ids must not be able to choose them so that they collide.
+/// Spreads an id over 64 bits. Clients choose ids, and must not be able to choose them so that they
+/// collide.
 #[inline]
 pub(crate) fn hash_of_id(id: TransferId, seed: u64) -> u64 {
     let [high, low] = halves(id);
@@ -204,7 +205,7 @@ pub(crate) struct Hold {
     pub(crate) expires: Time,
     /// Counts all holds: their order.
     pub(crate) number: u64,
-    /// The record that says all about it.
+    /// The record that describes it completely.
     pub(crate) record: u64,
     /// A transaction that is not decided wants to end it.
     pub(crate) locked: bool,

@@ -92,7 +92,7 @@ fn open(accounts: Vec<NewAccount>, shards: u16) -> Route<Ledger> {
     let whole = accounts.len();
     let mut split = Split::default();
     for (place, account) in accounts.into_iter().enumerate() {
-        // A system wallet opens by itself; any shard says so.
+        // A system wallet opens by itself; any shard confirms this.
         split.push(account.wallet.home(shards).unwrap_or(0), place, account);
     }
     if split.parts.is_empty() {
@@ -128,7 +128,7 @@ fn unlinked(transfers: Vec<NewTransfer>, shards: u16) -> Route<Ledger> {
     Route::Many(asked, Merging(Merge::ByPlace { items: Items::Transfers, places, whole }))
 }
 
-/// Items by shard, each shard's in their order; what is closed gets no more.
+/// Items by shard, each shard's in their order; closed items get no more.
 struct Split<T> {
     parts: Vec<(u16, Vec<T>, Vec<usize>)>,
     open_from: usize,
@@ -165,7 +165,8 @@ impl<T> Split<T> {
 
 /// The shard that decides a transfer; none where it names only an id.
 fn decides(transfer: &NewTransfer, shards: u16) -> Option<u16> {
-    // The same says which shard must know an id that is decided elsewhere, in a list with others.
+    // The same function determines which shard must know an id that is decided elsewhere, in a list
+    // with others.
     transfer.home(shards)
 }
 
@@ -175,7 +176,7 @@ pub fn linked_shard(transfers: &[NewTransfer], shards: u16) -> Option<u16> {
     if transfers.is_empty() || shards <= 1 {
         return Some(0);
     }
-    // One with a wallet that lives somewhere says more than one between system wallets.
+    // A party with a wallet on one shard is more specific than one between system wallets.
     let lives = |transfer: &&NewTransfer| match &transfer.kind {
         Kind::Post { debit, credit, .. } | Kind::Hold { debit, credit, .. } => {
             !debit.is_system() || !credit.is_system()
@@ -201,8 +202,8 @@ fn crosses(transfer: &NewTransfer, shards: u16) -> bool {
     }
 }
 
-/// What each shard is asked for a page of an account with a part on each of them, and how many entries of it were on the page
-/// before.
+/// The request to each shard for a page of an account with a part on each of them, and how many
+/// entries of it were on the page before.
 fn page_of_parts(range: &Range) -> (Range, usize) {
     let (mut to, mut skip) = (range.to, 0);
     if let Some((at, shown)) = range.before.map(page_begin) {
@@ -212,7 +213,7 @@ fn page_of_parts(range: &Range) -> (Range, usize) {
         }
     }
     let entries_max = range.entries_max.saturating_add(skip as u32);
-    // What else the range asks for is looked at when the parts are together.
+    // The other conditions of the range are checked when the parts are together.
     (Range { from: range.from, to, entries_max, ..Range::default() }, skip)
 }
 
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_only_an_id_is_asked_of_all() {
+    fn a_command_with_only_an_id_is_asked_of_all() {
         let void = transfer(9, Kind::Void { hold: TransferId(1) });
         let route = Command::Transfer { transfers: vec![void.clone()], linked: true }.route(SHARDS);
         assert_eq!(asked(route).len(), usize::from(SHARDS));

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use stadium_state_machine::encoding::{Reader, corrupt, moment, number, text};
+use stadium_state_machine::encoding::{Reader, corrupt, number, text, timestamp};
 use stadium_table::{Damaged, Entry};
 
 use crate::{Corrupt, Time, TransferId, WalletName};
@@ -92,7 +92,7 @@ pub(crate) fn wallet(name: &str) -> Result<WalletName, Corrupt> {
     WalletName::new(name).map_err(|error| corrupt(error.to_string()))
 }
 
-/// What a transfer's event says only where there is something to say.
+/// Optional parts of a transfer's event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Notes<'a> {
     pub(crate) of: Option<TransferId>,
@@ -111,7 +111,8 @@ const OTHER: u8 = 16;
 pub(crate) const LEG: u8 = 32;
 /// Of an item that another shard keeps: that shard decides it when it comes alone.
 const CONTENT: u8 = 64;
-/// Of the coordinator's item: which shard decides it when it comes alone, where no party says so.
+/// Of the coordinator's item: which shard decides it when it comes alone, where no party determines
+/// it.
 const HOME: u8 = 128;
 
 const KNOWN: u8 = OF | REFERENCE | METADATA | EFFECTIVE | OTHER | LEG;
@@ -145,7 +146,7 @@ impl<'a> Notes<'a> {
             out.extend_from_slice(self.metadata);
         }
         if let Some(effective) = self.effective {
-            moment(out, time, effective);
+            timestamp(out, time, effective);
         }
     }
 
@@ -168,7 +169,7 @@ impl<'a> Notes<'a> {
             notes.metadata = input.take(bytes)?;
         }
         if flags & EFFECTIVE != 0 {
-            notes.effective = Some(input.moment(time)?);
+            notes.effective = Some(input.timestamp(time)?);
         }
         Ok(notes)
     }
@@ -183,7 +184,8 @@ pub(crate) fn id(input: &mut Reader<'_>) -> Result<TransferId, Corrupt> {
 pub(crate) struct Item {
     pub(crate) kind: ItemKind,
     pub(crate) id: TransferId,
-    /// The hash of what the client said: at the coordinator, and at the shard that decides the transfer when it comes alone.
+    /// The hash of the client's content: at the coordinator, and at the shard that decides the
+    /// transfer when it comes alone.
     pub(crate) content: Option<u64>,
     pub(crate) amount: u64,
     pub(crate) asset: u16,
@@ -201,7 +203,7 @@ pub(crate) struct Item {
 
 /// Who keeps an item: the coordinator's always has the content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keeper {
+pub(crate) enum Role {
     Coordinator,
     Participant,
 }
@@ -217,12 +219,12 @@ impl Item {
         }
     }
 
-    pub(crate) fn encode(&self, out: &mut Vec<u8>, time: Time, keeper: Keeper) {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>, time: Time, role: Role) {
         let notes = self.notes();
-        let content = match keeper {
-            Keeper::Coordinator => 0,
-            Keeper::Participant if self.content.is_some() => CONTENT,
-            Keeper::Participant => 0,
+        let content = match role {
+            Role::Coordinator => 0,
+            Role::Participant if self.content.is_some() => CONTENT,
+            Role::Participant => 0,
         };
         out.push(notes.flags() | content | if self.home.is_some() { HOME } else { 0 });
         out.push(self.kind as u8);
@@ -239,23 +241,23 @@ impl Item {
         }
         notes.encode(out, time);
         if self.kind == ItemKind::Hold {
-            moment(out, time, self.expires);
+            timestamp(out, time, self.expires);
         }
     }
 
-    pub(crate) fn decode(input: &mut Reader<'_>, time: Time, keeper: Keeper) -> Result<Self, Corrupt> {
+    pub(crate) fn decode(input: &mut Reader<'_>, time: Time, role: Role) -> Result<Self, Corrupt> {
         let flags = input.byte()?;
-        let allowed = match keeper {
-            Keeper::Coordinator => HOME,
-            Keeper::Participant => CONTENT,
+        let allowed = match role {
+            Role::Coordinator => HOME,
+            Role::Participant => CONTENT,
         };
         if flags & !(OF | REFERENCE | METADATA | EFFECTIVE | allowed) != 0 {
             return Err(corrupt(format!("unknown flags {flags:#x} of a transaction's transfer")));
         }
         let kind = ItemKind::of(input.byte()?)?;
         let id = id(input)?;
-        let content = match keeper {
-            Keeper::Participant if flags & CONTENT == 0 => None,
+        let content = match role {
+            Role::Participant if flags & CONTENT == 0 => None,
             _ => Some(u64::from_le_bytes(input.array()?)),
         };
         let amount = input.number()?;
@@ -264,7 +266,7 @@ impl Item {
         let credit = Party::decode(input)?;
         let home = if flags & HOME != 0 { Some(input.small()?) } else { None };
         let notes = Notes::decode(input, flags & KNOWN, time)?;
-        let expires = if kind == ItemKind::Hold { input.moment(time)? } else { Time(0) };
+        let expires = if kind == ItemKind::Hold { input.timestamp(time)? } else { Time(0) };
         Ok(Item {
             kind,
             id,
@@ -288,16 +290,16 @@ impl Item {
     }
 }
 
-pub(crate) fn encode_items(out: &mut Vec<u8>, items: &[Item], time: Time, keeper: Keeper) {
+pub(crate) fn encode_items(out: &mut Vec<u8>, items: &[Item], time: Time, role: Role) {
     number(out, items.len() as u64);
-    items.iter().for_each(|item| item.encode(out, time, keeper));
+    items.iter().for_each(|item| item.encode(out, time, role));
 }
 
-pub(crate) fn decode_items(input: &mut Reader<'_>, time: Time, keeper: Keeper) -> Result<Vec<Item>, Corrupt> {
+pub(crate) fn decode_items(input: &mut Reader<'_>, time: Time, role: Role) -> Result<Vec<Item>, Corrupt> {
     let count = input.small::<usize>()?;
     let mut items = Vec::with_capacity(count.min(crate::Bounds::ITEMS_MAX));
     for _ in 0..count {
-        items.push(Item::decode(input, time, keeper)?);
+        items.push(Item::decode(input, time, role)?);
     }
     Ok(items)
 }
@@ -308,7 +310,7 @@ pub(crate) struct Asked {
     pub(crate) shard: u16,
     /// The message that asks it.
     pub(crate) message: u64,
-    /// It said yes.
+    /// It voted yes.
     pub(crate) agreed: bool,
 }
 
@@ -318,13 +320,13 @@ pub(crate) struct Transaction {
     /// All or none was asked for; else it is one transfer.
     pub(crate) linked: bool,
     pub(crate) began: Time,
-    /// The record that says what is in it.
+    /// The record with its content.
     pub(crate) record: u64,
     pub(crate) items: Vec<Item>,
     pub(crate) asked: Vec<Asked>,
 }
 
-/// A transaction that is not decided, at a shard that said yes.
+/// A transaction that is not decided, at a shard that voted yes.
 pub(crate) struct Prepared {
     pub(crate) from: u16,
     pub(crate) transaction: u64,
@@ -357,7 +359,7 @@ impl Entry for Transaction {
         out.push(u8::from(self.linked));
         number(out, self.began.0);
         number(out, self.record);
-        encode_items(out, &self.items, self.began, Keeper::Coordinator);
+        encode_items(out, &self.items, self.began, Role::Coordinator);
         number(out, self.asked.len() as u64);
         for asked in &self.asked {
             number(out, u64::from(asked.shard));
@@ -372,7 +374,7 @@ impl Entry for Transaction {
             let linked = input.byte()? == 1;
             let began = Time(input.number()?);
             let record = input.number()?;
-            let items = decode_items(input, began, Keeper::Coordinator)?;
+            let items = decode_items(input, began, Role::Coordinator)?;
             let mut asked = Vec::new();
             for _ in 0..input.number()? {
                 let shard = input.small()?;
@@ -392,14 +394,14 @@ impl Entry for Prepared {
     fn encode(&self, out: &mut Vec<u8>) {
         number(out, u64::from(self.from));
         number(out, self.transaction);
-        encode_items(out, &self.items, Time(0), Keeper::Participant);
+        encode_items(out, &self.items, Time(0), Role::Participant);
     }
 
     fn decode(input: &mut &[u8]) -> Result<Self, Damaged> {
         reading(input, |input| {
             let from = input.small()?;
             let transaction = input.number()?;
-            Ok(Prepared { from, transaction, items: decode_items(input, Time(0), Keeper::Participant)? })
+            Ok(Prepared { from, transaction, items: decode_items(input, Time(0), Role::Participant)? })
         })
     }
 }
@@ -441,7 +443,8 @@ impl Posted {
         let asks = match input.byte()? {
             0 => Asks::Prepare,
             1 => Asks::Decide { prepare: input.number()?, booked: false, at: Time(0) },
-            // Of before the moment was said: whom it goes to was not told that it decides a transfer alone, and keeps no moment.
+            // Of before decisions carried a time: the receiver was not notified that it decides a
+            // transfer alone, and keeps no time.
             2 => Asks::Decide { prepare: input.number()?, booked: true, at: Time(0) },
             3 => Asks::Decide { prepare: input.number()?, booked: true, at: Time(input.number()?) },
             other => return Err(corrupt(format!("a message of the unknown kind {other}"))),

@@ -126,7 +126,7 @@ impl Ledger {
             Party::There(shard, name) => (name.clone(), *shard),
         };
         let (debit, credit) = (named(&item.debit), named(&item.credit));
-        // As `NewTransfer::home` says it: a system wallet lives with the other side.
+        // As in `NewTransfer::home`: a system wallet lives with the other side.
         let home = match item.home {
             None if debit.0.is_system() => credit.1,
             None => debit.1,
@@ -298,7 +298,7 @@ impl Ledger {
         Ok(intents)
     }
 
-    /// `booked` says when it was decided, where it was booked.
+    /// `booked` is the time of the decision, where it was booked.
     fn settle(
         &mut self,
         writer: &mut Writer<'_>,
@@ -394,7 +394,7 @@ impl Ledger {
         items.iter().for_each(|item| self.book_part(writer, item));
     }
 
-    /// Gives up transactions that nobody answered in time. Says whether there are more.
+    /// Gives up transactions that nobody answered in time. Returns whether there are more.
     pub(crate) fn abort_timed_out(&mut self, writer: &mut Writer<'_>, events_max: u64) -> bool {
         while let Some((_, &place)) = self.by_transaction.first_key_value()
             && self.transactions.at(place).began.after(PREPARE_TIMEOUT) <= self.now
@@ -486,7 +486,7 @@ impl Ledger {
         for item in items {
             let is_account =
                 |party: &Party| party.here().is_none_or(|account| self.accounts.contains(account));
-            // Only a post, and what brings back one, may have both sides elsewhere.
+            // Only a post, and a reversal of one, may have both sides elsewhere.
             let is_owner = item.debit.here().is_some()
                 || matches!(item.kind, ItemKind::Post | ItemKind::Reverse)
                 || item.kind == ItemKind::Capture && item.credit.here().is_some();
@@ -501,7 +501,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Forgets messages that never come again.
+    /// Forgets messages that never arrive again.
     fn raise_floor(&mut self, from: From) {
         let floor = self.floors.entry(from.shard).or_insert(0);
         *floor = (*floor).max(from.confirmed_below);
@@ -519,7 +519,7 @@ impl Ledger {
             let (debit, credit) = match (&item.debit, &item.credit) {
                 (Party::There(..), Party::There(..)) => continue,
                 (Party::There(..), Party::Here(credit)) => (Some(transit), Some(*credit)),
-                // What a hold holds is held already, and stays so until its end.
+                // The amount of a hold is held already, and stays so until its end.
                 (Party::Here(_), Party::There(..)) if item.kind == ItemKind::Capture => (None, Some(transit)),
                 (Party::Here(_), Party::Here(credit)) if item.kind == ItemKind::Capture => {
                     (None, Some(*credit))
@@ -630,8 +630,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Another shard's transaction is decided: what was booked with it is not booked here again,
-    /// and was booked when that was decided.
+    /// Another shard's transaction is decided: transfers that were booked with it are not booked
+    /// here again, and were booked when that was decided.
     fn remember_elsewhere(&mut self, context: Context, items: &[Item], booked: Option<Time>) {
         for item in items {
             let Some(content) = item.content else { continue };

@@ -25,8 +25,8 @@ struct Command {
 }
 
 impl Waiting {
-    /// A command waits. `outcomes` has a place for each of its transfers; `transactions` says which
-    /// of them wait for which transaction.
+    /// A command waits. `outcomes` has a place for each of its transfers; `transactions` maps each
+    /// transaction to those that wait for it.
     pub(crate) fn wait(
         &mut self,
         linked: bool,

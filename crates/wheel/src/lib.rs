@@ -3,8 +3,8 @@
 //! Level 0 holds the next 256 ticks, one slot each; three more levels of 256 slots cover every
 //! 32-bit tick. Arming and disarming are a few stores; a timer less than 256 ticks away is never
 //! moved, one far away is moved down at most three times before it fires. The wheel only ever names
-//! indexes: the links live in whatever implements [`Links`], beside the state that they are for. How
-//! long a tick is, is its owner's to say. No clock is read here.
+//! indexes: the links live in the implementor of [`Links`], beside the state that they are for. The
+//! owner defines the length of a tick. No clock is read here.
 
 /// No timer, or the end of a list.
 const NONE: u32 = u32::MAX;
@@ -282,7 +282,7 @@ impl Wheel {
         self.begin_with(links, slot, index)
     }
 
-    /// What is left of a slot begins with this timer. Returns whether nothing is.
+    /// The rest of a slot begins with this timer. Returns whether nothing is left.
     fn begin_with(&mut self, links: &mut impl Links, slot: usize, index: u32) -> bool {
         self.heads[slot] = index;
         if index != NONE {
@@ -435,7 +435,7 @@ mod tests {
         assert_eq!((wheel.next(), fired.len()), (Some(400), 0));
     }
 
-    /// Advances in so many steps at a time, and says how many times.
+    /// Advances in so many steps at a time, and returns how many times.
     fn advance_in_steps(
         wheel: &mut Wheel,
         links: &mut Vec<Link>,
@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_way_is_gone_in_leaps_and_nothing_is_passed_over() {
+    fn a_long_way_is_gone_in_leaps_and_nothing_is_skipped() {
         let mut links = vec![Link::IDLE; 100];
         let mut wheel = Wheel::around(5);
         let mut due: Vec<u32> = (0..100).map(|index| 70_000 + index * index * 4_099).collect();

@@ -11,8 +11,8 @@ pub mod position;
 pub mod service;
 pub mod watch;
 
-/// Where the service listens, and its client calls, unless told otherwise. `stadium serve` has the port before it, so
-/// that both run on one machine.
+/// Where the service listens, and its client calls, by default. `stadium serve` has the port before
+/// it, so that both run on one machine.
 pub const ADDRESS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7801));
 
 /// Messages and methods of `geo.v1`.

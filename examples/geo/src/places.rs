@@ -2,7 +2,7 @@
 //!
 //! Loops meet here only when they touch devices of one shard at once, and hold its lock for one look-up. A device
 //! that is known costs no allocation to update once the lists are warm. An event never replaces a younger one. What
-//! changes is told to those who watch by [`crate::watch`].
+//! changes is sent to watchers by [`crate::watch`].
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
@@ -57,7 +57,7 @@ pub struct Places {
 #[derive(Debug, Default)]
 struct Shard {
     by_device: HashMap<Arc<str>, Known>,
-    /// What changed, oldest first, by its number. One whose device changed again since is passed over.
+    /// The changes, oldest first, by their number. One whose device changed again since is skipped.
     changes: VecDeque<(u64, Arc<str>)>,
     changed: u64,
 }
@@ -203,7 +203,7 @@ impl Places {
 }
 
 impl Sighting {
-    /// As the contract says it.
+    /// As in the contract.
     #[must_use]
     pub fn to_event(self, device_id: &str) -> GeoEvent {
         let mut event = GeoEvent::default();
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn near_finds_who_is_inside_the_circle() {
+    fn near_finds_the_devices_inside_the_circle() {
         let places = Places::new(10);
         places.store("here", seen(1, 40.0));
         places.store("there", seen(1, 41.0));

@@ -1,7 +1,8 @@
 //! The service: what each method of the contract does.
 //!
 //! `Store` and `Last` are inline: a look-up in memory, answered in the loop's turn without an allocation. `Near` and
-//! `Watch` are streams, sent as fast as their callers give credit. What can never work is rejected with a code:
+//! `Watch` are streams, sent as fast as their callers give credit. A request that can never work is
+//! rejected with a code:
 //!
 //! `GEO-001` latitude, `GEO-002` longitude, `GEO-003` device id, `GEO-004` unknown device, `GEO-005` radius,
 //! `GEO-006` an event from the future.
@@ -28,7 +29,8 @@ const DEVICE_ID_BYTES_MAX: usize = 128;
 const AHEAD_MAX: Duration = Duration::from_secs(60);
 /// When a full store is worth asking again: room comes only by an operator's hand.
 const FULL_RETRY_AFTER: Duration = Duration::from_secs(60);
-/// Events of a watch that are read at once: what is sent behind others was read that much earlier.
+/// Events of a watch that are read at once: an event that is sent behind others was read that much
+/// earlier.
 const WATCHED_AT_ONCE: usize = 64;
 
 /// The service over these places. Each `Store` takes at least `work`, which shows overload on a small machine;
@@ -84,7 +86,8 @@ pub fn service(places: Arc<Places>, work: Duration) -> Service {
         })
 }
 
-/// Waits until the watcher takes events, and says how many: what it is sent then is the newest.
+/// Waits until the watcher takes events, and returns how many: the events that it is sent then are
+/// the newest.
 async fn wanted(out: &StreamSender<GeoEvent>) -> Result<usize, Disconnected> {
     poll_fn(|context| {
         let credit = out.credit();

@@ -1,7 +1,8 @@
-//! Watching [`Places`]: who watches keeps only how far they are, and reads what changed since when they have room for it.
+//! Watching [`Places`]: a watcher keeps only its position, and reads later changes when it has room
+//! for them.
 //!
-//! So a slow watcher costs no more than a quick one, and gets the newest sighting of each device. Whoever has read all
-//! waits; whoever stores wakes them.
+//! So a slow watcher costs no more than a quick one, and gets the newest sighting of each device. A
+//! watcher that has read all waits; a store wakes it.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use parking_lot::Mutex;
 use crate::places::{Places, SHARDS};
 use crate::proto::GeoEvent;
 
-/// From when on changes are told.
+/// The time from which changes are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Since {
     /// The last location of every device comes first.
@@ -62,11 +63,11 @@ impl Watchers {
 
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
-        // Whoever begins to wait behind this lock sees that it is closed.
+        // A watcher that begins to wait behind this lock sees that it is closed.
         self.wake_all();
     }
 
-    /// Whoever looks after this is woken by what changes after it.
+    /// A watcher that looks after this is woken by later changes.
     fn wait(&self, context: &Context<'_>) {
         let mut waiting = self.waiting.lock();
         if !waiting.iter().any(|waker| waker.will_wake(context.waker())) {
@@ -134,7 +135,7 @@ mod tests {
         assert_eq!(places.store(device, sighting), Stored::Kept);
     }
 
-    fn told(watch: &mut Watch, at_most: usize) -> Vec<(String, u64)> {
+    fn next_changes(watch: &mut Watch, at_most: usize) -> Vec<(String, u64)> {
         let events = watch.next(at_most).now_or_never().flatten().unwrap_or_default();
         events.into_iter().map(|event| (event.device_id, event.timestamp_ms)).collect()
     }
@@ -147,7 +148,7 @@ mod tests {
             (Watch::new(places.clone(), Since::Ever), Watch::new(places.clone(), Since::Now));
         let mut devices = std::collections::BTreeSet::new();
         loop {
-            let some = told(&mut all, 7);
+            let some = next_changes(&mut all, 7);
             assert!(some.len() <= 7);
             if some.is_empty() {
                 break;
@@ -155,10 +156,10 @@ mod tests {
             some.into_iter().for_each(|one| assert!(devices.insert(one)));
         }
         assert_eq!(devices.len(), 200, "each of them once");
-        assert_eq!(told(&mut later, 1_000), []);
+        assert_eq!(next_changes(&mut later, 1_000), []);
         store(&places, "d7", 2);
-        assert_eq!(told(&mut later, 1_000), [("d7".to_owned(), 2)]);
-        assert_eq!(told(&mut all, 1_000), [("d7".to_owned(), 2)]);
+        assert_eq!(next_changes(&mut later, 1_000), [("d7".to_owned(), 2)]);
+        assert_eq!(next_changes(&mut all, 1_000), [("d7".to_owned(), 2)]);
     }
 
     #[test]
@@ -170,16 +171,16 @@ mod tests {
             store(&places, "b", timestamp_ms);
         }
         assert!(places.changes() <= 2 * (2 + 2 * 64), "{} changes are remembered", places.changes());
-        let mut newest = told(&mut watch, 1_000);
+        let mut newest = next_changes(&mut watch, 1_000);
         newest.sort();
         assert_eq!(newest, [("a".to_owned(), 10_000), ("b".to_owned(), 10_000)]);
         // The same event again is no change.
         store(&places, "a", 10_000);
-        assert_eq!(told(&mut watch, 1_000), []);
+        assert_eq!(next_changes(&mut watch, 1_000), []);
     }
 
     #[test]
-    fn whoever_waits_is_woken_by_what_changes_and_by_the_end() {
+    fn watchers_that_wait_are_woken_by_changes_and_by_the_end() {
         let places = Arc::new(Places::new(1_000));
         let mut watch = Watch::new(places.clone(), Since::Ever);
         std::thread::scope(|scope| {

@@ -1,7 +1,7 @@
-//! Who may do what: tickets, tokens, and the operator's key, all made from one secret.
+//! Access: tickets, tokens, and the operator's key, all made from one secret.
 //!
 //! Nothing is stored. A ticket is printed on paper and proves who logs in; a token proves that somebody did, for twelve hours;
-//! the operator's key credits votes that were paid for. Whoever has the secret can make them all.
+//! the operator's key credits votes that were paid for. A holder of the secret can make them all.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ const ALPHABET: &[u8; 32] = b"23456789abcdefghjkmnpqrstuvwxyz-";
 /// Who may log in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// Whoever has a ticket.
+    /// Every holder of a ticket.
     Tickets,
     /// Anybody by name, and anybody may credit votes: on loopback only.
     Open,
@@ -140,7 +140,7 @@ fn random_secret() -> anyhow::Result<[u8; SECRET_BYTES]> {
     Ok(secret)
 }
 
-/// Compares without telling by its time where the first difference is.
+/// Compares in constant time, so that the time does not reveal the first difference.
 fn same(ours: &[u8], theirs: &[u8]) -> bool {
     ours.len() == theirs.len() && ours.iter().zip(theirs).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }

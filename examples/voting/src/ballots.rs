@@ -26,7 +26,7 @@ const WAIT_MS: u64 = 3_000;
 /// After a question that failed.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-/// A vote that counted, as its record's job says it. Who cast it is nobody's business here.
+/// A vote that counted, as in its record's job. The voter's name is nobody's business here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ballot {
     /// For whom.
@@ -37,7 +37,7 @@ pub struct Ballot {
     pub poll: String,
 }
 
-/// What the worker has seen since this process started.
+/// The votes that the worker has seen since this process started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counted {
     /// Ballots that came over HTTP.

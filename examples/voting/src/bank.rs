@@ -1,7 +1,8 @@
 //! The votes that people have, in Stadium's wallets: credited when they are paid for, moved when they are cast.
 //!
 //! The bank keeps no balance of its own. What it asks carries ids made of what it is for, so asking again is safe; questions
-//! of many people travel in one call. A vote that was booked too late is returned before its voter is told so.
+//! of many people travel in one call. A vote that was booked too late is returned before its voter
+//! is notified.
 
 use std::collections::{HashMap, HashSet};
 use std::future::Future;
@@ -15,7 +16,7 @@ use serde::Serialize;
 use serde_json::json;
 use stadium_rpc::{CallError, Client, ServiceClient};
 
-use crate::gather::Gather;
+use crate::batcher::Batcher;
 use crate::poll::{ASSET, Candidate, Poll, SHOP, TransferId, Voter, now_ms};
 use crate::proto::{
     AccountList, AssetsRequest, BalanceAtRequest, DeclareAssetRequest, DeclareRequest, Direction,
@@ -53,7 +54,7 @@ pub enum Way {
 }
 
 impl Way {
-    /// As the ballot says it.
+    /// As on the ballot.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -110,10 +111,10 @@ pub struct Bank {
     _client: Client,
     welcome: u64,
     known: Mutex<HashSet<Voter>>,
-    welcomes: Gather<Credit, Result<Voted, Refused>>,
-    balances: Gather<Voter, Result<i64, Refused>>,
-    votes: Gather<Vote, Result<UnitOutcome, Refused>>,
-    /// The latest moment of Stadium's clock that we have seen.
+    welcomes: Batcher<Credit, Result<Voted, Refused>>,
+    balances: Batcher<Voter, Result<i64, Refused>>,
+    votes: Batcher<Vote, Result<UnitOutcome, Refused>>,
+    /// The latest time of Stadium's clock that we have seen.
     server_ms: AtomicU64,
     under_way: AtomicU64,
     cast: Mutex<Cast>,
@@ -161,9 +162,9 @@ impl Bank {
         let asking = wallets.clone();
         let (voting, voted_on) = (wallets.clone(), Arc::clone(&poll));
         Ok(Self {
-            welcomes: Gather::start(BATCH_MAX, CALLS_MAX, move |credits| credit(crediting.clone(), credits)),
-            balances: Gather::start(BATCH_MAX, CALLS_MAX, move |voters| balances(asking.clone(), voters)),
-            votes: Gather::start(BATCH_MAX, CALLS_MAX, move |votes: Vec<Vote>| {
+            welcomes: Batcher::start(BATCH_MAX, CALLS_MAX, move |credits| credit(crediting.clone(), credits)),
+            balances: Batcher::start(BATCH_MAX, CALLS_MAX, move |voters| balances(asking.clone(), voters)),
+            votes: Batcher::start(BATCH_MAX, CALLS_MAX, move |votes: Vec<Vote>| {
                 let units = votes.iter().map(|vote| ballot(&voted_on, vote)).collect();
                 together(voting.clone(), units)
             }),
@@ -225,7 +226,7 @@ impl Bank {
         self.balances.ask(voter.clone()).await.unwrap_or_else(|| Err(ending()))
     }
 
-    /// Casts a vote. The moment at which Stadium booked it decides whether it was in time.
+    /// Casts a vote. The time at which Stadium booked it decides whether it was in time.
     ///
     /// # Errors
     /// See [`Refused`]. After `Busy` the same vote may be cast again with the same id, and counts once.
@@ -289,7 +290,8 @@ impl Bank {
         self.under_way.load(Ordering::SeqCst)
     }
 
-    /// Whether the closing moment has passed for certain: on Stadium's clock, or on ours by more than clocks are apart.
+    /// Whether the closing time has passed for certain: on Stadium's clock, or on ours by more than
+    /// clocks are apart.
     #[must_use]
     pub fn has_closed(&self) -> bool {
         self.poll.is_late(self.server_ms.load(Ordering::Relaxed))
@@ -306,7 +308,8 @@ impl Bank {
         }
     }
 
-    /// Moves votes that came too late back to their voters, each at most once, and tells their devices.
+    /// Moves votes that came too late back to their voters, each at most once, and notifies their
+    /// devices.
     pub(crate) async fn give_back(&self, late: Vec<(Voter, usize, TransferId)>) -> Result<(), Refused> {
         let units = late
             .iter()

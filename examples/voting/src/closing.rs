@@ -1,4 +1,5 @@
-//! The closing moment: whatever was booked after it goes back to its voter, also what an instance that died has left.
+//! The closing time: a vote that was booked after it goes back to its voter, also one that an
+//! instance that died has left.
 //!
 //! A vote counts if Stadium booked it before the closing. Most late ones are refused without asking, those that were on their
 //! way are returned by [`Bank::vote`](crate::bank::Bank::vote); this sweep reads the candidates' histories from the closing on and
@@ -21,7 +22,8 @@ const LOOK_EVERY_MS: u64 = 1_000;
 /// Votes that go back in one call.
 const BACK_MAX: usize = 200;
 
-/// Waits for the closing, sweeps until nothing is under way and nothing was left, and says so in `settled`.
+/// Waits for the closing, sweeps until nothing is under way and nothing was left, and reports it in
+/// `settled`.
 pub(crate) async fn settle(bank: Arc<Bank>, settled: Arc<AtomicBool>) {
     let Some(closes_ms) = bank.poll().closes_ms() else { return };
     while let Some(left_ms) = closes_ms.checked_sub(now_ms()).filter(|left_ms| *left_ms > 0) {
@@ -29,7 +31,7 @@ pub(crate) async fn settle(bank: Arc<Bank>, settled: Arc<AtomicBool>) {
     }
     let mut returned = HashSet::new();
     loop {
-        // In this order: what is not under way any more has left its traces.
+        // In this order: a vote that is not under way any more has left its traces.
         let is_quiet = bank.has_closed() && bank.votes_under_way() == 0;
         match sweep(&bank, &mut returned).await {
             Ok(0) if is_quiet => break,
@@ -43,7 +45,7 @@ pub(crate) async fn settle(bank: Arc<Bank>, settled: Arc<AtomicBool>) {
     tracing::info!(poll = bank.poll().name(), late = returned.len(), "The poll is settled");
 }
 
-/// Returns every late vote that was not returned by this sweep before; says how many.
+/// Returns every late vote that was not returned by this sweep before; returns how many.
 async fn sweep(bank: &Bank, returned: &mut HashSet<TransferId>) -> Result<usize, Refused> {
     let mut count = 0;
     for (place, candidate) in bank.poll().candidates().iter().enumerate() {

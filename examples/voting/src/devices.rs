@@ -1,8 +1,9 @@
 //! The way in for devices: a vote is a publish to `uplink/DEVICE/vote` with a response topic and correlation data.
 //!
 //! The service is an MQTT 5 client like any other, on a few connections that share one subscription. Its server decides who
-//! may write which uplink, so the topic says whose vote it is. A publish is acknowledged when the vote has its answer: one that
-//! was under way when a connection broke comes again, with the same correlation data, and counts once.
+//! may write which uplink, so the topic names the voter. A publish is acknowledged when the vote
+//! has its answer: one that was under way when a connection broke is sent again, with the same
+//! correlation data, and counts once.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -43,7 +44,7 @@ const PACKET_BYTES_MAX: u32 = 64 * 1_024;
 /// Bytes of correlation data.
 const CORRELATION_BYTES_MAX: usize = 128;
 
-/// What the server keeps for us while we are away.
+/// The session that the server keeps for us while we are away.
 const SESSION_EXPIRY_S: u32 = 3_600;
 
 const KEEP_ALIVE_S: u16 = 60;
@@ -73,7 +74,7 @@ pub(crate) struct Connection {
     pub(crate) server: SocketAddr,
     pub(crate) login: Option<Login>,
     pub(crate) client_id: String,
-    /// Says once that devices can vote.
+    /// Reports once that devices can vote.
     pub(crate) up: mpsc::Sender<()>,
     /// Changes when the service leaves.
     pub(crate) leaving: watch::Receiver<bool>,
@@ -96,7 +97,7 @@ impl Connection {
             }
             let wait = again.mul_f64(0.5 + fastrand::f64() / 2.0);
             again = (again * 2).min(AGAIN_MAX);
-            // Leaving ends the wait; what it says is looked at above.
+            // Leaving ends the wait; its value is looked at above.
             let _ = timeout(wait, self.leaving.wait_for(|leaving| *leaving)).await;
         }
     }
@@ -105,7 +106,7 @@ impl Connection {
         format!("$share/voting-{}/uplink/+/vote", self.bank.poll().name())
     }
 
-    /// Connects, and asks to subscribe. What was read beyond the CONNACK comes back too.
+    /// Connects, and asks to subscribe. Bytes that were read beyond the CONNACK are returned too.
     async fn open(&self) -> anyhow::Result<(OwnedReadHalf, OwnedWriteHalf, Vec<u8>)> {
         timeout(GREETING_MAX, self.greet()).await.context("no CONNACK in time")?
     }
@@ -165,7 +166,7 @@ impl Connection {
     }
 
     /// Takes votes until the service leaves, and finishes those that it has taken. Where the connection breaks they go on by
-    /// themselves: their publishes come again.
+    /// themselves: their publishes are sent again.
     async fn serve(
         &mut self,
         reader: OwnedReadHalf,
@@ -213,7 +214,7 @@ impl Connection {
                         let _ = self.up.try_send(());
                     }
                     Packet::Disconnect(disconnect) => {
-                        bail!("the server said goodbye: {:?}", disconnect.reason)
+                        bail!("the server disconnected us: {:?}", disconnect.reason)
                     }
                     _ => {}
                 }
@@ -278,7 +279,7 @@ impl Connection {
             if packet_id > 0 {
                 encode::ack(&mut out, AckKind::Puback, VERSION, packet_id, ReasonCode::Success);
             }
-            // Where the connection is gone the publish comes again, and is answered then.
+            // Where the connection is gone the publish is sent again, and is answered then.
             let _ = answers.send(out).await;
         });
     }
@@ -368,7 +369,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_topic_says_whose_vote_it_is() {
+    fn the_topic_names_the_voter() {
         assert_eq!(device_of("uplink/seat-1/vote"), Some("seat-1"));
         for topic in ["uplink/vote", "uplink/a/b/vote", "inbox/a/vote", "uplink/a/votes", "uplink/a"] {
             assert_eq!(device_of(topic), None, "{topic}");

@@ -1,7 +1,7 @@
 //! The way in for browsers and programs: a small JSON API, a page, and the standings as server-sent events.
 //!
 //! Log in for a token; the other requests carry it. Everything that is asked of Stadium goes through the [`Bank`], which
-//! gathers it; the answers have a length, so that connections are kept.
+//! collects it; the answers have a length, so that connections are kept.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -256,7 +256,7 @@ fn voter(name: &str) -> Result<Voter, Problem> {
     Voter::new(name).map_err(|error| Problem::malformed(error.to_string()))
 }
 
-/// The client's own id: in the body, or as the header says it.
+/// The client's own id: in the body, or in the header.
 fn own_id<'a>(in_body: &'a str, headers: &'a HeaderMap) -> Result<&'a str, Problem> {
     let in_header = match headers.get("idempotency-key") {
         Some(value) => value.to_str().map_err(|_| Problem::malformed("Idempotency-Key is no ASCII text"))?,

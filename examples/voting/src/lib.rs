@@ -4,15 +4,16 @@
 //! pushes a confirmation to the voter's device, in one record of Stadium's journal: all of it or nothing. [`Voting`] is the
 //! whole service, for the binary `voting` and for the second act of `stadium demo`.
 //!
-//! [`poll`] says what is voted on, [`bank`] talks to Stadium's wallets, [`http`] and [`devices`] are the two ways in,
-//! [`secured`] is the first behind TLS, [`closing`] returns votes that came too late, [`results`] is what everybody sees.
+//! [`poll`] defines the vote, [`bank`] talks to Stadium's wallets, [`http`] and [`devices`] are the
+//! two ways in, [`secured`] is the first behind TLS, [`closing`] returns votes that came too late,
+//! [`results`] is what everybody sees.
 
 pub mod access;
 mod ballots;
 pub mod bank;
+mod batcher;
 mod closing;
 mod devices;
-mod gather;
 mod http;
 pub mod poll;
 mod problem;

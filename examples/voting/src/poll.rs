@@ -1,7 +1,8 @@
 //! What is voted on, by whom, until when; and how all of it is called in Stadium's wallets.
 //!
-//! Names are checked here once: whatever has one of these types can be said to Stadium as it is. A vote's id is made of
-//! who votes and the id that the client gave it, so that nobody can take an id away from somebody else.
+//! Names are checked here once: a value of one of these types can be sent to Stadium as it is. A
+//! vote's id is made of the voter and the id that the client gave it, so that nobody can take an id
+//! away from somebody else.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -69,7 +70,7 @@ impl Voter {
     }
 }
 
-/// Who can be voted for.
+/// A candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// Short, for programs.
@@ -129,7 +130,7 @@ impl Poll {
         &self.name
     }
 
-    /// Who can be voted for, in the order of the ballot.
+    /// The candidates, in the order of the ballot.
     #[must_use]
     pub fn candidates(&self) -> &[Candidate] {
         &self.candidates
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vote_at_the_closing_moment_is_too_late() {
+    fn a_vote_at_the_closing_time_is_too_late() {
         let poll = poll(&[("a", "Ann")]).expect("a poll");
         assert!(!poll.is_late(999));
         assert!(poll.is_late(1_000));

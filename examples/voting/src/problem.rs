@@ -1,4 +1,5 @@
-//! What people and devices are told when a request came to nothing, in one table for both ways in.
+//! The messages for people and devices when a request came to nothing, in one table for both ways
+//! in.
 //!
 //! Codes are stable: the README lists them. Over HTTP a problem is a problem+json of RFC 9457, over MQTT an answer with the
 //! same code.
@@ -23,7 +24,7 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// The request says something that cannot be.
+    /// The request has an impossible value.
     pub(crate) fn malformed(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "VOT-001", "malformed request", detail)
     }
@@ -63,7 +64,7 @@ impl Problem {
         Self { status, code, title, detail: detail.into() }
     }
 
-    /// What a device is told.
+    /// The message for a device.
     pub(crate) fn to_answer(&self) -> Value {
         let status = if self.is_busy() { "busy" } else { "refused" };
         json!({ "status": status, "code": self.code, "title": self.title, "detail": self.detail })

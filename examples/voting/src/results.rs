@@ -1,7 +1,7 @@
-//! What everybody sees: the standings as Stadium's books have them, four times a second.
+//! The public results: the standings as Stadium's books have them, four times a second.
 //!
-//! One task asks, everybody who watches gets the same text. After the closing the standings are the balances at that moment:
-//! they do not change any more, whatever came later.
+//! One task asks, all watchers get the same text. After the closing the standings are the balances
+//! at that time: they do not change any more, whatever came later.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,7 +59,7 @@ pub enum State {
     Open,
     /// Not any more; the standings are those of the closing.
     Closed,
-    /// And what came too late went back.
+    /// And votes that came too late went back.
     Settled,
 }
 
@@ -114,14 +114,14 @@ pub(crate) async fn keep(
     board: watch::Sender<Posted>,
 ) {
     let mut looks: std::collections::VecDeque<(Instant, i64)> = std::collections::VecDeque::new();
-    // What was asked for after the closing stays as it is.
+    // Results that were read after the closing stay as they are.
     let mut closing: Option<Vec<i64>> = None;
     loop {
         let mut results = Results::clone(&board.borrow().0);
-        // Before the look: what is settled by then is in it.
+        // Before the look: votes that are settled by then are in it.
         let is_settled = settled.load(Ordering::Acquire);
         let has_closed = bank.has_closed();
-        // Before the look, too: who is counted here is in the standings.
+        // Before the look, too: a vote that is counted here is in the standings.
         let cast = bank.cast();
         match look(&bank, closing.as_deref()).await {
             Ok((votes, books)) => {

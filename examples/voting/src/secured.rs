@@ -52,7 +52,7 @@ impl Door {
         Ok((Door { address, handle }, serving))
     }
 
-    /// Takes no more connections; what is under way may end.
+    /// Takes no more connections; requests under way may end.
     pub(crate) fn leave(&self) {
         self.handle.graceful_shutdown(Some(GRACE));
     }

@@ -1,6 +1,7 @@
-//! Where Stadium is, how we say who we are, and calls that are patient.
+//! Where Stadium is, how we log in, and calls that are patient.
 //!
-//! Every write of ours carries ids of its own, so a call whose fate is unknown is simply made again: nothing happens twice.
+//! Every write of ours carries ids of its own, so a call whose outcome is unknown is simply made
+//! again: nothing happens twice.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -12,7 +13,7 @@ use serde::Deserialize;
 use stadium_rpc::{CallError, Client, ClientConfig, Method, ServiceClient};
 use stadium_rsocket::metadata::authentication::{self, Authentication};
 
-/// How long a call is tried before its asker is told to come back.
+/// How long a call is tried before its asker is asked to retry later.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Between two tries, at first; it doubles up to half a second.
@@ -26,7 +27,7 @@ pub struct Stadium {
     pub rpc: SocketAddr,
     /// An API key that may move amounts and declare: an admin's.
     pub key: String,
-    /// Where devices are connected, and how we say who we are there; none: no votes over MQTT.
+    /// Where devices are connected, and how we log in there; none: no votes over MQTT.
     pub mqtt: Option<(SocketAddr, Option<Login>)>,
 }
 
@@ -39,7 +40,7 @@ pub struct Login {
     pub password: String,
 }
 
-/// What `stadium serve` tells other programs of the machine.
+/// The announcement of `stadium serve` to other programs of the machine.
 #[derive(Deserialize)]
 struct Running {
     listeners: Vec<Listener>,
@@ -121,9 +122,9 @@ where
                 if Instant::now() + again >= deadline {
                     return Err(error);
                 }
-                let told =
+                let wait =
                     if let CallError::Busy { retry_after, .. } = &error { *retry_after } else { again };
-                tokio::time::sleep(told.clamp(again, AGAIN_MAX)).await;
+                tokio::time::sleep(wait.clamp(again, AGAIN_MAX)).await;
                 again = (again * 2).min(AGAIN_MAX);
             }
         }

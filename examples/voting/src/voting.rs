@@ -33,7 +33,7 @@ const DEVICE_CONNECTIONS: usize = 4;
 /// How long a start waits until devices can vote; then it goes on without, and they can as soon as it works.
 const DEVICES_WAIT: Duration = Duration::from_secs(10);
 
-/// What is under way may take so long when the service leaves.
+/// Requests under way may take so long when the service leaves.
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
 /// Credits that are under way at once when many are given.
@@ -45,7 +45,7 @@ pub struct Config {
     pub stadium: Stadium,
     /// What is voted on.
     pub poll: Poll,
-    /// Who may vote.
+    /// The voters.
     pub access: Access,
     /// Where the HTTP API listens; port 0 takes a free one.
     pub listen: SocketAddr,
@@ -53,7 +53,7 @@ pub struct Config {
     pub secured: Option<Secured>,
     /// Votes that everybody has from the first login on.
     pub welcome: u64,
-    /// Tells several instances of the service apart.
+    /// Distinguishes several instances of the service.
     pub instance: String,
     /// Threads; 0: one for each core.
     pub threads: usize,

@@ -134,7 +134,7 @@ impl Ledger {
             return Ok(());
         }
         if let Refusal::Busy { .. } = refusal {
-            // Whether it may be busy now is for the driver to say.
+            // The driver decides whether it may be busy now.
             return Ok(());
         }
         match &issued.command {
@@ -186,7 +186,7 @@ impl Ledger {
             }
             let places = self.message(tag).places.iter().filter(|place| **place != Place::Absent);
             let places: Vec<Place> = places.cloned().collect();
-            self.keep(tag, places, || "its put is said to be a duplicate".into())?;
+            self.keep(tag, places, || "its put is reported as a duplicate".into())?;
             let first = self.message(tag).first_job;
             if first.is_some_and(|first| first != placed.job) {
                 return Violation::of(tag, format!("the duplicate's id is {}, it was {first:?}", placed.job));
@@ -245,10 +245,10 @@ impl Ledger {
             return Violation::new(format!("lease {lease} of a job that nobody saw was forwarded"));
         };
         if placed.duplicate {
-            // Said again with a lease that had forwarded it: so it doesn't hold any more.
+            // Repeated with a lease that had forwarded it: so it doesn't hold any more.
             let before = |place: &&Place| place.live().is_none_or(|live| !live.held_by(lease));
             let places = self.message(tag).places.iter().filter(before).cloned().collect();
-            return self.keep(tag, places, || format!("lease {lease} is said to be forwarded already"));
+            return self.keep(tag, places, || format!("lease {lease} is reported as forwarded already"));
         }
         let held = self.message(tag).places.iter().filter_map(Place::live);
         let held = held.filter(|live| live.held_by(lease));
@@ -387,7 +387,7 @@ impl Ledger {
                     _ => false,
                 };
                 let places = self.message(tag).places.iter().filter(before).cloned().collect();
-                self.keep(tag, places, || format!("lease {lease} is said to be settled already"))
+                self.keep(tag, places, || format!("lease {lease} is reported as settled already"))
             }
             Given::Done => self.held(lease, |_, _| vec![Place::Gone(Gone::Settled(Some(lease)))]),
             Given::Dead => Violation::new(format!("lease {lease} was settled and is dead")),
@@ -561,7 +561,8 @@ fn twice(jobs: &[NewJob], id: u8) -> bool {
     jobs.iter().filter(same).count() > 1
 }
 
-/// The place of a put in the order of its key: only those whose due moment is that of the put, or later.
+/// The place of a put in the order of its key: only those whose due time is that of the put, or
+/// later.
 pub(crate) fn turn(issued: &Issued, index: usize, queue: QueueNumber, job: &NewJob) -> Option<Turn> {
     use stadium_queue::When;
     if issued.set_back {

@@ -1,7 +1,8 @@
 //! Those who ask a shard, by number.
 //!
-//! A panic in a turn takes along the one whose answer was being made. Production tells such a caller that
-//! the outcome is not known (SHARD-015) when its ticket is dropped; here it is noted for the world.
+//! A panic in a turn drops the caller whose answer was being made. Production answers such a caller
+//! that the outcome is not known (SHARD-015) when its ticket is dropped; here it is noted for the
+//! world.
 
 use std::cell::RefCell;
 

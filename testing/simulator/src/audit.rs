@@ -1,9 +1,9 @@
 //! What a look at all queues proves, above all after a crash.
 //!
-//! Commands that were under way in a crash have no answer. They were submitted in an order, the shard
-//! writes them in this order, and a crash keeps a beginning of what it wrote. So there must be a cut: what
-//! was submitted before it happened wholly, what came after did not happen, and everything that is
-//! seen agrees with that.
+//! Commands that were under way in a crash have no answer. They were submitted in an order, the
+//! shard writes them in this order, and a crash keeps a beginning of what it wrote. So there must
+//! be a cut: commands submitted before it happened wholly, later ones did not happen, and
+//! everything that is seen agrees with that.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::ledger::{Dedup, Issued, Ledger, Message, Violation, describe};
 use crate::message::{Content, Tag};
 use crate::place::{Live, Phase, Place, QueueNumber, add};
 
-/// Everything that all queues show at one moment.
+/// Everything that all queues show at one time.
 #[derive(Debug, Clone, Default)]
 pub struct Observed {
     /// All jobs.
@@ -54,10 +54,12 @@ impl Ledger {
         }
         // A schedule's jobs that are seen for the first time get their tags below.
         let first_new = Tag(self.messages.len() as u32);
-        // Before anything is identified: what moved by itself is known by where it may have gone.
+        // Before anything is identified: jobs that moved by themselves are known by their possible
+        // places.
         self.pass_time(high);
         let mut sights: HashMap<Tag, (&JobView<Bytes>, Content)> = HashMap::new();
-        // Those whose ids are known first: what a schedule's others are is found among the messages that are left.
+        // Those whose ids are known first: a schedule's other jobs are found among the messages
+        // that are left.
         let (known, new): (Vec<_>, Vec<_>) =
             observed.jobs.iter().partition(|view| self.tag_of(view.job).is_some());
         for view in known.into_iter().chain(new) {
@@ -196,7 +198,7 @@ impl Ledger {
         }
     }
 
-    /// What a lost command may have left besides messages' places.
+    /// Effects of a lost command besides messages' places.
     fn note_lost(&mut self, issued: &Issued) {
         match &issued.command {
             Command::Put { queue, jobs } => {
@@ -229,7 +231,8 @@ impl Ledger {
         }
     }
 
-    /// The message that a job is, by its payload; what a schedule put is known by its id, or where it moved by whether it fits.
+    /// The message that a job is, by its payload; a schedule's job is known by its id, or where it
+    /// moved by whether it fits.
     pub(crate) fn identify(
         &mut self,
         content: Content,
@@ -288,7 +291,7 @@ impl Ledger {
         message.places = vec![Place::Live(Live {
             queue,
             job: Some(job),
-            former: None,
+            previous_job: None,
             phase: Phase::Waiting,
             attempts: None,
             attempts_max,

@@ -1,11 +1,11 @@
-//! The simulation's clock, and spans of moments.
+//! The simulation's clock, and spans of time.
 //!
-//! The shard is told the time; it may jump both ways, as the clock of a machine does. What the
-//! checker holds against the shard is therefore a span: at the earliest, at the latest.
+//! The shard gets the time; it may jump both ways, as the clock of a machine does. So the checker
+//! compares the shard's times with a span: at the earliest, at the latest.
 
 use stadium_queue::Time;
 
-/// The clock that the shards are told.
+/// The clock that the shards get.
 #[derive(Debug, Clone)]
 pub struct Clock {
     now: u64,
@@ -69,7 +69,7 @@ impl Clock {
     }
 }
 
-/// A moment that is known up to a span, both ends included.
+/// A time that is known up to a span, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// At the earliest.
@@ -90,7 +90,7 @@ impl Span {
         Span { min: self.min.after(by), max: self.max.after(by) }
     }
 
-    /// Whether it may be this moment.
+    /// Whether it may be this time.
     pub fn holds(self, time: Time) -> bool {
         self.min <= time && time <= self.max
     }

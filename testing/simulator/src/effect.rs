@@ -1,7 +1,7 @@
-//! What a command may do to a message, when nobody heard the answer.
+//! The possible effects of a command on a message, when nobody heard the answer.
 //!
-//! Used for commands that were under way in a crash: either they happened wholly or not at all. What
-//! is here is the case that they happened.
+//! Used for commands that were under way in a crash: either they happened wholly or not at all.
+//! Here is the case that they happened.
 
 use stadium_queue::{Command, Edit, JobSet, NewJob, Time, When};
 
@@ -32,7 +32,7 @@ impl Ledger {
         let unchanged = || vec![place.clone()];
         let now = issued.during;
         if let Command::Put { queue, jobs } = &issued.command {
-            // A put that came again changes nothing where the first one is remembered.
+            // A repeated put changes nothing where the first one is remembered.
             let at = issued.tags.iter().position(|&tag| tag == message.tag);
             return match (place, at) {
                 (Place::Absent, Some(at)) => {
@@ -132,7 +132,7 @@ impl Ledger {
         Live {
             queue,
             job: None,
-            former: None,
+            previous_job: None,
             phase: Phase::Waiting,
             attempts: Some(0),
             attempts_max: job.attempts_max.unwrap_or(self.rules[queue.0].attempts_max),
@@ -147,7 +147,7 @@ impl Ledger {
     /// A job that went on to another queue.
     pub(crate) fn forwarded(&self, live: &Live, queue: QueueNumber, job: &NewJob, now: Span) -> Place {
         let mut next = self.new_live(queue, job, now);
-        next.former = live.job;
+        next.previous_job = live.job;
         if job.payload.is_empty() {
             next.version = live.version;
         }
@@ -162,7 +162,7 @@ fn due(when: When, has_key: bool, now: Span) -> Span {
     match when {
         When::Now => Span { max: latest(now.max), ..now },
         When::After(delay) => now.after(delay),
-        // At once where it has passed; the moment itself then stays its due time or becomes now.
+        // At once where it has passed; the time itself then stays its due time or becomes now.
         When::At(time) if time <= now.max => Span { min: time, max: latest(now.max) },
         When::At(time) => Span::at(time),
     }

@@ -1,7 +1,8 @@
-//! The checker's own record of all messages: what was asked, what was acknowledged, where each may be.
+//! The checker's own record of all messages: commands, acknowledgements, and the possible places of
+//! each.
 //!
-//! It holds the bookkeeping; what an answer tells is in [`crate::answered`], what a command may do to
-//! a place in [`crate::effect`], and what a look at all queues proves in [`crate::audit`].
+//! It holds the bookkeeping. [`crate::answered`] evaluates answers, [`crate::effect`] has the
+//! possible effects of a command on a place, and [`crate::audit`] evaluates a look at all queues.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,7 +16,7 @@ use crate::place::{Place, QueueNumber, Rules, pass_time};
 /// A promise that was broken.
 #[derive(Debug, Clone)]
 pub struct Violation {
-    /// What was seen and what should have been.
+    /// The result that was seen, and the expected one.
     pub what: String,
     /// Whose, where it is one message's.
     pub message: Option<Tag>,
@@ -46,9 +47,9 @@ pub struct Issued {
     pub command: Command,
     /// The messages of a put, in its order; of a forward, the one.
     pub tags: Vec<Tag>,
-    /// The moments that the clock showed since.
+    /// The times that the clock showed since.
     pub during: Span,
-    /// Whether the clock was ever set back: due moments tell another order then than puts.
+    /// Whether the clock was ever set back: due times give another order then than puts.
     pub set_back: bool,
     /// Whether the shard may have refused it for want of room.
     pub may_refuse: bool,
@@ -119,8 +120,8 @@ pub struct Ledger {
     pub(crate) jobs: HashMap<JobId, Tag>,
     pub(crate) dedups: HashMap<(QueueNumber, u8), Vec<Dedup>>,
     pub(crate) schedules: HashMap<Tag, QueueNumber>,
-    /// Commands about whole queues that may have been carried out since the last look: what a schedule put, and nobody has seen, may
-    /// have been among what they took.
+    /// Commands about whole queues that may have been carried out since the last look: jobs of a
+    /// schedule that nobody has seen may have been among those that they took.
     pub(crate) unsure: Vec<Issued>,
 }
 
@@ -183,8 +184,8 @@ impl Ledger {
         self.jobs.get(&job).copied()
     }
 
-    /// Whether it is sure that the message was put.
-    /// A message was put, or it was not: says whether that can be.
+    /// Whether it is sure that the message was put. A message was put, or it was not: returns
+    /// whether that can be.
     pub fn decide_put(&mut self, tag: Tag, was_put: bool) -> bool {
         let message = self.message_mut(tag);
         message.places.retain(|place| (*place != Place::Absent) == was_put);

@@ -39,7 +39,7 @@ pub fn lies(sabotage: Sabotage) -> bool {
     )
 }
 
-/// A disk that says that all is well where something was not done.
+/// A disk that reports success where something was not done.
 pub struct LyingDisk {
     disk: MemoryDisk,
     sabotage: Sabotage,

@@ -27,13 +27,13 @@ pub enum Sabotage {
     /// None.
     #[default]
     None,
-    /// The disk says that it synced, and did not.
+    /// The disk reports that it synced, and did not.
     SyncDoesNothing,
-    /// The journal says that all is durable as soon as it is appended.
+    /// The journal reports that all is durable as soon as it is appended.
     AnswersBeforeCommit,
     /// The disk gives other bytes than were written, where payloads are read one by one.
     ReadsAreWrong,
-    /// A shard says that it noted what devices acknowledged, and did not.
+    /// A shard reports that it noted acknowledgements of devices, and did not.
     AcknowledgementsAreForgotten,
     /// A shard confirms what another one wrote to it about pushes, and did not take it in.
     MessagesOfPushesAreForgotten,
@@ -43,9 +43,9 @@ pub enum Sabotage {
     RefusedCancellationsStay,
     /// A shard confirms amounts that moved to its counter, and did not take them in.
     MessagesOfCountersAreForgotten,
-    /// Shards are not told of a cancellation which push is still on its way to them.
+    /// Shards are not notified of a cancellation whose push is still on its way to them.
     CancelledMessagesStart,
-    /// The folder of a disk says that its names are synced, and they are not.
+    /// The folder of a disk reports that its names are synced, and they are not.
     FolderSyncDoesNothing,
     /// One checkpoint is kept instead of two.
     OneCheckpointIsKept,
@@ -57,9 +57,9 @@ pub enum Sabotage {
     TrimTakesMore,
     /// What a recovery reads lacks a record.
     RecoveryForgetsARecord,
-    /// An edge tells nobody what sessions are owed.
+    /// An edge reports to nobody what sessions are owed.
     KeptMessagesAreForgotten,
-    /// An edge tells nobody what is retained.
+    /// An edge reports to nobody what is retained.
     RetainedMessagesAreForgotten,
     /// An edge delivers what a shard knows already.
     KnownMessagesAreDelivered,
@@ -67,7 +67,7 @@ pub enum Sabotage {
     EdgeClockIsFixed,
     /// A publish at QoS 2 is remembered by its origin and by the loop that keeps a part of it.
     LoopsAreInOrigins,
-    /// An edge keeps twice as many messages for a session as it is told to.
+    /// An edge keeps twice as many messages for a session as its bound allows.
     SessionsKeepMore,
     /// An edge does not hand wills to the shards.
     WillsAreForgotten,
@@ -235,7 +235,7 @@ impl Machine {
         self.panics_in = calls;
     }
 
-    /// A turn of the shard, where its process lives. Says whose answers were cut off by a panic.
+    /// A turn of the shard, where its process lives. Returns whose answers were cut off by a panic.
     pub fn turn(&mut self, now: Time, output: &mut Output<Asker>) -> Option<(Next, Vec<u64>)> {
         let core = self.core.as_mut()?;
         drop(take_cut());
@@ -324,7 +324,8 @@ impl Machine {
         *self.stepper.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// A bit of `control` flips. Says whether it did: one of two slots is written at each opening, and it is the one that may be damaged.
+    /// A bit of `control` flips. Returns whether it did: one of two slots is written at each
+    /// opening, and it is the one that may be damaged.
     pub fn flip_control(&mut self, random: &mut fastrand::Rng) -> bool {
         let is_open = self.core.as_mut().is_some_and(|core| core.journal().is_some());
         if !is_open || self.opened < 2 {
@@ -335,7 +336,8 @@ impl Machine {
         self.disk.flip_bit("control", byte, random.u8(..8))
     }
 
-    /// Does so many steps of the journal's own work, or until there is none. Says whether some was done.
+    /// Does so many steps of the journal's own work, or until there is none. Returns whether some
+    /// was done.
     pub fn work(&self, steps: u32) -> bool {
         let stepper = self.stepper.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(stepper) = stepper else { return false };
@@ -396,7 +398,7 @@ pub struct SimulatedJournal {
     journal: FileJournal,
     stepper: Arc<Mutex<Option<Stepper>>>,
     sabotage: Sabotage,
-    /// It does not say that it has segments.
+    /// It does not offer segments.
     can_only_trim: bool,
     fuse: Fuse,
 }
@@ -453,7 +455,7 @@ impl Journal for SimulatedJournal {
     }
 
     fn stop(&mut self) -> Option<Position> {
-        // What was handed over becomes durable or does not, as with a thread of its own.
+        // Records that were handed over become durable or do not, as with a thread of its own.
         let stepper = self.stepper.lock().unwrap_or_else(PoisonError::into_inner).clone();
         while stepper.as_ref().is_some_and(Stepper::commit) {}
         let durable = self.journal.stop();
@@ -527,7 +529,7 @@ impl Journal for SimulatedJournal {
     }
 }
 
-/// A reader of records that passes over the third one.
+/// A reader of records that skips the third one.
 struct ForgetfulReader {
     reader: Box<dyn Reader>,
     read: u64,

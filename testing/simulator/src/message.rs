@@ -1,8 +1,8 @@
-//! What jobs carry in a simulation: payloads that say who they are.
+//! Payloads of jobs in a simulation: each identifies itself.
 //!
-//! A payload names its message and version, and every further byte follows from these. So a job that
-//! is handed out tells which put it comes from, whatever became of the answer to that put, and a byte
-//! that is not the right one is noticed.
+//! A payload names its message and version, and every further byte follows from these. So a job
+//! that is handed out identifies its put, whatever the answer to that put was, and a wrong byte is
+//! noticed.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ pub struct Content {
 /// First byte of each payload.
 const MARK: u8 = 0xA7;
 
-/// Bytes that say who it is: mark, version, tag, length of the whole.
+/// Bytes that identify it: mark, version, tag, length of the whole.
 pub const HEAD_BYTES: usize = 10;
 
 impl Content {
@@ -52,7 +52,7 @@ impl Content {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, where it is none that was ever made.
+    /// The mistake in it, where it is none that was ever made.
     pub fn read(payload: &[u8]) -> Result<Content, String> {
         let wrong = || format!("{} bytes that nobody put, they begin {:02x?}", payload.len(), start(payload));
         let head: &[u8; HEAD_BYTES] = payload.first_chunk().ok_or_else(wrong)?;
@@ -83,7 +83,7 @@ mod tests {
     use super::{Content, Tag};
 
     #[test]
-    fn a_payload_says_whose_it_is() {
+    fn a_payload_identifies_its_job() {
         for bytes in [0, 10, 11, 700] {
             let content = Content { tag: Tag(70_000), version: 3 };
             assert_eq!(Content::read(&content.payload(bytes)), Ok(content));

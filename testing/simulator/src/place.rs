@@ -1,4 +1,5 @@
-//! Where a message may be: what the checker knows of it, and what time and commands make of that.
+//! The possible places of a message: the checker's knowledge, and the effects of time and commands
+//! on it.
 //!
 //! The checker is written from the documentation alone and shares nothing with the queues. Often it
 //! can't know: an answer was lost in a crash, or a lease may have ended by now. So it keeps all places
@@ -45,7 +46,7 @@ pub struct Live {
     /// Its id, once it was seen.
     pub job: Option<JobId>,
     /// The id that it had in its queue before, which it has no more.
-    pub former: Option<JobId>,
+    pub previous_job: Option<JobId>,
     /// What it is there.
     pub phase: Phase,
     /// Attempts so far, where known.
@@ -67,7 +68,7 @@ pub struct Live {
 /// What a message is in its queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Delayed or due: its due moment and the clock say which.
+    /// Delayed or due: its due time and the clock decide which.
     Waiting,
     /// Somebody has it.
     Reserved {
@@ -119,7 +120,7 @@ impl Live {
 
     /// Whether it may be that job.
     pub fn is(&self, job: JobId) -> bool {
-        self.job.map_or(self.former != Some(job), |known| known == job)
+        self.job.map_or(self.previous_job != Some(job), |known| known == job)
     }
 
     /// Whether it came to that queue from another shard and was not seen there yet.
@@ -192,10 +193,16 @@ impl Live {
             return Place::Live(self);
         }
         let due = Span { min: self.due.min, max: Time(u64::MAX) };
-        Place::Transit(Live { job: None, former: self.job.or(self.former), reservation: 0, due, ..self })
+        Place::Transit(Live {
+            job: None,
+            previous_job: self.job.or(self.previous_job),
+            reservation: 0,
+            due,
+            ..self
+        })
     }
 
-    /// What `JobState` names, as far as the checker tells states apart.
+    /// The names of `JobState`, as far as the checker distinguishes states.
     pub fn in_state(&self, state: JobState) -> bool {
         matches!(
             (self.phase, state),

@@ -95,7 +95,7 @@ pub enum Kind {
 pub struct Faults {
     /// Power fails, at any operation of the disk.
     pub power: u32,
-    /// The process is killed: what was written stays, synced or not.
+    /// The process is killed: written bytes stay, synced or not.
     pub kill: u32,
     /// A sync fails.
     pub sync: u32,
@@ -145,7 +145,7 @@ impl Plan {
             flip: random.u8(..6) == 0,
             ..Faults::default()
         };
-        // With two shards the checker cannot tell yet when a job that a consumer left is released.
+        // With two shards the checker cannot know yet when a job that a consumer left is released.
         let faults = if shards == 1 { faults } else { Faults { vanish: 0, ..faults } };
         let queues = queues(&mut random, shards);
         let weights = ALL.iter().map(|&(kind, usual)| {
@@ -262,7 +262,7 @@ impl Plan {
 
     /// A third of all seeds has wallets beside queues, another third only wallets.
     fn with_wallets(self) -> Plan {
-        // With numbers of its own: what the queues of a seed do depends on nothing that is decided here.
+        // With numbers of its own: the queues of a seed do not depend on decisions made here.
         let mut random = Rng::with_seed(self.seed ^ 0x7761_6c6c_6574);
         match self.seed % 3 {
             0 => self,

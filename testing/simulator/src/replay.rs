@@ -32,7 +32,7 @@ const LANES: u8 = 2;
 /// The queue's table of dedup ids.
 const DEDUP_IDS: u8 = 5;
 
-/// Bytes that say which places of a page are in use.
+/// Bytes that mark the places of a page that are in use.
 const MASK_BYTES: usize = 32;
 
 /// Bytes in front of a machine's own chunk: the machine's code and its version.
@@ -42,8 +42,8 @@ const HEADER_BYTES: usize = 2;
 /// both states.
 const PAGE_ENTRIES: u64 = 256;
 
-/// Compares a running shard with what a recovery of its disks as they are now gives. Says whether it could: not while
-/// a checkpoint is being encoded or the journal is closed.
+/// Compares a running shard with what a recovery of its disks as they are now gives. Returns
+/// whether it could: not while a checkpoint is being encoded or the journal is closed.
 ///
 /// # Errors
 ///
@@ -74,7 +74,7 @@ pub fn compare(machine: &mut Machine, now: Time) -> Result<bool, String> {
 /// What stands beside the tables.
 fn totals(core: &Core<SimulatedStore, Asker>) -> String {
     let jobs = core.queues().map(stadium_queue::Queues::jobs);
-    // What was booked and refused is counted since the start.
+    // Booked and refused transfers are counted since the start.
     let wallets = core.ledger().map(|ledger| Figures { booked: 0, refused: 0, ..ledger.figures() });
     let sessions = core.sessions().map(stadium_session::Sessions::figures);
     format!("{jobs:?} jobs, {wallets:?}, {sessions:?}")
@@ -126,7 +126,7 @@ fn named(chunk: &[u8]) -> String {
     format!("table {} of machine {machine}", chunk.get(HEADER_BYTES).copied().unwrap_or_default())
 }
 
-/// The entries of a table, as the end of its slice says; 0 for a chunk that is no table's.
+/// The entries of a table, as the end of its slice states; 0 for a chunk that is no table's.
 fn entries(chunk: &[u8]) -> u64 {
     const END: u8 = 3;
     match chunk.split_last_chunk::<8>() {
@@ -178,7 +178,7 @@ fn without_delays(chunk: &[u8], lanes: &BTreeMap<u32, Vec<u8>>) -> Vec<u8> {
     jobs
 }
 
-/// The dedup ids that hold after this moment, wherever they stand: time alone removes them.
+/// The dedup ids that hold after this time, wherever they stand: time alone removes them.
 fn held_ids(chunk: &[u8], now: Time) -> Vec<u8> {
     let mut held = BTreeSet::new();
     each_entry(chunk, |_, bytes| {
@@ -244,7 +244,7 @@ fn lanes(chunks: &[Vec<u8>]) -> BTreeMap<u32, Vec<u8>> {
     lanes
 }
 
-/// Shows each entry of a table with its place: `show` says how long it is.
+/// Shows each entry of a table with its place: `show` returns its length.
 fn each_entry(chunk: &[u8], mut show: impl FnMut(u32, &[u8]) -> Option<usize>) {
     const PAGE: u8 = 1;
     const PAGE_HEADER_BYTES: usize = 5;

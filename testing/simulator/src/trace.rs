@@ -1,4 +1,4 @@
-//! What happened, line by line, for whoever replays a seed.
+//! The events of a run, line by line, for replaying a seed.
 //!
 //! A run without a trace spends nothing on it; a failing seed is run again with one.
 

@@ -119,7 +119,7 @@ impl Clients {
     ) -> Wish {
         let name = plan.queues[queue.0].0.clone();
         if random.u8(..8) == 0 && !self.puts.is_empty() {
-            // A client that didn't hear the answer, or doesn't trust it, says the same again.
+            // A client that didn't hear the answer, or doesn't trust it, repeats the request.
             let (queue, job, tag) = self.puts[random.usize(..self.puts.len())].clone();
             let id = job.dedup.as_ref().map(|dedup| crate::answered::dedup_number(dedup.id.as_str()));
             let known = id.and_then(|id| ledger.remembers(queue, id, clock.high(), MARGIN));
@@ -168,7 +168,7 @@ impl Clients {
         let lease = *self.some_leases(random)?.first()?;
         let tag = ledger.tag_of(lease.job)?;
         if ledger.message(tag).content != tag {
-            // What a schedule put is told apart by its id alone.
+            // The jobs of a schedule are distinguished by their ids alone.
             return None;
         }
         let payload = if random.bool() {
@@ -190,7 +190,7 @@ impl Clients {
             when: (random.u8(..3) == 0).then(|| When::After(random.u64(..5_000))),
             priority: (random.u8(..3) == 0).then(|| random.u8(..10)),
             time_to_live: (random.u8(..5) == 0).then(|| random.u64(1_000..60_000)),
-            // More than it may have had so far: fewer say nothing about a job that waits.
+            // More than it may have had so far: fewer would prove nothing about a job that waits.
             attempts_max: (random.u8(..5) == 0).then(|| random.u16(4..9)),
         };
         Some((Command::Edit { job, edit }, Vec::new()))
@@ -210,7 +210,8 @@ impl Clients {
         }
         leases.sort_unstable_by_key(|lease| (lease.job, lease.reservation));
         leases.dedup();
-        // Two leases of one job in one command say nothing more, and what is expected is harder to say.
+        // Two leases of one job in one command test nothing more, and the expected result is harder
+        // to state.
         leases.dedup_by_key(|lease| lease.job);
         (!leases.is_empty()).then_some(leases)
     }

@@ -1,8 +1,8 @@
 //! Prints the fault matrix as a table for docs/rpc-faults.md.
 //!
 //! `cargo run -p stadium-testing --bin fault_matrix [SECONDS [ROUNDS [WORD]]]`: each fault lasts 10 seconds and is played
-//! three times where nothing else is said; with a word, only the faults that it names are played. Figures are medians,
-//! with the least and the greatest. Needs root, iproute2, nftables and etcd.
+//! three times by default; with a word, only the faults that it names are played. Figures are
+//! medians, with the least and the greatest. Needs root, iproute2, nftables and etcd.
 
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
 //! Device credentials and revocations at the door: MQTT over TCP and over WebSocket, in trial mode and without.
 //!
-//! Secrets are issued over HTTP, as an application would; what the server answers a device is read byte by byte.
+//! Secrets are issued over HTTP, as an application would; the server's answers to a device are read
+//! byte by byte.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
@@ -39,7 +40,7 @@ fn showing(version: Version, id: &str, secret: Option<&str>) -> Connect {
     Connect { login, ..Connect::new(version, id) }
 }
 
-/// What CONNACK says; the connection goes with it.
+/// The reason in CONNACK; the connection goes with it.
 fn answer(server: &Server, version: Version, id: &str, secret: Option<&str>) -> Result<u8> {
     let mut device = Device::dial(server.mqtt, version)?;
     device.send(&showing(version, id, secret).encode())?;
@@ -58,7 +59,7 @@ fn a_device_that_has_a_credential_must_show_it_even_where_everybody_is_let_in() 
         for (place, version) in VERSIONS.into_iter().enumerate() {
             let ask = |id: &str, secret: Option<&str>| answer(&server, version, id, secret);
             ensure!(ask("phone-1", Some(&secret))? == 0, "{access:?}, {version:?}");
-            // The app `default` need not be said, and may.
+            // The app `default` need not be named, and may.
             ensure!(ask("default/phone-1", Some(&secret))? == 0, "{access:?}, {version:?}");
             ensure!(ask("shop/phone-1", Some(&of_shop))? == 0, "{access:?}, {version:?}");
             for (id, wrong) in [("phone-1", of_shop.as_str()), ("shop/phone-1", &secret), ("phone-1", "")] {

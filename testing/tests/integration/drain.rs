@@ -1,4 +1,4 @@
-//! SIGTERM and Ctrl-C: devices are told where they stand, and the process ends as it promises.
+//! SIGTERM and Ctrl-C: devices are asked to move, and the process ends as it promises.
 //!
 //! A drain is paced within its grace period; a second signal ends it at once. The exit code is part of the promise.
 
@@ -15,30 +15,30 @@ use stadium_testing::wire::{Connect, Kind, Publish, VERSIONS, Version};
 const MOVE_ON: [u8; 3] = [0x8B, 0x9C, 0x9D];
 
 #[test]
-fn sigterm_tells_devices_to_move_and_exits_0() -> Result<()> {
+fn sigterm_moves_devices_away_and_exits_0() -> Result<()> {
     for loops in [1, 2] {
         let settings = "[server]\ngrace_period_s = 5\n".to_owned();
         let mut server = Server::start(Plan { loops, settings, ..Plan::default() })?;
-        let mut crowd = Vec::new();
+        let mut devices = Vec::new();
         for number in 0..200 {
             let version = VERSIONS[number % 2];
-            crowd.push(Device::connect(
+            devices.push(Device::connect(
                 server.mqtt,
                 &Connect::new(version, format!("seat-{number}")).keep_alive(60),
             )?);
         }
         let started = Instant::now();
         server.signal(Signal::TERM)?;
-        for device in &mut crowd {
+        for device in &mut devices {
             let frames = device.end(Duration::from_secs(8)).context("a device was left behind")?;
             match device.version() {
                 Version::V311 => {
                     ensure!(frames.is_empty(), "3.1.1 has no DISCONNECT of the server's: {frames:02x?}")
                 }
                 Version::V5 => {
-                    let told =
-                        frames.iter().find(|frame| frame.is(Kind::Disconnect)).context("not told to move")?;
-                    let reason = told.reason(Version::V5);
+                    let disconnect =
+                        frames.iter().find(|frame| frame.is(Kind::Disconnect)).context("no DISCONNECT")?;
+                    let reason = disconnect.reason(Version::V5);
                     ensure!(MOVE_ON.contains(&reason), "DISCONNECT {reason:#04x}");
                 }
             }
@@ -56,10 +56,10 @@ fn a_drain_names_the_other_server() -> Result<()> {
         Server::with("[server]\ngrace_period_s = 3\ndrain_server_reference = \"other.example:1883\"\n")?;
     let mut device = Device::clean(server.mqtt, Version::V5, "phone")?;
     server.signal(Signal::TERM)?;
-    let told = device.expect(Kind::Disconnect)?;
-    let reason = told.reason(Version::V5);
+    let disconnect = device.expect(Kind::Disconnect)?;
+    let reason = disconnect.reason(Version::V5);
     ensure!([0x9C, 0x9D].contains(&reason), "DISCONNECT {reason:#04x}");
-    let properties = told.properties(1).context("no properties")?;
+    let properties = disconnect.properties(1).context("no properties")?;
     let reference = b"\x1C\x00\x12other.example:1883";
     ensure!(properties.windows(reference.len()).any(|bytes| bytes == reference), "{properties:02x?}");
     ensure!(server.ended(PATIENCE)?.code() == Some(0));
@@ -67,14 +67,14 @@ fn a_drain_names_the_other_server() -> Result<()> {
 }
 
 #[test]
-fn a_draining_server_takes_no_new_device_and_says_so() -> Result<()> {
+fn a_draining_server_takes_no_new_device_and_reports_it() -> Result<()> {
     let mut server = Server::with("[server]\ngrace_period_s = 6\ndrain_devices_per_second = 1\n")?;
-    let crowd: Vec<Device> = (0..20)
+    let devices: Vec<Device> = (0..20)
         .map(|number| Device::clean(server.mqtt, Version::V5, &format!("seat-{number}")))
         .collect::<Result<_>>()?;
     server.signal(Signal::TERM)?;
     let api = server.api();
-    until(PATIENCE, "/readyz to say that it drains", || {
+    until(PATIENCE, "/readyz to report that it drains", || {
         let (status, text) = api.plain("/readyz")?;
         Ok((status == 503).then_some(text))
     })?;
@@ -86,7 +86,7 @@ fn a_draining_server_takes_no_new_device_and_says_so() -> Result<()> {
         }
     };
     ensure!(refused, "a draining server let a device in");
-    drop(crowd);
+    drop(devices);
     ensure!(server.ended(PATIENCE)?.code() == Some(0));
     Ok(())
 }
@@ -115,7 +115,7 @@ fn an_accepted_message_is_delivered_before_the_server_goes() -> Result<()> {
 fn a_second_signal_ends_it_at_once() -> Result<()> {
     for signal in [Signal::TERM, Signal::INT] {
         let mut server = Server::with("[server]\ngrace_period_s = 60\ndrain_devices_per_second = 1\n")?;
-        let crowd: Vec<Device> = (0..120)
+        let devices: Vec<Device> = (0..120)
             .map(|number| Device::clean(server.mqtt, Version::V5, &format!("seat-{number}")))
             .collect::<Result<_>>()?;
         server.signal(signal)?;
@@ -125,7 +125,7 @@ fn a_second_signal_ends_it_at_once() -> Result<()> {
         server.signal(signal)?;
         server.ended(Duration::from_secs(5)).with_context(|| format!("{signal:?}"))?;
         ensure!(started.elapsed() < Duration::from_secs(3), "left after {:?}", started.elapsed());
-        drop(crowd);
+        drop(devices);
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Sessions that persist and retained messages, on a server that is killed with SIGKILL.
 //!
-//! Raw packets, so that the suite says what is acknowledged and when. Two shards and two loops, so that what crosses both is crossed.
+//! Raw packets, so that the suite decides what is acknowledged and when. Two shards and two loops,
+//! so that messages between both occur.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -122,7 +123,7 @@ fn publish(writer: &mut Device, topic: &str, payload: &str, qos: u8, id: u16) ->
 fn accepted(writer: &mut Device, kind: Kind) -> Result<()> {
     let answer = writer.expect(kind)?;
     let reason = answer.body.get(2).copied().unwrap_or(0);
-    ensure!(reason < 0x80, "{kind:?} says {reason:#04x}");
+    ensure!(reason < 0x80, "{kind:?} has {reason:#04x}");
     Ok(())
 }
 
@@ -166,7 +167,7 @@ fn take_payloads(reader: &mut Device, count: usize) -> Result<Vec<String>> {
 }
 
 #[test]
-fn what_a_device_missed_is_there_after_a_kill_in_order_and_once() -> Result<()> {
+fn missed_messages_are_there_after_a_kill_in_order_and_once() -> Result<()> {
     let mut server = Server::start()?;
     let mut writer = server.clean("writer")?;
     for version in VERSIONS {
@@ -191,13 +192,13 @@ fn what_a_device_missed_is_there_after_a_kill_in_order_and_once() -> Result<()> 
         ensure!(payloads == wanted, "{version:?} got {payloads:?}");
         readers.push(reader);
     }
-    // Subscribed still, without saying it again.
+    // Subscribed still, without another SUBSCRIBE.
     publish(&mut writer, "news/later", "later", 1, 7)?;
     for mut reader in readers {
         ensure!(take_payloads(&mut reader, 1)? == ["later"]);
         reader.leave()?;
     }
-    // What was acknowledged and is durable does not come back.
+    // A message that was acknowledged and is durable does not come back.
     std::thread::sleep(Duration::from_millis(200));
     server.kill()?;
     for version in VERSIONS {
@@ -209,7 +210,7 @@ fn what_a_device_missed_is_there_after_a_kill_in_order_and_once() -> Result<()> 
 }
 
 #[test]
-fn a_message_in_flight_when_the_server_is_killed_comes_again_with_its_identifier() -> Result<()> {
+fn a_message_in_flight_when_the_server_is_killed_is_sent_again_with_its_identifier() -> Result<()> {
     let mut server = Server::start()?;
     for qos in [1, 2] {
         let id = format!("reader-{qos}");
@@ -327,7 +328,7 @@ fn a_publish_that_one_shard_has_no_room_for_reaches_nobody_and_everybody_once_wh
     away.leave()?;
     let mut writer = server.persistent(Version::V5, "writer")?;
     let large = vec![b'x'; 100_000];
-    let mut say = |topic: &str, payload: &[u8], qos: u8, id: u16| -> Result<u8> {
+    let mut publish_raw = |topic: &str, payload: &[u8], qos: u8, id: u16| -> Result<u8> {
         writer.send(&Publish::new(topic, payload).qos(qos, id).encode(Version::V5))?;
         let answer = writer.expect(if qos == 1 { Kind::Puback } else { Kind::Pubrec })?;
         let reason = answer.body.get(2).copied().unwrap_or(0);
@@ -337,10 +338,10 @@ fn a_publish_that_one_shard_has_no_room_for_reaches_nobody_and_everybody_once_wh
         }
         Ok(reason)
     };
-    let kept = (1..).take_while(|&id| matches!(say("away", &large, 1, id), Ok(0))).count();
+    let kept = (1..).take_while(|&id| matches!(publish_raw("away", &large, 1, id), Ok(0))).count();
     ensure!((5..=11).contains(&kept), "{kept} messages of 100 KB fill a megabyte");
     for (qos, id) in [(2, 100), (1, 101), (2, 100)] {
-        ensure!(say("all", &large, qos, id)? == QUOTA_EXCEEDED, "at QoS {qos}");
+        ensure!(publish_raw("all", &large, qos, id)? == QUOTA_EXCEEDED, "at QoS {qos}");
     }
     for reader in &mut readers {
         // Nothing stands in front of the answer.
@@ -350,7 +351,7 @@ fn a_publish_that_one_shard_has_no_room_for_reaches_nobody_and_everybody_once_wh
     take_all(&mut away, kept)?;
     away.ping()?;
     // The same identifier again, as soon as the acknowledgements are taken in.
-    until(PATIENCE, "room for the message", || Ok((say("all", &large, 2, 100)? == 0).then_some(())))?;
+    until(PATIENCE, "room for the message", || Ok((publish_raw("all", &large, 2, 100)? == 0).then_some(())))?;
     for reader in &mut readers {
         let taken = take_all(reader, 1)?;
         ensure!(taken[0].payload == large && !taken[0].duplicate);
@@ -361,7 +362,7 @@ fn a_publish_that_one_shard_has_no_room_for_reaches_nobody_and_everybody_once_wh
         let mut reader = server.persistent(Version::V5, &format!("reader-{number}"))?;
         ensure!(reader.session_present());
         reader.send(&wire::PINGREQ)?;
-        // A release may come again, the message does not.
+        // A release may be repeated, the message is not.
         loop {
             let packet = reader.next_packet()?;
             ensure!(!packet.is(Kind::Publish), "reader-{number} got {packet:?}");

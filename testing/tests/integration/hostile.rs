@@ -165,15 +165,15 @@ fn later_packets(version: Version) -> Vec<(&'static str, Vec<u8>, &'static [u8])
     rows
 }
 
-/// Requires that the frames are only what may be said before closing.
+/// Requires that the frames are only those that may be sent before closing.
 fn must_fit(frames: &[Frame], version: Version, allowed: &[u8]) -> Result<()> {
     for frame in frames {
-        let said = match frame.first {
+        let reason = match frame.first {
             0x20 => frame.reason(version),
             0xE0 if version == Version::V5 => frame.reason(version),
             other => anyhow::bail!("answered with {other:02x} {:02x?}", frame.body),
         };
-        ensure!(allowed.contains(&said), "the reason is {said:#04x}, allowed are {allowed:02x?}");
+        ensure!(allowed.contains(&reason), "the reason is {reason:#04x}, allowed are {allowed:02x?}");
     }
     Ok(())
 }
@@ -219,7 +219,8 @@ fn a_connection_that_goes_wrong_is_closed_with_the_reason() -> Result<()> {
 
 #[test]
 fn a_text_payload_that_is_no_utf_8_may_pass_unchecked_but_never_hurts() -> Result<()> {
-    // 3.3.2.3.2: checking Payload Format is a MAY; whoever subscribed gets the same bytes, or the sender 0x99.
+    // 3.3.2.3.2: checking Payload Format is a MAY; subscribers get the same bytes, or the sender
+    // 0x99.
     let mut server = Server::trial()?;
     let mut reader = Device::clean(server.mqtt, Version::V5, "reader")?;
     reader.subscribe(&["t"], 0)?;
@@ -347,7 +348,7 @@ fn more_than_the_receive_maximum_in_flight_is_a_protocol_error() -> Result<()> {
 
 #[test]
 fn a_packet_beyond_the_maximum_ends_the_connection_before_it_is_read() -> Result<()> {
-    // [MQTT-3.2.2-15]: the header alone says that it is too large.
+    // [MQTT-3.2.2-15]: the header alone shows that it is too large.
     let mut server = Server::with("[limits]\npacket_bytes_max = 4096\n")?;
     let before = server.resident_bytes()?;
     for version in VERSIONS {

@@ -16,7 +16,7 @@ fn let_in(server: &Server, id: &str) -> Result<Option<Device>> {
     device.send_if_open(&Connect::new(Version::V5, id).encode());
     match device.packet_within(Duration::from_secs(5)) {
         Ok(connack) if connack.reason(Version::V5) == 0 => Ok(Some(device)),
-        // Closed, or told no.
+        // Closed, or refused.
         _ => Ok(None),
     }
 }
@@ -56,13 +56,13 @@ fn an_address_that_connects_too_fast_is_slowed_down() -> Result<()> {
 }
 
 #[test]
-fn a_herd_over_the_budget_is_told_to_come_back_and_gets_in_later() -> Result<()> {
+fn a_herd_over_the_budget_is_asked_to_retry_and_gets_in_later() -> Result<()> {
     // CONNACK 0x89 Server busy, or 3 (unavailable) in 3.1.1.
     for loops in [1, 2] {
         let settings = "[limits]\nconnects_per_second = 50\nbusy_retry_after_ms = 200\n".to_owned();
         let server = Server::start(Plan { loops, settings, ..Plan::default() })?;
-        let mut told = 0;
-        let mut crowd = Vec::new();
+        let mut refused = 0;
+        let mut devices = Vec::new();
         for number in 0..200 {
             let connect = Connect::new(VERSIONS[number % 2], format!("herd-{number}"));
             let mut attempts = 0;
@@ -77,11 +77,11 @@ fn a_herd_over_the_budget_is_told_to_come_back_and_gets_in_later() -> Result<()>
                     (version, other) => anyhow::bail!("{version:?}: CONNACK {other:#04x}"),
                 }
             })?;
-            told += usize::from(attempts > 1);
-            crowd.push(device);
+            refused += usize::from(attempts > 1);
+            devices.push(device);
         }
-        ensure!(told > 0, "200 devices at 50 a second, and nobody was told to wait, {loops} loops");
-        for device in &mut crowd {
+        ensure!(refused > 0, "200 devices at 50 a second, and nobody was asked to wait, {loops} loops");
+        for device in &mut devices {
             device.ping()?;
         }
         // The budget is free again after a second.

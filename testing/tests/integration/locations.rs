@@ -57,7 +57,8 @@ fn store(geo: &mut Geo, device: &str, metres: f64) -> Result<()> {
 }
 
 #[test]
-fn a_circle_means_who_the_service_has_seen_in_it_also_after_the_service_was_killed() -> Result<()> {
+fn a_circle_has_the_devices_that_the_service_has_seen_in_it_also_after_the_service_was_killed() -> Result<()>
+{
     let address = ports::free()?;
     // The service is away when the server starts, which is ready all the same.
     let server = Server::with(&format!(

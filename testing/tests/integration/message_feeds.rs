@@ -1,4 +1,5 @@
-//! What devices publish becomes events of their app's feeds: durable before it is acknowledged, and read by a service as a stream.
+//! Publishes of devices become events of their app's feeds: durable before it is acknowledged, and
+//! read by a service as a stream.
 //!
 //! The events are read by the queue's RPC stream `Work`, by frames written by hand, as any service would.
 
@@ -73,7 +74,7 @@ fn events(work: &mut Raw, feed: &str, count: usize) -> Result<BTreeMap<String, V
 }
 
 #[test]
-fn what_a_device_publishes_is_durable_in_its_feeds_queue_before_it_is_acknowledged() -> Result<()> {
+fn a_publish_is_durable_in_its_feeds_queue_before_it_is_acknowledged() -> Result<()> {
     let place = tempfile::tempdir()?;
     let data = place.path().join("data");
     let mut server = Killable::new(place.path(), &data, SETTINGS)?;
@@ -108,17 +109,17 @@ fn what_a_device_publishes_is_durable_in_its_feeds_queue_before_it_is_acknowledg
     till.send(&wire::acknowledge(Kind::Pubrel, 4))?;
     till.expect(Kind::Pubcomp)?;
     till.publish(&Publish::new("up/last", "grüß".as_bytes()).qos(1, 5))?;
-    // What was acknowledged outlives the server.
+    // An acknowledged publish outlives the server.
     server.kill()?;
     server.start()?;
 
     let key = server.api().admin_key()?;
     let mut stream = work(rpc(&data)?, &key, "events.shop.up")?;
-    let told = events(&mut stream, "up", 5)?;
-    let topics: Vec<&str> = told.keys().map(String::as_str).collect();
+    let published = events(&mut stream, "up", 5)?;
+    let topics: Vec<&str> = published.keys().map(String::as_str).collect();
     ensure!(
         topics == ["deep/er/large", "up/at-most-once", "up/binary", "up/exactly-once", "up/last"],
-        "{told:?}"
+        "{published:?}"
     );
     for (topic, qos, name, shown) in [
         ("up/at-most-once", 0, "payload", json!("0")),
@@ -127,7 +128,7 @@ fn what_a_device_publishes_is_durable_in_its_feeds_queue_before_it_is_acknowledg
         ("up/last", 1, "payload", json!("grüß")),
         ("deep/er/large", 1, "payload_bytes", json!(70_000)),
     ] {
-        let event = &told[topic];
+        let event = &published[topic];
         ensure!(event["kind"] == "message" && event["device"] == "till-1", "{event}");
         ensure!(event["qos"] == qos && event[name] == shown && event["at"].is_string(), "{event}");
     }

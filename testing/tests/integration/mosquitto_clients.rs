@@ -89,7 +89,7 @@ fn a_persistent_session_keeps_messages_in_order() -> Result<()> {
             }
             // -E: subscribe and leave.
             let mut leaving = Subscriber::spawn(&[&session[..], &["-E"]].concat())?;
-            leaving.says("DISCONNECT")?;
+            leaving.prints("DISCONNECT")?;
             for number in 0..20 {
                 let number = number.to_string();
                 must_publish(&["-p", port, "-V", version, "-q", qos, "-t", "news", "-m", &number])?;
@@ -111,7 +111,7 @@ fn a_second_client_with_the_same_id_takes_over() -> Result<()> {
         let mut old = Subscriber::start(&["-p", port, "-V", version, "-i", &id, "-t", "t"])?;
         let mut fresh = Subscriber::start(&["-p", port, "-V", version, "-i", &id, "-t", "t", "-q", "1"])?;
         if version == "mqttv5" {
-            old.says("DISCONNECT")?;
+            old.prints("DISCONNECT")?;
         }
         // The old one would come back at once and take over in its turn.
         old.kill()?;
@@ -127,7 +127,7 @@ fn a_second_client_with_the_same_id_takes_over() -> Result<()> {
 fn a_shared_subscription_hands_each_message_to_one_member() -> Result<()> {
     test(|_, version, port| {
         let arguments =
-            ["-p", port, "-V", version, "-q", "1", "-t", "$share/crew/work", "-C", "10", "-F", "%p"];
+            ["-p", port, "-V", version, "-q", "1", "-t", "$share/workers/work", "-C", "10", "-F", "%p"];
         let mut members = [Subscriber::start(&arguments)?, Subscriber::start(&arguments)?];
         for number in 0..20 {
             must_publish(&["-p", port, "-V", version, "-q", "1", "-t", "work", "-m", &number.to_string()])?;
@@ -186,7 +186,7 @@ fn version_5_properties_reach_the_other_side() -> Result<()> {
 }
 
 #[test]
-fn tls_asks_for_certificates_as_it_was_told() -> Result<()> {
+fn tls_asks_for_certificates_as_configured() -> Result<()> {
     let (authority, other) = (Authority::new()?, Authority::new()?);
     let (own, device, stranger) =
         (authority.server()?, authority.device("phone")?, other.device("stranger")?);
@@ -218,8 +218,8 @@ fn tls_asks_for_certificates_as_it_was_told() -> Result<()> {
                 vec!["-p", &port, "-V", version, "--cafile", &ca, "-q", "1", "-t", "t", "-m", "x"];
             words.extend(arguments.iter().map(String::as_str));
             let output = publish(&words)?;
-            let told = String::from_utf8_lossy(&output.stderr);
-            ensure!(output.status.success() == welcome, "{asks} {arguments:?}: {} {told}", output.status);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            ensure!(output.status.success() == welcome, "{asks} {arguments:?}: {} {errors}", output.status);
         }
         let distrustful = publish(&["-p", &port, "--cafile", &other_ca, "-t", "t", "-m", "x"])?;
         ensure!(!distrustful.status.success(), "a client must not trust a server of another authority");

@@ -33,10 +33,10 @@ fn every_message_of_a_burst_arrives_and_no_connection_is_lost() -> Result<()> {
         for count in ["1000", "10000"] {
             let mut client = Command::new(&program);
             let output = client.args([&broker, qos, count]).stdin(Stdio::null()).output()?;
-            let said = String::from_utf8_lossy(&output.stdout);
+            let printed = String::from_utf8_lossy(&output.stdout);
             let wanted = format!("acknowledged={count} received={count} again=0 lost=0\n");
             let trouble = String::from_utf8_lossy(&output.stderr);
-            ensure!(said == wanted, "QoS {qos}, {count} messages: {said}{trouble}\n{}", server.log());
+            ensure!(printed == wanted, "QoS {qos}, {count} messages: {printed}{trouble}\n{}", server.log());
         }
     }
     server.must_still_serve()

@@ -1,4 +1,5 @@
-//! Pushes over HTTP and what becomes of them: one device, several, a channel, everybody; reports, kick, metrics.
+//! Pushes over HTTP and their outcomes: one device, several, a channel, everybody; reports, kick,
+//! metrics.
 //!
 //! Devices are raw MQTT clients of the fixture, so that each acknowledgement is the test's own
 //! decision.
@@ -208,7 +209,7 @@ fn metrics_follow_what_happens() -> Result<()> {
     for part in ["connect", "session", "subscription", "retained", "deliver", "drop", "close", "bytes"] {
         ensure!(named(part), "no metric is about {part:?}:\n{text}");
     }
-    // Every sample parses, and no series is told twice.
+    // Every sample parses, and no series is there twice.
     let mut series = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let (name, value) = line.rsplit_once(' ').with_context(|| format!("not a sample: {line:?}"))?;
@@ -218,6 +219,6 @@ fn metrics_follow_what_happens() -> Result<()> {
     let all = series.len();
     series.sort_unstable();
     series.dedup();
-    ensure!(series.len() == all, "a series is told twice");
+    ensure!(series.len() == all, "a series is there twice");
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! The push platform on the built binary: what devices get that were away, over kills too; revoking, expiry, collapse, apps apart.
+//! The push platform on the built binary: the pushes that absent devices get, over kills too;
+//! revoking, expiry, collapse, apps apart.
 //!
 //! Devices are raw MQTT clients, so that each acknowledgement is the test's own decision.
 
@@ -61,7 +62,7 @@ fn message(device: &mut Device) -> Result<String> {
 }
 
 #[test]
-fn a_device_that_was_away_gets_exactly_what_it_missed_in_order_also_after_a_kill() -> Result<()> {
+fn a_device_that_was_away_gets_exactly_the_missed_pushes_in_order_also_after_a_kill() -> Result<()> {
     let place = tempfile::tempdir()?;
     let mut server = Killable::new(place.path(), &place.path().join("data"), SETTINGS)?;
     server.start()?;
@@ -91,7 +92,7 @@ fn a_device_that_was_away_gets_exactly_what_it_missed_in_order_also_after_a_kill
     phone.ping()?;
     counts(&api, "default", &all, |counts| counts["delivered"] == 1 && counts["owed"] == 1)?;
     phone.leave()?;
-    // What was acknowledged does not come again; what comes next does.
+    // An acknowledged push is not sent again; the next one is.
     push(&api, "default", &to_phone("fourth", 0))?;
     let mut phone = reader(server.mqtt, "phone")?;
     ensure!(message(&mut phone)? == "fourth");
@@ -173,7 +174,7 @@ fn a_revoked_device_is_cut_and_stays_out_until_it_is_restored() -> Result<()> {
 }
 
 #[test]
-fn what_expired_or_was_collapsed_or_cancelled_is_not_delivered() -> Result<()> {
+fn expired_collapsed_and_cancelled_pushes_are_not_delivered() -> Result<()> {
     let server = Server::trial()?;
     let api = server.api();
     register(&api, "default", std::iter::once("phone".to_owned()))?;

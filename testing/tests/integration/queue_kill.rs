@@ -1,6 +1,6 @@
 //! The server is killed with SIGKILL again and again while jobs go through it, and keeps its word.
 //!
-//! What was acknowledged is all there, exactly once; what was settled does not come back. Then the same
+//! Acknowledged jobs are all there, exactly once; settled ones do not come back. Then the same
 //! with SIGTERM, with a full disk, and with the data directory that version 1 left.
 
 use std::collections::{HashMap, HashSet};
@@ -25,9 +25,9 @@ const BUDGET_OF_KILL: Duration = Duration::from_millis(1_500);
 
 const QUEUE: &str = "/api/queues/kill";
 
-/// What clients were told.
+/// The answers that clients got.
 #[derive(Default)]
-struct Told {
+struct Answers {
     /// Payloads whose put was acknowledged, with their jobs' ids.
     put: HashMap<String, String>,
     /// Payloads that were handed out, with the ids of the jobs.
@@ -42,17 +42,17 @@ struct Told {
 
 #[derive(Clone)]
 struct Load {
-    told: Arc<Mutex<Told>>,
+    answers: Arc<Mutex<Answers>>,
     acknowledged: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
 }
 
 impl Load {
-    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
-        self.told.lock().expect("no client panics with it")
+    fn answers(&self) -> std::sync::MutexGuard<'_, Answers> {
+        self.answers.lock().expect("no client panics with it")
     }
 
-    /// Puts batch after batch; one that was not answered is said again, with the same dedup ids.
+    /// Puts batch after batch; one that was not answered is sent again, with the same dedup ids.
     fn produce(&self, api: &Api, name: usize) {
         for batch in 0_u64.. {
             let payloads: Vec<String> =
@@ -73,18 +73,18 @@ impl Load {
                 };
                 match status {
                     200 | 201 => {
-                        let mut told = self.told();
+                        let mut answers = self.answers();
                         let placed = answer["jobs"].as_array().cloned().unwrap_or_default();
                         for (payload, job) in payloads.iter().zip(placed) {
                             let id = job["id"].as_str().unwrap_or_default().to_owned();
-                            told.put.insert(payload.clone(), id);
+                            answers.put.insert(payload.clone(), id);
                             self.acknowledged.fetch_add(1, Ordering::Relaxed);
                         }
                         break;
                     }
                     429 | 503 | 504 => std::thread::yield_now(),
                     _ => {
-                        self.told()
+                        self.answers()
                             .broken
                             .push(format!("a put that is right was answered {status}: {answer}"));
                         return;
@@ -103,7 +103,7 @@ impl Load {
 
     /// One round of a consumer: how many jobs it got.
     fn work(&self, api: &Api, wait_ms: u64) -> Result<usize> {
-        let settled_before = self.told().settled.clone();
+        let settled_before = self.answers().settled.clone();
         let reserve = json!({"max": 10, "lease_ms": 1_000, "wait_ms": wait_ms});
         let (status, answer) = api.post(&format!("{QUEUE}/reserve"), &reserve)?;
         ensure!(status == 200, "{status}: {answer}");
@@ -113,31 +113,31 @@ impl Load {
         }
         let mut leases = Vec::new();
         {
-            let mut told = self.told();
+            let mut answers = self.answers();
             for job in &jobs {
                 let text = job["payload"].as_str().context("no payload")?;
                 let payload = text.split(' ').next().unwrap_or_default().to_owned();
                 let id = job["id"].as_str().context("no id")?.to_owned();
                 if settled_before.contains(&payload) {
-                    told.broken.push(format!("{payload} was settled and is handed out again: {job}"));
+                    answers.broken.push(format!("{payload} was settled and is handed out again: {job}"));
                 }
-                if let Some(other) = told.seen.insert(payload.clone(), id.clone())
+                if let Some(other) = answers.seen.insert(payload.clone(), id.clone())
                     && other != id
                 {
-                    told.broken.push(format!("{payload} is two jobs: {other} and {id}"));
+                    answers.broken.push(format!("{payload} is two jobs: {other} and {id}"));
                 }
                 leases.push((job["lease"].as_str().context("no lease")?.to_owned(), payload));
             }
-            told.perhaps.extend(leases.iter().map(|(_, payload)| payload.clone()));
+            answers.perhaps.extend(leases.iter().map(|(_, payload)| payload.clone()));
         }
         let names: Vec<&String> = leases.iter().map(|(lease, _)| lease).collect();
         let (status, answer) = api.post("/api/leases/settle", &json!({ "leases": names }))?;
         ensure!(status == 200, "{status}: {answer}");
         let results = answer["results"].as_array().context("no results")?;
-        let mut told = self.told();
+        let mut answers = self.answers();
         for ((_, payload), result) in leases.iter().zip(results) {
             if result["outcome"] == "done" || result["outcome"] == "already" {
-                told.settled.insert(payload.clone());
+                answers.settled.insert(payload.clone());
                 self.acknowledged.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -156,34 +156,34 @@ impl Load {
             ensure!(left.iter().all(|&count| count == 0), "left: {stats}");
             Ok(true)
         })?;
-        let told = self.told();
+        let answers = self.answers();
         ensure!(
-            told.broken.is_empty(),
+            answers.broken.is_empty(),
             "{} promises broken: {:?}",
-            told.broken.len(),
-            &told.broken[..told.broken.len().min(5)]
+            answers.broken.len(),
+            &answers.broken[..answers.broken.len().min(5)]
         );
         let lost: Vec<&String> =
-            told.put.keys().filter(|payload| !told.seen.contains_key(*payload)).collect();
+            answers.put.keys().filter(|payload| !answers.seen.contains_key(*payload)).collect();
         ensure!(
             lost.is_empty(),
             "{} acknowledged jobs are lost, among them {:?}",
             lost.len(),
             &lost[..lost.len().min(5)]
         );
-        let moved = told.put.iter().find(|(payload, id)| told.seen[*payload] != **id);
+        let moved = answers.put.iter().find(|(payload, id)| answers.seen[*payload] != **id);
         ensure!(moved.is_none(), "acknowledged under one id and handed out under another: {moved:?}");
-        let open = told
+        let open = answers
             .put
             .keys()
-            .find(|payload| !told.settled.contains(*payload) && !told.perhaps.contains(*payload));
+            .find(|payload| !answers.settled.contains(*payload) && !answers.perhaps.contains(*payload));
         ensure!(open.is_none(), "never settled and not there: {open:?}");
         Ok(())
     }
 }
 
 fn load(api: &Api) -> (Load, Vec<std::thread::JoinHandle<()>>) {
-    let load = Load { told: Arc::default(), acknowledged: Arc::default(), stop: Arc::default() };
+    let load = Load { answers: Arc::default(), acknowledged: Arc::default(), stop: Arc::default() };
     let mut threads = Vec::new();
     for name in 0..3 {
         let (load, api) = (load.clone(), api.clone());
@@ -215,7 +215,7 @@ fn kills_lose_nothing_that_was_acknowledged() -> Result<()> {
     let began = Instant::now();
     let (load, threads) = load(&server.api());
     for kill in 0..kills {
-        // A moment that is another one each time: after so many answers of this life.
+        // Another time in each life: after so many answers.
         let until_count = load.acknowledged.load(Ordering::Relaxed) + u64::from(kill * 37 % 61);
         let acknowledged = || Ok(load.acknowledged.load(Ordering::Relaxed) >= until_count);
         until_true(PATIENCE, "answers", acknowledged).with_context(|| server.log())?;
@@ -224,7 +224,7 @@ fn kills_lose_nothing_that_was_acknowledged() -> Result<()> {
     }
     end(&load, threads)?;
     load.prove(&server.api()).with_context(|| server.log())?;
-    let jobs = load.told().put.len();
+    let jobs = load.answers().put.len();
     eprintln!("{kills} kills, {jobs} jobs, {:?}", began.elapsed());
     ensure!(jobs > 5 * kills as usize, "only {jobs} jobs were put: the load was none");
     let budget = BUDGET + BUDGET_OF_KILL * kills;
@@ -275,7 +275,7 @@ fn a_full_disk_refuses_keeps_its_word_and_serves_again_when_there_is_room() -> R
     let filled = std::fs::write(&ballast, vec![1; 64 << 20]);
     ensure!(filled.is_err(), "the disk is larger than it should be");
 
-    let load = Load { told: Arc::default(), acknowledged: Arc::default(), stop: Arc::default() };
+    let load = Load { answers: Arc::default(), acknowledged: Arc::default(), stop: Arc::default() };
     let big = "y".repeat(20_000);
     let mut number = 0;
     let refusal = until(PATIENCE, "the full disk to be noticed", || {
@@ -284,7 +284,7 @@ fn a_full_disk_refuses_keeps_its_word_and_serves_again_when_there_is_room() -> R
         let body = json!({"payload": format!("{payload} {big}"), "dedup_id": payload});
         let (status, answer) = api.post(&format!("{QUEUE}/jobs"), &body)?;
         if status == 201 {
-            load.told().put.insert(payload, answer["id"].as_str().context("no id")?.to_owned());
+            load.answers().put.insert(payload, answer["id"].as_str().context("no id")?.to_owned());
             return Ok(None);
         }
         Ok(Some((status, answer)))
@@ -294,9 +294,9 @@ fn a_full_disk_refuses_keeps_its_word_and_serves_again_when_there_is_room() -> R
         Err(error) => return Err(error.context(server.log())),
     };
     ensure!(status == 503 && answer["code"] == "SHARD-002", "{status}: {answer}");
-    // Reads go on, and what is settled makes room.
+    // Reads go on, and settled jobs make room.
     ensure!(api.read(QUEUE)?.0 == 200, "a full disk must not stop reads");
-    ensure!(load.work(&api, 0)? > 0 || !load.told().put.is_empty(), "nothing to work on");
+    ensure!(load.work(&api, 0)? > 0 || !load.answers().put.is_empty(), "nothing to work on");
 
     // Killed while it is full, and there is room again.
     server.kill()?;

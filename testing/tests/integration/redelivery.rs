@@ -1,4 +1,5 @@
-//! The steps of QoS 1 and 2 across connections, which libraries hide: what is sent again, with which flag, and what is not.
+//! The steps of QoS 1 and 2 across connections, which libraries hide: packets that are sent again,
+//! with which flag, and packets that are not.
 //!
 //! Raw packets on real sockets, in both versions.
 
@@ -100,7 +101,7 @@ fn a_qos_2_publish_that_is_sent_twice_is_delivered_once() -> Result<()> {
         reader.send(&wire::acknowledge(Kind::Pubrec, first.id))?;
         reader.expect(Kind::Pubrel)?;
         reader.send(&wire::acknowledge(Kind::Pubcomp, first.id))?;
-        // What comes next is the next message, not the same again.
+        // The next packet is the next message, not the same again.
         writer.send(&Publish::new("t", b"next").encode(version))?;
         ensure!(reader.receive()?.payload == b"next");
         Device::clean(server.mqtt, version, &sender.id)?.leave()
@@ -131,7 +132,7 @@ fn acknowledgements_nobody_waits_for_do_no_harm() -> Result<()> {
 }
 
 #[test]
-fn a_takeover_tells_the_old_connection_and_hands_over_what_is_in_flight() -> Result<()> {
+fn a_takeover_notifies_the_old_connection_and_hands_over_messages_in_flight() -> Result<()> {
     // [MQTT-3.1.4-3]
     test(|server, version| {
         let (persistent, mut reader, mut writer) = pair(server, version)?;
@@ -141,8 +142,9 @@ fn a_takeover_tells_the_old_connection_and_hands_over_what_is_in_flight() -> Res
         ensure!(fresh.session_present());
         let frames = reader.end(PATIENCE)?;
         if version == Version::V5 {
-            let told = frames.iter().find(|frame| frame.is(Kind::Disconnect)).context("no DISCONNECT")?;
-            ensure!(told.reason(version) == 0x8E, "{told:02x?}");
+            let disconnect =
+                frames.iter().find(|frame| frame.is(Kind::Disconnect)).context("no DISCONNECT")?;
+            ensure!(disconnect.reason(version) == 0x8E, "{disconnect:02x?}");
         }
         let again = fresh.take()?;
         ensure!(again.payload == b"in flight" && again.id == first.id && again.duplicate, "{again:?}");
@@ -157,8 +159,8 @@ fn disconnect_must_not_begin_a_session_expiry() -> Result<()> {
     let server = Server::trial()?;
     let mut device = Device::clean(server.mqtt, Version::V5, "late")?;
     device.send(&packet(0xE0, &[0, 5, 0x11, 0, 0, 0, 9]))?;
-    let told = device.expect(Kind::Disconnect)?;
-    ensure!(told.reason(Version::V5) == 0x82, "{told:02x?}");
+    let disconnect = device.expect(Kind::Disconnect)?;
+    ensure!(disconnect.reason(Version::V5) == 0x82, "{disconnect:02x?}");
     device.end(Duration::from_secs(5)).map(drop)
 }
 

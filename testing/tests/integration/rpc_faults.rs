@@ -5,7 +5,7 @@
 //!
 //! A machine that is busy with other work makes any client late. So a thread that needs nothing but the machine wakes
 //! as often as a client calls: a round that fails is no evidence, and is played again, where that thread was late too.
-//! What is required of a round is always the same.
+//! The requirements of a round are always the same.
 
 use std::fmt;
 use std::sync::Arc;

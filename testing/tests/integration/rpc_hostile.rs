@@ -1,4 +1,5 @@
-//! Hostile RSocket clients: what breaks the protocol ends its own connection with an ERROR, and costs bounded memory.
+//! Hostile RSocket clients: a breach of the protocol ends its own connection with an ERROR, and
+//! costs bounded memory.
 //!
 //! In each test a well-behaved client is connected before and is served afterwards on the same connection.
 
@@ -127,7 +128,7 @@ fn a_setup_of_zero_times_is_refused() -> Result<()> {
 }
 
 #[test]
-fn a_stranger_that_says_nothing_or_little_is_closed() -> Result<()> {
+fn a_stranger_that_sends_nothing_or_little_is_closed() -> Result<()> {
     let stage = Stage::with(ours()?, &["setup=1500"])?;
     let since = Instant::now();
     let mut silent = Raw::connect(stage.address)?;
@@ -288,7 +289,7 @@ fn metadata_that_cannot_be_read_fails_its_request_alone() -> Result<()> {
 }
 
 #[test]
-fn a_million_metadata_entries_cost_a_moment() -> Result<()> {
+fn a_million_metadata_entries_take_a_short_time() -> Result<()> {
     on_both(|stage| {
         let mut client = stage.client()?;
         // Entries of nothing: an id and a length of zero.
@@ -346,7 +347,7 @@ fn fragments_of_many_streams_share_one_bound() -> Result<()> {
 fn streams_beyond_the_bound_are_rejected_one_by_one() -> Result<()> {
     on_both(|stage| {
         let mut client = stage.client()?;
-        // 10,000 are the bound of the one and 100,000 of the other, whose admission says no before.
+        // 10,000 are the bound of the one and 100,000 of the other, whose admission refuses before.
         let flood: Vec<u8> =
             (0..12_000_u32).flat_map(|at| request(3 + at * 2, "interop/never", b"flood")).collect();
         client.send(&flood)?;
@@ -396,7 +397,7 @@ fn noise_is_closed() -> Result<()> {
 }
 
 #[test]
-fn who_reads_nothing_costs_bounded_memory() -> Result<()> {
+fn a_client_that_reads_nothing_costs_bounded_memory() -> Result<()> {
     let stage = Stage::with(service()?, &[])?;
     let mut deaf = Vec::new();
     for _ in 0..4 {
@@ -425,7 +426,7 @@ fn who_reads_nothing_costs_bounded_memory() -> Result<()> {
 }
 
 #[test]
-fn a_stream_of_large_messages_comes_whole_to_one_who_reads() -> Result<()> {
+fn a_stream_of_large_messages_comes_whole_to_a_client_that_reads() -> Result<()> {
     let stage = Stage::with(service()?, &[])?;
     let mut client = stage.client()?;
     // 300 MB, with credit for all of it.

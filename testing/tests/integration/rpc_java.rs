@@ -37,7 +37,7 @@ const CLIENT: &[&str] = &["errors"];
 /// Fragment sizes in bytes; rsocket-java takes none below 64.
 const FRAGMENTS: [&str; 3] = ["fragment=0", "fragment=64", "fragment=1024"];
 
-/// A program, told to be a server or a client by how it is started.
+/// A program, a server or a client by how it is started.
 type Program = fn() -> Result<Command>;
 
 /// Starts a server with these options, and asks it for cases.
@@ -103,7 +103,7 @@ fn leases_are_granted_and_honoured() -> Result<()> {
     let granting = ["lease=300,3"];
     let server = Peer::start(ours()?, &granting)?;
     cases(java()?, &server, &["lease"], &[])?;
-    // Who did not ask for leases is served without.
+    // A client that did not ask for leases is served without.
     cases(java()?, &server, &["echo", "range", "credit-one"], &[])?;
     cases(ours()?, &Peer::start(java()?, &granting)?, &["lease"], &[])?;
     // A service grants what its own load allows.

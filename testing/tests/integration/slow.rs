@@ -23,7 +23,7 @@ fn a_connection_without_connect_is_cut_in_time() -> Result<()> {
     let mut dribbling = Device::dial(server.mqtt, Version::V5)?;
     let connect = Connect::new(Version::V5, "a-client-id-that-takes-its-time").encode();
     dribbling.send(&connect[..5])?;
-    ensure!(silent.end(PATIENCE)?.is_empty(), "a server says nothing to who said nothing");
+    ensure!(silent.end(PATIENCE)?.is_empty(), "a server sends nothing to a client that sent nothing");
     // More bytes must not buy more time.
     dribbling.send_if_open(&connect[5..6]);
     dribbling.end(PATIENCE)?;
@@ -80,16 +80,16 @@ fn a_thousand_half_open_connections_cost_little_and_keep_nobody_out() -> Result<
     stadium_testing::process::raise_open_files();
     let mut server = Server::with("[limits]\nbefore_auth_ms = 5000\n")?;
     let before = server.resident_bytes()?;
-    let mut crowd = Vec::new();
+    let mut devices = Vec::new();
     for _ in 0..1_000 {
         let mut device = Device::dial(server.mqtt, Version::V5)?;
         device.send_if_open(&packet(0x10, &[b'x'; 4_000])[..3_500]);
-        crowd.push(device);
+        devices.push(device);
     }
     server.must_still_serve()?;
     let grown = server.resident_bytes()?.saturating_sub(before);
     ensure!(grown < 12 * MEGABYTE, "1,000 half-open connections cost {grown} bytes");
-    for mut device in crowd {
+    for mut device in devices {
         device.end(PATIENCE)?;
     }
     server.must_still_serve()
@@ -157,8 +157,8 @@ fn a_device_that_sends_and_never_reads_its_acknowledgements_is_bounded() -> Resu
 
 #[test]
 fn queues_of_a_device_that_is_away_are_bounded() -> Result<()> {
-    // What is kept for the device passes through the journal, whose buffers are bounded by settings of their own: as small as they may be,
-    // since this is about the queue.
+    // Messages that are kept for the device pass through the journal, whose buffers are bounded by
+    // settings of their own: as small as they may be, since this is about the queue.
     let mut server = Server::with(
         "[limits]\nsession_messages_max = 100\n[shards]\ncount = 1\n[journal]\ntail_bytes = 65536\nunsynced_bytes_max = 1048576\n",
     )?;
@@ -176,7 +176,7 @@ fn queues_of_a_device_that_is_away_are_bounded() -> Result<()> {
     ensure!(grown < 40 * MEGABYTE, "a queue of at most 1 MB cost {grown} bytes");
     let mut back = Device::connect(server.mqtt, &persistent)?;
     ensure!(back.session_present());
-    // The oldest was dropped: what is left are the newest, in order.
+    // The oldest was dropped: the newest are left, in order.
     let first = back.take()?;
     let first_number = u16::from_be_bytes([first.payload[0], first.payload[1]]);
     ensure!(first_number >= 4_900, "the first message kept is {first_number}");

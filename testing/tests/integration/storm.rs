@@ -22,7 +22,7 @@ const THREADS: usize = 8;
 /// Time for all to be back and subscribed.
 const ALL_BACK: Duration = Duration::from_secs(30);
 
-fn crowd(address: SocketAddr, connect: impl Fn(usize) -> Connect + Sync) -> Result<Vec<Device>> {
+fn connect_all(address: SocketAddr, connect: impl Fn(usize) -> Connect + Sync) -> Result<Vec<Device>> {
     std::thread::scope(|scope| {
         let connect = &connect;
         let workers: Vec<_> = (0..THREADS)
@@ -60,7 +60,7 @@ fn everybody_hears(server: &Server, devices: &mut [Device]) -> Result<()> {
 fn storm(loops: u16, connect: impl Fn(usize) -> Connect + Sync) -> Result<()> {
     raise_open_files();
     let mut server = Server::start(Plan { loops, ..Plan::default() })?;
-    let mut devices = crowd(server.mqtt, &connect)?;
+    let mut devices = connect_all(server.mqtt, &connect)?;
     everybody_hears(&server, &mut devices)?;
     let before = server.resident_bytes()?;
 
@@ -69,7 +69,7 @@ fn storm(loops: u16, connect: impl Fn(usize) -> Connect + Sync) -> Result<()> {
             device.cut()?;
         }
         let started = Instant::now();
-        devices = crowd(server.mqtt, &connect).with_context(|| format!("storm {round}"))?;
+        devices = connect_all(server.mqtt, &connect).with_context(|| format!("storm {round}"))?;
         let took = started.elapsed();
         ensure!(took < ALL_BACK, "storm {round}: all {DEVICES} were back after {took:?}");
         everybody_hears(&server, &mut devices).with_context(|| format!("after storm {round}"))?;
@@ -96,11 +96,11 @@ fn a_storm_of_devices_with_sessions_is_survived_on_two_loops() -> Result<()> {
 }
 
 #[test]
-fn messages_pushed_during_the_storm_reach_everybody_who_keeps_a_session() -> Result<()> {
+fn messages_pushed_during_the_storm_reach_every_kept_session() -> Result<()> {
     raise_open_files();
     let mut server = Server::trial()?;
     let connect = |number| Connect::new(Version::V5, format!("seat-{number}")).persistent();
-    let devices = crowd(server.mqtt, connect)?;
+    let devices = connect_all(server.mqtt, connect)?;
     for device in devices {
         device.cut()?;
     }
@@ -120,16 +120,16 @@ fn messages_pushed_during_the_storm_reach_everybody_who_keeps_a_session() -> Res
 }
 
 #[test]
-fn a_herd_beyond_the_connection_limit_is_told_to_come_back() -> Result<()> {
+fn a_herd_beyond_the_connection_limit_is_asked_to_retry() -> Result<()> {
     // 3.1.4: CONNACK 0x89 Server busy, 0x97 Quota exceeded or 0x9F Connection rate exceeded in MQTT 5, 3 (unavailable) in
     // 3.1.1. The limit holds over all loops, so a herd that falls on them unevenly may not be refused early.
     for loops in [1, 2] {
         let settings = "[limits]\nconnections_max = 100\n".to_owned();
         let mut server = Server::start(Plan { loops, settings, ..Plan::default() })?;
-        let mut crowd = Vec::new();
+        let mut devices = Vec::new();
         for number in 0..100 {
             let device = Device::clean(server.mqtt, Version::V5, &format!("in-{number}"));
-            crowd.push(device.with_context(|| format!("device {number} of 100, {loops} loops"))?);
+            devices.push(device.with_context(|| format!("device {number} of 100, {loops} loops"))?);
         }
         for (version, allowed) in [(Version::V5, &[0x89, 0x97, 0x9F][..]), (Version::V311, &[3])] {
             let mut late = Device::dial(server.mqtt, version)?;
@@ -138,7 +138,7 @@ fn a_herd_beyond_the_connection_limit_is_told_to_come_back() -> Result<()> {
             let reasons: Vec<u8> = frames.iter().map(|frame| frame.reason(version)).collect();
             ensure!(reasons.len() == 1 && allowed.contains(&reasons[0]), "{version:?}: {reasons:02x?}");
         }
-        drop(crowd);
+        drop(devices);
         until_true(PATIENCE, "room for another device", || {
             Ok(Device::clean(server.mqtt, Version::V5, "after").is_ok())
         })?;

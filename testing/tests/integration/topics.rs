@@ -1,4 +1,5 @@
-//! A million topics: retained, subscribed, or only published to. Each bound is told clearly and memory follows it.
+//! A million topics: retained, subscribed, or only published to. Each bound is reported clearly and
+//! memory follows it.
 //!
 //! The server's own memory is read from /proc before and after.
 
@@ -81,7 +82,7 @@ fn retained_messages_beyond_the_bound_are_refused_and_memory_is_given_back() -> 
     // Replacing one that is there is no new one.
     let (accepted, _) = publish_all(&mut device, 1_000, retained)?;
     ensure!(accepted == 1_000, "replacing was refused");
-    // What is cleared makes room.
+    // A cleared topic makes room.
     let cleared = |number: usize, id| {
         Publish::new(&format!("retained/{number}"), b"").qos(1, id).retained().encode(Version::V5)
     };

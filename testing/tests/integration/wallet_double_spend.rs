@@ -1,6 +1,7 @@
 //! Many clients spend one account's credit at once: exactly the credit is spent, whatever way they take.
 //!
-//! The account is the bookkeeper's case: what it had is what was accepted, and nothing of a refused transfer happened.
+//! The account is the bookkeeper's case: its credit is the sum of the accepted transfers, and
+//! nothing of a refused one happened.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,8 +14,8 @@ use stadium_testing::wallets::{ASSET, Wallets, id, number, transfer};
 
 const CLIENTS: u64 = 64;
 
-/// Runs `client` on as many threads as there are clients, and adds up what they say.
-fn crowd(client: impl Fn(u64) -> Result<u64> + Send + Sync + 'static) -> Result<u64> {
+/// Runs `client` on as many threads as there are clients, and adds up their results.
+fn run_clients(client: impl Fn(u64) -> Result<u64> + Send + Sync + 'static) -> Result<u64> {
     let client = Arc::new(client);
     let threads: Vec<_> = (0..CLIENTS)
         .map(|name| {
@@ -43,7 +44,7 @@ fn sixty_four_clients_spend_exactly_the_credit() -> Result<()> {
     wallets.book(1, "@shop", "ann", CREDIT)?;
     // To the house, to another person of whichever shard, linked, held and captured: each is one vote.
     let spending = wallets.clone();
-    let accepted = crowd(move |client| {
+    let accepted = run_clients(move |client| {
         let mut accepted = 0;
         for attempt in 0..16 {
             let number = 1_000 + client * 100 + attempt * 2;
@@ -89,7 +90,7 @@ fn one_transfer_sent_by_sixty_four_clients_is_booked_once() -> Result<()> {
             let (sending, to) = (wallets.clone(), other.clone());
             let first = Arc::new(AtomicU64::new(0));
             let counted = Arc::clone(&first);
-            let asked = crowd(move |_| {
+            let asked = run_clients(move |_| {
                 let body = transfer(round, "person-0", &to, 7);
                 let (status, answer) =
                     sending.settle("/api/transfers", &body, || false)?.context("no answer")?;
@@ -99,10 +100,7 @@ fn one_transfer_sent_by_sixty_four_clients_is_booked_once() -> Result<()> {
                 Ok(1)
             })?;
             let first = first.load(Ordering::Relaxed);
-            ensure!(
-                asked == CLIENTS && first == 1,
-                "{first} of {asked} answers said that they were the first"
-            );
+            ensure!(asked == CLIENTS && first == 1, "{first} of {asked} answers claimed to be the first");
             ensure!(wallets.posted(other)? == 7, "{other} got it {} / 7 times", wallets.posted(other)?);
         }
         wallets.balanced(PATIENCE)?;
@@ -122,7 +120,7 @@ fn a_hold_is_spent_once_however_many_capture_it() -> Result<()> {
     ensure!((number(&account["posted"])?, number(&account["available"])?) == (10, 0), "{account}");
 
     let ending = wallets.clone();
-    let captured = crowd(move |client| {
+    let captured = run_clients(move |client| {
         let verb = if client % 2 == 0 { "capture" } else { "void" };
         let body = json!({"id": id(100 + client)});
         let path = format!("/api/transfers/{}/{verb}", id(2));

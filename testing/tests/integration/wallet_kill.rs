@@ -1,7 +1,8 @@
 //! The server is killed with SIGKILL again and again while transfers run within and across its shards, and keeps its word.
 //!
-//! What was acknowledged moved exactly once, what was refused moved nothing, the books balance, and the auditor's own reading of
-//! the journal agrees. Then the same with a full disk, and what an auditor finds where a byte is wrong.
+//! Acknowledged transfers moved exactly once, refused ones moved nothing, the books balance, and
+//! the auditor's own reading of the journal agrees. Then the same with a full disk, and the finding
+//! of an auditor where a byte is wrong.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -26,19 +27,19 @@ const BUDGET_OF_KILL: Duration = Duration::from_secs(3);
 /// Accounts that money moves between. Their names lie on all shards.
 const PEOPLE: u64 = 24;
 
-/// What each has at first; too little for everything that is asked, so that some is refused.
+/// The credit of each at first; too little for everything that is asked, so that some is refused.
 const CREDIT: u64 = 300;
 
 /// Threads that transfer.
 const CLIENTS: u64 = 4;
 
-/// What one command moved, if it was carried out: from, to, how much.
+/// The amounts that one command moved, if it was carried out: from, to, how much.
 type Moves = Vec<(String, String, u64)>;
 
-/// What clients were told.
+/// The answers that clients got.
 #[derive(Default)]
-struct Told {
-    /// What every account must hold, by what was acknowledged.
+struct Answers {
+    /// The balance that every account must hold, by the acknowledged transfers.
     balances: HashMap<String, i64>,
     /// Commands that were sent and not answered, with what they would move.
     open: Vec<(&'static str, Value, Moves)>,
@@ -48,7 +49,7 @@ struct Told {
     latest: Option<String>,
 }
 
-impl Told {
+impl Answers {
     fn counts(&self) -> (u64, u64) {
         (self.accepted, self.refused)
     }
@@ -78,21 +79,22 @@ impl Told {
 
 #[derive(Clone)]
 struct Load {
-    told: Arc<Mutex<Told>>,
+    answers: Arc<Mutex<Answers>>,
     answered: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
 }
 
 impl Load {
     fn new() -> Self {
-        Self { told: Arc::default(), answered: Arc::default(), stop: Arc::default() }
+        Self { answers: Arc::default(), answered: Arc::default(), stop: Arc::default() }
     }
 
-    fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().expect("no client panics with it")
+    fn answers(&self) -> MutexGuard<'_, Answers> {
+        self.answers.lock().expect("no client panics with it")
     }
 
-    /// Transfers until it is told to stop. What was not answered is said again with the same ids.
+    /// Transfers until it is stopped. Transfers that were not answered are sent again with the same
+    /// ids.
     fn run(&self, wallets: &Wallets, client: u64) -> Result<()> {
         // Numbers that differ from client to client and are the same in each run.
         let mut random = client + 1;
@@ -132,10 +134,10 @@ impl Load {
             };
             match wallets.settle(path, &body, || self.stop.load(Ordering::Relaxed))? {
                 Some((status, answer)) => {
-                    self.told().take(status, &answer, &moves, &body)?;
+                    self.answers().take(status, &answer, &moves, &body)?;
                     self.answered.fetch_add(1, Ordering::Relaxed);
                 }
-                None => self.told().open.push((path, body, moves)),
+                None => self.answers().open.push((path, body, moves)),
             }
         }
         Ok(())
@@ -143,21 +145,21 @@ impl Load {
 
     /// Learns of everything that is open; then every balance must be what was acknowledged, and the books balance.
     fn prove(&self, wallets: &Wallets) -> Result<()> {
-        let open = std::mem::take(&mut self.told().open);
+        let open = std::mem::take(&mut self.answers().open);
         let deadline = Instant::now() + PATIENCE;
         for (path, body, moves) in open {
             let settled = wallets.settle(path, &body, || Instant::now() > deadline)?;
             let (status, answer) = settled.with_context(|| format!("no answer to {body}"))?;
-            self.told().take(status, &answer, &moves, &body)?;
+            self.answers().take(status, &answer, &moves, &body)?;
         }
-        let told = self.told();
-        for (wallet, expected) in &told.balances {
+        let answers = self.answers();
+        for (wallet, expected) in &answers.balances {
             let account = wallets.account(wallet)?;
             ensure!(wallets.posted(wallet)? == *expected, "{wallet} must have {expected}: {account}");
             ensure!(wallet.starts_with('@') || *expected >= 0, "{wallet} is overdrawn: {expected}");
             ensure!(account["held"] == 0, "{wallet} has something held that nobody holds: {account}");
         }
-        let sum: i64 = told.balances.values().sum();
+        let sum: i64 = answers.balances.values().sum();
         ensure!(sum == 0, "the sum of what was acknowledged is {sum}: a mistake of this suite");
         wallets.balanced(PATIENCE)?;
         Ok(())
@@ -175,7 +177,7 @@ fn begin(wallets: &Wallets, load: &Load) -> Result<()> {
     for (number, name) in (1..).zip(&people) {
         let body = transfer(number, "@shop", name, CREDIT);
         let (status, answer) = wallets.api().post("/api/transfers", &body)?;
-        load.told().take(status, &answer, &vec![("@shop".to_owned(), name.clone(), CREDIT)], &body)?;
+        load.answers().take(status, &answer, &vec![("@shop".to_owned(), name.clone(), CREDIT)], &body)?;
     }
     Ok(())
 }
@@ -210,12 +212,12 @@ fn kills_create_and_lose_nothing() -> Result<()> {
     begin(&wallets, &load)?;
     let threads = start(&load, &wallets);
     for kill in 0..kills {
-        // A moment that is another one each time: after so many answers of this life.
+        // Another time in each life: after so many answers.
         let until_count = load.answered.load(Ordering::Relaxed) + u64::from(kill * 37 % 61);
         let answered = || Ok(load.answered.load(Ordering::Relaxed) >= until_count);
         until_true(PATIENCE, "answers", answered).with_context(|| server.log())?;
         server.kill()?;
-        let latest = load.told().latest.clone();
+        let latest = load.answers().latest.clone();
         server.start().with_context(|| format!("after {} kills", kill + 1))?;
         if let Some(latest) = latest {
             let found = until(PATIENCE, "the latest transfer", || {
@@ -227,7 +229,7 @@ fn kills_create_and_lose_nothing() -> Result<()> {
     }
     end(&load, threads)?;
     load.prove(&wallets).with_context(|| server.log())?;
-    let (accepted, refused) = load.told().counts();
+    let (accepted, refused) = load.answers().counts();
     ensure!(accepted > 10 * u64::from(kills), "only {accepted} were accepted: the load was none");
     ensure!(refused > 0, "nothing was refused: nobody ran out of credit");
 
@@ -277,7 +279,12 @@ fn a_full_disk_refuses_keeps_its_word_and_books_again_when_there_is_room() -> Re
         if status == 503 {
             return Ok(Some(answer));
         }
-        load.told().take(status, &answer, &vec![("@shop".to_owned(), "person-0".to_owned(), 100)], &body)?;
+        load.answers().take(
+            status,
+            &answer,
+            &vec![("@shop".to_owned(), "person-0".to_owned(), 100)],
+            &body,
+        )?;
         Ok(None)
     });
     let refusal = refusal.with_context(|| server.log())?;
@@ -292,12 +299,13 @@ fn a_full_disk_refuses_keeps_its_word_and_books_again_when_there_is_room() -> Re
     let body = transfer(2, "person-0", "person-1", 0);
     let (status, answer) = wallets.api().post("/api/transfers", &body)?;
     ensure!(status == 422 && answer["code"] == "WAL-002", "{status}: {answer}");
-    // What was told Busy did not happen, or was not known: said again, it happens once.
+    // A transfer that was answered Busy did not happen, or its outcome was unknown: sent again, it
+    // happens once.
     for number in [number, number + 1] {
         let body = transfer(3_000_000 + number, "person-2", "person-3", 1);
         let settled = wallets.settle("/api/transfers", &body, || false)?.context("no answer")?;
         let moves = vec![("person-2".to_owned(), "person-3".to_owned(), 1)];
-        load.told().take(settled.0, &settled.1, &moves, &body)?;
+        load.answers().take(settled.0, &settled.1, &moves, &body)?;
     }
     load.prove(&wallets).with_context(|| server.log())?;
     let status = server.terminate(PATIENCE)?;
@@ -326,8 +334,8 @@ fn an_auditor_finds_a_flipped_byte_and_names_the_record() -> Result<()> {
 
     let copy = place.path().join("copy");
     copy_folder(&data, &copy)?;
-    let said = verified(&copy)?;
-    ensure!(said.contains(ASSET) && said.contains("balance"), "{said}");
+    let printed = verified(&copy)?;
+    ensure!(printed.contains(ASSET) && printed.contains("balance"), "{printed}");
 
     // The reference of one transfer becomes another one: nothing that a balance would show.
     let (file, at) = find(&copy, b"bill-50").context("no file of the copy holds the transfer")?;
@@ -335,17 +343,17 @@ fn an_auditor_finds_a_flipped_byte_and_names_the_record() -> Result<()> {
     bytes[at + 6] ^= 1;
     std::fs::write(&file, bytes)?;
     let shown = verify(&copy)?;
-    let said =
+    let printed =
         format!("{}{}", String::from_utf8_lossy(&shown.stdout), String::from_utf8_lossy(&shown.stderr));
-    ensure!(shown.status.code() == Some(1), "verify ended with {}: {said}", shown.status);
-    let names = named_positions(&said);
-    ensure!(!names.is_empty(), "it names no record: {said}");
+    ensure!(shown.status.code() == Some(1), "verify ended with {}: {printed}", shown.status);
+    let names = named_positions(&printed);
+    ensure!(!names.is_empty(), "it names no record: {printed}");
     // The record begins before the byte, and not far: one command is one record.
     let base = segment_base(&file)?;
     let wrong = base + u64::try_from(at)?;
     ensure!(
         names.iter().any(|position| (wrong.saturating_sub(4_096)..=wrong).contains(position)),
-        "the byte at {wrong} is wrong, and these are named: {names:?} in {said}"
+        "the byte at {wrong} is wrong, and these are named: {names:?} in {printed}"
     );
     // The original is as it was.
     verified(&data)?;
@@ -353,8 +361,8 @@ fn an_auditor_finds_a_flipped_byte_and_names_the_record() -> Result<()> {
 }
 
 /// Numbers that are named in a text, hexadecimal or decimal: the record's position is one of them.
-fn named_positions(said: &str) -> Vec<u64> {
-    let words = said.split(|c: char| !c.is_ascii_alphanumeric());
+fn named_positions(printed: &str) -> Vec<u64> {
+    let words = printed.split(|c: char| !c.is_ascii_alphanumeric());
     words
         .filter_map(|word| match word.strip_prefix("0x") {
             Some(digits) => u64::from_str_radix(digits, 16).ok(),

@@ -12,7 +12,7 @@ use stadium_testing::wire::{self, Connect, Publish, Version, packet};
 
 const CONNACK_TYPE: u8 = 0x20;
 
-/// Tells the test on the HTTP port's `/mqtt` and on a WebSocket listener of its own, with one loop
+/// Runs the test on the HTTP port's `/mqtt` and on a WebSocket listener of its own, with one loop
 /// and with two.
 fn test(test: impl Fn(SocketAddr) -> Result<()>) -> Result<()> {
     for loops in [1, 2] {
@@ -35,7 +35,7 @@ fn connected(address: SocketAddr) -> Result<WebSocket> {
     Ok(socket)
 }
 
-/// Waits for the end; returns the close code if the server said one.
+/// Waits for the end; returns the close code if the server sent one.
 fn ended(socket: &mut WebSocket) -> Result<Option<u16>> {
     let mut code = None;
     while let Some(frame) = socket.next_frame().context("waited for the server to close")? {

@@ -9,10 +9,10 @@ const HEADER: u8 = 2;
 const BODY: u8 = 3;
 const HEARTBEAT: u8 = 8;
 const END: u8 = 0xce;
-/// What is said before anything else (4.2.2).
+/// The bytes sent before anything else (4.2.2).
 pub(super) const GREETING: &[u8] = b"AMQP\0\0\x09\x01";
 
-/// What the server says, as far as queues need it.
+/// What the server sends, as far as queues need it.
 #[derive(Debug, PartialEq)]
 pub(super) enum Frame<'a> {
     /// A method by class and id, with its arguments.

@@ -1,6 +1,6 @@
 //! The implementations that the harness compares: each started as durable as ours, each spoken to in its own protocol.
 //!
-//! A file says how its implementation is made durable, and what it leaves out that ours does.
+//! A file states how its implementation is made durable, and what it leaves out that ours does.
 
 mod amqp;
 mod beanstalkd;
@@ -122,7 +122,7 @@ impl Design {
         }
     }
 
-    /// The version of what is installed, as it says itself.
+    /// The version of what is installed, as it reports itself.
     pub(crate) fn version(self) -> String {
         match self {
             Self::Limit => String::new(),

@@ -14,10 +14,10 @@ const COM_QUERY: u8 = 3;
 /// Another result follows this one.
 const MORE_RESULTS: u16 = 0x8;
 
-/// One row's columns; NULL is an empty string, which no query here tells apart.
+/// One row's columns; NULL is an empty string, which no query here distinguishes.
 pub(super) type Row = Vec<Vec<u8>>;
 
-/// What the server said to everything that was asked.
+/// The answer of the server to everything that was asked.
 #[derive(Debug, PartialEq)]
 pub(super) enum Reply {
     /// Logged in.
@@ -62,7 +62,7 @@ impl Connection {
         self.changed = 0;
     }
 
-    /// Takes one packet and says its length; a reply when it was the last one.
+    /// Takes one packet and returns its length; a reply when it was the last one.
     pub(super) fn read(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Option<(usize, Option<Reply>)>> {
         let Some(head) = bytes.first_chunk::<4>() else { return Ok(None) };
         let length = usize::try_from(u32::from_le_bytes([head[0], head[1], head[2], 0]))?;

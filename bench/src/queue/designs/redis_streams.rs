@@ -132,7 +132,7 @@ impl Lane<Queues> for Streams {
             at += length;
             self.answers_left -= 1;
             match self.asked {
-                // The first lane makes the group; the others are told that it exists.
+                // The first lane makes the group; the others are answered that it exists.
                 Asked::Group => events.push(Event::Open),
                 Asked::Reserve => events.push(Event::Answer(0, Outcome::Reserved(jobs(value.good()?)?))),
                 asked => {

@@ -16,12 +16,12 @@ use crate::queue::harness::{
 };
 use crate::services::stadium::Stadium as Server;
 use crate::services::{Service, Start};
-use crate::wire::calls::{Calls, Told};
+use crate::wire::calls::{Calls, Reply};
 use crate::wire::protobuf::{self, fields, fixed64, head, number, varint_bytes};
 use crate::wire::rsocket;
 
 const QUEUE: &[u8] = b"bench";
-/// Workers that share a connection, unless a row says otherwise.
+/// Workers that share a connection, unless a row sets another number.
 const WORKERS_EACH: usize = 50;
 /// How long a consumer waits in one call, milliseconds.
 const WAIT_MS: u64 = 2_000;
@@ -251,11 +251,11 @@ impl Lane<Queues> for Connection {
             events.push(Event::Open);
         }
         let edits = &mut self.edits;
-        self.calls.read(bytes, &mut outs[0], |call, told| {
-            let outcome = match told {
-                Told::Answer(data) => answer(call, data, edits)?,
-                Told::Busy(_) if matches!(call.asked, Asked::Edit) => bail!("an edit was told busy"),
-                Told::Busy(after_ms) => Some(Outcome::Again(Duration::from_millis(after_ms))),
+        self.calls.read(bytes, &mut outs[0], |call, reply| {
+            let outcome = match reply {
+                Reply::Answer(data) => answer(call, data, edits)?,
+                Reply::Busy(_) if matches!(call.asked, Asked::Edit) => bail!("an edit was answered busy"),
+                Reply::Busy(after_ms) => Some(Outcome::Again(Duration::from_millis(after_ms))),
             };
             events.extend(outcome.map(|outcome| Event::Answer(call.worker, outcome)));
             Ok(())
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_has_the_size_that_it_says() {
+    fn a_lease_has_the_size_that_it_states() {
         for number in [0, 300, u64::from(u32::MAX)] {
             let mut out = Vec::new();
             lease(token(9, number), &mut out);

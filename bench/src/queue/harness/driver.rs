@@ -14,7 +14,7 @@ use hdrhistogram::Histogram;
 use super::Tally;
 use super::lane::{Endpoint, NewJob, Outcome, Queues, Request, Reserved, Role};
 use super::plan::{Amount, Due, Measured, Pace, Plan};
-use crate::harness::{Clock, Crews, SLEEP_MAX};
+use crate::harness::{Clock, SLEEP_MAX, Workers};
 use crate::machine;
 
 /// A job whose consumer has it so much before it is due came early: the clocks of both sides are one clock, rounded to milliseconds.
@@ -29,7 +29,7 @@ struct Driver<'a> {
     plan: &'a Plan,
     tally: &'a mut Tally,
     clock: Clock,
-    crews: Crews<Queues>,
+    pool: Workers<Queues>,
     workers: Vec<Worker>,
     /// Producers without a request.
     idle: Vec<usize>,
@@ -87,7 +87,7 @@ impl<'a> Driver<'a> {
             plan,
             tally,
             clock: Clock::start(),
-            crews: Crews::new()?,
+            pool: Workers::new()?,
             workers: Vec::new(),
             idle: Vec::new(),
             alarms: BinaryHeap::new(),
@@ -102,16 +102,16 @@ impl<'a> Driver<'a> {
         for (role, workers) in [(Role::Producer, plan.producers), (Role::Consumer, plan.consumers)] {
             let mut left = workers;
             while left > 0 {
-                let crew = left.min(endpoint.workers_each());
-                driver.crews.add(&addresses, endpoint.lane(role, lanes), crew)?;
+                let count = left.min(endpoint.workers_each());
+                driver.pool.add(&addresses, endpoint.lane(role, lanes), count)?;
                 lanes += 1;
-                left -= crew;
+                left -= count;
             }
             let asked = Instant::now();
             let worker = || Worker { role, asked, jobs: Vec::new(), held: Vec::new() };
             driver.workers.extend(std::iter::repeat_with(worker).take(workers));
         }
-        driver.crews.wait_until_open()?;
+        driver.pool.wait_until_open()?;
         Ok(driver)
     }
 
@@ -130,7 +130,7 @@ impl<'a> Driver<'a> {
             self.wake();
             self.put_what_is_due()?;
             let sleep = self.sleep();
-            self.crews.turn(sleep, &mut answers)?;
+            self.pool.turn(sleep, &mut answers)?;
             for (worker, outcome) in answers.drain(..) {
                 self.act(worker, outcome)?;
             }
@@ -321,6 +321,6 @@ impl<'a> Driver<'a> {
 
     fn ask(&mut self, worker: usize, request: Request<'_>) {
         self.workers[worker].asked = Instant::now();
-        self.crews.ask(worker, request);
+        self.pool.ask(worker, request);
     }
 }

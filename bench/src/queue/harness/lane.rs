@@ -67,13 +67,13 @@ pub(crate) enum Manage<'a> {
     Declare,
 }
 
-/// What a peer has to say to a [`Manage`].
+/// The answer of a peer to a [`Manage`].
 pub(crate) const PRODUCT_ONLY: &str = "only asked of the product";
 
 /// What became of a request.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// All of them are put; their ids where the implementation tells.
+    /// All of them are put; their ids where the implementation reports them.
     Put(Vec<Token>),
     /// These are ours now. Empty: there is nothing now.
     Reserved(Vec<Reserved>),
@@ -98,12 +98,12 @@ impl Dialogue for Queues {
     }
 }
 
-/// What a lane tells the harness.
+/// What a lane reports to the harness.
 pub(crate) type Event = harness::Event<Outcome>;
 
 /// A running implementation.
 pub(crate) trait Endpoint {
-    /// Its server; where it has several, the one that says most when something fails.
+    /// Its server; where it has several, the one that logs most when something fails.
     fn service(&self) -> &Service;
     /// Where a lane connects, one address for each of its connections.
     fn addresses(&self) -> Vec<SocketAddr> {
@@ -115,7 +115,7 @@ pub(crate) trait Endpoint {
     }
     /// A lane of workers of one role; `index` counts the lanes of both roles.
     fn lane(&self, role: Role, index: usize) -> Box<dyn Lane<Queues>>;
-    /// The end of what its server said, for when it fails.
+    /// The end of its server's log, for when it fails.
     fn log(&self) -> String {
         self.service().log()
     }

@@ -12,8 +12,8 @@ use super::payload::BYTES_MIN;
 pub(crate) enum Pace {
     /// The next batch as soon as the last one is answered, while no more than `backlog_max` jobs wait for a consumer.
     Closed { backlog_max: u64 },
-    /// By a timetable that waits for nobody: so many jobs a second, one at a time. A job's stamp is the time that the table
-    /// says, so one that had to wait for a free producer counts as late.
+    /// By a timetable that waits for nobody: so many jobs a second, one at a time. A job's stamp is
+    /// the time in the table, so one that had to wait for a free producer counts as late.
     Open { per_second: f64 },
 }
 
@@ -97,7 +97,8 @@ pub(crate) struct Measured {
     pub(crate) early: u64,
     /// This thread's CPU time over the time that passed.
     pub(crate) client_cpu: f64,
-    /// Ids of jobs by serial, as [`Due::ids_max`] says, where the implementation tells them.
+    /// Ids of jobs by serial, as many as [`Due::ids_max`] allows, where the implementation reports
+    /// them.
     pub(crate) ids: Vec<(u64, super::Token)>,
 }
 

@@ -15,7 +15,7 @@ use mio::{Events, Interest, Poll, Token};
 use serde_json::json;
 
 use super::{Connection, EVENTS, READ_BYTES};
-use crate::crowd::STALL;
+use crate::connections::STALL;
 use crate::machine;
 
 /// One cell; every peer's client takes these arguments.

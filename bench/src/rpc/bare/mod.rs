@@ -1,7 +1,7 @@
 //! The limit of the RPC rows: bytes sent, sent back and counted, and nothing else. Both sides, like every peer.
 //!
-//! A ready socket is read once for each readiness: a short read means that it is drained. What one read brought is
-//! answered by one write. Nothing is decoded; a message is so many bytes.
+//! A ready socket is read once for each readiness: a short read means that it is drained. The bytes
+//! of one read are answered by one write. Nothing is decoded; a message is so many bytes.
 
 mod client;
 mod server;

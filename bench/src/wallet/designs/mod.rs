@@ -88,7 +88,7 @@ impl Design {
         }
     }
 
-    /// The version of what is installed, as it says itself.
+    /// The version of what is installed, as it reports itself.
     pub(crate) fn version(self) -> String {
         match self {
             Self::Limit => String::new(),

@@ -12,7 +12,7 @@ use crate::process::Cores;
 use crate::services::stadium::Stadium as Server;
 use crate::services::{Service, Start};
 use crate::wallet::dialogue::{Debit, Endpoint, Event, Outcome, Request, Verdict, Wallets, caller};
-use crate::wire::calls::{Calls, Told};
+use crate::wire::calls::{Calls, Reply};
 use crate::wire::protobuf::{self, Value, fields, head, number, varint_bytes};
 use crate::wire::rsocket;
 
@@ -171,10 +171,10 @@ impl Lane<Wallets> for Connection {
             events.push(Event::Open);
         }
         let mut opened = Vec::new();
-        let taken = self.calls.read(bytes, &mut outs[0], |call, told| {
-            let outcome = match (told, call.asked) {
-                (Told::Busy(after_ms), _) => Outcome::Again(Duration::from_millis(after_ms)),
-                (Told::Answer(data), Asked::Open { first, count, credit }) if credit > 0 => {
+        let taken = self.calls.read(bytes, &mut outs[0], |call, reply| {
+            let outcome = match (reply, call.asked) {
+                (Reply::Busy(after_ms), _) => Outcome::Again(Duration::from_millis(after_ms)),
+                (Reply::Answer(data), Asked::Open { first, count, credit }) if credit > 0 => {
                     if let Some(again) = open(data, count)? {
                         again
                     } else {
@@ -182,7 +182,7 @@ impl Lane<Wallets> for Connection {
                         return Ok(());
                     }
                 }
-                (Told::Answer(data), asked) => answer(asked, data)?,
+                (Reply::Answer(data), asked) => answer(asked, data)?,
             };
             events.push(Event::Answer(call.worker, outcome));
             Ok(())
@@ -351,7 +351,7 @@ fn verdicts(data: &[u8], transfers: usize) -> Result<Outcome> {
     Ok(again.unwrap_or(Outcome::Debited(verdicts)))
 }
 
-/// What is told of an account.
+/// What an answer reports of an account.
 #[derive(Default)]
 struct Account {
     posted: i64,
@@ -419,7 +419,7 @@ mod tests {
     use crate::wallet::dialogue::Outcome;
 
     #[test]
-    fn messages_have_the_sizes_that_they_say() {
+    fn messages_have_the_sizes_that_they_state() {
         for (account, amount) in [(0, 1), (999_999, 300), (u32::MAX, u64::MAX >> 1)] {
             let mut out = Vec::new();
             transfer(7, name(account).as_bytes(), SHOP, amount, &mut out);

@@ -14,10 +14,10 @@ use anyhow::{Result, bail};
 use hdrhistogram::Histogram;
 
 use super::books::ANSWER_MAX;
-use super::crowd::Crowd;
+use super::clients::Clients;
 use super::designs::Stadium;
 use super::dialogue::Endpoint as _;
-use crate::harness::{Caller, Crews, Dialogue as _, SLEEP_MAX};
+use crate::harness::{Caller, Dialogue as _, SLEEP_MAX, Workers};
 use crate::machine;
 use crate::services::{Service, Start};
 use session::{CANDIDATES, Connection, Reply, Request, Sessions};
@@ -30,14 +30,14 @@ const VOTERS: u32 = 20_000;
 const WELCOME: i64 = 1_000;
 /// Sessions before those that are measured.
 const WARM: Duration = Duration::from_millis(500);
-/// The service shows new results after a moment.
+/// The service shows new results after a short time.
 const COUNT_MAX: Duration = Duration::from_secs(5);
 
 /// Starts both, signs the voters up, measures, and compares the counts.
-pub(super) fn take(start: &Start<'_>, crowd: &Crowd) -> Result<Vec<(String, f64)>> {
+pub(super) fn take(start: &Start<'_>, clients: &Clients) -> Result<Vec<(String, f64)>> {
     let stadium = Stadium::start(start)?;
     let service = serve(start, &stadium)?;
-    stadium.service().explain(service.explain(measure(&service, crowd)))
+    stadium.service().explain(service.explain(measure(&service, clients)))
 }
 
 /// The service, on the server.
@@ -61,13 +61,13 @@ fn serve(start: &Start<'_>, stadium: &Stadium) -> Result<Service> {
     Ok(service)
 }
 
-fn measure(service: &Service, crowd: &Crowd) -> Result<Vec<(String, f64)>> {
-    let mut load = Load::connect(service.address(), crowd.connections)?;
+fn measure(service: &Service, clients: &Clients) -> Result<Vec<(String, f64)>> {
+    let mut load = Load::connect(service.address(), clients.connections)?;
     let signed_up = Instant::now();
     load.sign_up()?;
     let signed_up = f64::from(VOTERS) / signed_up.elapsed().as_secs_f64();
     load.run(WARM)?;
-    let span = Duration::from_secs_f64(crowd.seconds);
+    let span = Duration::from_secs_f64(clients.seconds);
     load.answer_us.reset();
     let (requests, votes) = (load.requests, load.votes);
     let (cpu, started) = (machine::own_cpu_time()?, Instant::now());
@@ -106,8 +106,8 @@ fn count(address: SocketAddr, votes: i64) -> Result<()> {
 
 /// Connections, and where each is in its session.
 struct Load {
-    crews: Crews<Sessions>,
-    seats: Vec<Seat>,
+    pool: Workers<Sessions>,
+    slots: Vec<Slot>,
     /// Connections that ask again at a time.
     alarms: VecDeque<(Instant, usize)>,
     /// The next session's voter.
@@ -121,7 +121,7 @@ struct Load {
 }
 
 /// A connection's session.
-struct Seat {
+struct Slot {
     voter: u32,
     step: Step,
     token: String,
@@ -140,16 +140,16 @@ enum Step {
 
 impl Load {
     fn connect(address: SocketAddr, connections: usize) -> Result<Self> {
-        let mut crews = Crews::new()?;
+        let mut pool = Workers::new()?;
         for _ in 0..connections {
-            crews.add(&[address], Connection::lane(), 1)?;
+            pool.add(&[address], Connection::lane(), 1)?;
         }
-        crews.wait_until_open()?;
-        let seat =
-            || Seat { voter: 0, step: Step::Idle, token: String::new(), number: 0, asked: Instant::now() };
+        pool.wait_until_open()?;
+        let slot =
+            || Slot { voter: 0, step: Step::Idle, token: String::new(), number: 0, asked: Instant::now() };
         Ok(Self {
-            crews,
-            seats: std::iter::repeat_with(seat).take(connections).collect(),
+            pool,
+            slots: std::iter::repeat_with(slot).take(connections).collect(),
             alarms: VecDeque::new(),
             voter: 0,
             left: vec![WELCOME; VOTERS as usize],
@@ -163,9 +163,9 @@ impl Load {
     /// Logs every voter in once.
     fn sign_up(&mut self) -> Result<()> {
         let mut voters = 0..VOTERS;
-        self.drive(|seat| {
+        self.drive(|slot| {
             let Some(voter) = voters.next() else { return Step::Idle };
-            seat.voter = voter;
+            slot.voter = voter;
             Step::LogIn
         })
     }
@@ -174,10 +174,10 @@ impl Load {
     fn run(&mut self, span: Duration) -> Result<()> {
         let until = Instant::now() + span;
         let mut voter = self.voter;
-        let result = self.drive(|seat| match seat.step {
+        let result = self.drive(|slot| match slot.step {
             Step::Idle | Step::Vote if Instant::now() >= until => Step::Idle,
             Step::Idle | Step::Vote => {
-                seat.voter = voter;
+                slot.voter = voter;
                 voter = (voter + 1) % VOTERS;
                 Step::LogIn
             }
@@ -189,12 +189,13 @@ impl Load {
         result
     }
 
-    /// Has each connection ask what `next` says when it is done with what it asked before, until all are idle.
-    fn drive(&mut self, mut next: impl FnMut(&mut Seat) -> Step) -> Result<()> {
+    /// Has each connection ask what `next` returns when it is done with what it asked before, until
+    /// all are idle.
+    fn drive(&mut self, mut next: impl FnMut(&mut Slot) -> Step) -> Result<()> {
         let mut answers = Vec::new();
         let mut busy = 0;
         let mut last_answer = Instant::now();
-        for index in 0..self.seats.len() {
+        for index in 0..self.slots.len() {
             busy += usize::from(self.go_on(index, &mut next));
         }
         while busy > 0 {
@@ -204,7 +205,7 @@ impl Load {
                 self.ask(index);
             }
             let first = self.alarms.front().map(|(at, _)| at.saturating_duration_since(now));
-            self.crews.turn(SLEEP_MAX.min(first.unwrap_or(SLEEP_MAX)), &mut answers)?;
+            self.pool.turn(SLEEP_MAX.min(first.unwrap_or(SLEEP_MAX)), &mut answers)?;
             for (index, reply) in answers.drain(..) {
                 last_answer = Instant::now();
                 if let Some(pause) = Sessions::again(&reply) {
@@ -212,7 +213,7 @@ impl Load {
                     self.alarms.push_back((last_answer + pause, index));
                     continue;
                 }
-                let asked_us = self.seats[index].asked.elapsed().as_micros();
+                let asked_us = self.slots[index].asked.elapsed().as_micros();
                 self.answer_us.saturating_record(u64::try_from(asked_us)?);
                 self.requests += 1;
                 self.hear(index, reply)?;
@@ -228,39 +229,39 @@ impl Load {
     }
 
     /// Asks what comes next, if anything does.
-    fn go_on(&mut self, index: usize, next: &mut impl FnMut(&mut Seat) -> Step) -> bool {
-        let seat = &mut self.seats[index];
-        seat.step = next(seat);
-        if seat.step == Step::Idle {
+    fn go_on(&mut self, index: usize, next: &mut impl FnMut(&mut Slot) -> Step) -> bool {
+        let slot = &mut self.slots[index];
+        slot.step = next(slot);
+        if slot.step == Step::Idle {
             return false;
         }
-        if seat.step == Step::Vote {
+        if slot.step == Step::Vote {
             // The connection's own count makes it unique.
-            seat.number += 1;
+            slot.number += 1;
         }
-        seat.asked = Instant::now();
+        slot.asked = Instant::now();
         self.ask(index);
         true
     }
 
     fn ask(&mut self, index: usize) {
-        let seat = &self.seats[index];
-        let number = (index as u64) << 32 | seat.number;
-        let request = match seat.step {
+        let slot = &self.slots[index];
+        let number = (index as u64) << 32 | slot.number;
+        let request = match slot.step {
             Step::Idle => return,
-            Step::LogIn => Request::LogIn { voter: seat.voter },
+            Step::LogIn => Request::LogIn { voter: slot.voter },
             Step::List => Request::List,
-            Step::Balance => Request::Balance { token: &seat.token },
-            Step::Vote => Request::Vote { token: &seat.token, candidate: index, number },
+            Step::Balance => Request::Balance { token: &slot.token },
+            Step::Vote => Request::Vote { token: &slot.token, candidate: index, number },
         };
-        self.crews.ask(index, request);
+        self.pool.ask(index, request);
     }
 
     fn hear(&mut self, index: usize, reply: Reply) -> Result<()> {
-        let seat = &mut self.seats[index];
-        let left = &mut self.left[seat.voter as usize];
-        match (seat.step, reply) {
-            (Step::LogIn, Reply::Token(token)) => seat.token = token,
+        let slot = &mut self.slots[index];
+        let left = &mut self.left[slot.voter as usize];
+        match (slot.step, reply) {
+            (Step::LogIn, Reply::Token(token)) => slot.token = token,
             (Step::List, Reply::Listed(candidates)) if candidates == CANDIDATES.len() => {}
             (Step::Balance, Reply::Left(votes)) if votes == *left => {}
             (Step::Vote, Reply::Voted) => {
@@ -268,7 +269,7 @@ impl Load {
                 *left -= 1;
             }
             (_, reply) => {
-                bail!("voter {}, who has {left} votes left, was answered {reply:?}", seat.voter)
+                bail!("voter {}, who has {left} votes left, was answered {reply:?}", slot.voter)
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
-//! The audit beside the ledger that it audits: three shards write real journals, with groups, crashes and letters that are lost, and both must
-//! come to the same balances; receipts lead to the ledger's own roots; a flipped byte is told with its record.
+//! The audit beside the ledger that it audits: three shards write real journals, with groups,
+//! crashes and lost cross-shard messages, and both must come to the same balances; receipts lead to
+//! the ledger's own roots; a flipped byte is reported with its record.
 
 use crate::harness;
 use crate::house;
@@ -93,7 +94,7 @@ impl Books {
         to
     }
 
-    /// What the audit says of a copy, which must be what the ledgers say.
+    /// The audit's report about a copy, which must match the ledgers.
     fn audit(&mut self) -> (PathBuf, Report) {
         let copy = self.copy();
         let report = verify(&copy, &Options::default(), &mut |_| {}).expect("it can be read");
@@ -115,10 +116,11 @@ impl Books {
                             && usize::from(one.shard) == shard
                     };
                     let counted = report.accounts().iter().find(is).expect("the audit knows it");
-                    let says = (i128::from(view.balance.posted), u128::from(view.balance.held), view.entries);
+                    let figures =
+                        (i128::from(view.balance.posted), u128::from(view.balance.held), view.entries);
                     assert_eq!(
                         (counted.posted, counted.held, counted.entries),
-                        says,
+                        figures,
                         "{name} on shard {shard}"
                     );
                     accounts += 1;
@@ -189,7 +191,7 @@ fn receipts_lead_to_the_ledgers_own_roots() {
     assert_eq!(found, published);
     let mut proved = 0;
     for asked in books.house.asked.iter().step_by(7) {
-        let Some(Ok(outcomes)) = &asked.told else { continue };
+        let Some(Ok(outcomes)) = &asked.answered else { continue };
         for (new, _) in asked.list.iter().zip(outcomes).filter(|(_, outcome)| outcome.is_ok()) {
             let Ok(receipt) = receipt(&copy, &new.id.to_string(), &mut |_| {}) else {
                 // Holds of a group, and their ends, have no event of their own.
@@ -197,10 +199,11 @@ fn receipts_lead_to_the_ledgers_own_roots() {
             };
             let root =
                 published.iter().find(|(shard, seal, _)| (*shard, *seal) == (receipt.shard, receipt.seal));
-            let said = check(&receipt, &[root.expect("it was published").2]).expect("it proves it");
-            assert_eq!(said.transfer, new.id.to_string());
+            let content = check(&receipt, &[root.expect("it was published").2]).expect("it proves it");
+            assert_eq!(content.transfer, new.id.to_string());
             if let stadium_wallet::Kind::Post { debit, credit, asset, amount } = &new.kind {
-                let is = (said.debit.as_str(), said.credit.as_str(), said.asset.as_str(), said.amount);
+                let is =
+                    (content.debit.as_str(), content.credit.as_str(), content.asset.as_str(), content.amount);
                 assert_eq!(is, (debit.as_str(), credit.as_str(), asset.as_str(), *amount));
             }
             proved += 1;
@@ -210,11 +213,11 @@ fn receipts_lead_to_the_ledgers_own_roots() {
 }
 
 #[test]
-fn a_flipped_byte_is_told_with_its_record() {
-    [5, 6].into_iter().for_each(flipped_bytes_are_told);
+fn a_flipped_byte_is_reported_with_its_record() {
+    [5, 6].into_iter().for_each(flipped_bytes_are_reported);
 }
 
-fn flipped_bytes_are_told(seed: u64) {
+fn flipped_bytes_are_reported(seed: u64) {
     let mut books = Books::new(seed);
     (0..300).for_each(|_| books.house.step());
     let mut random = Random(99);
@@ -227,14 +230,15 @@ fn flipped_bytes_are_told(seed: u64) {
         flip(&copy.join(format!("shards/shard-{shard:04}/journal")), byte);
         let report = verify(&copy, &Options::default(), &mut |_| {}).expect("it can be read");
         let first = report.problems.first();
-        let is_told =
+        let is_reported =
             first.is_some_and(|first| (usize::from(first.shard), first.position) == (shard, Some(record.at)));
-        // The last commit of a journal may be cut by a crash: that it is no whole one is all that can be said.
+        // The last commit of a journal may be cut by a crash: all that can be reported is that it
+        // is no whole one.
         let tail = format!("shard {shard}: the ");
         let is_cut = report.remarks.iter().any(|remark| {
             remark.starts_with(&tail) && remark.contains("no whole commit") && record.at >= cut_from(remark)
         });
-        assert!(is_told || is_cut, "shard {shard}, {:#x}: {first:?}, {:?}", record.at, report.remarks);
+        assert!(is_reported || is_cut, "shard {shard}, {:#x}: {first:?}, {:?}", record.at, report.remarks);
     }
 }
 

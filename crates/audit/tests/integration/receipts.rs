@@ -1,4 +1,4 @@
-//! Receipts prove what they say and nothing else; the Python of docs/audit.md comes to the same.
+//! Receipts prove their statements and nothing else; the Python of docs/audit.md comes to the same.
 //!
 //! Each receipt is made from a journal that the real ledger wrote.
 

@@ -42,13 +42,13 @@ fn rows_and_bookings_meet_by_reference() {
     let result = compare(file, &Columns::default()).expect("it can be read");
     assert_eq!((result.matched, result.missing_here.len(), result.different.len()), (4, 0, 0));
     assert_eq!(result.matched_amounts, BTreeMap::from([("EUR".to_owned(), 2_549)]));
-    // What has no reference can be in no file of references.
+    // A row without a reference can be in no file of references.
     assert_eq!(result.missing_there, [booking(5, "", "VOTE", 7)]);
     assert!(!result.agrees());
 }
 
 #[test]
-fn what_differs_and_what_is_missing_is_told() {
+fn differing_and_missing_entries_are_reported() {
     let file = "reference;amount;currency\n\
                 order-1;9.98;EUR\n\
                 order-2;12.50;EUR\n\
@@ -89,7 +89,7 @@ fn columns_can_be_named() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_with_its_line() {
+fn an_unreadable_entry_is_reported_with_its_line() {
     let wrong = |file: &str, code: &str, line: Option<u64>| match compare(file, &Columns::default()) {
         Err(Error::Csv { line: at, code: is, what }) => {
             assert_eq!((is, at), (code, line), "{what}: {file:?}")

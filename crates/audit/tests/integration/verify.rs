@@ -89,15 +89,16 @@ fn progress_reaches_the_end() {
     let mut scribe = books();
     (2..2_000).for_each(|id| scribe.post(0, id, 0, 1, 1));
     let folder = scribe.close();
-    let mut told = Vec::new();
-    verify(folder.path(), &Options::default(), &mut |progress| told.push(progress)).expect("it can be read");
-    let last = told.last().expect("it was told");
+    let mut reported = Vec::new();
+    verify(folder.path(), &Options::default(), &mut |progress| reported.push(progress))
+        .expect("it can be read");
+    let last = reported.last().expect("progress was reported");
     assert_eq!(last.bytes_done, last.bytes_all);
     assert!(last.bytes_all > 100_000);
-    assert!(told.is_sorted_by_key(|progress| progress.bytes_done));
+    assert!(reported.is_sorted_by_key(|progress| progress.bytes_done));
 }
 
-/// Appends one record whose events are as the test wants them, and says what the audit says.
+/// Appends one record whose events are as the test wants them, and returns the audit's report.
 fn after(make: impl FnOnce(&mut scribe::Page) -> Vec<Vec<u8>>) -> Report {
     let mut scribe = books();
     let (page, now) = (&mut scribe.pages[0], scribe.now + 1);
@@ -114,11 +115,11 @@ fn post(id: u128, debit: u64, credit: u64, amount: u64) -> Transfer<'static> {
 }
 
 #[test]
-fn a_debit_of_more_than_there_is_is_told() {
+fn a_debit_of_more_than_there_is_is_reported() {
     let report = after(|page| vec![page.transfer(&post(2, 1, 2, 101))]);
     assert_eq!(only(&report), Kind::Overdrawn);
     assert!(report.problems[0].what.contains("alice"), "{}", report.problems[0]);
-    // What is held is not available.
+    // Held amounts are not available.
     let report = after(|page| {
         let hold = held(2, 60, 1, 2, 5_000);
         vec![hold, page.transfer(&post(3, 1, 2, 41))]
@@ -127,7 +128,7 @@ fn a_debit_of_more_than_there_is_is_told() {
 }
 
 #[test]
-fn a_wrong_balance_is_told() {
+fn a_wrong_balance_is_reported() {
     let report = after(|page| {
         let mut event = page.transfer(&post(2, 1, 2, 10));
         // The balance of the debit entry: behind number, flags, kind, id, content, amount, account, entry number.
@@ -141,7 +142,7 @@ fn a_wrong_balance_is_told() {
 }
 
 #[test]
-fn an_entry_out_of_order_is_told() {
+fn an_entry_out_of_order_is_reported() {
     let report = after(|page| {
         let mut event = page.transfer(&post(2, 1, 2, 10));
         event[3 + 16 + 8 + 1 + 1] += 1;
@@ -151,7 +152,7 @@ fn an_entry_out_of_order_is_told() {
 }
 
 #[test]
-fn a_way_back_that_leads_elsewhere_is_told() {
+fn a_way_back_that_leads_elsewhere_is_reported() {
     let report = after(|page| {
         let mut event = page.transfer(&post(2, 1, 2, 10));
         let back = 3 + 16 + 8 + 1 + 1 + 1 + 2;
@@ -163,7 +164,7 @@ fn a_way_back_that_leads_elsewhere_is_told() {
 }
 
 #[test]
-fn an_id_that_is_booked_twice_is_told() {
+fn an_id_that_is_booked_twice_is_reported() {
     let report = after(|page| vec![page.transfer(&post(1, 1, 2, 10))]);
     assert_eq!(only(&report), Kind::Twice);
     // Nobody promises more than is remembered.
@@ -178,7 +179,7 @@ fn an_id_that_is_booked_twice_is_told() {
 }
 
 #[test]
-fn holds_that_end_wrongly_are_told() {
+fn holds_that_end_wrongly_are_reported() {
     let capture = |of, amount| Transfer {
         kind: 1,
         id: 9,
@@ -211,7 +212,7 @@ fn holds_that_end_wrongly_are_told() {
 }
 
 #[test]
-fn reversals_that_are_none_are_told() {
+fn reversals_that_are_none_are_reported() {
     let reversal = |id, of| Transfer {
         kind: 2,
         id,
@@ -252,7 +253,7 @@ fn rules_of_accounts_are_held() {
 }
 
 #[test]
-fn events_about_nothing_are_told() {
+fn events_about_nothing_are_reported() {
     assert_eq!(only(&after(|_| vec![[&[3][..], &[9, 0]].concat()])), Kind::Unknown);
     assert_eq!(only(&after(|_| vec![vec![99]])), Kind::Unreadable);
     assert_eq!(only(&after(|_| vec![vec![3, 1, 0, 0]])), Kind::Unreadable);
@@ -264,7 +265,7 @@ fn events_about_nothing_are_told() {
 }
 
 #[test]
-fn a_wrong_seal_is_told() {
+fn a_wrong_seal_is_reported() {
     let report = after(|page| {
         let mut seal = page.seal();
         *seal.last_mut().expect("32 bytes") ^= 1;
@@ -292,7 +293,7 @@ fn a_record_that_was_written_anew_breaks_the_chain() {
 }
 
 #[test]
-fn an_account_on_the_wrong_shard_is_told() {
+fn an_account_on_the_wrong_shard_is_reported() {
     let mut scribe = Scribe::new(2);
     let names: Vec<String> = (0..16).map(|number| format!("wallet-{number}")).collect();
     let all: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -323,7 +324,8 @@ fn a_flipped_byte_names_the_record() {
         report.problems[0].to_string().contains("checksum")
             || report.problems[0].to_string().contains("no record")
     );
-    // And what follows does not continue what was before: balances are told, the chain is not blamed for the gap.
+    // And the records behind it do not continue those before: balances are reported, the chain is
+    // not blamed for the gap.
     assert!(report.problems.iter().all(|problem| problem.kind != Kind::Chain), "{:#?}", report.problems);
     assert!(!report.is_sound());
 }
@@ -421,7 +423,7 @@ fn a_decision_on_its_way_is_no_mistake() {
 }
 
 #[test]
-fn shards_that_disagree_are_told() {
+fn shards_that_disagree_are_reported() {
     for fault in [
         Fault::OtherAmount,
         Fault::ConfirmedOnly,
@@ -437,8 +439,9 @@ fn shards_that_disagree_are_told() {
     }
 }
 
-/// A list of shard 0: its own wallet gives 30 to shard 1's, that one 5 to @mint, and @mint 2 to itself elsewhere. What shard 1 is told as
-/// content, and what is booked there alone afterwards.
+/// A list of shard 0: its own wallet gives 30 to shard 1's, that one 5 to @mint, and @mint 2 to
+/// itself elsewhere. The parameters: the content that shard 1 is sent, and the transfer that is
+/// booked there alone afterwards.
 fn list_at_home(content: u8, alone: Option<u128>) -> Report {
     let (mut scribe, [ann, bea]) = two_shards();
     scribe.open(0, &["@shop"]);
@@ -449,14 +452,14 @@ fn list_at_home(content: u8, alone: Option<u128>) -> Report {
         item_of(1, 11, 2, 0, 3),
     ];
     scribe.pages[0].write(now, &[began(1, &list)]);
-    let told = [
+    let sent = [
         item(9, 30, Party::There(0, ann), Party::Here(2), false),
         item_at_home(10, 5, Party::Here(2), Party::Here(0), content),
         item_at_home(11, 2, Party::There(0, "@mint"), Party::There(0, "@shop"), 7),
     ];
-    let told: Vec<Vec<u8>> =
-        told.into_iter().map(|item| if content == 0 { plain(item) } else { item }).collect();
-    scribe.pages[1].write(now, &[prepared(0, 1, 1, &told)]);
+    let sent: Vec<Vec<u8>> =
+        sent.into_iter().map(|item| if content == 0 { plain(item) } else { item }).collect();
+    scribe.pages[1].write(now, &[prepared(0, 1, 1, &sent)]);
     scribe.pages[0].write(now, &[voted(1)]);
     let mut events = vec![decided(1, true)];
     let leg = Transfer { other: Some(bea), of_group: true, ..post(9, 2, 1, 30) };
@@ -475,7 +478,7 @@ fn list_at_home(content: u8, alone: Option<u128>) -> Report {
     look(scribe.close().path())
 }
 
-/// As it was written before shards were told that they would decide it alone.
+/// As it was written before shards were notified that they would decide it alone.
 fn plain(mut item: Vec<u8>) -> Vec<u8> {
     if item[0] == 64 {
         item[0] = 0;
@@ -485,7 +488,7 @@ fn plain(mut item: Vec<u8>) -> Vec<u8> {
 }
 
 #[test]
-fn what_a_list_booked_is_not_booked_again_where_it_would_be_decided_alone() {
+fn a_transfer_of_a_list_is_not_booked_again_where_it_would_be_decided_alone() {
     let report = list_at_home(7, None);
     assert!(report.is_sound(), "{:#?}", report.problems);
     assert_eq!((balance(&report, "@transit"), balance(&report, "@shop")), ((0, 0), (2, 0)));
@@ -493,12 +496,12 @@ fn what_a_list_booked_is_not_booked_again_where_it_would_be_decided_alone() {
         assert_eq!(only(&list_at_home(7, Some(id))), Kind::Twice);
     }
     assert!(list_at_home(7, Some(12)).is_sound());
-    assert_eq!(only(&list_at_home(8, None)), Kind::Group, "it was told other content than was asked");
-    assert!(list_at_home(0, None).is_sound(), "books of before that was told");
+    assert_eq!(only(&list_at_home(8, None)), Kind::Group, "it was sent other content than was asked");
+    assert!(list_at_home(0, None).is_sound(), "books of before that was sent");
 }
 
 #[test]
-fn what_is_between_shards_is_counted_as_one_balance() {
+fn amounts_between_shards_are_counted_as_one_balance() {
     let report = group(Fault::None);
     let totals = |report: &Report| (report.assets[0].credit, report.assets[0].debit);
     assert_eq!(totals(&report), (200, 200), "two wallets have 200, and @mint gave them");
@@ -507,7 +510,7 @@ fn what_is_between_shards_is_counted_as_one_balance() {
 }
 
 #[test]
-fn what_is_held_for_a_group_is_not_available() {
+fn an_amount_held_for_a_group_is_not_available() {
     let (mut scribe, [_, bea]) = two_shards();
     let now = scribe.now;
     scribe.pages[0].write(now, &[began(1, &[item(9, 90, Party::Here(2), Party::There(1, bea), true)])]);
@@ -516,9 +519,10 @@ fn what_is_held_for_a_group_is_not_available() {
     assert_eq!(only(&look(scribe.close().path())), Kind::Overdrawn);
 }
 
-/// Events with damage, and a right chain all the same: whatever they say is told, and nothing panics.
+/// Events with damage, and a right chain all the same: whatever they contain is reported, and
+/// nothing panics.
 #[test]
-fn any_events_are_read_or_told() {
+fn any_events_are_read_or_reported() {
     let mut random = 0x4175_6469_7400_0001_u64;
     let mut below = |end: usize| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -47,10 +47,10 @@ struct SetArguments {
     /// Whether a device that connects and is not registered is registered then
     #[arg(long, value_name = "BOOL")]
     register_at_connect: Option<bool>,
-    /// What a new device that says nothing about it is
+    /// The subscription state of a new device that does not state its own
     #[arg(long, value_name = "BOOL")]
     opted_in: Option<bool>,
-    /// When a push that does not say expires
+    /// The expiry of a push that has none of its own
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
     expiry: Option<u64>,
     /// Pushes that a device gets at most in the time of --cap-within
@@ -111,18 +111,18 @@ fn list(api: &Api, arguments: ListArguments, terminal: &Terminal) -> Result<(), 
 fn set(api: &Api, arguments: SetArguments, terminal: &Terminal) -> Result<(), Failure> {
     let seconds = |milliseconds: u64| (milliseconds / 1_000).max(1);
     let mut fields = Map::new();
-    let mut say = |name: &str, value: Option<Value>| {
+    let mut add = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
             fields.insert(name.to_owned(), value);
         }
     };
-    say("register_at_connect", arguments.register_at_connect.map(Value::from));
-    say("opted_in", arguments.opted_in.map(Value::from));
-    say("expiry_s", arguments.expiry.map(|span| seconds(span).into()));
+    add("register_at_connect", arguments.register_at_connect.map(Value::from));
+    add("opted_in", arguments.opted_in.map(Value::from));
+    add("expiry_s", arguments.expiry.map(|span| seconds(span).into()));
     let cap = arguments.cap.zip(arguments.cap_within);
-    say("cap", cap.map(|(pushes, within)| json!({"pushes": pushes, "within_s": seconds(within)})));
-    say("inbox_max", arguments.inbox.map(Value::from));
-    say("remember_s", arguments.remember.map(|span| seconds(span).into()));
+    add("cap", cap.map(|(pushes, within)| json!({"pushes": pushes, "within_s": seconds(within)})));
+    add("inbox_max", arguments.inbox.map(Value::from));
+    add("remember_s", arguments.remember.map(|span| seconds(span).into()));
     let path = format!("/api/apps/{}", encoded(&arguments.app));
     let app = ask(api, Method::Put, &path, Some(&Value::Object(fields)))?;
     if terminal.is_json() {

@@ -33,7 +33,7 @@ enum Action {
     Save(On<SaveArguments>),
     /// Forget a saved audience
     Drop(On<DropArguments>),
-    /// Count whom an audience reaches, and who is kept out by what
+    /// Count the devices that an audience reaches, and those that are left out, by reason
     Preview(On<PreviewArguments>),
 }
 
@@ -70,7 +70,7 @@ struct PreviewArguments {
     /// Devices to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     sample: u32,
-    /// How fast a push would go out: says how long that takes
+    /// How fast a push would go out: shows how long that takes
     #[arg(long, value_name = "N")]
     per_second: Option<u32>,
     #[command(flatten)]

@@ -23,8 +23,9 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Say everything that is wrong with the configuration and with what it names on this machine: files, certificates, ports, the
-    /// data folder, limits. Changes nothing; exits with 1 where there is an error, with 0 where there are only warnings
+    /// Report everything that is wrong with the configuration and with what it names on this
+    /// machine: files, certificates, ports, the data folder, limits. Changes nothing; exits with 1
+    /// where there is an error, with 0 where there are only warnings
     Check {
         /// Look at the settings alone, not at this machine: the check runs elsewhere than the server will
         #[arg(long)]

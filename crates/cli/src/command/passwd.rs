@@ -15,7 +15,7 @@ use crate::failure::{Context, Failure};
 use crate::settings_flags::SettingsFlags;
 use crate::terminal::{Style, Terminal};
 
-/// Bytes of a password that are read; argon2 takes fewer, and says so.
+/// Bytes of a password that are read; argon2 takes fewer, and reports it.
 const PASSWORD_BYTES_MAX: u64 = 64 * 1024;
 
 /// Whose password, and where it goes.
@@ -100,7 +100,7 @@ fn password(user: &str, terminal: &Terminal) -> Result<String, Failure> {
     Ok(first)
 }
 
-/// Puts `new` in the place of the user's line, or at the end; says whether there was one.
+/// Puts `new` in the place of the user's line, or at the end; returns whether there was one.
 fn replace(file: &Path, user: &str, new: Option<&str>) -> Result<bool, Failure> {
     let shown = file.display();
     let text = match std::fs::read_to_string(file) {

@@ -1,6 +1,6 @@
 //! `stadium schedule`: pushes that are made again and again, by a cron expression.
 //!
-//! What is pushed is said as with `stadium push send`.
+//! The push is given as with `stadium push send`.
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};

@@ -17,7 +17,7 @@ use crate::terminal::{Style, Terminal, count};
 #[command(after_help = "\
 Signals: SIGTERM or Ctrl-C drains and exits with 0 within server.grace_period_s, or at once while the server still starts; a second
 one leaves at once and exits with 128 and its number. SIGHUP reads certificates, keys, the password file and the rules again.
-With --json one line on standard output tells the addresses as soon as they accept connections.")]
+With --json one line on standard output has the addresses as soon as they accept connections.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     settings: SettingsFlags,

@@ -80,7 +80,7 @@ fn serve_has_a_flag_for_every_listener() {
 }
 
 #[test]
-fn wrong_usage_exits_with_2_and_says_what_to_do() {
+fn wrong_usage_exits_with_2_and_names_the_way_out() {
     for arguments in [
         &["sevre"][..],
         &["serve", "--lops", "2"],

@@ -1,4 +1,4 @@
-//! `stadium config`: what the built binary says of a configuration.
+//! `stadium config`: the built binary's reports about a configuration.
 //!
 //! The rules of single settings are tested beside their definitions, in `stadium_node::settings`.
 
@@ -19,21 +19,21 @@ fn check_accepts_nothing_and_the_sample() {
 }
 
 #[test]
-fn check_tells_every_mistake_with_its_line_and_exits_with_1() {
+fn check_reports_every_mistake_with_its_line_and_exits_with_1() {
     let directory = tempfile::tempdir().expect("a temporary directory can be made");
     let text = "[mqtt]\nlisten = \"127.0.0.1:1883\"\nbaklog = 7\n[limits]\nreceive_maximum = 0\n";
     std::fs::write(directory.path().join("my.toml"), text).expect("the directory is writable");
     let failed = run_in(directory.path(), &["config", "check", "my.toml"]);
     assert_eq!(failed.status.code(), Some(1));
-    let told = err(&failed);
-    assert!(told.contains("the configuration has 2 problems"), "{told}");
+    let report = err(&failed);
+    assert!(report.contains("the configuration has 2 problems"), "{report}");
     assert!(
-        told.contains("my.toml:3: mqtt.baklog is no setting; did you mean mqtt.backlog? (SET-002)"),
-        "{told}"
+        report.contains("my.toml:3: mqtt.baklog is no setting; did you mean mqtt.backlog? (SET-002)"),
+        "{report}"
     );
     assert!(
-        told.contains("my.toml:5: limits.receive_maximum = 0: must be 1 to 65,535 messages (SET-004)"),
-        "{told}"
+        report.contains("my.toml:5: limits.receive_maximum = 0: must be 1 to 65,535 messages (SET-004)"),
+        "{report}"
     );
 }
 
@@ -45,7 +45,7 @@ fn a_file_that_is_named_must_exist() {
 }
 
 #[test]
-fn show_tells_where_each_value_comes_from() {
+fn show_names_the_source_of_each_value() {
     let directory = tempfile::tempdir().expect("a temporary directory can be made");
     std::fs::write(directory.path().join("stadium.toml"), "[server]\nloops = 3\n")
         .expect("the directory is writable");
@@ -64,15 +64,15 @@ fn show_tells_where_each_value_comes_from() {
     .output()
     .expect("the binary can be run");
     let entries = json(&shown);
-    let mut told: Vec<String> = entries
+    let mut report: Vec<String> = entries
         .as_array()
         .expect("it is a list")
         .iter()
         .map(|entry| format!("{} {} {}", entry["setting"], entry["value"], entry["from"]).replace('"', ""))
         .collect();
-    told.sort();
+    report.sort();
     assert_eq!(
-        told,
+        report,
         [
             "http.listen 127.0.0.1:9 flag --http",
             "limits.connections_max 77 environment STADIUM_LIMITS__CONNECTIONS_MAX",
@@ -115,7 +115,7 @@ fn certificate(from: i32, until: i32) -> (String, String) {
 }
 
 #[test]
-fn check_opens_parses_and_tries_what_the_settings_name_and_tells_all_of_it_at_once() {
+fn check_opens_parses_and_tries_what_the_settings_name_and_reports_all_at_once() {
     let directory = tempfile::tempdir().expect("a temporary directory can be made");
     let put = |name: &str, text: &str| {
         std::fs::write(directory.path().join(name), text).expect("the directory is writable");
@@ -174,10 +174,10 @@ key_sets = ["jwks.json"]
     put("stadium.toml", &text);
     let checked = run_in(directory.path(), &["config", "check", "--json"]);
     assert_eq!(checked.status.code(), Some(1), "{}", err(&checked));
-    let told = json(&checked);
-    assert_eq!(told["ok"], false);
-    let findings = told["findings"].as_array().expect("a list");
-    for (setting, file, says) in [
+    let report = json(&checked);
+    assert_eq!(report["ok"], false);
+    let findings = report["findings"].as_array().expect("a list");
+    for (setting, file, part) in [
         ("server.data", "data", "no folder"),
         ("mqtt.listen", "", "taken by another process"),
         ("mqtts.key", "other.key", "no pair"),
@@ -191,14 +191,14 @@ key_sets = ["jwks.json"]
         ("auth.token.key_sets", "jwks.json", "jwks.json"),
     ] {
         let found = findings.iter().find(|finding| finding["setting"] == setting);
-        let found = found.unwrap_or_else(|| panic!("{setting} is not in {told:#}"));
+        let found = found.unwrap_or_else(|| panic!("{setting} is not in {report:#}"));
         assert_eq!(found["severity"], "error", "{found}");
         assert_eq!(found["file"].as_str().unwrap_or_default(), file, "{found}");
-        assert!(found["message"].as_str().is_some_and(|message| message.contains(says)), "{found}");
+        assert!(found["message"].as_str().is_some_and(|message| message.contains(part)), "{found}");
         assert!(found["remedy"].as_str().is_some_and(|remedy| !remedy.is_empty()), "{found}");
         assert!(found["from"].as_str().is_some_and(|from| from.starts_with("stadium.toml:")), "{found}");
     }
-    assert_eq!(findings.iter().filter(|finding| finding["severity"] == "error").count(), 11, "{told:#}");
+    assert_eq!(findings.iter().filter(|finding| finding["severity"] == "error").count(), 11, "{report:#}");
     let text = run_in(directory.path(), &["config", "check"]);
     assert_eq!(text.status.code(), Some(1));
     assert!(err(&text).contains("mqtts.key = \"other.key\""), "{}", err(&text));
@@ -225,20 +225,20 @@ fn check_of_a_configuration_that_fits_changes_nothing_and_warnings_do_not_fail()
     let before = std::fs::read_dir(directory.path()).expect("a folder").count();
     let checked = run_in(directory.path(), &["config", "check", "--json"]);
     assert!(checked.status.success(), "{} {}", out(&checked), err(&checked));
-    let told = json(&checked);
-    let warnings: Vec<&str> = told["findings"]
+    let report = json(&checked);
+    let warnings: Vec<&str> = report["findings"]
         .as_array()
         .expect("a list")
         .iter()
         .filter(|finding| finding["severity"] == "warning")
         .map(|finding| finding["setting"].as_str().expect("a text"))
         .collect();
-    assert_eq!(warnings, ["mqtts.certificate", "mqtts.key"], "a listener that is off: {told:#}");
+    assert_eq!(warnings, ["mqtts.certificate", "mqtts.key"], "a listener that is off: {report:#}");
     assert_eq!(std::fs::read_dir(directory.path()).expect("a folder").count(), before, "nothing is made");
 }
 
 #[test]
-fn check_says_that_two_settings_have_one_port_and_that_a_server_is_running() {
+fn check_reports_two_settings_with_one_port_and_a_running_server() {
     let server = binary::Server::trial();
     let data = server.data().display().to_string();
     let (mqtt, http) = (server.address("mqtt"), server.address("http"));
@@ -249,20 +249,20 @@ fn check_says_that_two_settings_have_one_port_and_that_a_server_is_running() {
     ];
     let checked = run(&arguments);
     assert!(checked.status.success(), "its own ports are not taken: {}", out(&checked));
-    let told = json(&checked);
+    let report = json(&checked);
     let note =
-        told["findings"].as_array().expect("a list").iter().find(|finding| finding["code"] == "SET-008");
-    assert!(note.is_some_and(|note| note["severity"] == "note"), "{told:#}");
+        report["findings"].as_array().expect("a list").iter().find(|finding| finding["code"] == "SET-008");
+    assert!(note.is_some_and(|note| note["severity"] == "note"), "{report:#}");
     // Another server's data folder: the ports are taken.
     let other = tempfile::tempdir().expect("a temporary directory can be made");
     let other = other.path().display().to_string();
     let arguments =
         ["config", "check", "--trial", "--data", &other, "--mqtt", &mqtt, "--http", &http, "--json"];
-    let told = json(&run(&arguments));
+    let report = json(&run(&arguments));
     let taken =
-        told["findings"].as_array().expect("a list").iter().filter(|finding| finding["code"] == "SET-007");
-    assert!(taken.clone().any(|finding| finding["setting"] == "mqtt.listen"), "{told:#}");
-    assert!(taken.clone().any(|finding| finding["setting"] == "http.listen"), "{told:#}");
+        report["findings"].as_array().expect("a list").iter().filter(|finding| finding["code"] == "SET-007");
+    assert!(taken.clone().any(|finding| finding["setting"] == "mqtt.listen"), "{report:#}");
+    assert!(taken.clone().any(|finding| finding["setting"] == "http.listen"), "{report:#}");
     let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
     let free = free.expect("a port").to_string();
     let failed = run(&[

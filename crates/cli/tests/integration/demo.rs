@@ -1,6 +1,6 @@
 //! `stadium demo` as a process: its figures, and that nothing stays behind whichever way it ends.
 //!
-//! A small crowd: the figures' sizes are the bench's business.
+//! With few devices: large figures are the bench's business.
 
 use crate::binary;
 
@@ -51,10 +51,10 @@ fn every_device_is_lit_up_by_every_push() {
 }
 
 #[test]
-fn without_a_terminal_it_ends_by_itself_and_says_how_fast_it_was() {
+fn without_a_terminal_it_ends_by_itself_and_prints_its_figures() {
     let shown = run(&["demo", "--devices", "50", "--pushes", "1"]);
     assert!(shown.status.success(), "{}", err(&shown));
-    let told = err(&shown);
+    let printed = err(&shown);
     for part in [
         "Live page",
         "50 devices in",
@@ -63,12 +63,12 @@ fn without_a_terminal_it_ends_by_itself_and_says_how_fast_it_was() {
         "50 votes over MQTT",
         "the books balance",
     ] {
-        assert!(told.contains(part), "{part:?} is not in {told}");
+        assert!(printed.contains(part), "{part:?} is not in {printed}");
     }
 }
 
 #[test]
-fn ctrl_c_ends_it_with_0_and_takes_the_crowd_along() {
+fn ctrl_c_ends_it_and_its_workers_with_0() {
     let mut child = stadium(&["demo", "--stay", "--devices", "50", "--pushes", "1", "--json"])
         .stdout(Stdio::piped())
         .spawn()
@@ -76,7 +76,7 @@ fn ctrl_c_ends_it_with_0_and_takes_the_crowd_along() {
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("it is piped"))
         .read_line(&mut line)
-        .expect("it tells its figures");
+        .expect("it prints its figures");
     assert!(line.contains("\"connected\":50"), "{line}");
     let workers = children(child.id());
     assert!(!workers.is_empty());
@@ -90,7 +90,7 @@ fn ctrl_c_ends_it_with_0_and_takes_the_crowd_along() {
 }
 
 #[test]
-fn a_demo_that_is_killed_takes_the_crowd_along() {
+fn workers_of_a_demo_that_is_killed_end() {
     let mut child = stadium(&["demo", "--stay", "--devices", "50", "--pushes", "1", "--json"])
         .stdout(Stdio::piped())
         .spawn()
@@ -98,7 +98,7 @@ fn a_demo_that_is_killed_takes_the_crowd_along() {
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("it is piped"))
         .read_line(&mut line)
-        .expect("it tells its figures");
+        .expect("it prints its figures");
     let workers = children(child.id());
     assert!(!workers.is_empty());
     child.kill().expect("it lives");

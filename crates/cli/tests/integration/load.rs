@@ -26,7 +26,7 @@ fn scenario(folder: &Path, http: &str, duration: &str, threshold: &str) -> Strin
 }
 
 #[test]
-fn what_is_wrong_with_a_scenario_is_said_with_its_line_and_a_suggestion() {
+fn mistakes_in_a_scenario_are_reported_with_their_line_and_a_suggestion() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("wrong.toml");
     fs::write(
@@ -36,11 +36,11 @@ fn what_is_wrong_with_a_scenario_is_said_with_its_line_and_a_suggestion() {
     )
     .expect("a file");
     let output = stadium(&[]).args(["load", "check"]).arg(&file).output().expect("it runs");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("wrong.toml:6"), "{said}");
-    assert!(said.starts_with("error: ") && !said.contains("error: error:"), "{said}");
-    assert!(said.contains("`rate`") && said.contains("`get`"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{printed}");
+    assert!(printed.contains("wrong.toml:6"), "{printed}");
+    assert!(printed.starts_with("error: ") && !printed.contains("error: error:"), "{printed}");
+    assert!(printed.contains("`rate`") && printed.contains("`get`"), "{printed}");
     let output = stadium(&[]).args(["load", "run"]).arg(&file).output().expect("it runs");
     assert_eq!(output.status.code(), Some(2), "nothing is sent");
 }
@@ -54,9 +54,9 @@ fn a_run_leaves_a_report_and_two_of_them_can_be_compared() {
         let out = folder.path().join(name);
         let output =
             stadium(&[]).args(["load", "run", "--out"]).arg(&out).arg(&file).output().expect("it runs");
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-        assert!(said.contains("ready") && said.contains("held"), "{said}");
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
+        assert!(printed.contains("ready") && printed.contains("held"), "{printed}");
         let result: serde_json::Value =
             serde_json::from_slice(&fs::read(out.join("result.json")).expect("a result")).expect("JSON");
         assert_eq!(result["total"]["answered"], 100);
@@ -88,11 +88,11 @@ fn a_threshold_that_does_not_hold_decides_the_exit_code() {
         .args(["load", "run", "--quiet", "--threshold", "respons.p99 < 1s", &file])
         .output()
         .expect("it runs");
-    assert_eq!(output.status.code(), Some(2), "a threshold that says nothing");
+    assert_eq!(output.status.code(), Some(2), "a threshold that is none");
 }
 
 #[test]
-fn a_target_that_is_not_there_is_a_failure_that_says_so() {
+fn a_target_that_is_not_there_is_a_failure_that_names_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = scenario(folder.path(), "127.0.0.1:1", "1s", "errors <= 100%");
     let output = stadium(&[]).args(["load", "run", "--quiet", &file]).output().expect("it runs");
@@ -101,7 +101,7 @@ fn a_target_that_is_not_there_is_a_failure_that_says_so() {
 }
 
 #[test]
-fn ctrl_c_leaves_a_partial_report_that_says_so() {
+fn ctrl_c_leaves_a_report_marked_as_partial() {
     let server = Server::trial();
     let folder = tempfile::tempdir().expect("a folder");
     let file = scenario(folder.path(), &server.address("http"), "1m", "errors < 1%");
@@ -131,19 +131,19 @@ fn ctrl_c_leaves_a_partial_report_that_says_so() {
         result["total"]
     );
     let report = fs::read_to_string(out.join("report.html")).expect("a report");
-    assert!(report.to_lowercase().contains("partial"), "the report says that it is partial");
+    assert!(report.to_lowercase().contains("partial"), "the report states that it is partial");
 }
 
-/// All that a page tells until the run ends.
+/// All that a page sends until the run ends.
 fn watch(address: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("the page listens");
     stream.set_read_timeout(Some(binary::PATIENCE)).expect("an open socket");
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")
         .expect("it is sent");
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     // The end of the process cuts the stream.
-    let _ = stream.read_to_end(&mut told);
-    String::from_utf8_lossy(&told).into_owned()
+    let _ = stream.read_to_end(&mut received);
+    String::from_utf8_lossy(&received).into_owned()
 }
 
 /// Every file below a folder.
@@ -195,7 +195,7 @@ target = "api"
 steps = [
   {{ name = "GET /readyz?key=hunter2-by-query", get = "/readyz?key=hunter2-by-query" }},
   {{ name = "mine", get = "/api/keys", check = {{ status = 200, json = {{ "$.password" = "hunter2-by-check" }} }}, on_failure = "continue" }},
-  {{ name = "said", post = "/api/push", json = {{ password = "hunter2-by-json", token = "${{given}}" }}, on_failure = "continue" }},
+  {{ name = "printed", post = "/api/push", json = {{ password = "hunter2-by-json", token = "${{given}}" }}, on_failure = "continue" }},
 ]
 [[fleets]]
 name = "fleet"
@@ -210,9 +210,9 @@ password = "${{own}}"
     let stored = folder.path().join("stored");
     fs::create_dir(&stored).expect("a folder");
     let url = format!("file://{}", stored.display());
-    let mut said: Vec<(String, String)> = Vec::new();
-    for (name, crew) in
-        [("alone", &[][..]), ("crew", &["--processes", "2", "--worker-key", "hunter2-by-worker"][..])]
+    let mut printed: Vec<(String, String)> = Vec::new();
+    for (name, workers) in
+        [("alone", &[][..]), ("workers", &["--processes", "2", "--worker-key", "hunter2-by-worker"][..])]
     {
         let mut child = stadium(&[
             "load",
@@ -229,7 +229,7 @@ password = "${{own}}"
         .arg(&file)
         .args(["--set", &format!("given={BY_FLAG}"), "--set=api_key=hunter2-by-set"])
         .args(["--threshold", "errors < 100%"])
-        .args(crew)
+        .args(workers)
         .env("HUNTER", BY_ENV)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -248,14 +248,14 @@ password = "${{own}}"
             let page = page.clone();
             move || watch(&page, "/events")
         });
-        said.push((format!("{name}: page"), watch(&page, "/")));
+        printed.push((format!("{name}: page"), watch(&page, "/")));
         lines.read_to_string(&mut noted).expect("it ends");
         let output = child.wait_with_output().expect("it ends");
         let events = events.join().expect("it was watched");
-        assert!(events.contains("mine"), "the page tells of the run: {events}");
-        said.push((format!("{name}: events"), events));
-        said.push((format!("{name}: notes"), noted.clone()));
-        said.push((format!("{name}: output"), String::from_utf8_lossy(&output.stdout).into_owned()));
+        assert!(events.contains("mine"), "the page shows the run: {events}");
+        printed.push((format!("{name}: events"), events));
+        printed.push((format!("{name}: notes"), noted.clone()));
+        printed.push((format!("{name}: output"), String::from_utf8_lossy(&output.stdout).into_owned()));
         let result: serde_json::Value = serde_json::from_slice(
             &fs::read(folder.path().join(name).join("result.json")).expect("a result"),
         )
@@ -275,11 +275,11 @@ password = "${{own}}"
         }
         again.arg(&alone);
         if arguments[0] == "compare" {
-            again.arg(folder.path().join("crew"));
+            again.arg(folder.path().join("workers"));
         }
         let output = again.output().expect("it runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        said.push((format!("{arguments:?}"), String::from_utf8_lossy(&output.stdout).into_owned()));
+        printed.push((format!("{arguments:?}"), String::from_utf8_lossy(&output.stdout).into_owned()));
     }
     let search = stadium(&[
         "load",
@@ -296,13 +296,13 @@ password = "${{own}}"
         "0",
     ])
     .args(["--set", &format!("given={BY_FLAG}"), "--out"])
-    .arg(folder.path().join("crew/search"))
+    .arg(folder.path().join("workers/search"))
     .arg(&file)
     .env("HUNTER", BY_ENV)
     .output()
     .expect("it runs");
-    said.push(("search".to_owned(), format!("{search:?}")));
-    // What is wrong with a scenario or a flag is said without secrets as well.
+    printed.push(("search".to_owned(), format!("{search:?}")));
+    // Mistakes in a scenario or a flag are reported without secrets as well.
     for wrong in [
         &["load", "run", "--set", "nothing=hunter2-by-flag"][..],
         &["load", "run", "--set", "hunter2-by-flag"][..],
@@ -310,26 +310,29 @@ password = "${{own}}"
     ] {
         let output = stadium(wrong).arg(&file).output().expect("it runs");
         assert_eq!(output.status.code(), Some(2), "{output:?}");
-        said.push((format!("{wrong:?}"), format!("{output:?}")));
+        printed.push((format!("{wrong:?}"), format!("{output:?}")));
     }
     let broken = folder.path().join("broken.toml");
     fs::write(&broken, "[variables]\npassword = \"hunter2-by-name\" x\n").expect("a file");
     let output = stadium(&["load", "check"]).arg(&broken).output().expect("it runs");
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    said.push(("broken".to_owned(), format!("{output:?}")));
+    printed.push(("broken".to_owned(), format!("{output:?}")));
 
     let outputs = files_below(&alone)
         .into_iter()
-        .chain(files_below(&folder.path().join("crew")))
+        .chain(files_below(&folder.path().join("workers")))
         .chain(files_below(&stored));
     for path in outputs {
-        said.push((
+        printed.push((
             path.display().to_string(),
             String::from_utf8_lossy(&fs::read(&path).expect("a file")).into_owned(),
         ));
     }
-    assert!(said.iter().filter(|(name, _)| name.ends_with(".csv")).count() >= 8, "files were looked through");
-    for (name, text) in &said {
+    assert!(
+        printed.iter().filter(|(name, _)| name.ends_with(".csv")).count() >= 8,
+        "files were looked through"
+    );
+    for (name, text) in &printed {
         for secret in
             ["hunter2", "aHVudGVyMjpodW50ZXIy", "aHVudGVyMi1ieS1sb29r", admin.as_str(), &admin[..20]]
         {
@@ -363,7 +366,7 @@ fn worker(name: &str) -> (std::process::Child, String) {
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("a pipe"))
         .read_line(&mut line)
-        .expect("it says where it listens");
+        .expect("it prints where it listens");
     let address =
         line.trim_end().strip_prefix(&format!("worker {name} listens on ")).expect(&line).to_owned();
     (child, address)
@@ -401,12 +404,12 @@ fn workers_share_a_run_and_one_that_dies_is_named() {
     second.kill().expect("it was there");
     second.wait().expect("it is gone");
     let output = running.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("ben") && said.contains("lost"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(printed.contains("ben") && printed.contains("lost"), "{printed}");
     let lost = result(&out);
-    let fates: Vec<bool> =
+    let outcomes: Vec<bool> =
         lost["workers"].as_array().expect("workers").iter().map(|own| own["lost"].is_string()).collect();
-    assert_eq!(fates, [false, true], "{}", lost["workers"]);
+    assert_eq!(outcomes, [false, true], "{}", lost["workers"]);
     assert!(
         !lost["generator"]["doubts"].as_array().expect("a list").is_empty(),
         "half of the load was missing"

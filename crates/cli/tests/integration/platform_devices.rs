@@ -1,6 +1,7 @@
 //! Devices, audiences and apps as people use them: `stadium app`, `stadium device`, `stadium audience`.
 //!
-//! Black box: the built binary is the server and the client; whoever connects is an MQTT client of the suite.
+//! Black box: the built binary is the server and the client; each device that connects is an MQTT
+//! client of the suite.
 
 use crate::binary;
 
@@ -19,8 +20,9 @@ fn rows(text: &str) -> Vec<Vec<&str>> {
 #[test]
 fn apps_are_made_listed_changed_and_forgotten() {
     let server = Server::trial();
-    let said = server.says(&["app", "set", "matchday", "--expiry", "1d", "--cap", "3", "--cap-within", "2h"]);
-    assert_eq!(said, "matchday: pushes expire after 1d, 100 are owed to a device at most\n");
+    let printed =
+        server.prints(&["app", "set", "matchday", "--expiry", "1d", "--cap", "3", "--cap-within", "2h"]);
+    assert_eq!(printed, "matchday: pushes expire after 1d, 100 are owed to a device at most\n");
     let changed = server.answers(&[
         "app",
         "set",
@@ -38,14 +40,14 @@ fn apps_are_made_listed_changed_and_forgotten() {
     assert_eq!((&settings["expiry_s"], &settings["opted_in"]), (&86_400.into(), &false.into()), "{changed}");
 
     server.does(&["device", "set", "phone-1", "--app", "matchday"]);
-    let table = server.says(&["app", "list"]);
+    let table = server.prints(&["app", "list"]);
     let table = rows(&table);
     assert_eq!(table[0], ["app", "devices", "connected", "opted", "in", "pushes", "owed"], "{table:?}");
     assert_eq!(table[1..], [["default", "0", "0", "0", "0", "0"], ["matchday", "1", "0", "0", "0", "0"]]);
     let first = server.answers(&["app", "list", "--limit", "1"]);
     assert_eq!((&first["apps"][0]["app"], &first["next"]), (&"default".into(), &"default".into()), "{first}");
-    server.fails(2, &["app", "drop", "matchday"], "say --yes");
-    assert_eq!(server.says(&["app", "drop", "matchday", "--yes"]), "matchday is forgotten\n");
+    server.fails(2, &["app", "drop", "matchday"], "use --yes");
+    assert_eq!(server.prints(&["app", "drop", "matchday", "--yes"]), "matchday is forgotten\n");
 
     server.fails(1, &["app", "drop", "matchday", "--yes"], "PSH-020");
     server.fails(1, &["app", "drop", "default", "--yes"], "PSH-009");
@@ -87,8 +89,8 @@ fn a_device_is_described_shown_changed_and_forgotten() {
         "--attribute",
         "born=date:1990-05-17T00:00:00Z",
     ];
-    assert_eq!(server.says(&described), "phone-7 registered\n");
-    let shown = server.says(&["device", "show", "phone-7"]);
+    assert_eq!(server.prints(&described), "phone-7 registered\n");
+    let shown = server.prints(&["device", "show", "phone-7"]);
     for part in [
         "platform    ios",
         "named_user  ada",
@@ -111,7 +113,7 @@ fn a_device_is_described_shown_changed_and_forgotten() {
         "--opt-in",
         "false",
     ];
-    assert_eq!(server.says(&changes), "phone-7 updated\n");
+    assert_eq!(server.prints(&changes), "phone-7 updated\n");
     let shown = &server.answers(&["device", "show", "phone-7"])["registered"];
     assert_eq!((&shown["platform"], &shown["opt_in"]), (&Value::Null, &false.into()), "{shown}");
     assert_eq!(shown["tags"], json!(["loyalty:gold"]), "{shown}");
@@ -120,10 +122,10 @@ fn a_device_is_described_shown_changed_and_forgotten() {
         json!({"first_name": "Ada", "born": {"date": "1990-05-17T00:00:00Z"}}),
         "{shown}"
     );
-    assert!(server.says(&["device", "show", "phone-7"]).contains(", opted out"));
+    assert!(server.prints(&["device", "show", "phone-7"]).contains(", opted out"));
 
     server.does(&["device", "set", "tablet", "--user", "ada", "--platform", "android"]);
-    let listed = server.says(&["device", "list", "--registered"]);
+    let listed = server.prints(&["device", "list", "--registered"]);
     assert_eq!(
         rows(&listed)[1..].iter().map(|row| row[0]).collect::<Vec<_>>(),
         ["phone-7", "tablet"],
@@ -140,7 +142,7 @@ fn a_device_is_described_shown_changed_and_forgotten() {
             found["devices"].as_array().expect("a list").iter().map(|one| &one["device"]).collect();
         assert_eq!(json!(found), expected, "{which:?}");
     }
-    assert_eq!(server.says(&["device", "remove", "tablet"]), "tablet is forgotten\n");
+    assert_eq!(server.prints(&["device", "remove", "tablet"]), "tablet is forgotten\n");
     server.fails(1, &["device", "remove", "tablet"], "PSH-022");
     server.fails(1, &["device", "show", "tablet"], "no registered device has the id \"tablet\"");
     server.fails(1, &["device", "list", "--registered", "--app", "nope"], "there is no app \"nope\"");
@@ -172,18 +174,18 @@ fn a_device_is_revoked_and_restored_and_has_a_credential() {
     let made = server.does(&["device", "credential", "phone-7"]);
     assert_eq!(out(&made).trim().len(), 43, "32 bytes as base64: {}", out(&made));
     assert!(err(&made).contains("the MQTT password of client id phone-7"), "{}", err(&made));
-    assert!(server.says(&["device", "show", "phone-7"]).contains("has a credential"));
+    assert!(server.prints(&["device", "show", "phone-7"]).contains("has a credential"));
     let again = server.answers(&["device", "credential", "phone-7"]);
     assert_ne!(again["secret"], out(&made).trim(), "{again}");
     assert_eq!(
-        server.says(&["device", "credential", "phone-7", "--withdraw"]),
+        server.prints(&["device", "credential", "phone-7", "--withdraw"]),
         "phone-7 is without a credential\n"
     );
     assert!(phone.receive().is_none_or(|packet| packet.first == 0xe0), "who loses its credential is cut");
 
-    assert_eq!(server.says(&["device", "revoke", "phone-7"]), "phone-7 is revoked\n");
-    assert!(server.says(&["device", "show", "phone-7"]).contains("REVOKED"));
-    assert!(server.says(&["device", "list", "--registered"]).contains("revoked"));
+    assert_eq!(server.prints(&["device", "revoke", "phone-7"]), "phone-7 is revoked\n");
+    assert!(server.prints(&["device", "show", "phone-7"]).contains("REVOKED"));
+    assert!(server.prints(&["device", "list", "--registered"]).contains("revoked"));
     let (_, reason) = Device::try_connect(&server.address("mqtt"), "phone-7", None);
     assert_ne!(reason, 0, "a revoked device is let in");
     assert_eq!(server.answers(&["device", "restore", "phone-7"])["status"], "restored");
@@ -225,7 +227,7 @@ fn files_are_imported_with_a_report_of_bad_lines_and_exported_as_they_were() {
         assert!(err(&done).contains(line), "{line:?} is not in {}", err(&done));
     }
     assert!(
-        err(&done).ends_with("error: 4 records were passed over; all others are registered\n"),
+        err(&done).ends_with("error: 4 records were skipped; all others are registered\n"),
         "{}",
         err(&done)
     );
@@ -260,7 +262,7 @@ fn files_are_imported_with_a_report_of_bad_lines_and_exported_as_they_were() {
         assert!(err(&done).contains(line), "{line:?} is not in {}", err(&done));
     }
 
-    // What is written can be read back: into another app it makes the same devices.
+    // An export can be read back: into another app it makes the same devices.
     server.does(&["app", "set", "copy"]);
     for format in ["csv", "ndjson"] {
         let path = server.data().join(format!("devices.{format}"));
@@ -281,13 +283,13 @@ fn files_are_imported_with_a_report_of_bad_lines_and_exported_as_they_were() {
         server.does(&["app", "drop", "copy", "--yes"]);
         server.does(&["app", "set", "copy"]);
     }
-    let some = server.says(&["device", "export", "--audience", "tag:vip"]);
+    let some = server.prints(&["device", "export", "--audience", "tag:vip"]);
     assert!(
         some.starts_with("device,platform,") && some.lines().count() == 2 && some.contains("\na1,ios,"),
         "{some}"
     );
     let one: Value =
-        serde_json::from_str(&server.says(&["device", "export", "--audience", "tag:vip", "--json"]))
+        serde_json::from_str(&server.prints(&["device", "export", "--audience", "tag:vip", "--json"]))
             .expect("a line");
     assert_eq!(one["attributes"], json!({"score": 12}), "{one}");
 
@@ -334,7 +336,7 @@ fn audiences_are_counted_saved_and_forgotten() {
         [0, 1_600, 200, 100],
         "what clauses keep out sums up to who is not matched: {preview}"
     );
-    let text = server.says(&["audience", "preview", audience, "--sample", "2", "--per-second", "10"]);
+    let text = server.prints(&["audience", "preview", audience, "--sample", "2", "--per-second", "10"]);
     assert!(
         text.starts_with("99 of 2,000 devices: 100 matched, 1 of those not opted in; 0 connected now\n"),
         "{text}"
@@ -343,8 +345,8 @@ fn audiences_are_counted_saved_and_forgotten() {
     assert!(table.contains(&vec!["400", "1,600", "tag", "\"vip\"", "and[0]"]), "{text}");
     assert!(text.lines().last().is_some_and(|line| line.starts_with("such as seat-")), "{text}");
 
-    assert_eq!(server.says(&["audience", "save", "vips", "tag:vip"]), "vips is saved\n");
-    assert_eq!(server.says(&["audience", "list"]), "audience  selector\nvips      {\"tag\":\"vip\"}\n");
+    assert_eq!(server.prints(&["audience", "save", "vips", "tag:vip"]), "vips is saved\n");
+    assert_eq!(server.prints(&["audience", "list"]), "audience  selector\nvips      {\"tag\":\"vip\"}\n");
     assert_eq!(
         server.answers(&["audience", "list"]),
         json!({"audiences": [{"name": "vips", "audience": {"tag": "vip"}}]})
@@ -352,7 +354,7 @@ fn audiences_are_counted_saved_and_forgotten() {
     assert_eq!(server.answers(&["audience", "preview", "saved:vips"])["matched"], 400);
     // A tag that nobody has means nobody, and is no mistake.
     assert_eq!(server.answers(&["audience", "preview", "tag:nobody"])["matched"], 0);
-    assert_eq!(server.says(&["audience", "drop", "vips"]), "vips is forgotten\n");
+    assert_eq!(server.prints(&["audience", "drop", "vips"]), "vips is forgotten\n");
     server.fails(1, &["audience", "drop", "vips"], "PSH-023");
     server.fails(
         1,
@@ -391,7 +393,7 @@ fn devices_are_removed_by_prefix_and_audience_and_a_swarm_removes_its_own() {
     server.fails(2, &["device", "remove"], "required");
     server.fails(2, &["device", "remove", "bus-1", "--prefix", "bus-"], "cannot be used with");
     let removal = ["device", "remove", "--yes", "--prefix", "bus-", "--audience", "tag:city"];
-    assert_eq!(server.says(&removal), "2 devices are forgotten\n");
+    assert_eq!(server.prints(&removal), "2 devices are forgotten\n");
     assert_eq!(server.answers(&removal)["removed"], 0);
 
     let registered = |prefix: &str| -> usize {
@@ -412,7 +414,7 @@ fn devices_are_removed_by_prefix_and_audience_and_a_swarm_removes_its_own() {
     );
     assert_eq!(registered("swarm-"), 0);
     assert_eq!((registered("kept-"), registered("tram-")), (1_200, 1), "others stay");
-    // A server that was not named is not guessed: the swarm says how to clean up.
+    // A server that was not named is not guessed: the swarm prints how to clean up.
     let unnamed = stadium(&["load", "swarm", "--target", &mqtt, "--devices", "3", "--hold", "1s"]).output();
     let unnamed = unnamed.expect("the binary can be run");
     assert!(unnamed.status.success() && err(&unnamed).contains("stadium device remove --prefix swarm-"));

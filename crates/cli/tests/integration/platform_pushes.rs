@@ -1,6 +1,7 @@
 //! Pushes and schedules as people use them: `stadium push send | list | show | watch | cancel | trace | deliveries`, `stadium schedule`.
 //!
-//! Black box: the built binary is the server and the client; whoever gets a push is an MQTT client of the suite.
+//! Black box: the built binary is the server and the client; each device that gets a push is an
+//! MQTT client of the suite.
 
 use crate::binary;
 
@@ -15,8 +16,8 @@ use serde_json::{Value, json};
 
 /// Sends a push that must be accepted: its id.
 fn sent(server: &Server, arguments: &[&str]) -> String {
-    let said = server.says(&[&["push", "send"], arguments].concat());
-    said.strip_prefix("accepted ").unwrap_or_else(|| panic!("{said}")).trim().to_owned()
+    let printed = server.prints(&[&["push", "send"], arguments].concat());
+    printed.strip_prefix("accepted ").unwrap_or_else(|| panic!("{printed}")).trim().to_owned()
 }
 
 /// A device that is connected and reads its inbox.
@@ -44,13 +45,13 @@ fn interruptible(command: &Command) -> Command {
     whole
 }
 
-/// A moment so many seconds from now, as the API writes it, by the `date` of the system.
-fn moment(seconds: u64) -> String {
+/// A time so many seconds from now, as the API writes it, by the `date` of the system.
+fn timestamp(seconds: u64) -> String {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970").as_secs();
-    let said = Command::new("date")
+    let printed = Command::new("date")
         .args(["-u", "-d", &format!("@{}", now + seconds), "+%Y-%m-%dT%H:%M:%SZ"])
         .output();
-    out(&said.expect("date can be run")).trim().to_owned()
+    out(&printed.expect("date can be run")).trim().to_owned()
 }
 
 #[test]
@@ -70,14 +71,14 @@ fn the_tour_of_the_readme_reaches_a_phone_that_was_away() {
     let audience = r#"{"and": [{"tag": "vip"}, {"platform": "ios"}]}"#;
     assert_eq!(server.answers(&["audience", "preview", audience])["reached"], 1);
     let push = sent(&server, &["tag:vip", "--title", "Doors open, {{first_name|fan}}"]);
-    let trace = server.says(&["push", "trace", &push, "phone-7"]);
+    let trace = server.prints(&["push", "trace", &push, "phone-7"]);
     assert!(
         trace.starts_with("phone-7 has not got it yet: it is not connected; it gets it when it comes"),
         "{trace}"
     );
-    let shown = server.says(&["push", "show", &push]);
+    let shown = server.prints(&["push", "show", &push]);
     assert!(shown.contains("1 targeted, 0 delivered, 0 opened\n  1 owed still\n"), "{shown}");
-    let deliveries = server.says(&["push", "deliveries", &push]);
+    let deliveries = server.prints(&["push", "deliveries", &push]);
     assert_eq!(
         deliveries.replace('\r', ""),
         "device,state,detail,sent_at,acknowledged_at\nphone-7,owed,,,\n"
@@ -86,10 +87,10 @@ fn the_tour_of_the_readme_reaches_a_phone_that_was_away() {
 
     let mut phone = reader(&server, "phone-7");
     let (topic, payload) = phone.message();
-    let told: Value = serde_json::from_str(&payload).expect("a notification is JSON");
+    let notification: Value = serde_json::from_str(&payload).expect("a notification is JSON");
     assert_eq!(topic, "inbox/phone-7");
-    assert_eq!(told, json!({"push": push, "title": "Doors open, Ada"}));
-    let watched = server.says(&["push", "watch", &push]);
+    assert_eq!(notification, json!({"push": push, "title": "Doors open, Ada"}));
+    let watched = server.prints(&["push", "watch", &push]);
     assert!(watched.starts_with(&format!("{push} settled, accepted ")), "{watched}");
     assert!(watched.contains("1 of 1 devices matched, 1 targeted, 1 delivered, 0 opened"), "{watched}");
     assert!(watched.contains("  acknowledged: first "), "{watched}");
@@ -101,10 +102,10 @@ fn the_tour_of_the_readme_reaches_a_phone_that_was_away() {
         trace["steps"].as_array().expect("a list").iter().map(|step| &step["what"]).collect();
     assert_eq!(steps, ["accepted", "started", "targeted", "sent", "acknowledged"], "{trace}");
     assert!(
-        server.says(&["push", "trace", &push, "phone-7"]).contains("  sent over 0:"),
+        server.prints(&["push", "trace", &push, "phone-7"]).contains("  sent over 0:"),
         "the connection is named"
     );
-    let nobody = server.says(&["push", "trace", &push, "nobody"]);
+    let nobody = server.prints(&["push", "trace", &push, "nobody"]);
     assert!(nobody.starts_with("nobody did not get it: it is not registered."), "{nobody}");
     let file = server.data().join("deliveries.ndjson");
     let file = file.display().to_string();
@@ -127,7 +128,7 @@ fn the_tour_of_the_readme_reaches_a_phone_that_was_away() {
         out(&watched)
     );
 
-    let listed = server.says(&["push", "list"]);
+    let listed = server.prints(&["push", "list"]);
     let lines: Vec<&str> = listed.lines().collect();
     assert!(
         lines.len() == 3
@@ -141,7 +142,7 @@ fn the_tour_of_the_readme_reaches_a_phone_that_was_away() {
 }
 
 #[test]
-fn who_stops_following_a_push_does_not_stop_the_push() {
+fn a_push_goes_on_when_nobody_follows_it_any_more() {
     let server = Server::trial();
     server.does(&["device", "set", "phone-7"]);
     let data = server.data().display().to_string();
@@ -152,7 +153,7 @@ fn who_stops_following_a_push_does_not_stop_the_push() {
         .spawn()
         .expect("the binary can be run");
     let mut line = String::new();
-    BufReader::new(watch.stderr.take().expect("it is piped")).read_line(&mut line).expect("it says its id");
+    BufReader::new(watch.stderr.take().expect("it is piped")).read_line(&mut line).expect("it prints its id");
     let push = line.strip_prefix("accepted ").unwrap_or_else(|| panic!("{line}")).trim().to_owned();
     let sent = Command::new("kill").args(["-s", "INT", &watch.id().to_string()]).status();
     assert!(sent.expect("kill can be run").success(), "it follows the push still");
@@ -170,14 +171,14 @@ fn a_push_is_checked_named_timed_and_cancelled() {
     for device in ["a", "b", "c"] {
         server.does(&["device", "set", device, "--tag", "vip"]);
     }
-    let dry = server.says(&["push", "send", "tag:vip", "--title", "x", "--per-second", "2", "--dry-run"]);
+    let dry = server.prints(&["push", "send", "tag:vip", "--title", "x", "--per-second", "2", "--dry-run"]);
     assert!(dry.starts_with("valid; nothing was pushed\n3 of 3 devices: 3 matched"), "{dry}");
     assert!(err(&server.does(&["push", "list"])).contains("nothing was pushed yet"));
-    let dry = server.says(&["push", "send", "tag:vip", "--title", "Hi {{nickname}}", "--dry-run"]);
+    let dry = server.prints(&["push", "send", "tag:vip", "--title", "Hi {{nickname}}", "--dry-run"]);
     let warning = "it would reach nobody: of 3 devices that match, 3 lack a value for `nickname`";
     assert!(dry.contains(&format!("warning: {warning}\n0 of 3 devices: 3 matched")), "{dry}");
     assert!(dry.contains("3 left out: they lack a value for `nickname`, and a text needs it"), "{dry}");
-    let nobody = server.says(&["audience", "preview", "tag:gone"]);
+    let nobody = server.prints(&["audience", "preview", "tag:gone"]);
     assert!(
         nobody.contains("warning: it would reach nobody: none of 3 registered devices matches"),
         "{nobody}"
@@ -185,7 +186,7 @@ fn a_push_is_checked_named_timed_and_cancelled() {
 
     // The same again under one name is one push; another one under that name is refused.
     let push = sent(&server, &["tag:vip", "--title", "x", "--id", "monday"]);
-    let again = server.says(&["push", "send", "tag:vip", "--title", "x", "--id", "monday"]);
+    let again = server.prints(&["push", "send", "tag:vip", "--title", "x", "--id", "monday"]);
     assert_eq!(again, format!("accepted before {push}\n"));
     server.fails(1, &["push", "send", "tag:vip", "--title", "y", "--id", "monday"], "PSH-025");
 
@@ -211,7 +212,7 @@ fn a_push_is_checked_named_timed_and_cancelled() {
         "10",
         "--at",
     ];
-    let at = moment(3_600);
+    let at = timestamp(3_600);
     let later = sent(&server, &[&options[..], &[&at]].concat());
     let shown = server.answers(&["push", "show", &later]);
     assert_eq!(shown["status"], "scheduled", "{shown}");
@@ -221,14 +222,14 @@ fn a_push_is_checked_named_timed_and_cancelled() {
         "holdout_percent": 10,
     });
     assert_eq!(shown["options"], expected, "{shown}");
-    let local = sent(&server, &["all", "--body", "Good morning", "--local", &moment(86_400)[..16]]);
+    let local = sent(&server, &["all", "--body", "Good morning", "--local", &timestamp(86_400)[..16]]);
     assert_eq!(server.answers(&["push", "show", &local])["status"], "scheduled");
 
-    let cancelled = server.says(&["push", "cancel", &later]);
+    let cancelled = server.prints(&["push", "cancel", &later]);
     assert!(cancelled.starts_with(&format!("{later} cancelled, accepted ")), "{cancelled}");
     assert_eq!(server.answers(&["push", "cancel", &push])["counts"]["cancelled"], 3);
     server.fails(1, &["push", "cancel", &push], "PSH-027");
-    let trace = server.says(&["push", "trace", &push, "a"]);
+    let trace = server.prints(&["push", "trace", &push, "a"]);
     assert!(trace.contains("cancelled"), "{trace}");
 
     // Variants and data come out of a file.
@@ -241,8 +242,12 @@ fn a_push_is_checked_named_timed_and_cancelled() {
     .expect("the directory is writable");
     server.does(&["device", "set", "a", "--language", "de-AT"]);
     sent(&server, &["device:a", "--notification", &file.display().to_string()]);
-    let told: Value = serde_json::from_str(&reader(&server, "a").message().1).expect("JSON");
-    assert_eq!((&told["title"], &told["data"]), (&"Tor".into(), &json!({"score": [1, 0]})), "{told}");
+    let notification: Value = serde_json::from_str(&reader(&server, "a").message().1).expect("JSON");
+    assert_eq!(
+        (&notification["title"], &notification["data"]),
+        (&"Tor".into(), &json!({"score": [1, 0]})),
+        "{notification}"
+    );
 }
 
 #[test]
@@ -259,7 +264,7 @@ fn a_push_that_makes_no_sense_is_refused_with_a_reason() {
         (&["send", "saved:vips", "--title", "x"], "has no saved audience \"vips\" (PSH-023)"),
         (&["send", "all", "--title", "x", "--app", "nope"], "there is no app \"nope\""),
         (&["send", "all", "--title", "x", "--at", "2999-01-01T00:00:00Z"], "more than 366 days from now"),
-        (&["send", "all", "--title", "x", "--at", "tomorrow"], "when.at: \"tomorrow\" is no moment"),
+        (&["send", "all", "--title", "x", "--at", "tomorrow"], "when.at: \"tomorrow\" is no timestamp"),
         (&["send", "all", "--title", "x", "--expiry", "2000d"], "expiry"),
         (&["show", unknown], "PSH-021"),
         (&["watch", unknown], "PSH-021"),
@@ -296,16 +301,16 @@ fn a_push_that_makes_no_sense_is_refused_with_a_reason() {
 fn schedules_are_set_held_and_ended_and_make_pushes() {
     let server = Server::trial();
     let set = |name: &str, cron: &str, rest: &[&str]| {
-        server.says(&[&["schedule", "set", name, cron], rest].concat())
+        server.prints(&[&["schedule", "set", name, cron], rest].concat())
     };
-    let said = set(
+    let printed = set(
         "morning",
         "0 9 * * MON-FRI",
         &["tag:vip", "--zone", "Europe/Berlin", "--late", "1h", "--title", "Good morning"],
     );
-    assert!(said.starts_with("morning is set; next in "), "{said}");
+    assert!(printed.starts_with("morning is set; next in "), "{printed}");
     set("lunch", "@daily", &["all", "--zone", "local", "--message", "lunch"]);
-    let listed = server.says(&["schedule", "list"]);
+    let listed = server.prints(&["schedule", "list"]);
     let lines: Vec<Vec<&str>> =
         listed.lines().map(|line| line.split("  ").filter(|cell| !cell.is_empty()).collect()).collect();
     assert_eq!(
@@ -317,7 +322,7 @@ fn schedules_are_set_held_and_ended_and_make_pushes() {
         ["lunch", "@daily", "local", "active"],
         "{listed}"
     );
-    assert_eq!(server.says(&["schedule", "pause", "lunch"]), "lunch is paused\n");
+    assert_eq!(server.prints(&["schedule", "pause", "lunch"]), "lunch is paused\n");
     let answer = server.answers(&["schedule", "list"]);
     assert_eq!(
         (&answer["schedules"][0]["paused"], &answer["schedules"][1]["paused"]),
@@ -331,7 +336,7 @@ fn schedules_are_set_held_and_ended_and_make_pushes() {
         "{answer}"
     );
     assert_eq!(morning["next"].as_array().map(Vec::len), Some(5), "{answer}");
-    assert_eq!(server.says(&["schedule", "resume", "lunch"]), "lunch is going on\n");
+    assert_eq!(server.prints(&["schedule", "resume", "lunch"]), "lunch is going on\n");
     assert_eq!(server.answers(&["schedule", "drop", "lunch"]), json!({"name": "lunch", "dropped": true}));
     for action in ["pause", "resume", "drop"] {
         server.fails(
@@ -362,7 +367,7 @@ fn schedules_are_set_held_and_ended_and_make_pushes() {
         &["schedule", "set", "bad", "@daily", r#"{"tagg": "x"}"#, "--title", "x"],
         "push.audience.tagg: unknown field",
     );
-    assert_eq!(server.says(&["schedule", "drop", "morning"]), "morning is ended\n");
+    assert_eq!(server.prints(&["schedule", "drop", "morning"]), "morning is ended\n");
     assert!(err(&server.does(&["schedule", "list"])).contains("there is no schedule"));
 
     // An occurrence makes one push. Every second, so that nobody waits for a minute.
@@ -370,7 +375,7 @@ fn schedules_are_set_held_and_ended_and_make_pushes() {
     set("tick", "* * * * * *", &["device:phone-7", "--message", "tick"]);
     assert_eq!((phone.message().1, phone.message().1), ("tick".to_owned(), "tick".to_owned()));
     server.does(&["schedule", "pause", "tick"]);
-    let tick = wait_for("both are told of", || {
+    let tick = wait_for("both are reported", || {
         let listed = server.answers(&["schedule", "list"]);
         (listed["schedules"][0]["made"].as_u64() >= Some(2)).then(|| listed["schedules"][0].clone())
     });

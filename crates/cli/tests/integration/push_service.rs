@@ -1,4 +1,5 @@
-//! The service `push` of a running server, called as `stadium service call` does: what it answers, refuses, and whom it lets in.
+//! The service `push` of a running server, called as `stadium service call` does: its answers, its
+//! refusals, and its access rules.
 //!
 //! The device at the other end is an MQTT client of the suite, so that what it gets and acknowledges is the test's own.
 
@@ -11,7 +12,7 @@ use binary::device::Device;
 use binary::{Server, err, json, wait_for};
 use serde_json::{Value, json};
 
-/// Ids of pushes: 16 bytes, the last one told.
+/// Ids of pushes: 16 bytes, of which the last one is given.
 const FIRST: &str = "AAAAAAAAAAAAAAAAAAAAAQ==";
 const SECOND: &str = "AAAAAAAAAAAAAAAAAAAAAg==";
 
@@ -58,7 +59,7 @@ impl Scene {
 }
 
 #[test]
-fn a_push_goes_out_and_is_told_of() {
+fn a_push_goes_out_and_is_reported() {
     let scene = Scene::start();
     let changes = |text: Value| text.to_string();
     let outcomes = scene.asked(
@@ -90,8 +91,12 @@ fn a_push_goes_out_and_is_told_of() {
     let mut phone = Device::connect(&scene.server.address("mqtt"), "phone-1");
     phone.subscribe("inbox/phone-1");
     let (topic, payload) = phone.message();
-    let told: Value = serde_json::from_str(&payload).expect("a notification is JSON");
-    assert_eq!((topic.as_str(), &told["title"]), ("inbox/phone-1", &"Hello Anna".into()), "{told}");
+    let notification: Value = serde_json::from_str(&payload).expect("a notification is JSON");
+    assert_eq!(
+        (topic.as_str(), &notification["title"]),
+        ("inbox/phone-1", &"Hello Anna".into()),
+        "{notification}"
+    );
     let report = wait_for("the push is settled", || {
         let report = scene.asked("push/Find", json!({"push": FIRST}));
         (report["stage"] == "PUSH_STAGE_SETTLED").then_some(report)
@@ -181,23 +186,23 @@ fn devices_are_admitted_kept_out_and_forgotten() {
 #[test]
 fn mistakes_are_refused_with_their_place() {
     let scene = Scene::start();
-    let says = json!({"payload": "aGk="});
+    let text = json!({"payload": "aGk="});
     for (route, request, code) in [
-        ("push/Send", json!({"id": FIRST, "message": says}), "for nobody"),
-        ("push/Send", json!({"id": FIRST, "device": "a"}), "says nothing"),
-        ("push/Send", json!({"device": "a", "message": says}), "0 bytes"),
-        ("push/Send", json!({"id": FIRST, "device": "a/b", "message": says}), "NODE-010"),
-        ("push/Send", json!({"app": "No", "id": FIRST, "device": "a", "message": says}), "NODE-010"),
-        ("push/Send", json!({"app": "nope", "id": FIRST, "device": "a", "message": says}), "PSH-020"),
+        ("push/Send", json!({"id": FIRST, "message": text}), "for nobody"),
+        ("push/Send", json!({"id": FIRST, "device": "a"}), "is empty"),
+        ("push/Send", json!({"device": "a", "message": text}), "0 bytes"),
+        ("push/Send", json!({"id": FIRST, "device": "a/b", "message": text}), "NODE-010"),
+        ("push/Send", json!({"app": "No", "id": FIRST, "device": "a", "message": text}), "NODE-010"),
+        ("push/Send", json!({"app": "nope", "id": FIRST, "device": "a", "message": text}), "PSH-020"),
         (
             "push/Send",
-            json!({"id": FIRST, "selector": "{\"and\": [{\"tagg\": 1}]}", "message": says}),
+            json!({"id": FIRST, "selector": "{\"and\": [{\"tagg\": 1}]}", "message": text}),
             "selector: and[0]",
         ),
-        ("push/Send", json!({"id": FIRST, "saved": "none", "message": says}), "PSH-023"),
+        ("push/Send", json!({"id": FIRST, "saved": "none", "message": text}), "PSH-023"),
         (
             "push/Send",
-            json!({"id": FIRST, "device": "a", "message": says, "options": {"priority": 10}}),
+            json!({"id": FIRST, "device": "a", "message": text, "options": {"priority": 10}}),
             "PSH-005",
         ),
         ("push/Find", json!({"push": FIRST}), "PSH-021"),
@@ -221,7 +226,7 @@ fn mistakes_are_refused_with_their_place() {
 }
 
 #[test]
-fn a_key_may_what_its_role_says() {
+fn a_key_may_do_what_its_role_allows() {
     let scene = Scene::start();
     let key = |role: &str| {
         let made = json(&scene.server.client(&["key", "create", role, "--role", role, "--json"]));

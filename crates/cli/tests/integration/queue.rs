@@ -255,7 +255,7 @@ fn lists_show_every_queue_and_hold_no_control_characters() {
 }
 
 #[test]
-fn what_was_put_survives_a_server_that_is_killed() {
+fn jobs_survive_a_server_that_is_killed() {
     let server = server();
     let lines: String = (0..1_000).map(|number| format!("{number}\n")).collect();
     assert!(put_lines(&server, &["q", "--lines"], &lines).status.success());
@@ -279,10 +279,10 @@ fn number_of_shards_is_fixed_when_the_directory_is_made() {
     };
     let refused = serve("3").output().expect("the binary can be run");
     assert_eq!(refused.status.code(), Some(1));
-    let told = err(&refused);
+    let message = err(&refused);
     assert!(
-        told.contains("SHARD-011") && told.contains("shards.count") && told.contains("2 shards"),
-        "{told}"
+        message.contains("SHARD-011") && message.contains("shards.count") && message.contains("2 shards"),
+        "{message}"
     );
     let server = server.again(&SMALL[..4]);
     let list = json(&queue(&server, &["list", "--json"]));
@@ -341,7 +341,8 @@ fn journal_is_verified_dumped_and_repaired_without_a_server() {
     assert!(journal(&["verify"]).status.success());
 }
 
-/// All checksums are right, and a record cannot be applied: a server would not start, and `verify` and `repair` say so.
+/// All checksums are right, and a record cannot be applied: a server would not start, and `verify`
+/// and `repair` report it.
 #[test]
 fn a_journal_that_a_start_refuses_is_named_and_not_called_sound() {
     let mut server = server();

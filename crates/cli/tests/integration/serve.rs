@@ -1,6 +1,6 @@
 //! `stadium serve` as a process: readiness, signals, reload, and the commands that talk to it.
 //!
-//! What devices and the API may do in detail is tested in their own crates and in testing/.
+//! The details of devices and of the API are tested in their own crates and in testing/.
 
 use crate::binary;
 
@@ -15,7 +15,7 @@ use binary::{Server, err, json, out, run, run_in, stadium, wait_for};
 const DISCONNECT: u8 = 0xe0;
 
 #[test]
-fn server_says_where_it_is_and_keeps_its_key_to_itself() {
+fn server_prints_where_it_is_and_keeps_its_key_to_itself() {
     let server = Server::start(&["--trial"]);
     assert_eq!(server.ready["event"], "ready");
     assert_eq!(server.ready["trial"], true);
@@ -58,8 +58,8 @@ fn devices_are_listed_shown_and_kicked() {
     let shown = json(&server.client(&["device", "show", "a-1", "--json"]));
     assert_eq!(shown["subscriptions"][0]["filter"], "channels/news");
     assert!(server.client(&["device", "kick", "a-1"]).status.success());
-    let told = first.receive().expect("an MQTT 5 device is told why");
-    assert_eq!((told.first, told.body[0]), (DISCONNECT, 0x98), "administrative action");
+    let ending = first.receive().expect("an MQTT 5 device gets the reason");
+    assert_eq!((ending.first, ending.body[0]), (DISCONNECT, 0x98), "administrative action");
     assert_eq!(first.receive(), None);
     let gone = server.client(&["device", "kick", "nobody"]);
     assert_eq!(gone.status.code(), Some(1));
@@ -77,7 +77,7 @@ fn a_list_of_devices_holds_those_registered_and_those_with_a_session() {
         let listed = server.answers(&["device", "list", "--registered"]);
         (listed["devices"].as_array().map(Vec::len) == Some(2)).then_some(())
     });
-    let listed = server.says(&["device", "list"]);
+    let listed = server.prints(&["device", "list"]);
     let lines: Vec<&str> = listed.lines().collect();
     for (line, begins, holds) in [
         (0, "device", "registered"),
@@ -133,8 +133,8 @@ fn a_server_is_named_by_host_and_port_and_advice_speaks_of_flags() {
     assert!(err(&refused).contains("--key or STADIUM_KEY"), "{}", err(&refused));
     let strange = run(&["push", "everybody", "x", "--url", &address, "--key", &key, "--id", "a b"]);
     assert!(err(&strange).contains("--id has 1 to 128 visible ASCII characters"), "{}", err(&strange));
-    for said in [err(&refused), err(&strange)] {
-        assert!(!said.contains("header") && !said.contains("Idempotency-Key"), "{said}");
+    for printed in [err(&refused), err(&strange)] {
+        assert!(!printed.contains("header") && !printed.contains("Idempotency-Key"), "{printed}");
     }
 }
 
@@ -142,26 +142,26 @@ fn a_server_is_named_by_host_and_port_and_advice_speaks_of_flags() {
 fn a_push_of_either_kind_is_shown_by_its_id() {
     let server = Server::start(&["--trial"]);
     let live = server.answers(&["push", "everybody", "x"])["id"].as_str().expect("an id").to_owned();
-    let shown = server.says(&["push", "show", &live]);
+    let shown = server.prints(&["push", "show", &live]);
     assert!(shown.starts_with(&format!("live push {live} settled, accepted ")), "{shown}");
     assert!(shown.contains("  0 targeted, 0 delivered\n"), "{shown}");
     assert_eq!(server.answers(&["push", "show", &live])["live"], true);
     assert_eq!(server.answers(&["push", "watch", &live])["counts"]["targeted"], 0);
-    let trace = server.says(&["push", "trace", &live, "a"]);
+    let trace = server.prints(&["push", "trace", &live, "a"]);
     assert!(trace.starts_with("a did not get it: no connection took the live push at "), "{trace}");
     for command in [&["push", "cancel", &live][..], &["push", "deliveries", &live]] {
         server.fails(1, command, "PSH-030");
     }
     let made = server.answers(&["push", "send", "all", "--title", "x"]);
     let durable = made["id"].as_str().expect("an id").to_owned();
-    assert!(server.says(&["push", "show", &durable]).starts_with(&durable));
+    assert!(server.prints(&["push", "show", &durable]).starts_with(&durable));
     let again = server.answers(&["push", "send", "channel:news", "--live", "--message", "x"]);
     let channel = again["id"].as_str().expect("an id").to_owned();
     let listed = server.answers(&["push", "list"]);
     let ids = listed["pushes"].as_array().expect("a list").iter().map(|push| &push["id"]);
     assert_eq!(ids.collect::<Vec<_>>(), [&channel, &durable, &live]);
-    assert!(server.says(&["push", "list"]).contains("settled, live"));
-    // The alias says where a durable push is.
+    assert!(server.prints(&["push", "list"]).contains("settled, live"));
+    // The alias finds a durable push.
     let key = std::fs::read_to_string(server.data().join("admin.key")).expect("its owner reads it");
     let url = format!("http://{}/api/pushes/{durable}", server.address("http"));
     let answer = ureq::get(&url)
@@ -191,13 +191,13 @@ fn keys_are_made_used_and_revoked() {
 }
 
 #[test]
-fn sigterm_tells_devices_to_move_and_exits_with_0() {
+fn sigterm_moves_devices_away_and_exits_with_0() {
     let mut server = Server::start(&["--trial"]);
     let mut device = Device::connect(&server.address("mqtt"), "d");
     server.signal("TERM");
-    let told = device.receive().expect("an MQTT 5 device is told");
-    assert_eq!(told.first, DISCONNECT);
-    assert!(matches!(told.body.first(), Some(0x8b | 0x9c | 0x9d)), "it is told to move: {told:?}");
+    let ending = device.receive().expect("an MQTT 5 device gets the reason");
+    assert_eq!(ending.first, DISCONNECT);
+    assert!(matches!(ending.body.first(), Some(0x8b | 0x9c | 0x9d)), "it is asked to move: {ending:?}");
     assert_eq!(server.ended().code(), Some(0));
     assert!(!server.data().join("running.json").exists());
 }
@@ -317,7 +317,7 @@ fn upgraded(address: &str, path: &str, more: &str) -> std::net::TcpStream {
 }
 
 #[test]
-fn a_swarm_connects_to_it_and_tells_its_figures() {
+fn a_swarm_connects_to_it_and_prints_its_figures() {
     let server = Server::start(&["--trial"]);
     let target = server.address("mqtt");
     let swarm = run_in(
@@ -369,7 +369,7 @@ fn the_first_process_of_a_container_drains_on_sigterm() {
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("it is piped"))
         .read_line(&mut line)
-        .expect("it says that it is ready");
+        .expect("it reports that it is ready");
     let ready: serde_json::Value =
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
     assert_eq!(ready["pid"], 1);
@@ -403,7 +403,7 @@ fn the_api_is_served_over_https() {
 }
 
 #[test]
-fn what_is_taken_is_named() {
+fn a_port_that_is_taken_is_named() {
     let server = Server::start(&["--trial"]);
     let data = server.data().display().to_string();
     let failed = run_in(

@@ -1,6 +1,7 @@
 //! `stadium service` against a service that this suite serves, and against a server's own service.
 //!
-//! The contract is compiled here and told by the service itself; the binary learns it from there alone.
+//! The contract is compiled here and described by the service itself; the binary learns it from
+//! there alone.
 
 use crate::binary;
 
@@ -15,7 +16,7 @@ use prost::Message;
 use serde_json::{Value, json};
 use stadium_rpc::{Listen, Method, Operations, Refusal, ServerConfig, Service, StreamReceiver, StreamSender};
 
-/// What operators of the numbers show.
+/// Figures that operators of the numbers show.
 const OPERATORS: &str = "of-the-operators";
 
 const CONTRACT: &str = r#"
@@ -140,7 +141,7 @@ fn a_request_is_read_from_standard_input() {
 }
 
 #[test]
-fn the_exit_code_says_what_became_of_a_call() {
+fn the_exit_code_is_the_outcome_of_a_call() {
     let numbers = Numbers::start();
     let most = format!(r#"{{"value": {}}}"#, i64::MAX);
     let table: [(&[&str], i32, &str); 7] = [
@@ -152,10 +153,10 @@ fn the_exit_code_says_what_became_of_a_call() {
         (&["call", "numbers/quiesce"], 2, "the framework's own"),
         (&["call", "numbers/Sum"], 2, "takes a stream of requests"),
     ];
-    for (arguments, expected, said) in table {
+    for (arguments, expected, expected_error) in table {
         let ended = numbers.service(arguments);
         assert_eq!(code(&ended), Some(expected), "{arguments:?}: {}", err(&ended));
-        assert!(err(&ended).contains(said), "{arguments:?}: {}", err(&ended));
+        assert!(err(&ended).contains(expected_error), "{arguments:?}: {}", err(&ended));
     }
     let address = numbers.address();
     drop(numbers);
@@ -192,16 +193,16 @@ fn a_request_without_answer_has_left_when_the_command_ends() {
 }
 
 #[test]
-fn explain_tells_the_instances_and_the_choice() {
+fn explain_shows_the_instances_and_the_choice() {
     let numbers = Numbers::start();
     let call = ["call", "numbers/Double", r#"{"value": 1}"#, "--explain", "--key", "k"];
-    let told = numbers.service(&call);
-    assert_eq!(json(&told)["value"], 2, "standard output has the answer alone");
-    assert!(err(&told).contains(&format!("chosen {}", numbers.address())), "{}", err(&told));
-    let told = json(&numbers.service(&[&call[..], &["--json"]].concat()));
-    assert_eq!(told["answer"]["value"], 2);
-    assert_eq!(told["explanation"]["chosen"], json!(numbers.address()));
-    assert_eq!(told["explanation"]["reason"], "key");
+    let shown = numbers.service(&call);
+    assert_eq!(json(&shown)["value"], 2, "standard output has the answer alone");
+    assert!(err(&shown).contains(&format!("chosen {}", numbers.address())), "{}", err(&shown));
+    let shown = json(&numbers.service(&[&call[..], &["--json"]].concat()));
+    assert_eq!(shown["answer"]["value"], 2);
+    assert_eq!(shown["explanation"]["chosen"], json!(numbers.address()));
+    assert_eq!(shown["explanation"]["reason"], "key");
 }
 
 #[test]
@@ -216,9 +217,9 @@ fn a_service_describes_itself() {
     ] {
         assert!(text.contains(part), "{part:?} is not in {text}");
     }
-    let told = json(&numbers.service(&["describe", "numbers", "--json"]));
-    assert_eq!(told["methods"].as_array().map(Vec::len), Some(6));
-    assert_eq!(told["methods"][1]["interaction"], "request_stream");
+    let shown = json(&numbers.service(&["describe", "numbers", "--json"]));
+    assert_eq!(shown["methods"].as_array().map(Vec::len), Some(6));
+    assert_eq!(shown["methods"][1]["interaction"], "request_stream");
 }
 
 #[test]
@@ -239,9 +240,9 @@ fn a_file_is_a_discovery() {
     let health =
         run(&["service", "health", "numbers", "--discovery", &discovery, "--deadline", "1s", "--json"]);
     assert_eq!(code(&health), Some(0), "one still serves");
-    let told = json(&health);
+    let shown = json(&health);
     let status = |address: &str| {
-        let instances = told["instances"].as_array().expect("it is a list");
+        let instances = shown["instances"].as_array().expect("it is a list");
         instances.iter().find(|one| one["instance"] == address).expect("it is listed")["status"].clone()
     };
     assert_eq!((status(&one.address()), status(&gone)), (json!("serving"), json!("unreachable")));
@@ -293,7 +294,7 @@ fn an_instance_is_named_by_its_host() {
 fn an_instance_that_is_no_host_and_port_is_refused_with_the_setting() {
     let folder = tempfile::tempdir().expect("a temporary directory can be made");
     let file = folder.path().join("services");
-    for (place, said) in [
+    for (place, expected_error) in [
         ("localhost", "the port is missing"),
         (":7800", "the host is missing"),
         ("localhost:0", "from 1 to 65535"),
@@ -302,17 +303,21 @@ fn an_instance_that_is_no_host_and_port_is_refused_with_the_setting() {
     ] {
         let flag = run(&["service", "health", "numbers", "--instance", place]);
         assert_eq!(code(&flag), Some(2), "{}", err(&flag));
-        assert!(err(&flag).contains("--instance: ") && err(&flag).contains(said), "{}", err(&flag));
+        assert!(err(&flag).contains("--instance: ") && err(&flag).contains(expected_error), "{}", err(&flag));
         fs::write(&file, format!("numbers/1={place}\n")).expect("the directory is writable");
         let listed = run(&["service", "list", "--discovery", &file.display().to_string()]);
         assert_eq!(code(&listed), Some(2), "{}", err(&listed));
-        assert!(err(&listed).contains("services:1: ") && err(&listed).contains(said), "{}", err(&listed));
+        assert!(
+            err(&listed).contains("services:1: ") && err(&listed).contains(expected_error),
+            "{}",
+            err(&listed)
+        );
         let setting = format!("discovery.services=numbers/1={place}");
         let checked =
             run(&["config", "check", "--no-ports", "--set", "discovery.backend=static", "--set", &setting]);
         assert_eq!(code(&checked), Some(1), "{}", err(&checked));
         assert!(
-            err(&checked).contains("discovery.services") && err(&checked).contains(said),
+            err(&checked).contains("discovery.services") && err(&checked).contains(expected_error),
             "{}",
             err(&checked)
         );

@@ -72,11 +72,11 @@ fn memory_is_refused_beside_shards_in_files() {
 }
 
 #[test]
-fn memory_has_room_for_what_a_recovery_needs() {
+fn memory_has_room_for_a_recovery() {
     let few = ["--set", "shards.memory_bytes_max=67108864"];
     let serve = stadium(&[&["serve"], IN_MEMORY.as_slice(), &few].concat()).output();
     let refused = serve.expect("the binary can be run");
     assert_eq!(refused.status.code(), Some(1), "{}", err(&refused));
-    let told = err(&refused);
-    assert!(told.contains("shards.memory_bytes_max") && told.contains("268435456"), "{told}");
+    let message = err(&refused);
+    assert!(message.contains("shards.memory_bytes_max") && message.contains("268435456"), "{message}");
 }

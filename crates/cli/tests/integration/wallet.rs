@@ -46,7 +46,7 @@ fn wallet(server: &Server, arguments: &[&str]) -> Output {
     done
 }
 
-/// Runs `stadium wallet ...`, which must fail with exit code 1, and says what it said.
+/// Runs `stadium wallet ...`, which must fail with exit code 1, and returns its message.
 fn refused(server: &Server, arguments: &[&str]) -> String {
     let done = server.client(&[&["wallet"], arguments].concat());
     assert_eq!(done.status.code(), Some(1), "{arguments:?}: {}{}", out(&done), err(&done));
@@ -165,7 +165,7 @@ fn accounts_follow_their_rules() {
 }
 
 #[test]
-fn wrong_usage_says_what_is_right() {
+fn wrong_usage_names_the_right_one() {
     let server = bank();
     let usage = |arguments: &[&str], hint: &str| {
         let done = server.client(&[&["wallet"], arguments].concat());
@@ -177,7 +177,7 @@ fn wrong_usage_says_what_is_right() {
     usage(&["transfer", "alice", "bob"], "required");
     usage(&["transfer", "alice", "bob", "1", "EUR", "--lines"], "cannot be used");
     usage(&["hold", "alice", "bob", "1", "EUR"], "--expires");
-    usage(&["change", "alice", "EUR"], "say what becomes different");
+    usage(&["change", "alice", "EUR"], "name what becomes different");
     usage(&["show", "alice", "--at", "2030-01-01T00:00:00Z"], "ASSET");
     assert!(refused(&server, &["transfer", "alice", "bob", "1", "USD"]).contains("WAL-020"));
 }
@@ -218,12 +218,12 @@ fn lines_are_booked_each_by_itself_or_all_together() {
 }
 
 #[test]
-fn history_and_statement_tell_every_entry() {
+fn history_and_statement_have_every_entry() {
     let server = bank();
     wallet(&server, &["transfer", "@bank", "alice", "10", "EUR"]);
     let before = json(&wallet(&server, &["history", "alice", "EUR", "--json"]));
-    let booked = before["entries"][0]["transfer"]["booked_at"].as_str().expect("a moment").to_owned();
-    // Moments have whole milliseconds.
+    let booked = before["entries"][0]["transfer"]["booked_at"].as_str().expect("a timestamp").to_owned();
+    // Timestamps have whole milliseconds.
     std::thread::sleep(Duration::from_millis(5));
     for number in 1..=3 {
         let reference = format!("order-{number}");
@@ -249,7 +249,7 @@ fn history_and_statement_tell_every_entry() {
 }
 
 #[test]
-fn the_service_does_what_its_contract_says() {
+fn the_service_follows_its_contract() {
     let server = bank();
     // Bytes are base64 in the JSON form of Protocol Buffers: 16 bytes of zero but for the last.
     let id = |last: &str| format!("AAAAAAAAAAAAAAAAAAAA{last}==");
@@ -347,9 +347,9 @@ fn a_push_that_can_never_be_made_is_buried_with_the_reason() {
 }
 
 #[test]
-fn a_drain_does_not_wait_for_those_who_wait_for_jobs() {
+fn a_drain_does_not_wait_for_workers_that_wait_for_jobs() {
     let mut server = server();
-    // Only a queue that there is says how many wait.
+    // Only a queue that exists reports how many wait.
     assert!(server.client(&["queue", "declare", "idle"]).status.success());
     let data = server.data().display().to_string();
     let url = server.ready["http_url"].as_str().expect("it has one").to_owned();
@@ -386,7 +386,7 @@ fn books_are_examined_with_and_without_the_server() {
     let lunch = id(&wallet(&server, &["transfer", "alice", "bob", "2.50", "EUR", "--reference", "lunch"]));
     wallet(&server, &["transfer", "alice", "@shop", "1", "EUR", "--reference", "order-2"]);
     let compared = out(&wallet(&server, &["verify", &data, "--compare"]));
-    assert!(compared.contains("the books balance, and the server says the same"), "{compared}");
+    assert!(compared.contains("the books balance, and the server agrees"), "{compared}");
 
     wait_for("a receipt", || {
         let receipt = ["wallet", "receipt", &data, &lunch, "--output", "receipt.json"];

@@ -1,9 +1,9 @@
-//! One stretch of contact with etcd: followers, keepers, lists.
+//! One stretch of contact with etcd: tasks that follow names, tasks that keep entries, and lists.
 //!
 //! A follower reads the list, then watches from there. After a short loss of contact it also asks
-//! for the events that it missed, because only they tell a goodbye from a lease that expired; where
-//! etcd has compacted them away, the list has to do. A registrar holds a lease of its own for each
-//! entry; the lease outlives the session.
+//! for the events that it missed, because only they distinguish a goodbye from a lease that
+//! expired; where etcd has compacted them away, the list has to do. A registrar holds a lease of
+//! its own for each entry; the lease outlives the session.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -250,7 +250,7 @@ impl Session {
     }
 }
 
-/// Events from before the list, seen after it: they add who said goodbye.
+/// Events from before the list, seen after it: they add the instances that said goodbye.
 struct Replay {
     /// The list's revision.
     reached: i64,
@@ -409,7 +409,7 @@ impl Registrar<'_> {
         }
     }
 
-    /// Whether the tree says already what we want it to say.
+    /// Whether the tree already has the wanted value.
     async fn is_there(&self, lease: i64, value: &Value) -> Result<bool, Trouble> {
         let range_end = Vec::new();
         let question = RangeRequest { key: self.key(), range_end, limit: 1, revision: 0, keys_only: false };

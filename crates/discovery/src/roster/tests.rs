@@ -37,7 +37,7 @@ impl Behaviour {
         self.roster.lost(self.now, "connection refused");
     }
 
-    /// Lets time pass, forgetting whoever is due on the way.
+    /// Lets time pass, forgetting the instances that are due on the way.
     fn wait(&mut self, time: Duration) {
         let end = self.now + time;
         while let Some(due) = self.roster.next_expiry().filter(|due| *due <= end) {
@@ -76,7 +76,7 @@ fn instance(port: u16) -> Instance {
 }
 
 #[test]
-fn nothing_heard_is_told_from_nobody_there() {
+fn nothing_heard_is_distinguished_from_nobody_there() {
     let now = Instant::now();
     let mut roster = Roster::new(Patience::new(TTL), now, "not reached yet");
     assert_eq!(roster.snapshot(&Versions::Any).revision, 0);
@@ -165,7 +165,8 @@ fn one_that_was_leaving_when_the_backend_went_away_is_gone_when_it_is_back() {
 
 #[test]
 fn instances_that_all_lost_the_backend_are_kept_for_the_grace() {
-    // Only the instances are cut off: their leases expire one after the other while we look on.
+    // Only the instances are cut off: their leases expire one after the other while we are
+    // connected.
     let mut test = Behaviour::with(&[1, 2, 3]);
     for port in [1, 2, 3] {
         test.removed(port);
@@ -212,7 +213,7 @@ fn versions_are_watched_and_doubted_apart() {
 }
 
 #[test]
-fn loads_are_told_from_members_and_from_nothing() {
+fn loads_are_distinguished_from_members_and_from_nothing() {
     let mut test = Behaviour::with(&[1]);
     assert_eq!(test.roster.announced(instance(1), test.now), Change::Nothing);
     let busier = Instance { load: 0.5, ..instance(1) };

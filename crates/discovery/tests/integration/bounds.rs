@@ -16,7 +16,7 @@ fn fixed(ports: &[u16]) -> Discovery {
 }
 
 #[test]
-fn a_static_list_is_told_once_and_listed() {
+fn a_static_list_is_reported_once_and_listed() {
     let discovery = fixed(&[7800, 7801]);
     let seen = Seen::watch(&discovery, "geo");
     let snapshot = seen.until("the list", |_| true);
@@ -37,16 +37,16 @@ fn registering_without_a_backend_succeeds_and_is_withdrawn() {
 #[test]
 fn watches_beyond_the_bound_are_refused_until_one_ends() {
     let discovery = fixed(&[7800]);
-    let (tell, told) = mpsc::channel();
+    let (sender, snapshots) = mpsc::channel();
     let watch = || {
-        let tell = tell.clone();
-        discovery.watch("geo", Versions::Any, move |_| tell.send(()).expect("the suite listens"))
+        let sender = sender.clone();
+        discovery.watch("geo", Versions::Any, move |_| sender.send(()).expect("the suite listens"))
     };
     let mut watches = Vec::new();
     for _ in 0..WATCHES_MAX {
         watches.push(watch().expect("within the bound"));
         // One after the other, so that only this bound is met.
-        told.recv_timeout(PATIENCE).expect("told");
+        snapshots.recv_timeout(PATIENCE).expect("a snapshot");
     }
     assert!(matches!(watch(), Err(Error::Busy(_))));
     watches.pop();
@@ -64,16 +64,16 @@ fn a_watcher_that_panics_harms_nobody_else() {
 #[test]
 fn a_watcher_may_use_the_handle() {
     let discovery = fixed(&[7800]);
-    let (tell, told) = mpsc::channel();
+    let (sender, snapshots) = mpsc::channel();
     let handle = discovery.clone();
     let outer = move |_| {
-        let tell = tell.clone();
-        let inner = handle.watch("geo", Versions::Any, move |snapshot| drop(tell.send(snapshot)));
+        let sender = sender.clone();
+        let inner = handle.watch("geo", Versions::Any, move |snapshot| drop(sender.send(snapshot)));
         // Kept, or it would end here.
         std::mem::forget(inner.expect("a watch"));
     };
     let _outer = discovery.watch("geo", Versions::Any, outer).expect("a watch");
-    assert_eq!(told.recv_timeout(PATIENCE).expect("told").instances.len(), 1);
+    assert_eq!(snapshots.recv_timeout(PATIENCE).expect("a snapshot").instances.len(), 1);
 }
 
 #[test]

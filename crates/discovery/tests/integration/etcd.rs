@@ -1,6 +1,6 @@
 //! Discovery on a real etcd: registrations, watches, and every way in which etcd goes away and comes back.
 //!
-//! What discovery says is compared with what etcd's own JSON gateway shows.
+//! The reports of discovery are compared with what etcd's own JSON gateway shows.
 
 use crate::fixture;
 
@@ -51,10 +51,10 @@ fn versions_and_both_kinds_of_address_are_listed() {
         .collect();
     assert_eq!(listed, [("auth", "1", 1), ("geo", "1", 1), ("geo", "2", 1)]);
 
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, snapshots) = std::sync::mpsc::channel();
     let only = Versions::Exactly("2".to_owned());
-    let _watch = discovery.watch("geo", only, move |snapshot| drop(tell.send(snapshot))).expect("a watch");
-    let snapshot = std::iter::from_fn(|| told.recv_timeout(PATIENCE).ok()).find(|told| told.revision > 0);
+    let _watch = discovery.watch("geo", only, move |snapshot| drop(sender.send(snapshot))).expect("a watch");
+    let snapshot = std::iter::from_fn(|| snapshots.recv_timeout(PATIENCE).ok()).find(|one| one.revision > 0);
     let instances = snapshot.expect("a snapshot").instances;
     assert_eq!(instances.iter().map(|one| one.version.as_str()).collect::<Vec<_>>(), ["2"]);
 }
@@ -143,7 +143,7 @@ fn every_member_may_be_killed_in_turn_the_leader_first() {
     }
     assert!(stage.registered.wait(PATIENCE));
     assert_eq!(stage.discovery.status().connection, Connection::Connected);
-    stage.was_told_more();
+    stage.was_notified_again();
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_leader_that_is_paused_is_left_for_another() {
     etcd.go_on(leader);
     drop(second);
     stage.seen.until_live(&[7800]);
-    stage.was_told_more();
+    stage.was_notified_again();
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn it_speaks_tls_and_logs_in() {
     });
     let missing = folder.path().join("missing.crt");
     let careless = discover(backend("secret", missing));
-    until_true("to be told which file", || {
+    until_true("a report of which file", || {
         let status = careless.status();
         matches!(status.connection, Connection::Away { why, .. } if why.contains("missing.crt"))
     });

@@ -1,6 +1,6 @@
 //! Discovery on a real ZooKeeper: registrations, watches, and every way in which ZooKeeper goes away and comes back.
 //!
-//! What discovery says is compared with what a session of the suite's own reads.
+//! The reports of discovery are compared with what a session of the suite's own reads.
 
 use crate::fixture;
 
@@ -97,7 +97,7 @@ fn the_leader_of_three_may_be_killed() {
     assert!(second.wait(PATIENCE));
     stage.seen.until_live(&[7800, 7801]);
     assert!(stage.registered.wait(PATIENCE));
-    stage.was_told_more();
+    stage.was_notified_again();
 }
 
 #[test]

@@ -57,7 +57,7 @@ enum Registry {
     Asked(OnceLock<Arc<dyn DeviceRegistry>>),
 }
 
-/// What is told later than at once.
+/// A verdict, or a question, that comes later than at once.
 #[derive(Debug)]
 pub enum Late {
     /// The verdict.
@@ -140,7 +140,8 @@ impl Authenticator {
         &self.shared.policy
     }
 
-    /// Reads the password file, the keys and the rules again, and forgets what the callback said.
+    /// Reads the password file, the keys and the rules again, and forgets the answers of the
+    /// callback.
     ///
     /// Each that cannot be read stays as it was; the first error is returned, the others are logged.
     pub fn reload(&self) -> Result<(), Error> {
@@ -177,8 +178,8 @@ impl Authenticator {
     /// Decides about a device.
     ///
     /// Returns the verdict where it is found at once; `answer` is then dropped unused. Otherwise returns `None`
-    /// and calls `answer` exactly once, from another thread, within some ten seconds. What that is told may be
-    /// to go on.
+    /// and calls `answer` exactly once, from another thread, within some ten seconds. The callback
+    /// may be asked to go on.
     pub fn check<A>(&self, credentials: Credentials, answer: A) -> Option<Verdict>
     where
         A: FnOnce(Late) + Send + 'static,
@@ -224,9 +225,9 @@ impl Authenticator {
     {
         let shared = Arc::clone(&self.shared);
         shared.counters.asked.fetch_add(1, Ordering::Relaxed);
-        let told = move |told| {
+        let on_standing = move |standing| {
             shared.counters.asked.fetch_sub(1, Ordering::Relaxed);
-            let verdict = match told {
+            let verdict = match standing {
                 Ok(Standing::Revoked) => Verdict::Deny(DenyReason::Revoked),
                 Err(retry_after) => Verdict::Busy { retry_after },
                 Ok(standing) => return answer(Late::GoOn(Box::new(Asked { credentials, standing }))),
@@ -234,7 +235,7 @@ impl Authenticator {
             shared.settle(credentials.peer.ip(), &verdict);
             answer(Late::Verdict(verdict));
         };
-        registry.ask(question, Box::new(told));
+        registry.ask(question, Box::new(on_standing));
     }
 
     fn decide<A>(&self, asked: Asked, answer: A) -> Option<Verdict>
@@ -433,7 +434,7 @@ impl Shared {
     }
 }
 
-/// What the registry said of the device's secret.
+/// The registry's verdict about the device's secret.
 fn by_registry(standing: Standing, shown: &Credentials) -> Step {
     Step::Done(match standing {
         Standing::Proved => Verdict::Allow(registry::identity(&shown.client_id)),

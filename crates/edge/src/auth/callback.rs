@@ -2,8 +2,9 @@
 //!
 //! A call blocks a thread of the callback's own pool, for no longer than its time-out, so a service that is slow
 //! cannot hold up password hashes. One that does not answer is left alone for a while, see [`Circuit`], and
-//! devices are told to come again. Only a clear no denies: an error of the service never does, and never allows.
-//! No redirect is followed and no proxy of the environment is used: the body holds a password.
+//! devices are asked to reconnect later. Only a clear no denies: an error of the service never
+//! does, and never allows. No redirect is followed and no proxy of the environment is used: the
+//! body holds a password.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -29,13 +30,13 @@ const ANSWER_BYTES_MAX: u64 = 65_536;
 /// The authorities of the system, where Debian keeps them.
 const SYSTEM_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// The time-outs that leave a connection time to be told.
+/// The time-outs that leave a connection time for an answer.
 const TIMEOUT_MIN: Duration = Duration::from_millis(50);
 const TIMEOUT_MAX: Duration = Duration::from_secs(9);
 
-/// What a device is told when the service failed without saying for how long.
+/// The delay that a device gets when the service failed without a `Retry-After`.
 const RETRY: Duration = Duration::from_secs(2);
-/// The longest `Retry-After` of the service that is passed on.
+/// The longest `Retry-After` of the service that is forwarded.
 const RETRY_MAX: Duration = Duration::from_secs(300);
 
 /// The service.
@@ -117,7 +118,7 @@ impl Callback {
         ])
     }
 
-    /// The service's yes of a moment ago.
+    /// The service's recent yes.
     pub(super) fn recall(&self, tag: &Tag, now: Instant) -> Option<Identity> {
         self.remembered.recall(tag, now)
     }
@@ -127,7 +128,7 @@ impl Callback {
         self.circuit.resting(now)
     }
 
-    /// Forgets what the service said.
+    /// Forgets the answers of the service.
     pub(super) fn forget(&self) {
         self.remembered.clear();
     }

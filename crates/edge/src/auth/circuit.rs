@@ -1,8 +1,8 @@
 //! Leaves a service alone that does not answer.
 //!
-//! After some failures in a row it rests: callers are told so at once instead of each waiting for a time-out.
-//! When the rest is over one caller is let through to try; its success ends the matter, otherwise the next
-//! rest has already begun. Time comes from the caller.
+//! After some failures in a row it rests: callers are refused at once instead of each waiting for a
+//! time-out. When the rest is over one caller is let through to try; its success ends the matter,
+//! otherwise the next rest has already begun. Time comes from the caller.
 
 use std::time::{Duration, Instant};
 
@@ -33,8 +33,8 @@ impl Circuit {
         until.checked_duration_since(now).filter(|left| !left.is_zero())
     }
 
-    /// Permits a call, or says for how long the service rests. Of several callers at the end of a rest, one
-    /// is permitted.
+    /// Permits a call, or returns how long the service rests. Of several callers at the end of a
+    /// rest, one is permitted.
     pub(super) fn permit(&self, now: Instant) -> Result<(), Duration> {
         let mut state = self.state.lock();
         let Some(until) = state.rests_until else { return Ok(()) };

@@ -26,7 +26,7 @@ pub struct AuthConfig {
     /// Whether the registry of devices is asked, once the authenticator was introduced to it.
     pub registry: RegistryAccess,
     /// The order in which methods look at the credentials; the first that applies decides. A method that
-    /// is not configured is passed over, and one that is not listed is never asked.
+    /// is not configured is skipped, and one that is not listed is never asked.
     ///
     /// A certificate applies when there is one, a token when the password has the form of one, the registry
     /// when it has a credential for the device, the password file when there are a name and a password (a name
@@ -163,7 +163,7 @@ pub struct TokenConfig {
     pub principal_claim: String,
     /// A claim that must equal the client identifier. Without it, [`TokenConfig::client_id`] decides.
     pub client_id_claim: Option<String>,
-    /// Which client identifiers a principal may take where no claim says so.
+    /// Which client identifiers a principal may take where no claim states it.
     pub client_id: ClientIdBinding,
     /// A claim with groups: a list of strings, or one string with spaces between.
     pub groups_claim: Option<String>,
@@ -221,7 +221,7 @@ pub enum TokenUsername {
     MustEqualPrincipal,
 }
 
-/// Client certificates. The TLS layer verifies the chain and the dates; this says whom one names.
+/// Client certificates. The TLS layer verifies the chain and the dates; this states whom one names.
 #[derive(Debug, Clone, Default)]
 pub struct CertificateConfig {
     /// Where the principal's name stands.
@@ -248,7 +248,8 @@ pub enum CertificateName {
 ///
 /// It gets a POST of `{"client_id", "username", "password" or "password_base64", "certificate_subject", "peer"}` and
 /// answers 200 `{"allow": true, "principal": "..", "groups": [".."]}`, or `{"allow": false}`, or a 4xx status, which
-/// denies (408 and 429 excepted). Anything else, or no answer in time, tells the device to come again later.
+/// denies (408 and 429 excepted). Anything else, or no answer in time, asks the device to reconnect
+/// later.
 #[derive(Debug, Clone)]
 pub struct CallbackConfig {
     /// Where to post: `http://` or `https://`.

@@ -11,7 +11,7 @@ pub struct Counts {
     pub allowed: Vec<(Via, u64)>,
     /// Devices refused, by reason.
     pub denied: Vec<(DenyReason, u64)>,
-    /// Devices told to come again.
+    /// Devices asked to reconnect later.
     pub busy: u64,
     /// Bans of an address.
     pub bans: u64,

@@ -14,7 +14,7 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// A line of the password file has not the form `user:$argon2id$...`. (AUTH-002)
@@ -56,7 +56,7 @@ pub enum Error {
     System {
         /// What was attempted.
         attempt: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// A password cannot be hashed or a user not be written down. (AUTH-008)

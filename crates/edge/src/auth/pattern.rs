@@ -1,10 +1,10 @@
 //! One topic pattern of a rule, and its two questions: does it cover a filter, does it overlap one.
 //!
 //! A pattern is a topic filter whose levels may hold `%u` and `%c`. A substituted value is compared as text
-//! within one level, never parsed: whatever a client identifier holds, the pattern gets no wider. Only the
-//! identifier of an app's device, `APP/DEVICE`, stands for two plain levels where `%c` is a level. An allowing
-//! rule asks [`Pattern::covers`], a denying one [`Pattern::overlaps`], so that nobody reads a denied topic by
-//! asking for a wider filter. Checks neither allocate nor recurse.
+//! within one level, never parsed: no client identifier makes the pattern wider. Only the
+//! identifier of an app's device, `APP/DEVICE`, stands for two plain levels where `%c` is a level.
+//! An allowing rule asks [`Pattern::covers`], a denying one [`Pattern::overlaps`], so that nobody
+//! reads a denied topic by asking for a wider filter. Checks neither allocate nor recurse.
 
 use super::policy::Principal;
 
@@ -50,7 +50,7 @@ enum Value<'a> {
 }
 
 impl Pattern {
-    /// Compiles `text`, or says in words what is wrong with it.
+    /// Compiles `text`, or returns a description of its mistake.
     pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
         if text.is_empty() || text.len() > 65_535 || text.contains('\0') {
             return Err("a topic has 1 to 65535 bytes and no null character");
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_and_names_are_told_from_malformed_text() {
+    fn filters_and_names_are_distinguished_from_malformed_text() {
         for good in ["a", "/", "#", "+", "+/+", "a/#", "/#", "a//b", "$SYS/#"] {
             assert!(is_filter(good), "{good:?}");
         }

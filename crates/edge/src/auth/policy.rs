@@ -3,7 +3,7 @@
 //! [`Policy::allows`] is asked by every path that moves a message: publish, subscribe, deliver, retained,
 //! will, replay. Delivery asks for [`Action::Subscribe`] of the message's own topic: what may be subscribed to
 //! may be read, and whenever a filter is allowed, so is each topic that it matches. Nothing is allowed unless
-//! a rule says so. A check takes tens of nanoseconds for a few rules, and never allocates.
+//! a rule states it. A check takes tens of nanoseconds for a few rules, and never allocates.
 
 use std::fs;
 use std::path::PathBuf;
@@ -71,7 +71,8 @@ impl Policy {
     /// Reads the rules again. On an error the rules in force stay.
     pub fn reload(&self) -> Result<(), Error> {
         let rules = Compiled::read(&self.source)?;
-        // First the rules, then their number: whoever sees the new number decides by the new rules.
+        // First the rules, then their number: a thread that sees the new number decides by the new
+        // rules.
         self.rules.store(Arc::new(rules));
         self.version.fetch_add(1, Ordering::Release);
         Ok(())
@@ -99,8 +100,8 @@ impl Policy {
         match &**self.rules.load() {
             Compiled::Everything => action == Action::Subscribe || !is_servers_own(asked),
             Compiled::Rules(rules) => {
-                let said = rules.iter().find_map(|rule| rule.effect_on(who, action, asked));
-                said == Some(Effect::Allow)
+                let effect = rules.iter().find_map(|rule| rule.effect_on(who, action, asked));
+                effect == Some(Effect::Allow)
             }
         }
     }

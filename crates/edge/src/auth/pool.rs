@@ -20,7 +20,7 @@ use super::Error;
 /// hardly be in time.
 const WAIT_MAX: Duration = Duration::from_secs(8);
 
-/// The bounds of what a busy device is told.
+/// The bounds of the delay that a busy device gets.
 const RETRY_MIN: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
 
@@ -31,7 +31,7 @@ pub(super) enum Turn {
     Now,
     /// Do not: it waited too long, or the pool ends.
     TooLate {
-        /// When to come again.
+        /// When to reconnect.
         retry_after: Duration,
     },
 }
@@ -45,7 +45,8 @@ pub(super) struct Full {
 
 type Job = Box<dyn FnOnce(Turn) + Send>;
 
-/// A bounded queue and its threads. They end when it is dropped; what waits then is told so.
+/// A bounded queue and its threads. They end when it is dropped; the jobs that wait then are
+/// notified.
 pub(super) struct Pool {
     shared: Arc<Shared>,
 }
@@ -85,7 +86,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Takes a job, or says when there will be room.
+    /// Takes a job, or returns when there will be room.
     pub(super) fn submit(&self, job: impl FnOnce(Turn) + Send + 'static) -> Result<(), Full> {
         let mut state = self.shared.state.lock();
         if state.jobs.len() >= self.shared.queue_max {
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_wait_when_the_pool_ends_are_told() {
+    fn jobs_that_wait_when_the_pool_ends_are_notified() {
         let pool = Pool::start("test", 1, 8).expect("threads");
         let (release, blocked) = mpsc::channel::<()>();
         let (started, running) = mpsc::channel();

@@ -1,8 +1,9 @@
 //! Credentials that the registry of devices holds, and devices that it revoked.
 //!
-//! The registry is asked first about each device whose client id names one, whatever else is configured: a revoked device stays out with
-//! the best certificate, and where everybody is let in. What it says of a device's secret counts at its place in the order of methods. Only the SHA-256
-//! of a secret leaves this process's memory of a connection.
+//! The registry is asked first about each device whose client id names one, before all other
+//! methods: a revoked device stays out with the best certificate, and where everybody is let in.
+//! Its verdict about a device's secret counts at its place in the order of methods. Only the
+//! SHA-256 of a secret leaves this process's memory of a connection.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,14 +17,14 @@ use crate::push::transport::named;
 /// The registry of devices, as the authenticator meets it.
 pub trait DeviceRegistry: Send + Sync + fmt::Debug {
     /// Asks about a device, and never waits: `answer` is called exactly once, on any thread, and does not wait either. Where the registry
-    /// cannot say, it says when to come again.
+    /// cannot answer, it returns when to reconnect.
     fn ask(&self, question: Question, answer: Box<dyn FnOnce(Result<Standing, Duration>) + Send>);
 }
 
 /// Who knocked, and what it showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// Whose device it says it is.
+    /// The app that the device claims to belong to.
     pub app: AppName,
     /// Which.
     pub device: DeviceId,

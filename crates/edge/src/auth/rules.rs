@@ -2,8 +2,8 @@
 //!
 //! A file holds `[[rule]]` tables, each with `allow` or `deny` (actions), `topics`, and whom it is for, as
 //! examples/rules.toml shows. The first rule that speaks about an action and a topic
-//! decides; when none does, it is denied. Rules are compiled once; what is wrong with one is said with
-//! its number.
+//! decides; when none does, it is denied. Rules are compiled once; a mistake in one is reported
+//! with its number.
 
 use std::collections::HashSet;
 
@@ -74,7 +74,7 @@ pub(super) struct Rule {
 }
 
 impl Rule {
-    /// What this rule says, or `None` when it does not speak about this.
+    /// The effect of this rule, or `None` when it does not speak about this.
     pub(super) fn effect_on(&self, who: &Principal<'_>, action: Action, asked: &str) -> Option<Effect> {
         let speaks = match action {
             Action::Publish => self.publish,
@@ -90,8 +90,8 @@ impl Rule {
         (matched && self.is_about(who)).then_some(self.effect)
     }
 
-    /// What this rule says of a filter, and of how much of it; `None` when it does not speak about it. A rule that
-    /// allows says so of a whole filter only.
+    /// The effect of this rule on a filter, and on how much of it; `None` when it does not speak
+    /// about it. A rule that allows does so for a whole filter only.
     pub(super) fn share_of(&self, who: &Principal<'_>, filter: &str) -> Option<(Effect, Share)> {
         if !self.subscribe {
             return None;
@@ -114,7 +114,7 @@ impl Rule {
     }
 }
 
-/// Compiles rules in their order, or says what is wrong with which.
+/// Compiles rules in their order, or returns which one is wrong, and why.
 pub(super) fn compile(rules: &[RuleConfig]) -> Result<Box<[Rule]>, String> {
     let compiled = rules.iter().enumerate();
     compiled

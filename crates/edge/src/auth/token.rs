@@ -78,7 +78,7 @@ impl Tokens {
             Some(claim) => groups(claims.get(claim)).ok_or(DenyReason::TokenClaims)?,
             None => Arc::from([]),
         };
-        // `exp` was required and compared by the library; here it says when the connection ends.
+        // `exp` was required and compared by the library; here it is the end of the connection.
         let expires = claims.get("exp").and_then(seconds).ok_or(DenyReason::TokenClaims)?;
         let expires_at = SystemTime::UNIX_EPOCH
             .checked_add(Duration::from_secs(expires))
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn passwords_are_told_from_tokens() {
+    fn passwords_are_distinguished_from_tokens() {
         let header = URL_SAFE_NO_PAD.encode(r#"{"alg":"none"}"#);
         assert!(looks_like_token(format!("{header}.e30.").as_bytes()));
         for password in ["", "secret", "a.b.c", "...", "1.2.3.4", "e30.e30.e30", &format!("{header}.x")] {

@@ -72,8 +72,8 @@ fn read_key(config: &TokenKeyConfig) -> Result<Key, Error> {
     Ok(Key { id: config.id.clone(), algorithm, key })
 }
 
-/// The keys of a set that tokens may be verified with. Others, RSA say, are passed over: sets are often
-/// published for several purposes. A set without a single usable key is an error.
+/// The keys of a set that tokens may be verified with. Others, such as RSA, are ignored: sets are
+/// often published for several purposes. A set without a single usable key is an error.
 fn read_key_set(path: &Path) -> Result<Vec<Key>, Error> {
     let wrong = |problem: String| Error::TokenKey { path: path.to_owned(), problem };
     let set: JwkSet = serde_json::from_slice(&read_file(path)?)

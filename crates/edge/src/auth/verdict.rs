@@ -1,8 +1,8 @@
 //! What a device shows, and the answer it gets.
 //!
 //! [`Credentials`] hold secrets and therefore never print them. A [`DenyReason`] is as precise as an
-//! operator needs; the device is told only the coarse reason code, so that it cannot probe which half of
-//! a credential was right.
+//! operator needs; the device gets only the coarse reason code, so that it cannot probe which half
+//! of a credential was right.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -118,11 +118,11 @@ pub const GROUPS_MAX: usize = 32;
 pub enum Verdict {
     /// The device is this one.
     Allow(Identity),
-    /// It is not let in, and the same credentials will not be let in when it comes again.
+    /// It is not let in, and the same credentials will not be let in when it reconnects.
     Deny(DenyReason),
     /// Nothing was decided: too many wait already, or the callback or the registry does not answer.
     Busy {
-        /// When the device should come again. The edge adds jitter so that no herd forms.
+        /// When the device should reconnect. The edge adds jitter so that no herd forms.
         retry_after: Duration,
     },
 }
@@ -144,7 +144,8 @@ macro_rules! deny_reasons {
                 match self { $(Self::$name => $word,)* }
             }
 
-            /// What the CONNACK says (MQTT 5.0, table 3-1). Deliberately coarser than the reason.
+            /// The reason code of the CONNACK (MQTT 5.0, table 3-1). Deliberately coarser than the
+            /// reason.
             pub fn answer(self) -> Answer {
                 match self { $(Self::$name => Answer::$code,)* }
             }
@@ -161,7 +162,7 @@ macro_rules! deny_reasons {
 deny_reasons! {
     /// No method that is configured applies to what was shown.
     NoCredentials = "no_credentials", NotAuthorized, "the device showed nothing that a configured method accepts";
-    /// The name is unknown or the password wrong; which of both is not told, not even here.
+    /// The name is unknown or the password wrong; which of both is not reported, not even here.
     BadPassword = "bad_password", BadUserNameOrPassword, "unknown user name or wrong password";
     /// The token is malformed, its algorithm or key is not one of ours, or its signature is wrong.
     BadToken = "bad_token", BadUserNameOrPassword, "the token is malformed or not signed by a configured key";
@@ -175,9 +176,9 @@ deny_reasons! {
     BadCertificate = "bad_certificate", NotAuthorized, "the certificate does not name exactly one principal";
     /// The registry has a credential for the device, and it showed another one.
     BadSecret = "bad_secret", BadUserNameOrPassword, "the password is not the device's credential in the registry";
-    /// The registry says that the device may not connect.
+    /// The registry reports that the device may not connect.
     Revoked = "revoked", Banned, "the device is revoked in the registry";
-    /// The HTTP callback said no.
+    /// The HTTP callback refused it.
     Callback = "callback", NotAuthorized, "the HTTP callback refused the device";
     /// The identity is proved, but may not use this client identifier.
     ClientId = "client_id", NotAuthorized, "the identity may not use this client identifier";
@@ -187,7 +188,7 @@ deny_reasons! {
     Banned = "banned", Banned, "too many failures from this address";
 }
 
-/// The classes of refusal that a device is told.
+/// The classes of refusal that a device gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Answer {
     /// 0x86; 0x04 in MQTT 3.1.1.
@@ -196,7 +197,7 @@ pub enum Answer {
     NotAuthorized,
     /// 0x8A, by administrative action; 0x05 in MQTT 3.1.1, which has no word for it.
     Banned,
-    /// 0x8C; MQTT 3.1.1 cannot ask for it, and would be told 0x05.
+    /// 0x8C; MQTT 3.1.1 cannot ask for it, and would get 0x05.
     BadAuthenticationMethod,
 }
 

@@ -1,7 +1,8 @@
 //! Notices that files have changed, at the cost of one `stat` for each a second at most.
 //!
 //! A change is another time, length or inode: an editor that replaces the file is seen as well as one that
-//! writes into it. Whoever notices reads; what was read before stays in force when the new content is bad.
+//! writes into it. The thread that notices a change reads; what was read before stays in force when
+//! the new content is bad.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

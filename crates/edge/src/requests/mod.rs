@@ -1,13 +1,14 @@
 //! Requests of devices to services, and the answers on their way back.
 //!
 //! An MQTT 5.0 PUBLISH to `rpc/SERVICE/METHOD` is a request. The broker has asked the authorisation function
-//! when it reaches the [`desk`] of its loop, which holds it to the bounds and hands it to whoever knows the
-//! services, behind [`Requests`]: the edge itself knows none. A [`Reply`] may be answered on any thread; its
-//! answer comes back through the loop's [`outbox`] and is delivered to the session that asked, and to nobody
-//! else. An answer says how it went in the user property `status`: `ok`, `busy` with `retry-after-ms`,
-//! `rejected` with `code` and `reason`, `deadline`, or `unknown` with `reason`.
+//! when it reaches the [`gate`] of its loop, which holds it to the bounds and hands it to the code
+//! that knows the services, behind [`Requests`]: the edge itself knows none. A [`Reply`] may be
+//! answered on any thread; its answer comes back through the loop's [`outbox`] and is delivered to
+//! the session that asked, and to nobody else. An answer has its outcome in the user property
+//! `status`: `ok`, `busy` with `retry-after-ms`, `rejected` with `code` and `reason`, `deadline`,
+//! or `unknown` with `reason`.
 
-mod desk;
+mod gate;
 mod outbox;
 mod reply;
 
@@ -18,7 +19,7 @@ use std::time::Duration;
 use stadium_mqtt::property::UserProperties;
 use stadium_mqtt::reason::ReasonCode;
 
-pub(crate) use desk::Desk;
+pub(crate) use gate::RequestGate;
 pub use reply::Reply;
 
 /// First level of the topics that are requests.
@@ -26,8 +27,8 @@ pub const REQUEST_PREFIX: &str = "rpc";
 
 /// Takes requests of devices to services.
 pub trait Requests: Send + Sync {
-    /// Takes a request over, to answer it by `reply` later or at once, or says why not; then nothing
-    /// happened. Called on a loop of the edge: it must not block.
+    /// Takes a request over, to answer it by `reply` later or at once, or returns why it is
+    /// refused; then nothing happened. Called on a loop of the edge: it must not block.
     fn request(&self, request: &DeviceRequest<'_>, reply: Reply) -> Result<(), Refused>;
 }
 
@@ -40,7 +41,7 @@ pub struct DeviceRequest<'a> {
     pub user: Option<&'a str>,
     /// `SERVICE/METHOD`, at most 255 bytes.
     pub route: &'a str,
-    /// The request's bytes, in whatever format the service reads.
+    /// The request's bytes, in the format that the service reads.
     pub payload: &'a [u8],
     /// How long the device has use for the answer. Never zero.
     pub deadline: Duration,
@@ -63,14 +64,14 @@ impl DeviceRequest<'_> {
 /// Why a request was not taken. Nothing happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Too much is under way; PUBACK says Quota exceeded (0x97).
+    /// Too much is under way; PUBACK carries Quota exceeded (0x97).
     Busy {
         /// When trying again makes sense.
         retry_after: Duration,
     },
-    /// No service of this name, or it has no such method; PUBACK says Topic Name invalid (0x90).
+    /// No service of this name, or it has no such method; PUBACK carries Topic Name invalid (0x90).
     NoSuchService,
-    /// The method is there and is not for devices; PUBACK says Not authorized (0x87).
+    /// The method is there and is not for devices; PUBACK carries Not authorized (0x87).
     NotForDevices,
 }
 
@@ -108,7 +109,7 @@ impl From<Refused> for Answer {
     }
 }
 
-/// What a service says to a request.
+/// The answer of a service to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// `status` is `ok`.
@@ -158,13 +159,13 @@ pub struct RequestLimits {
     pub in_flight_max: usize,
     /// The same for one device.
     pub per_device_max: u32,
-    /// How long a request has that says nothing of it (no Message Expiry Interval).
+    /// The time that a request has without a limit of its own (no Message Expiry Interval).
     pub deadline: Duration,
     /// The longest that a request can have.
     pub deadline_max: Duration,
     /// How long an answer is kept for a device that is away or slow.
     pub answer_expiry: Duration,
-    /// What a device over its bound, or the node's, is told to wait.
+    /// The delay that a device over its bound, or the node's, gets.
     pub retry_after: Duration,
 }
 

@@ -1,8 +1,8 @@
 //! Answers that wait for their loop.
 //!
-//! Whoever answers puts them in, on any thread; the loop takes all of them at once. An answer holds the
-//! place of its request until it was delivered, so that the outbox is bounded by requests in flight;
-//! refusals that the loop itself puts in count against the same number.
+//! The code that answers puts them in, on any thread; the loop takes all of them at once. An answer
+//! holds the place of its request until it was delivered, so that the outbox is bounded by requests
+//! in flight; refusals that the loop itself puts in count against the same number.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -28,7 +28,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Says whether it is the first one, for which the loop must be woken.
+    /// Returns whether it is the first one, for which the loop must be woken.
     pub(super) fn put(&self, outgoing: Outgoing) -> bool {
         let mut waiting = self.waiting.lock();
         waiting.push(outgoing);

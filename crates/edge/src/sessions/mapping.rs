@@ -1,6 +1,7 @@
 //! The broker's words about sessions in those of the shards, and back.
 //!
-//! A message's bytes are shared with the broker's publication. Moments are the wall clock's, so that they go on across a restart.
+//! A message's bytes are shared with the broker's publication. Timestamps are the wall clock's, so
+//! that they go on across a restart.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

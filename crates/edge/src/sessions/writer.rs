@@ -1,7 +1,9 @@
-//! Hands changes of sessions to their shards, and hears what became of them.
+//! Hands changes of sessions to their shards, and gets their outcomes.
 //!
-//! What a client may be told only once it is durable can fail: the broker hears and the client is told so. What has happened already (an
-//! acknowledgement, the end of a session) cannot: it is handed over again until the shard takes it, and nothing overtakes it.
+//! A change that is confirmed to a client only once it is durable can fail: the broker gets the
+//! failure and the client is refused. A change that has happened already (an acknowledgement, the
+//! end of a session) cannot fail: it is handed over again until the shard takes it, and nothing
+//! overtakes it.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -22,10 +24,11 @@ const BATCH_BYTES_MAX: usize = 512 << 10;
 /// Bytes of changes that wait before publishers are read more slowly.
 const WAITING_BYTES_MAX: usize = 4 << 20;
 
-/// Bytes of changes that wait before whatever can fail does: what a turn reads while publishers are being held back, and more.
+/// Bytes of waiting changes beyond which a change that can fail is refused: what a turn reads while
+/// publishers are being held back, and more.
 const FULL_BYTES: usize = 64 << 20;
 
-/// When a shard that was busy is asked again, in milliseconds, where it does not say.
+/// When a shard that was busy is asked again, in milliseconds, where it gives no delay.
 const RETRY_MS: u64 = 50;
 
 /// The longest that a shard can ask to be left alone, in milliseconds.
@@ -52,7 +55,7 @@ pub(crate) struct SessionWriter {
 struct Lane {
     waiting: VecDeque<Waiting>,
     under_way: Option<UnderWay>,
-    /// Not before this moment, in the node's milliseconds.
+    /// Not before this time, in the node's milliseconds.
     retry_at_ms: u64,
     /// The last batch was refused: changes that take room travel apart from the others, which a
     /// full disk may still take.
@@ -127,7 +130,7 @@ impl SessionWriter {
         self.push(shard, change, then, can_fail);
     }
 
-    /// The same for a change of which nobody can be told that it was not taken.
+    /// The same for a change whose refusal cannot be reported to anybody.
     pub(crate) fn put_for_certain(&mut self, shard: u16, change: Change, then: Then) {
         self.push(shard, change, then, false);
     }
@@ -195,7 +198,8 @@ impl SessionWriter {
         }
     }
 
-    /// Hands over what waits, where a shard has answered before. Says whether one answered at once.
+    /// Hands over what waits, where a shard has answered before. Returns whether one answered at
+    /// once.
     pub(crate) fn submit(&mut self, now_ms: u64) -> bool {
         let mut at_once = false;
         for (shard, lane) in self.lanes.iter_mut().enumerate() {
@@ -236,7 +240,7 @@ impl SessionWriter {
 }
 
 impl Lane {
-    /// Says whether the batch under way is answered.
+    /// Returns whether the batch under way is answered.
     fn poll(&mut self, waker: &Waker) -> bool {
         let Some(under_way) = &mut self.under_way else { return false };
         if let State::Asked(ticket) = &mut under_way.state
@@ -257,7 +261,7 @@ pub(crate) fn persisted(refusal: &Refusal) -> Persisted {
     }
 }
 
-/// Whether nothing has happened yet that a change tells of: somebody waits to hear.
+/// Whether the event of a change has not happened yet: somebody waits for the answer.
 fn can_fail(change: &Change) -> bool {
     change.takes_room() || matches!(change, Change::Ask { .. })
 }

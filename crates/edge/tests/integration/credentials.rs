@@ -16,10 +16,10 @@ use stadium_mqtt::packet::{Packet, Version};
 use stadium_push::{AppName, Command, DeviceId, TransportCommand};
 use support::{Client, DEADLINE, Heard, connect};
 
-type Tell = Box<dyn FnOnce(Result<Standing, Duration>) + Send>;
+type Reply = Box<dyn FnOnce(Result<Standing, Duration>) + Send>;
 
 /// Hands what it is asked to the test.
-struct Asked(Mutex<Sender<(Question, Tell)>>);
+struct Asked(Mutex<Sender<(Question, Reply)>>);
 
 impl std::fmt::Debug for Asked {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -28,7 +28,7 @@ impl std::fmt::Debug for Asked {
 }
 
 impl DeviceRegistry for Asked {
-    fn ask(&self, question: Question, answer: Tell) {
+    fn ask(&self, question: Question, answer: Reply) {
         self.0.lock().expect("no panic").send((question, answer)).expect("the test waits");
     }
 }
@@ -44,7 +44,7 @@ impl PushShards for Nobody {
     fn notify(&self, _: u16, _: Command) {}
 }
 
-fn open() -> (Edge, Receiver<(Question, Tell)>) {
+fn open() -> (Edge, Receiver<(Question, Reply)>) {
     let auth = AuthConfig {
         anonymous: AnonymousAccess::Anyone,
         rules: RulesConfig::Everything,
@@ -81,14 +81,14 @@ fn what_the_registry_says_is_what_the_device_hears() {
     ];
     for (says, expected) in table {
         let mut device = knock(&edge, "shop/phone");
-        let (question, tell) = questions.recv_timeout(DEADLINE).expect("it is asked");
+        let (question, reply) = questions.recv_timeout(DEADLINE).expect("it is asked");
         assert_eq!((question.app.as_str(), question.device.as_str()), ("shop", "phone"));
         assert_eq!(
             device.hear_within(Duration::from_millis(20)),
             None,
             "nobody is answered before the registry"
         );
-        tell(says);
+        reply(says);
         let heard = device.hear();
         assert!(matches!(heard, Heard::Connack { reason, .. } if reason == expected), "{says:?}: {heard:?}");
     }
@@ -106,10 +106,10 @@ fn a_device_that_is_revoked_while_it_is_on_its_way_in_does_not_come_in() {
         device: DeviceId::new("phone").expect("a name"),
     };
     edge.handle().transport(0, vec![cut]);
-    for (_, tell) in [first, second] {
-        // What the shard said before it revoked the device.
-        tell(Ok(Standing::Proved));
+    for (_, reply) in [first, second] {
+        // The answer of the shard before it revoked the device.
+        reply(Ok(Standing::Proved));
     }
-    assert!(matches!(phone.hear(), Heard::Connack { reason: 0x89, .. }), "it is told to come again");
+    assert!(matches!(phone.hear(), Heard::Connack { reason: 0x89, .. }), "it is asked to reconnect later");
     assert!(matches!(other.hear(), Heard::Connack { reason: 0, .. }), "others come in");
 }

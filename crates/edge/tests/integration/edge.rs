@@ -1,6 +1,7 @@
 //! The edge on real sockets: devices come, are pushed to, move between loops, and go.
 //!
-//! What MQTT says is tested on the broker; here it is the way from a socket to the broker and back.
+//! The rules of MQTT are tested on the broker; here it is the way from a socket to the broker and
+//! back.
 
 use crate::support;
 
@@ -103,7 +104,7 @@ fn no_session_keeps_a_live_push_for_connections() {
     let mut back = persistent();
     edge.handle().push(&live(3)).expect("accepted");
     let Heard::Publish { dup, .. } = back.hear() else { panic!("it is connected again") };
-    assert!(!dup, "the first push came again");
+    assert!(!dup, "the first push was repeated");
     assert!(edge.handle().find_push(&second.report().push.app, PushId(2)).is_some());
 }
 
@@ -201,7 +202,7 @@ fn the_largest_will_is_taken_whole_and_in_pieces() {
 }
 
 #[test]
-fn a_connect_that_is_too_large_is_told_so() {
+fn a_connect_that_is_too_large_gets_the_reason() {
     static PAYLOAD: [u8; 5_000] = [b'w'; 5_000];
     let edge = open_edge_with(2, |config| config.before_authentication.bytes = 4_096);
     for (version, heard) in [
@@ -314,7 +315,7 @@ fn an_edge_listens_on_addresses_of_its_own_that_overlap() {
 }
 
 #[test]
-fn a_herd_over_the_budget_is_told_when_to_come_back() {
+fn a_herd_over_the_budget_gets_a_time_to_reconnect() {
     let edge = open_edge_with(1, |config| {
         config.connect_budget = ConnectBudget { per_second: 5, retry_after_ms: 4_000 };
     });
@@ -325,7 +326,7 @@ fn a_herd_over_the_budget_is_told_when_to_come_back() {
             busy += 1;
         }
     }
-    assert!((4..=5).contains(&busy), "{busy} of 10 were told to come back");
+    assert!((4..=5).contains(&busy), "{busy} of 10 were asked to reconnect later");
 }
 
 #[test]
@@ -340,14 +341,14 @@ fn a_silent_device_is_cut_after_one_and_a_half_keep_alives() {
 }
 
 #[test]
-fn a_drain_tells_everybody_and_lets_nobody_in() {
+fn a_drain_notifies_everybody_and_lets_nobody_in() {
     let edge = open_edge(2);
     let mut devices: Vec<Client> =
         (0..20).map(|number| Client::device(&edge, &format!("d{number}"), &[])).collect();
     let drain = Drain { within: Duration::from_secs(2), server_reference: Some("other.example".into()) };
     let left = std::thread::scope(|scope| {
         let draining = scope.spawn(|| edge.drain(&drain));
-        // A client that hangs up when it is told to: one that does not is waited for, up to the linger.
+        // A client that hangs up on request: one that does not is waited for, up to the linger.
         for mut device in devices.drain(..) {
             assert_eq!(device.hear(), Heard::Disconnect(0x9C));
             assert_eq!(device.hear(), Heard::Closed);

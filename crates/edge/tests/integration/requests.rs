@@ -12,7 +12,7 @@ use stadium_edge::{Counts, Edge};
 use stadium_mqtt::packet::*;
 use support::{Client, Heard, open_edge_with, until};
 
-/// `echo/Now` answers at once, `echo/Later` when it is told to, `busy/...` is busy; nothing else is known.
+/// `echo/Now` answers at once, `echo/Later` on request, `busy/...` is busy; nothing else is known.
 #[derive(Default)]
 struct Echo {
     held: Mutex<Vec<(Reply, Vec<u8>)>>,
@@ -154,7 +154,7 @@ fn what_is_over_a_bound_is_refused_and_room_is_made_by_answers() {
 }
 
 #[test]
-fn a_refused_request_without_acknowledgement_is_told_by_an_answer() {
+fn a_refused_request_without_acknowledgement_is_reported_by_an_answer() {
     let (edge, _echo) = edge(1, RequestLimits::default());
     let mut device = Client::device(&edge, "d1", &["inbox/d1"]);
     ask(&mut device, "rpc/busy/Any", QoS::AtMostOnce, 0, Some("inbox/d1"));

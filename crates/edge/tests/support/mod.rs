@@ -73,7 +73,7 @@ impl Client {
         (client, connack)
     }
 
-    /// One that has said nothing yet.
+    /// One that has sent nothing yet.
     pub fn of(stream: TcpStream, version: Version) -> Self {
         Self { stream, version, buffer: Vec::new() }
     }

@@ -1,4 +1,5 @@
-//! How long a body is and whether the connection outlives it, as a head says. RFC 9112, 6.3 and 9.3.
+//! How long a body is and whether the connection outlives it, as a head states. RFC 9112, 6.3 and
+//! 9.3.
 
 use crate::{Head, Malformed, Version, has_token};
 
@@ -23,7 +24,7 @@ impl Framing {
         let (mut counted, mut coding) = (None, None);
         let (mut close, mut keep_alive) = (false, false);
         for header in head.headers {
-            // The length tells nearly all other names apart.
+            // The length distinguishes nearly all other names.
             match header.name.len() {
                 10 if header.name.eq_ignore_ascii_case("connection") => {
                     close |= has_token(header.value, "close");

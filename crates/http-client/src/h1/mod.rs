@@ -23,7 +23,7 @@ use section::Section;
 pub enum Asked {
     /// An answer with a body, where its status allows one.
     Answer,
-    /// HEAD: an answer without a body, whatever its headers say.
+    /// HEAD: an answer without a body, whatever its headers state.
     Head,
     /// Another protocol: 101 ends HTTP on this connection. Any other status is an ordinary answer.
     Upgrade,
@@ -32,7 +32,8 @@ pub enum Asked {
 }
 
 impl Asked {
-    /// What a request with this method asks for; whether it asks for an upgrade, only its headers say.
+    /// What a request with this method asks for; whether it asks for an upgrade, only its headers
+    /// show.
     pub fn by(method: &str) -> Asked {
         match method {
             "HEAD" => Asked::Head,
@@ -78,7 +79,7 @@ impl H1 {
         H1 { state: State::Idle, section: Section::new(), asked: Asked::Answer, reusable: true }
     }
 
-    /// A request was sent; its answer is read next. What was under way is forgotten.
+    /// A request was sent; its answer is read next. An answer that was under way is forgotten.
     pub fn begin(&mut self, asked: Asked) {
         *self = H1 { state: State::Head, section: Section::new(), asked, reusable: true };
     }
@@ -93,7 +94,8 @@ impl H1 {
         matches!(self.state, State::Upgraded)
     }
 
-    /// Takes bytes, beginning with those that the last call left unused, and tells `sink` what they say.
+    /// Takes bytes, beginning with those that the last call left unused, and hands `sink` their
+    /// events.
     ///
     /// Returns how many were used. After [`Event::End`] and [`Event::Upgraded`] nothing more is: what remains after an
     /// end was not asked for (the connection should be closed), what remains after an upgrade is the other protocol's.

@@ -1,4 +1,5 @@
-//! Answers: what a header block says of one, and the checks that RFC 9113, 8.1 to 8.3, asks for.
+//! Answers: the head of one from a header block, and the checks that RFC 9113, 8.1 to 8.3, asks
+//! for.
 
 use super::{Phase, Stream};
 use crate::event::Header;
@@ -58,17 +59,17 @@ pub(super) fn read(fields: &Fields, stream: &Stream, ends_stream: bool) -> Resul
     }
 }
 
-/// Hands `told` the regular fields as header lines. They were checked by [`read`].
-pub(super) fn with_headers(fields: &Fields, told: impl FnOnce(&[Header<'_>])) {
+/// Hands `sink` the regular fields as header lines. They were checked by [`read`].
+pub(super) fn with_headers(fields: &Fields, sink: impl FnOnce(&[Header<'_>])) {
     // Few answers have more than the first: there is less to clear.
     if fields.len() <= 24 {
-        headers_on_stack::<24>(fields, told);
+        headers_on_stack::<24>(fields, sink);
     } else {
-        headers_on_stack::<{ HEADERS_MAX + 1 }>(fields, told);
+        headers_on_stack::<{ HEADERS_MAX + 1 }>(fields, sink);
     }
 }
 
-fn headers_on_stack<const N: usize>(fields: &Fields, told: impl FnOnce(&[Header<'_>])) {
+fn headers_on_stack<const N: usize>(fields: &Fields, sink: impl FnOnce(&[Header<'_>])) {
     let mut headers = [httparse::EMPTY_HEADER; N];
     let regular = fields.iter().filter(|(name, _)| name.first() != Some(&b':'));
     let mut count = 0;
@@ -76,7 +77,7 @@ fn headers_on_stack<const N: usize>(fields: &Fields, told: impl FnOnce(&[Header<
         *header = Header { name: str::from_utf8(name).expect("a token is ASCII"), value };
         count += 1;
     }
-    told(&headers[..count]);
+    sink(&headers[..count]);
 }
 
 /// Three digits, 100 and above.

@@ -1,8 +1,9 @@
 //! HTTP/2 from the client's side, RFC 9113: one connection, many streams.
 //!
-//! It begins alike with prior knowledge and after ALPN `h2`. What the server sends is told as it comes and held
-//! nowhere; windows are opened again in large steps. Of a request's body, what the server's windows do not admit yet is
-//! kept and follows when they open. Server push is refused, priorities are ignored, tunnels (CONNECT) are not offered.
+//! It begins alike with prior knowledge and after ALPN `h2`. Everything that the server sends is
+//! reported as it comes and held nowhere; windows are opened again in large steps. Of a request's
+//! body, what the server's windows do not admit yet is kept and follows when they open. Server push
+//! is refused, priorities are ignored, tunnels (CONNECT) are not offered.
 
 mod answer;
 mod frame;
@@ -157,20 +158,22 @@ impl H2 {
         self.peer.greeted
     }
 
-    /// Gives up a stream: appends RST_STREAM with CANCEL. Nothing more is told of it; unknown ones are passed over.
+    /// Gives up a stream: appends RST_STREAM with CANCEL. Nothing more is reported of it; unknown
+    /// ones are ignored.
     pub fn reset(&mut self, stream: StreamId, out: &mut Vec<u8>) {
         if self.remove(stream.0) {
             frame::write_reset(out, stream.0, frame::code::CANCEL);
         }
     }
 
-    /// Says goodbye: appends GOAWAY with NO_ERROR. Answers under way may still be read.
+    /// Closes in an orderly way: appends GOAWAY with NO_ERROR. Answers under way may still be read.
     pub fn close(&mut self, out: &mut Vec<u8>) {
         self.going_away = true;
         frame::write_goaway(out, frame::code::NO_ERROR);
     }
 
-    /// The server closed: tells of each open stream, in the order of their ids, that its answer will not be whole.
+    /// The server closed: reports of each open stream, in the order of their ids, that its answer
+    /// will not be whole.
     pub fn ended(&mut self, sink: &mut impl FnMut(StreamId, Event<'_>)) {
         self.going_away = true;
         let mut open: Vec<u32> = self.streams.keys().copied().collect();

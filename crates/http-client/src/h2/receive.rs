@@ -1,7 +1,8 @@
 //! What the server sends, frame by frame. RFC 9113, 6.
 //!
-//! A stream that is not open any more (it was reset, or its answer was whole) may still be sent to for a while: what
-//! comes for it is passed over, but counts in the connection's window and goes through the header decompression.
+//! A stream that is not open any more (it was reset, or its answer was whole) may still be sent to
+//! for a while: frames that come for it are ignored, but count in the connection's window and go
+//! through the header decompression.
 
 use super::answer::{self, Block};
 use super::frame::{
@@ -14,11 +15,13 @@ use crate::hpack::Refused;
 use crate::{Event, HEAD_BYTES_MAX, Head, Malformed, Version};
 
 impl H2 {
-    /// Takes bytes, beginning with those that the last call left unused, and tells `sink` what they say, stream by
-    /// stream. Answers to the server's SETTINGS and PING, windows, and bodies that had to wait are appended to `out`.
+    /// Takes bytes, beginning with those that the last call left unused, and hands `sink` their
+    /// events, stream by stream. Answers to the server's SETTINGS and PING, windows, and bodies
+    /// that had to wait are appended to `out`.
     ///
-    /// Returns how many bytes were used: whole frames; at most 16,392 bytes remain. After an error the connection is of
-    /// no more use: GOAWAY, which says why, was appended to `out`, and [`ended`](H2::ended) tells the open streams.
+    /// Returns how many bytes were used: whole frames; at most 16,392 bytes remain. After an error
+    /// the connection is of no more use: GOAWAY, which states the reason, was appended to `out`,
+    /// and [`ended`](H2::ended) notifies the open streams.
     pub fn received(
         &mut self,
         bytes: &[u8],
@@ -95,7 +98,7 @@ impl H2 {
                 Ok(())
             }
             kind::SETTINGS => self.settings(frame, out),
-            // We said that we take none, 6.6.
+            // We announced that we take none, 6.6.
             kind::PUSH_PROMISE => Err(Malformed::Frame),
             kind::PING => {
                 let opaque = frame.exactly::<8>()?;
@@ -107,7 +110,7 @@ impl H2 {
             }
             kind::GOAWAY => self.go_away(frame, sink),
             kind::WINDOW_UPDATE => self.window_update(frame, out, sink),
-            // 5.5: frames of extensions are passed over.
+            // 5.5: frames of extensions are ignored.
             _ => Ok(()),
         }
     }
@@ -244,7 +247,7 @@ impl H2 {
 
     /// The answer on a stream is whole.
     fn end(&mut self, id: u32, out: &mut Vec<u8>, sink: &mut impl FnMut(StreamId, Event<'_>)) {
-        // The server has said all it will: the rest of the request is for nobody, 8.1.
+        // The server has sent its whole answer: nobody needs the rest of the request, 8.1.
         if self.streams.get(&id).is_some_and(super::Stream::is_sending) {
             write_reset(out, id, code::CANCEL);
         }

@@ -10,14 +10,16 @@ const INITIAL_WINDOW_SIZE: u16 = 4;
 const MAX_FRAME_SIZE: u16 = 5;
 const MAX_HEADER_LIST_SIZE: u16 = 6;
 
-/// Streams that we open before the server has said how many it takes; no server should take fewer, 6.5.2.
+/// Streams that we open before the server has announced how many it takes; no server should take
+/// fewer, 6.5.2.
 const STREAMS_BEFORE_SETTINGS: u32 = 100;
 
 /// How a client sets up its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct H2Settings {
-    /// How many bytes of one answer may be under way, 65,535 to 2^31 - 1; what lies outside is moved in. More costs no
-    /// memory here, since what comes is told at once, but may fill the kernel's buffers.
+    /// How many bytes of one answer may be under way, 65,535 to 2^31 - 1; a value outside is moved
+    /// in. More costs no memory here, since data is reported as it comes, but may fill the kernel's
+    /// buffers.
     pub stream_window: u32,
     /// How many bytes of all answers may be under way, within the same bounds.
     pub connection_window: u32,
@@ -72,7 +74,7 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// What holds until it says otherwise.
+    /// The values that hold until it announces others.
     pub(super) fn new() -> Peer {
         Peer {
             greeted: false,
@@ -95,7 +97,7 @@ impl Peer {
             let value = u32::from_be_bytes(*value);
             match u16::from_be_bytes([high, low]) {
                 HEADER_TABLE_SIZE => self.table_bytes = value as usize,
-                // A server may say that it does not want to push, and nothing else.
+                // A server may announce that it does not want to push, and nothing else.
                 ENABLE_PUSH if value != 0 => return Err(Malformed::Frame),
                 MAX_CONCURRENT_STREAMS => self.streams_max = value,
                 INITIAL_WINDOW_SIZE if i64::from(value) > WINDOW_MAX => return Err(Malformed::FlowControl),

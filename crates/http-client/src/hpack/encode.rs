@@ -15,7 +15,8 @@ use super::{FIELD_BYTES, TABLE_BYTES, huffman, integer};
 #[derive(Debug)]
 pub(crate) struct Encoder {
     table: Table,
-    /// The least size that the peer asked for since the last block, and whether it asked: said at the next. 4.2.
+    /// The least size that the peer asked for since the last block, and whether it asked: announced
+    /// at the next. 4.2.
     announce: Option<usize>,
     /// A name in lower case.
     name: Vec<u8>,
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_shrinks_and_grows_its_table_is_told_both() {
+    fn a_peer_that_shrinks_and_grows_its_table_receives_both_sizes() {
         let mut encoder = Encoder::new();
         block(&mut encoder, &[("a", "1")]);
         encoder.peer_table_bytes(0);

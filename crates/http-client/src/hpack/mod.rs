@@ -13,7 +13,8 @@ mod table;
 pub(crate) use decode::{Decoder, Fields, Refused};
 pub(crate) use encode::Encoder;
 
-/// The size of a dynamic table until somebody says otherwise, RFC 9113, 6.5.2: what we announce and the most we use.
+/// The size of a dynamic table until a peer announces another one, RFC 9113, 6.5.2: what we
+/// announce and the most we use.
 pub(crate) const TABLE_BYTES: usize = 4096;
 
 /// What a field counts beside its name and value, 4.1.

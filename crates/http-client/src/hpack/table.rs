@@ -1,8 +1,8 @@
 //! The dynamic table, RFC 7541, 2.3.2 and 4: the last fields that were sent, the newest first.
 //!
-//! Names and values stand one after the other in one buffer, oldest first. What was evicted leaves a gap at its front,
-//! which is closed when it has grown as large as the table may be: each byte moves once on average, and a warm table
-//! allocates nothing.
+//! Names and values stand one after the other in one buffer, oldest first. Evicted fields leave a
+//! gap at its front, which is closed when it has grown as large as the table may be: each byte
+//! moves once on average, and a warm table allocates nothing.
 
 use std::collections::VecDeque;
 

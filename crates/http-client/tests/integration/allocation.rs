@@ -62,7 +62,7 @@ fn a_warm_exchange_over_http_2_allocates_nothing() {
     let mut h2 = H2::new(H2Settings::default(), &mut out);
     frame(&mut wire, 4, 0, 0, &[]);
     h2.received(&wire, &mut out, &mut |_, _| ()).expect("settings");
-    let (mut told, mut path, mut last) = (0usize, String::with_capacity(64), 0);
+    let (mut seen, mut path, mut last) = (0usize, String::with_capacity(64), 0);
     let body = [b'x'; 40_000];
     let allocations = allocated(|round| {
         use std::fmt::Write;
@@ -95,7 +95,7 @@ fn a_warm_exchange_over_http_2_allocates_nothing() {
             frame(&mut wire, 0, 1, id, b"hello");
         }
         let used = h2.received(&wire, &mut out, &mut |_, event| {
-            told += match event {
+            seen += match event {
                 Event::Head(head) => head.headers.len(),
                 Event::End { .. } => 1,
                 _ => 0,
@@ -105,20 +105,20 @@ fn a_warm_exchange_over_http_2_allocates_nothing() {
         assert_eq!(h2.streams(), 0);
     });
     assert_eq!(allocations, 0);
-    assert_eq!(told, 2000 * 3 * 3);
+    assert_eq!(seen, 2000 * 3 * 3);
 }
 
 #[test]
 fn a_warm_event_stream_allocates_nothing() {
     let mut stream = EventStream::default();
-    let mut told = 0;
+    let mut seen = 0;
     let allocations = allocated(|round| {
         let bytes = b"id: 17\nevent: vote\ndata: first line\ndata: second\n\n";
         let (first, second) = bytes.split_at(round % bytes.len());
         for piece in [first, second] {
-            stream.received(piece, &mut |event| told += event.data.len()).expect("short");
+            stream.received(piece, &mut |event| seen += event.data.len()).expect("short");
         }
     });
     assert_eq!(allocations, 0);
-    assert_eq!(told, 2000 * "first line\nsecond".len());
+    assert_eq!(seen, 2000 * "first line\nsecond".len());
 }

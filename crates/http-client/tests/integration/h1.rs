@@ -1,11 +1,11 @@
-//! Answers in HTTP/1.1 as servers send them, whole, and with what must be refused.
-//! However an answer is cut, it tells the same.
+//! Answers in HTTP/1.1 as servers send them, whole, and with what must be refused. However an
+//! answer is cut, its events are the same.
 
 use proptest::prelude::*;
 use stadium_http_client::{Asked, Event, H1, HEAD_BYTES_MAX, Malformed};
 
-/// What an answer told, in words.
-fn told(event: Event<'_>) -> String {
+/// An event of an answer, in words.
+fn describe(event: Event<'_>) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match event {
         Event::Head(head) => {
@@ -22,20 +22,20 @@ fn told(event: Event<'_>) -> String {
     }
 }
 
-/// What one answer told, and what was left of the bytes. A server that closes does so after them.
+/// The events of one answer, and the bytes that were left. A server that closes does so after them.
 fn read(asked: Asked, bytes: &str, closes: bool) -> Result<(Vec<String>, String), Malformed> {
     let mut h1 = H1::new();
     h1.begin(asked);
     let mut events = Vec::new();
-    let used = h1.received(bytes.as_bytes(), &mut |event| events.push(told(event)))?;
+    let used = h1.received(bytes.as_bytes(), &mut |event| events.push(describe(event)))?;
     if closes {
-        h1.ended(&mut |event| events.push(told(event)))?;
+        h1.ended(&mut |event| events.push(describe(event)))?;
     }
     Ok((events, bytes[used..].to_owned()))
 }
 
 #[track_caller]
-fn tells(asked: Asked, bytes: &str, expected: &[&str], left: &str) {
+fn reads(asked: Asked, bytes: &str, expected: &[&str], left: &str) {
     let (events, remained) = read(asked, bytes, false).expect("a well-formed answer");
     assert_eq!(events, expected);
     assert_eq!(remained, left);
@@ -47,30 +47,30 @@ fn refuses(bytes: &str, expected: Malformed) {
 }
 
 #[test]
-fn a_counted_body_ends_where_its_length_says() {
+fn a_counted_body_ends_at_its_length() {
     let bytes = "HTTP/1.1 200 OK\r\nServer: nginx\r\nContent-Length: 5\r\n\r\nhelloHTTP";
-    tells(Asked::Answer, bytes, &["200 Server=nginx Content-Length=5", "body hello", "end reusable"], "HTTP");
+    reads(Asked::Answer, bytes, &["200 Server=nginx Content-Length=5", "body hello", "end reusable"], "HTTP");
     let bytes = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n";
-    tells(Asked::Answer, bytes, &["404 content-length=0", "end reusable"], "");
+    reads(Asked::Answer, bytes, &["404 content-length=0", "end reusable"], "");
     let bytes = "HTTP/1.1 200\r\nContent-Length: 2, 2\r\nContent-Length: 2\r\n\r\nok";
     let (events, _) = read(Asked::Answer, bytes, false).expect("the same length three times");
     assert_eq!(events[1..], ["body ok", "end reusable"]);
 }
 
 #[test]
-fn a_chunked_body_is_told_by_its_chunks() {
+fn a_chunked_body_is_reported_by_its_chunks() {
     let bytes = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
                  5\r\nhello\r\n00A ;name=\"va;lue\"\r\n, stadium!\r\n0\r\n\r\nrest";
     let expected = ["200 Transfer-Encoding=chunked", "body hello", "body , stadium!", "end reusable"];
-    tells(Asked::Answer, bytes, &expected, "rest");
+    reads(Asked::Answer, bytes, &expected, "rest");
 }
 
 #[test]
-fn trailers_are_told_before_the_end() {
+fn trailers_are_reported_before_the_end() {
     let bytes =
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n1\r\na\r\n0;last\r\nSum: 7\r\n\r\n";
     let expected = ["200 Transfer-Encoding=gzip, Chunked", "body a", "trailer Sum=7", "end reusable"];
-    tells(Asked::Answer, bytes, &expected, "");
+    reads(Asked::Answer, bytes, &expected, "");
 }
 
 #[test]
@@ -86,23 +86,23 @@ fn a_body_without_a_length_ends_with_the_connection() {
 #[test]
 fn answers_without_a_body_end_with_their_head() {
     let counted = "Content-Length: 5\r\n\r\n";
-    tells(
+    reads(
         Asked::Head,
         &format!("HTTP/1.1 200 OK\r\n{counted}"),
         &["200 Content-Length=5", "end reusable"],
         "",
     );
-    tells(
+    reads(
         Asked::Answer,
         &format!("HTTP/1.1 304 x\r\n{counted}"),
         &["304 Content-Length=5", "end reusable"],
         "",
     );
-    tells(Asked::Answer, "HTTP/1.1 204 No Content\r\n\r\nHTTP", &["204", "end reusable"], "HTTP");
+    reads(Asked::Answer, "HTTP/1.1 204 No Content\r\n\r\nHTTP", &["204", "end reusable"], "HTTP");
 }
 
 #[test]
-fn the_connection_lives_on_unless_one_side_said_otherwise() {
+fn the_connection_lives_on_unless_one_side_closes_it() {
     for (head, expected) in [
         ("HTTP/1.1 200 OK\r\n", "end reusable"),
         ("HTTP/1.1 200 OK\r\nConnection: upgrade, Close\r\n", "end closing"),
@@ -119,20 +119,20 @@ fn the_connection_lives_on_unless_one_side_said_otherwise() {
 fn informational_answers_are_skipped() {
     let bytes = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n\
                  HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-    tells(Asked::Answer, bytes, &["200 Content-Length=2", "body ok", "end reusable"], "");
+    reads(Asked::Answer, bytes, &["200 Content-Length=2", "body ok", "end reusable"], "");
 }
 
 #[test]
 fn an_upgrade_leaves_the_rest_to_the_other_protocol() {
     let switched = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n\u{1}frame";
-    tells(Asked::Upgrade, switched, &["upgraded 101"], "\u{1}frame");
-    tells(
+    reads(Asked::Upgrade, switched, &["upgraded 101"], "\u{1}frame");
+    reads(
         Asked::Upgrade,
         "HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n",
         &["400 Content-Length=0", "end reusable"],
         "",
     );
-    tells(Asked::Tunnel, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbytes", &["upgraded 200"], "bytes");
+    reads(Asked::Tunnel, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbytes", &["upgraded 200"], "bytes");
     refuses(switched, Malformed::UnaskedUpgrade);
 }
 
@@ -144,7 +144,8 @@ fn one_connection_takes_one_request_after_the_other() {
         assert!(h1.is_idle());
         h1.begin(Asked::by("GET"));
         let bytes = format!("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n{round}");
-        let used = h1.received(bytes.as_bytes(), &mut |event| events.push(told(event))).expect("well-formed");
+        let used =
+            h1.received(bytes.as_bytes(), &mut |event| events.push(describe(event))).expect("well-formed");
         assert_eq!(used, bytes.len());
     }
     let ends = events.iter().filter(|event| *event == "end reusable").count();
@@ -154,7 +155,7 @@ fn one_connection_takes_one_request_after_the_other() {
 }
 
 #[test]
-fn a_close_in_the_midst_is_told_from_one_before_the_answer() {
+fn a_close_in_the_midst_is_distinguished_from_one_before_the_answer() {
     let closed = |bytes: &str| read(Asked::Answer, bytes, true).expect_err("too early");
     assert_eq!(closed(""), Malformed::NoAnswer);
     assert_eq!(closed("HTTP/1."), Malformed::Truncated);
@@ -271,7 +272,8 @@ fn a_long_head_that_trickles_in_is_whole_at_its_last_byte() {
     assert_eq!(ends, 1);
 }
 
-/// One answer in pieces that end at `ends`; pieces of the body that follow each other are told as one.
+/// One answer in pieces that end at `ends`; pieces of the body that follow each other are reported
+/// as one.
 fn read_cut(bytes: &[u8], ends: &[usize]) -> Result<(Vec<String>, usize), Malformed> {
     let mut h1 = H1::new();
     h1.begin(Asked::Answer);
@@ -281,7 +283,7 @@ fn read_cut(bytes: &[u8], ends: &[usize]) -> Result<(Vec<String>, usize), Malfor
         (Event::Body(piece), Some(last)) if last.starts_with("body ") => {
             last.push_str(std::str::from_utf8(piece).expect("ASCII"));
         }
-        (event, _) => events.push(told(event)),
+        (event, _) => events.push(describe(event)),
     };
     for &end in ends {
         if used > 0 && h1.is_idle() {

@@ -38,7 +38,7 @@ fn server() -> SocketAddr {
     address
 }
 
-/// What one answer said.
+/// The contents of one answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Answer {
     status: u16,
@@ -121,7 +121,7 @@ fn a_connection_over_http_2_carries_many_streams_at_once() {
     }
     let mut answers: Vec<Answer> = asked.iter().map(|_| Answer::default()).collect();
     let (mut held, mut bytes) = (Vec::new(), vec![0; 40_000]);
-    // It writes while it reads: a server that gets no more of us may still have much to say.
+    // It writes while it reads: a server that gets no more of us may still have much to send.
     socket.set_nonblocking(true).expect("a socket");
     let deadline = std::time::Instant::now() + Duration::from_secs(10);
     while h2.streams() > 0 {

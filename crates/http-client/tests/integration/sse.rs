@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use stadium_http_client::sse::{EventStream, EventTooLong, ServerEvent};
 
 /// An event in words: type, data, id.
-fn told(event: ServerEvent<'_>) -> String {
+fn describe(event: ServerEvent<'_>) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     format!("{}|{}|{}", text(event.event), text(event.data), text(event.id))
 }
@@ -13,14 +13,14 @@ fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
     let mut stream = EventStream::default();
     let mut events = Vec::new();
     for piece in pieces {
-        stream.received(piece, &mut |event| events.push(told(event))).expect("short");
+        stream.received(piece, &mut |event| events.push(describe(event))).expect("short");
     }
     events
 }
 
 /// 9.2.6 has these as examples.
 #[test]
-fn the_examples_of_the_standard_read_as_it_says() {
+fn the_examples_of_the_standard_read_as_it_states() {
     let stock = "data: YHOO\ndata: +2\ndata: 10\n\n";
     assert_eq!(read([stock.as_bytes()]), ["message|YHOO\n+2\n10|"]);
     let blocks = ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n";
@@ -31,7 +31,7 @@ fn the_examples_of_the_standard_read_as_it_says() {
 }
 
 #[test]
-fn fields_that_mean_nothing_are_passed_over() {
+fn fields_that_mean_nothing_are_ignored() {
     let stream = "\u{feff}event: vote\nDATA: no\ndata : no\nunknown: x\n:data: no\nid: a\0b\ndata: yes\n\n\
                   event: without data\n\ndata: \u{feff}kept\n\n";
     assert_eq!(read([stream.as_bytes()]), ["vote|yes|", "message|\u{feff}kept|"]);
@@ -50,7 +50,9 @@ fn the_waiting_time_and_the_last_id_outlive_the_connection() {
     // Event 8 was cut off: the server is to send it again.
     stream.reconnected();
     assert_eq!(stream.last_id(), b"7");
-    stream.received(b"\ndata: c\n\n", &mut |event| assert_eq!(told(event), "message|c|7")).expect("short");
+    stream
+        .received(b"\ndata: c\n\n", &mut |event| assert_eq!(describe(event), "message|c|7"))
+        .expect("short");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Feeds of events as an app's settings say them: what each is about, and where it is posted.
+//! Feeds of events as an app's settings define them: what each is about, and where it is posted.
 //!
 //! A webhook's secret is written and never shown. Settings that are read and sent back leave it out, and it stays.
 
@@ -14,7 +14,7 @@ use crate::spelling::{field, named};
 /// How secrets of the Standard Webhooks begin.
 const SECRET_PREFIX: &str = "whsec_";
 
-/// What an app wants to be told.
+/// The events that an app wants to get.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Feed)]

@@ -39,7 +39,7 @@ const PAGE_MAX: usize = 1_000;
 
 /// Apps by name, with their settings and figures, page by page.
 #[utoipa::path(get, operation_id = "list_apps", path = "/api/apps", tag = "Push platform",
-    params(("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Apps on the page; 100 unless said otherwise."),
+    params(("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Apps on the page; 100 by default."),
            ("after" = Option<String>, Query, description = "Only apps after this one: `next` of the page before.")),
     responses((status = 200, description = "A page of apps.", body = AppPage), PlatformLookProblems))]
 pub(crate) async fn list(_: Reader, State(app): State<Arc<App>>, uri: Uri) -> Result<Json<AppPage>, Problem> {
@@ -67,7 +67,7 @@ pub(crate) async fn show(
     Ok(Json(AppReport::of(&found)))
 }
 
-/// Makes an app known, or changes its settings. What is left out stays; a new app has the defaults.
+/// Makes an app known, or changes its settings. Fields left out stay; a new app has the defaults.
 #[utoipa::path(put, operation_id = "declare_app", path = "/api/apps/{app}", tag = "Push platform", request_body = Option<AppFields>,
     params(("app" = String, Path, description = "Small letters, digits, `.`, `_` and `-`; at most 64 bytes.", example = "matchday")),
     responses((status = 200, description = "The app.", body = AppReport), PlatformProblems))]

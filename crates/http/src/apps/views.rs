@@ -1,6 +1,7 @@
-//! Apps: their settings as requests say them and answers show them.
+//! Apps: their settings in requests and in answers.
 //!
-//! A request names what becomes different; what it leaves out is as the app has it, or as a new one does.
+//! A request names the fields that change; other fields are as the app has them, or as a new one
+//! does.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use stadium_push::{AppSettings, AppView, Cap};
@@ -47,17 +48,17 @@ pub(crate) fn milliseconds(path: &str, seconds: u64) -> Result<u64, Problem> {
     }
 }
 
-/// An app's settings. What is left out stays; a new app has the defaults.
+/// An app's settings. Fields that are left out stay; a new app has the defaults.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AppFields {
-    /// Whether a device that connects and is not registered is registered then; `true` unless said otherwise.
+    /// Whether a device that connects and is not registered is registered then; `true` by default.
     #[serde(default)]
     register_at_connect: Option<bool>,
-    /// What a new device that says nothing about it is; `true` unless said otherwise.
+    /// Whether a new device is opted in where its registration leaves that out; `true` by default.
     #[serde(default)]
     opted_in: Option<bool>,
-    /// Seconds after which a push that names no expiry expires; 28 days unless said otherwise.
+    /// Seconds after which a push that names no expiry expires; 28 days by default.
     #[serde(default)]
     #[schema(minimum = 1, example = 86400)]
     expiry_s: Option<u64>,
@@ -65,20 +66,22 @@ pub(crate) struct AppFields {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<CapFields>)]
     cap: Option<Option<CapFields>>,
-    /// Deliveries that a device may be owed: for one more, the oldest of the lowest priority goes. 1 to 1,000; 100 unless said otherwise.
+    /// Deliveries that a device may be owed: for one more, the oldest of the lowest priority goes.
+    /// 1 to 1,000; 100 by default.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 1000)]
     inbox_max: Option<u16>,
-    /// Seconds that a push is remembered after it settled; 7 days unless said otherwise.
+    /// Seconds that a push is remembered after it settled; 7 days by default.
     #[serde(default)]
     #[schema(minimum = 1)]
     remember_s: Option<u64>,
-    /// All of its feeds of events: jobs of the queues `events.APP.FEED`. At most 16; none unless said otherwise.
+    /// All of its feeds of events: jobs of the queues `events.APP.FEED`. At most 16; none by
+    /// default.
     #[serde(default)]
     feeds: Option<Vec<FeedFields>>,
 }
 
-/// Tells a field that is `null` from one that is left out.
+/// Distinguishes a field that is `null` from one that is left out.
 fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<CapFields>>, D::Error> {
     Option::deserialize(from).map(Some)
 }

@@ -98,7 +98,7 @@ pub(crate) async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Counts whom an audience reaches, and says which clause keeps how many out.
+/// Counts the devices that an audience reaches, and those that each clause leaves out.
 #[utoipa::path(post, operation_id = "preview_audience", path = "/api/apps/{app}/audiences/preview", tag = "Push platform", request_body = PreviewFields,
     params(("app" = String, Path, description = "The app.", example = "default")),
     responses((status = 200, description = "Whom it reaches now.", body = PreviewReport), PlatformProblems))]

@@ -1,7 +1,8 @@
-//! Previews: how many devices an audience or a push reaches, who is left out for what, and how long the push takes.
+//! Previews: how many devices an audience or a push reaches, which are left out and why, and how
+//! long the push takes.
 //!
-//! Counts are exact at the time at which each shard counts; who comes and goes meanwhile is counted
-//! where they were.
+//! Counts are exact at the time at which each shard counts; a device that comes or goes meanwhile
+//! is counted where they were.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,11 +18,11 @@ pub(crate) struct PreviewFields {
     /// As in a push.
     #[schema(example = json!({"and": [{"tag": "vip"}, {"platform": "ios"}]}))]
     pub(crate) audience: Value,
-    /// Device ids to show, 0 to 100; 10 unless said otherwise.
+    /// Device ids to show, 0 to 100; 10 by default.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 100)]
     pub(crate) sample: Option<u32>,
-    /// How fast it would go out: `expected_s` says how long that takes.
+    /// How fast it would go out: `expected_s` is how long that takes.
     #[serde(default)]
     pub(crate) pace: Option<PaceField>,
 }

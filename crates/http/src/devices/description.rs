@@ -14,5 +14,5 @@ use crate::devices::routes::traces::TraceEvent;
 )]
 pub(crate) struct Description;
 
-/// The parts of the description that attributes cannot say, see [`crate::openapi`].
+/// The parts of the description that attributes cannot express, see [`crate::openapi`].
 pub(crate) const RULES: &str = include_str!("rules.json");

@@ -1,7 +1,7 @@
 //! All devices of an audience, or all deliveries of a push, as a file however long.
 //!
-//! Pages are read as the client takes them. What fails after the first page ends the connection early, so that nobody takes half of
-//! a file for all of it.
+//! Pages are read as the client takes them. A failure after the first page ends the connection
+//! early, so that nobody takes half of a file for all of it.
 
 use std::io;
 use std::sync::Arc;
@@ -42,7 +42,8 @@ pub(crate) enum What {
 }
 
 impl Export {
-    /// The body. The first page is read before this returns, so that what is refused is a problem and no broken file.
+    /// The body. The first page is read before this returns, so that a refusal is a problem and no
+    /// broken file.
     pub(crate) async fn begin(mut self) -> Result<Body, Problem> {
         let mut columns = Attributes::default();
         if self.format == Format::Csv

@@ -2,7 +2,7 @@
 //!
 //! The body is cut into records as it arrives, and records become batches. A batch is answered, on
 //! disk, before the next one is read, so a client that sends faster than the disk takes is slowed
-//! down by TCP. A record that is wrong is passed over and reported by its line; all others count.
+//! down by TCP. A record that is wrong is skipped and reported by its line; all others count.
 
 use std::time::Duration;
 
@@ -55,13 +55,13 @@ pub(crate) struct ImportReport {
     registered: u64,
     /// Devices that were known.
     updated: u64,
-    /// Records that were passed over.
+    /// Records that were skipped.
     failed: u64,
     /// The first hundred of those.
     mistakes: Vec<MistakeReport>,
 }
 
-/// A record that was passed over.
+/// A record that was skipped.
 #[derive(Serialize, ToSchema)]
 struct MistakeReport {
     /// Where it begins, from 1.
@@ -70,7 +70,7 @@ struct MistakeReport {
     reason: String,
 }
 
-/// Reads a body to its end and registers what it says.
+/// Reads a body to its end and registers its records.
 pub(crate) async fn run(
     app: &App,
     of: &AppName,
@@ -218,7 +218,7 @@ struct Records {
     /// Line at which `bytes` begins, from 1, and at which `looked` is.
     line: u64,
     line_at: u64,
-    /// Whether the record that is being cut is too long: the rest of it is passed over.
+    /// Whether the record that is being cut is too long: the rest of it is skipped.
     too_long: bool,
     ended: bool,
 }
@@ -287,7 +287,7 @@ impl Records {
     }
 }
 
-/// What the columns of a CSV file say, from its heading.
+/// The meaning of the columns of a CSV file, from its heading.
 ///
 /// `device` must be there; `platform`, `app_version`, `language`, `country`, `time_zone`, `named_user`, `opt_in`, `quiet_hours` (`22:00-07:00`),
 /// `latitude`, `longitude`, `tags` and `lists` (several apart by `;`), and `text:NAME`, `number:NAME`, `date:NAME` for

@@ -1,6 +1,7 @@
 //! Devices as requests name them and answers show them.
 //!
-//! What is known about a device is JSON of the registry's own making, so that what is read here can be sent back as it is.
+//! A device's fields are JSON of the registry's own making, so that an answer can be sent back as
+//! it is.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -13,7 +14,7 @@ use crate::platform::{changes, in_path};
 use crate::request::problem::{FIELD_WRONG, Problem, ProblemDocument, ProblemSchema};
 use crate::spelling::{field, named, timestamp};
 
-/// Fields of a device that the server makes: passed over where they are sent back.
+/// Fields of a device that the server makes: ignored where they are sent back.
 pub(crate) const MADE: [&str; 9] = [
     "located_at",
     "registered_at",
@@ -52,7 +53,7 @@ impl DevicesFields {
     }
 }
 
-/// What is said of one device that an object at `at` names.
+/// The fields of one device that an object at `at` names.
 pub(crate) fn named_changes(at: &str, json: Value) -> Result<(DeviceId, Changes), Problem> {
     let Value::Object(mut fields) = json else {
         return Err(field(at, "it is an object with `device` and what becomes different"));
@@ -66,7 +67,7 @@ pub(crate) fn named_changes(at: &str, json: Value) -> Result<(DeviceId, Changes)
     Ok((device, changes(at, &Value::Object(fields))?))
 }
 
-/// The same of a line of a file that was exported: what the server makes is passed over.
+/// The same of a line of an exported file: fields that the server makes are ignored.
 pub(crate) fn imported(json: Value) -> Result<(DeviceId, Changes), Problem> {
     let Value::Object(mut fields) = json else {
         return Err(Problem::new(FIELD_WRONG, "a line is an object with `device` and what is known of it"));
@@ -89,8 +90,8 @@ pub(crate) fn imported(json: Value) -> Result<(DeviceId, Changes), Problem> {
     named_changes("", Value::Object(fields))
 }
 
-/// Changes that make a device exactly what the given ones say: what they leave out is cleared. Lists and whether it is opted in
-/// stay, which are not the device's own to forget.
+/// Changes that make a device exactly as given: fields that are left out are cleared. Lists and
+/// whether it is opted in stay, which are not the device's own to forget.
 pub(crate) fn replacing(given: Changes, known: Option<&Device>) -> Changes {
     let tags_set = given
         .tags_set
@@ -101,7 +102,7 @@ pub(crate) fn replacing(given: Changes, known: Option<&Device>) -> Changes {
         if name.as_str() == "webpush" {
             continue;
         }
-        if !attributes.iter().any(|(said, _)| said == name) {
+        if !attributes.iter().any(|(given, _)| given == name) {
             attributes.push((name.clone(), None));
         }
     }
@@ -124,7 +125,7 @@ pub(crate) fn replacing(given: Changes, known: Option<&Device>) -> Changes {
     }
 }
 
-/// What becomes different about a device. What is left out stays; `null` clears.
+/// The fields of a device that change. Fields that are left out stay; `null` clears.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the body; the registry reads it")]
 pub(crate) struct DeviceFields {

@@ -99,7 +99,7 @@ impl MemoryFleet {
         self.state.lock().refusal = refusal;
     }
 
-    /// What [`Fleet::readiness`] says from now on.
+    /// The answer of [`Fleet::readiness`] from now on.
     pub fn become_ready(&self, readiness: Readiness) {
         self.state.lock().readiness = readiness;
     }

@@ -73,10 +73,10 @@ pub struct FleetStats {
     pub locations: Option<LocationStats>,
 }
 
-/// Locations of devices, as a service tells them.
+/// Locations of devices, as a service reports them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LocationStats {
-    /// Instances that tell what they know.
+    /// Instances that report locations.
     pub sources: u64,
     /// Events taken.
     pub events_total: u64,
@@ -303,14 +303,14 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_of_snapshots_holds_only_what_came_between() {
+    fn a_difference_of_snapshots_holds_only_the_values_between() {
         let mut histogram = Histogram::default();
         histogram.record(Duration::from_millis(1));
         let earlier = histogram.clone();
         histogram.record(Duration::from_secs(90));
         let recent = histogram.since(&earlier);
         assert_eq!(recent.count(), 1);
-        assert_eq!(recent.quantile_s(0.5), Some(60.0), "over the last bound it says the last bound");
+        assert_eq!(recent.quantile_s(0.5), Some(60.0), "over the last bound it is the last bound");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub struct TraceLine {
 
 /// A trace that goes on until it is dropped.
 pub struct Trace {
-    /// Its lines. The first one says that it is in force.
+    /// Its lines. The first one means that it is in force.
     pub lines: mpsc::Receiver<TraceLine>,
     /// Ends it when it is dropped.
     pub guard: Box<dyn Any + Send>,

@@ -87,7 +87,8 @@ fn encoded(text: &str) -> String {
         .collect()
 }
 
-/// A value that a schema allows, as far as it is easily said: patterns are met by examples alone.
+/// A value that a schema allows, as far as it is easily generated: patterns are met by examples
+/// alone.
 fn value(random: &mut Random, schema: &Value, depth: usize) -> Value {
     if let Some(name) = schema["$ref"].as_str() {
         let name = name.trim_start_matches('#');

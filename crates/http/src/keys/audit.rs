@@ -31,7 +31,7 @@ pub(crate) struct AuditEntries {
 /// Jobs, leases and transfers are not in it: queues and wallets keep histories of their own. Of a second with more than 100 changes the
 /// further ones are counted by key and route.
 #[utoipa::path(get, operation_id = "list_audit", path = "/api/audit", tag = "Operating",
-    params(("limit" = Option<u32>, Query, minimum = 1, maximum = 10000, description = "How many; 100 unless said otherwise.")),
+    params(("limit" = Option<u32>, Query, minimum = 1, maximum = 10000, description = "How many; 100 by default.")),
     responses((status = 200, description = "The entries.", body = AuditEntries),
               (status = 400, description = "`HTTP-017`", body = ProblemSchema),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),

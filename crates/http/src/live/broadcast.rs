@@ -27,7 +27,7 @@ pub(crate) struct Event {
     pub(crate) data: Arc<str>,
 }
 
-/// What open views get, and what a new one begins with.
+/// The samples that open views get, and those that a new one begins with.
 pub(crate) struct Live {
     inner: Mutex<Inner>,
 }
@@ -91,7 +91,7 @@ impl Live {
 impl Inner {
     fn send(&self, event: Event) {
         if let Some(events) = &self.events {
-            // An error says that nobody listens, which is fine.
+            // An error means that nobody listens, which is fine.
             let _ = events.send(event);
         }
     }

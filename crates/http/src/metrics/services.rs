@@ -27,7 +27,7 @@ pub(crate) fn services(to: &mut Encoder<'_>, stats: &ServiceStats) -> fmt::Resul
     to.gauge("rpc_queued", "Requests that wait for admission", stats.queued)?;
     to.gauge("rpc_streams", "Open streams and channels", stats.streams)?;
     let ratio = Unit::Other("ratio".to_owned());
-    to.gauge_f64("rpc_load", "The load factor that callers are told", ratio, stats.load)?;
+    to.gauge_f64("rpc_load", "The load factor that callers get", ratio, stats.load)?;
     let mut family =
         to.0.encode_descriptor("rpc_requests", "Requests by their end", None, MetricType::Counter)?;
     for method in &stats.methods {
@@ -64,7 +64,7 @@ pub(crate) fn discovery(to: &mut Encoder<'_>, stats: &DiscoveryStats) -> fmt::Re
 }
 
 pub(crate) fn locations(to: &mut Encoder<'_>, stats: &LocationStats) -> fmt::Result {
-    to.gauge("location_sources", "Instances that tell where devices are", stats.sources)?;
+    to.gauge("location_sources", "Instances that report where devices are", stats.sources)?;
     to.counter("location_events", "Locations that were taken from a service", stats.events_total)?;
     to.tallies("location_outcomes", "What became of locations", &stats.outcomes)?;
     to.gauge("locations_waiting", "Devices whose locations wait to be written", stats.waiting)?;

@@ -250,7 +250,7 @@ fn distributions() -> [Distribution; 6] {
         ("shard_turn_duration", "How long a turn took", seconds(), |m| {
             scaled(&m.turn_us.buckets, m.turn_us.sum, US)
         }),
-        ("shard_durable_lag", "From a turn to the moment its answers left", seconds(), |m| {
+        ("shard_durable_lag", "From a turn to the time its answers left", seconds(), |m| {
             scaled(&m.durable_lag_us.buckets, m.durable_lag_us.sum, US)
         }),
         ("shard_checkpoint_pause", "What a turn spent on a checkpoint", seconds(), |m| {

@@ -1,4 +1,5 @@
-//! Lays over the derived description the parts that attributes of types and handlers cannot say.
+//! Lays over the derived description the parts that attributes of types and handlers cannot
+//! express.
 //!
 //! Each feature has a `rules.json`, and [`SHARED`] is for names that several of them have. Such a
 //! file holds three lists: bodies that may be left out; schemas of parameters by place, name and a
@@ -117,7 +118,7 @@ fn parameters(operation: &mut Value, path: &str, rules: &[Value]) {
     }
 }
 
-/// A body that may be left out is not `null` instead, which is what the derived description says.
+/// A body that may be left out is not `null` instead, as the derived description has it.
 fn left_out(operation: &mut Value) {
     let Some(schema) = operation.pointer_mut("/requestBody/content/application~1json/schema") else { return };
     let cases = schema["oneOf"].as_array().cloned().unwrap_or_default();

@@ -35,7 +35,7 @@ pub(crate) fn word(state: &State) -> &'static str {
     }
 }
 
-/// What more there is to say about a state: the clause, the missing value, the moment.
+/// The details of a state: the clause, the missing value, the time.
 pub(crate) fn detail(state: &State) -> Option<String> {
     match state {
         State::NotMatched { path, clause } if path.is_empty() => Some(clause.clone()),
@@ -61,7 +61,7 @@ pub(crate) struct TraceReport {
     /// `not_matched`, `owed`, `in_flight`, `delivered`, `expired` ...
     #[schema(example = "expired")]
     state: &'static str,
-    /// The clause that did not match, the value that is missing, or the moment it waits for.
+    /// The clause that did not match, the value that is missing, or the time that it waits for.
     detail: Option<String>,
     /// The answer in a sentence.
     #[schema(example = "phone-7 did not get it: it was not connected until the push expired at 14:00 UTC.")]
@@ -106,7 +106,7 @@ pub(crate) struct DeliveryReport {
     pub(crate) device: String,
     /// Where it stands.
     pub(crate) state: &'static str,
-    /// The clause that did not match, the value that is missing, or the moment it waits for.
+    /// The clause that did not match, the value that is missing, or the time that it waits for.
     pub(crate) detail: Option<String>,
     /// When it was sent last.
     pub(crate) sent_at: Option<String>,

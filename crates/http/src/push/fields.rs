@@ -1,7 +1,8 @@
-//! Pushes as requests say them: whom they are for, what they say, how, and when.
+//! Pushes in requests: audience, content, options, and time.
 //!
-//! An unknown or mistaken field is refused with its path, and nothing has happened. What values may be beyond that, the length of
-//! a text or the names in a template, is the platform's to say.
+//! An unknown or mistaken field is refused with its path, and nothing has happened. Further rules
+//! about values, such as the length of a text or the names in a template, are checked by the
+//! platform.
 
 use std::collections::BTreeMap;
 
@@ -23,8 +24,8 @@ use crate::request::problem::Problem;
 use crate::rfc3339;
 use crate::spelling::{bytes_of, field, named, parse_timestamp, spelled, timestamp};
 
-/// A push to be made: `audience`, and a `notification` or a `message` that is passed through as it is. Of an edit: what becomes
-/// different; what is left out stays.
+/// A push to be made: `audience`, and a `notification` or a `message` that is forwarded as it is.
+/// Of an edit: the fields that change; fields that are left out stay.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PushFields {
@@ -40,18 +41,18 @@ pub(crate) struct PushFields {
     /// A message to people, with variants.
     #[serde(default)]
     notification: Option<NotificationFields>,
-    /// Passed through. A string is sent as its UTF-8 text; anything else as the JSON text given, with the content type
-    /// `application/json` unless another is named.
+    /// Forwarded as it is. A string is sent as its UTF-8 text; anything else as the JSON text
+    /// given, with the content type `application/json` unless another is named.
     #[serde(default)]
     #[schema(value_type = Option<serde_json::Value>)]
     message: Option<Box<RawValue>>,
     /// The message as base64, for bytes that are not text.
     #[serde(default)]
     message_base64: Option<String>,
-    /// The message's MIME type, told to MQTT 5 devices.
+    /// The message's MIME type, sent to MQTT 5 devices.
     #[serde(default)]
     content_type: Option<String>,
-    /// Names and values told to MQTT 5 devices with a message, at most 32.
+    /// Names and values sent to MQTT 5 devices with a message, at most 32.
     #[serde(default)]
     user_properties: Vec<PropertyField>,
     /// How.
@@ -75,7 +76,8 @@ pub(crate) enum LiveFields {
     Channel(Box<TopicPush>),
 }
 
-/// A message to people. Texts may hold `{{name}}` and `{{name|what to say without}}`: a device's attribute or built-in field.
+/// A message to people. Texts may hold `{{name}}` and `{{name|text without a value}}`: a device's
+/// attribute or built-in field.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NotificationFields {
@@ -98,7 +100,7 @@ pub(crate) struct NotificationFields {
     languages: BTreeMap<String, WordsFields>,
 }
 
-/// The texts of a variant; what it leaves out is as for everybody.
+/// The texts of a variant; fields that it leaves out are as for everybody.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WordsFields {
@@ -170,11 +172,12 @@ fn variants(of: &[(impl ToString, Words)]) -> BTreeMap<String, WordsFields> {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OptionsFields {
-    /// Seconds from its start: a device that comes later does not get it. As the app's settings say where it is left out.
+    /// Seconds from its start: a device that comes later does not get it. By default as in the
+    /// app's settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, example = 3600)]
     expiry_s: Option<u64>,
-    /// 0 to 9, 4 unless said otherwise: of what a device is owed the highest comes first.
+    /// 0 to 9, 4 by default: of what a device is owed the highest comes first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 9)]
     priority: Option<u8>,
@@ -185,10 +188,11 @@ pub(crate) struct OptionsFields {
     /// How fast it goes out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pace: Option<PaceField>,
-    /// Devices that had so many pushes in that time are left out. As the app's settings say where it is left out.
+    /// Devices that had so many pushes in that time are left out. By default as in the app's
+    /// settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cap: Option<CapFields>,
-    /// What becomes of devices in their quiet hours; `wait` unless said otherwise.
+    /// What becomes of devices in their quiet hours; `wait` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     quiet_hours: Option<QuietField>,
     /// 0: at most once, to devices that are connected. 1: at least once, kept until it expires; the default.
@@ -274,7 +278,7 @@ impl OptionsFields {
 pub(crate) enum WhenField {
     /// At once.
     Now,
-    /// At a moment (RFC 3339).
+    /// At a timestamp (RFC 3339).
     #[schema(example = "2030-01-01T20:00:00Z")]
     At(String),
     /// When each device's own clock shows this, UTC's where it has no time zone.
@@ -318,7 +322,7 @@ fn civil(text: &str) -> Option<Civil> {
 }
 
 impl PushFields {
-    /// Whether they say when.
+    /// Whether they have a time.
     pub(crate) fn has_when(&self) -> bool {
         self.when.is_some()
     }
@@ -455,22 +459,22 @@ impl PushFields {
     }
 }
 
-/// What a push says, as it is shown.
+/// The content of a push, as it is shown.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ContentReport {
     /// A message to people.
     #[serde(skip_serializing_if = "Option::is_none")]
     notification: Option<NotificationFields>,
-    /// Passed through, where it is text.
+    /// The payload as it is, where it is text.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
-    /// Passed through, where it is not.
+    /// The payload as it is, in base64, where it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     message_base64: Option<String>,
     /// The message's MIME type.
     #[serde(skip_serializing_if = "Option::is_none")]
     content_type: Option<String>,
-    /// Told to MQTT 5 devices.
+    /// Sent to MQTT 5 devices.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     user_properties: Vec<PropertyReport>,
 }

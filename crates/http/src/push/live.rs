@@ -129,7 +129,7 @@ pub(crate) fn not_kept(id: PushId, what: &str) -> Problem {
 }
 
 /// Why a device did or did not get a live push, as far as its audience, the device's connection and
-/// the push's counts say so.
+/// the push's counts show it.
 pub(crate) async fn trace(app: &App, live: &LiveReport, device: DeviceId) -> Result<Trace, Problem> {
     let report = connected(app, live, &device).await;
     let connection = report.as_ref().and_then(|report| report.connection.as_ref());
@@ -211,7 +211,7 @@ async fn excluded(
     }
 }
 
-/// What the counts of the push say of a device that is in its audience.
+/// The state of a device of the audience, from the counts of the push.
 fn judged(live: &LiveReport, device: &DeviceId, connection: Option<&DeviceConnection>) -> (State, String) {
     let counts @ Counts { targeted, delivered, in_flight, .. } = live.counts();
     let accepted = timestamp(live.accepted_at);

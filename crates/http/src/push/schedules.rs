@@ -1,6 +1,6 @@
-//! Schedules of pushes: as requests say them, as answers show them.
+//! Schedules of pushes in requests and answers.
 //!
-//! Whether an expression and a time zone are ones is the platform's to say.
+//! The platform checks expressions and time zones.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -24,11 +24,11 @@ pub(crate) struct PushScheduleFields {
     /// Minute, hour, day of month, month, day of week; also `@daily` and the like.
     #[schema(example = "0 9 * * MON-FRI")]
     cron: String,
-    /// An IANA time zone, or `local` for each device's own clock; `UTC` unless said otherwise.
+    /// An IANA time zone, or `local` for each device's own clock; `UTC` by default.
     #[serde(default)]
     #[schema(example = "Europe/Berlin")]
     time_zone: Option<String>,
-    /// What becomes of an occurrence that passed while the server was down; `skip` unless said otherwise.
+    /// What becomes of an occurrence that passed while the server was down; `skip` by default.
     #[serde(default)]
     missed: Option<MissedField>,
     /// What is made: a push without `id` and `when`.
@@ -109,7 +109,7 @@ pub(crate) struct PushScheduleReport {
 struct ScheduledReport {
     /// Whom it is for.
     audience: Value,
-    /// What it says.
+    /// Its content.
     #[serde(flatten)]
     content: ContentReport,
     /// How.

@@ -60,7 +60,7 @@ pub(crate) struct PlatformPushReport {
     audience: Value,
     /// The first line of it.
     title: Option<String>,
-    /// What it says; only where one push is shown.
+    /// Its content; only where one push is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<ContentReport>,
     /// How it is made.
@@ -196,7 +196,7 @@ impl SampleReport {
 pub(crate) enum Shown {
     /// All of it.
     Whole,
-    /// Without what it says and without its series: one of many.
+    /// Without its content and without its series: one of many.
     Listed,
 }
 

@@ -1,4 +1,4 @@
-//! What requests say about queues, read strictly: a misspelt field is refused with its path.
+//! Requests about queues, read strictly: a misspelt field is refused with its path.
 //!
 //! Spans are whole milliseconds, timestamps are RFC 3339. Bounds of values are the queue's own to
 //! check, so that every interface has the same ones; here is checked what is JSON's alone.
@@ -31,11 +31,11 @@ pub(crate) struct JobFields {
     #[serde(default)]
     #[schema(example = 60000)]
     delay_ms: Option<u64>,
-    /// Due at this moment (RFC 3339); at once where it has passed.
+    /// Due at this time (RFC 3339); at once where it has passed.
     #[serde(default)]
     #[schema(example = "2030-01-01T20:00:00Z")]
     run_at: Option<String>,
-    /// Which goes first of the jobs that are due: 0 to 9, 9 first; 4 unless said otherwise.
+    /// Which goes first of the jobs that are due: 0 to 9, 9 first; 4 by default.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 9)]
     priority: Option<u8>,
@@ -46,14 +46,14 @@ pub(crate) struct JobFields {
     #[serde(default)]
     #[schema(max_length = 128)]
     dedup_id: Option<String>,
-    /// How long `dedup_id` is remembered; the queue's own window unless said otherwise.
+    /// How long `dedup_id` is remembered; the queue's own window by default.
     #[serde(default)]
     dedup_window_ms: Option<u64>,
     /// Jobs of one key run one after another in the order they were put, and keys get fair shares.
     #[serde(default)]
     #[schema(max_length = 128, example = "tenant-7")]
     key: Option<String>,
-    /// Attempts before it is dead; the queue's own number unless said otherwise.
+    /// Attempts before it is dead; the queue's own number by default.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 1000)]
     attempts_max: Option<u16>,
@@ -78,7 +78,7 @@ pub(crate) enum PutFields {
     Several(SeveralJobs),
 }
 
-/// Tells the two cases of [`PutFields`] apart.
+/// Distinguishes the two cases of [`PutFields`].
 #[derive(Deserialize)]
 pub(crate) struct PutProbe {
     pub(crate) jobs: Option<serde::de::IgnoredAny>,
@@ -123,7 +123,7 @@ impl JobFields {
     }
 }
 
-/// What becomes different about a job; what is left out stays.
+/// The fields of a job that change; fields that are left out stay.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EditFields {
@@ -137,7 +137,7 @@ pub(crate) struct EditFields {
     /// Due so many milliseconds from now.
     #[serde(default)]
     delay_ms: Option<u64>,
-    /// Due at this moment (RFC 3339).
+    /// Due at this time (RFC 3339).
     #[serde(default)]
     run_at: Option<String>,
     /// Another priority.
@@ -168,14 +168,14 @@ impl EditFields {
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReserveFields {
-    /// At most so many jobs, 1 to 1,000; 1 unless said otherwise.
+    /// At most so many jobs, 1 to 1,000; 1 by default.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 1000)]
     pub(crate) max: Option<u32>,
-    /// How long the worker has for them; the queue's own time unless said otherwise.
+    /// How long the worker has for them; the queue's own time by default.
     #[serde(default)]
     pub(crate) lease_ms: Option<u64>,
-    /// How long to wait for a first job where none is due, at most 60,000; not at all unless said otherwise.
+    /// How long to wait for a first job where none is due, at most 60,000; not at all by default.
     #[serde(default)]
     #[schema(maximum = 60000)]
     pub(crate) wait_ms: Option<u64>,
@@ -393,7 +393,7 @@ pub(crate) struct PurgeFields {
     pub(crate) state: Option<String>,
 }
 
-/// A queue's settings. What is left out gets its default, which `GET` of the queue shows.
+/// A queue's settings. A setting that is left out gets its default, which `GET` of the queue shows.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SettingsFields {
@@ -407,7 +407,7 @@ pub(crate) struct SettingsFields {
     dead_letter: Option<DeadLetterFields>,
     /// How long dead jobs are kept; 14 days.
     dead_ttl_ms: Option<u64>,
-    /// How long a `dedup_id` is remembered where the put does not say; 1 hour.
+    /// How long a `dedup_id` is remembered where the put does not state it; 1 hour.
     dedup_window_ms: Option<u64>,
     /// Jobs that it holds at most, whatever their state; 10,000,000. A put beyond it gets 429.
     jobs_max: Option<u64>,
@@ -451,7 +451,7 @@ enum DeadLetterFields {
 struct LimitFields {
     /// Jobs a second: 0.001 to 1,000,000.
     rate: f64,
-    /// Jobs that may go at once after a rest; as many as a second's, at least 1, unless said otherwise.
+    /// Jobs that may go at once after a rest; as many as a second's, at least 1, by default.
     burst: Option<u32>,
 }
 
@@ -505,11 +505,12 @@ pub(crate) struct ScheduleFields {
     /// Five fields (minute, hour, day, month, weekday), or six with seconds first; or `@hourly`, `@daily`, ...
     #[schema(example = "0 20 * * FRI")]
     cron: String,
-    /// The zone that `cron` is read in, by its IANA name; `UTC` unless said otherwise.
+    /// The zone that `cron` is read in, by its IANA name; `UTC` by default.
     #[serde(default)]
     #[schema(example = "Europe/Berlin")]
     time_zone: Option<String>,
-    /// What becomes of moments at which the server was down: `once`, `skip` or `all`; `once` unless said otherwise.
+    /// What becomes of occurrences while the server was down: `once`, `skip` or `all`; `once` by
+    /// default.
     #[serde(default)]
     missed: MissedWord,
     /// The job; it names no `delay_ms`, `run_at` or `dedup_id`.

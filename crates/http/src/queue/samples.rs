@@ -1,7 +1,8 @@
 //! What the queues do now: one look at all of them every two seconds, with rates made of two looks.
 //!
 //! The console's list and the metrics are made of the newest look, so a page or a scrape costs the shards nothing. Where
-//! there are more queues than [`QUEUES_SAMPLED_MAX`] the first ones by name are looked at, and the sample says so.
+//! there are more queues than [`QUEUES_SAMPLED_MAX`] the first ones by name are looked at, and the
+//! sample shows it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -21,8 +22,8 @@ const QUEUES_SAMPLED_MAX: usize = 10_000;
 /// Queues asked for at once.
 const PAGE: usize = 1_000;
 
-/// Queues with series of their own in the metrics; the others are summed. Whoever has a name keeps it while it lives,
-/// so that its counters never jump.
+/// Queues with series of their own in the metrics; the others are summed. A queue with a series
+/// keeps it while it lives, so that its counters never jump.
 pub(crate) const QUEUES_NAMED_MAX: usize = 100;
 
 /// What happened in a second.
@@ -159,7 +160,7 @@ impl Inner {
     }
 }
 
-/// Looks until it is stopped. What cannot be looked at now stays as it was seen last.
+/// Looks until it is stopped. Figures that cannot be read now stay as they were seen last.
 pub(crate) async fn sample(app: Arc<App>, samples: Arc<Samples>) {
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

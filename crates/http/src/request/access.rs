@@ -1,4 +1,4 @@
-//! Who a request comes from, and whether that role may ask for it.
+//! The key of a request, and whether its role may ask for it.
 //!
 //! A handler names the role it needs in its arguments, so no route can forget the question. The order is always:
 //! key, role, then everything else, so a stranger learns nothing from other errors.

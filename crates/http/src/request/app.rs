@@ -20,12 +20,13 @@ use crate::start_error::StartError;
 pub(crate) struct App {
     pub(crate) config: Config,
     pub(crate) fleet: Arc<dyn Fleet>,
-    /// Empty until the node hands the shards over; what needs them answers that they are starting until then.
+    /// Empty until the node hands the shards over; until then, requests that need them are answered
+    /// that they are starting.
     pub(crate) shards: OnceLock<Shards>,
     pub(crate) keys: Arc<KeyStore>,
     pub(crate) audit: AuditLog,
     pub(crate) views: LiveViews,
-    /// Becomes true once the server stops: whoever waits for work then is answered.
+    /// Becomes true once the server stops: requests that wait for work are answered then.
     pub(crate) draining: watch::Sender<bool>,
     pub(crate) started: Instant,
 }

@@ -1,4 +1,4 @@
-//! What a request says in its body and about repeating it, read strictly.
+//! The body of a request and its headers about repeating it, read strictly.
 //!
 //! A body is JSON with known fields; an unknown or mistaken one is refused with its path, and nothing has happened.
 

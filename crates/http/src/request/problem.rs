@@ -149,7 +149,7 @@ impl Problem {
         self
     }
 
-    /// Says more about what happened.
+    /// Adds details about what happened.
     pub(crate) fn adding(mut self, words: &str) -> Self {
         self.detail = format!("{}; {words}", self.detail);
         self

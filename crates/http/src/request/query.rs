@@ -1,4 +1,5 @@
-//! What a request says in its URL, read strictly: an unknown or repeated parameter is an error that names it.
+//! The query of a request's URL, read strictly: an unknown or repeated parameter is an error that
+//! names it.
 
 use std::str::FromStr;
 

@@ -107,7 +107,7 @@ impl ChangeAsked {
         }
         let caller = CallerPlace::default();
         request.extensions_mut().insert(Arc::clone(&caller));
-        // A query says what was changed where a path names several things.
+        // The query names the thing that was changed where a path stands for several.
         let path = request.uri().path_and_query().map_or(request.uri().path(), |whole| whole.as_str());
         Some(Self { path: path.to_owned(), caller })
     }

@@ -1,8 +1,9 @@
-//! What the shards refuse, as HTTP says it: the status of each of their codes.
+//! Refusals of the shards in HTTP: the status of each of their codes.
 //!
 //! The codes and their titles are the machines' and the shard's own; their pages are docs/reference/errors/queue.md,
-//! wallet.md, push.md, device.md and shard.md. What is short of credit is a conflict (409) with what the account has now: 402 is about paying
-//! for the request itself (RFC 9110, 15.5.3), and proxies know nothing of it.
+//! wallet.md, push.md, device.md and shard.md. A lack of credit is a conflict (409) with what the
+//! account has now: 402 is about paying for the request itself (RFC 9110, 15.5.3), and proxies know
+//! nothing of it.
 
 use std::time::Duration;
 
@@ -124,8 +125,8 @@ pub(crate) const STATUSES: &[(&str, u16)] = &[
     ("SHARD-010", 500),
 ];
 
-/// The status of a refusal. It may have happened: 504, whatever the code. A code that is not in the table says by its kind who is
-/// to act.
+/// The status of a refusal. It may have happened: 504, whatever the code. The kind of a code that
+/// is not in the table shows who is to act.
 fn status(refusal: &Refusal) -> u16 {
     let known = || STATUSES.iter().find(|(code, _)| *code == refusal.code()).map(|(_, status)| *status);
     match refusal {
@@ -175,7 +176,7 @@ mod tests {
     use crate::request::problem::Problem;
 
     #[test]
-    fn the_status_says_whether_it_may_have_happened() {
+    fn the_status_shows_whether_it_may_have_happened() {
         let reason = || "words".to_owned();
         let busy = |code| Refusal::Busy { code, retry_after: 2_000, reason: reason() };
         let rejected = |code| Refusal::Rejected { code, reason: reason() };
@@ -191,11 +192,11 @@ mod tests {
             (rejected("NEW-001"), 422, false),
             (busy("NEW-001"), 503, true),
         ];
-        for (refusal, status, says_when) in table {
+        for (refusal, status, has_retry_time) in table {
             let named = refusal.to_string();
             let response = Problem::from(refusal).into_response();
             assert_eq!(response.status().as_u16(), status, "{named}");
-            assert_eq!(response.headers().contains_key("retry-after"), says_when, "{named}");
+            assert_eq!(response.headers().contains_key("retry-after"), has_retry_time, "{named}");
         }
     }
 }

@@ -69,7 +69,7 @@ impl ToSchema for Amount {
     }
 }
 
-/// An amount of a request. Whether it is within the wallet's bounds is the wallet's to say.
+/// An amount of a request. Whether it is within the wallet's bounds is checked by the wallet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AmountField(pub(crate) u64);
 

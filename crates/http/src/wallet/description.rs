@@ -18,7 +18,7 @@ use crate::request::problem::ProblemSchema as Problem;
 )]
 pub(crate) struct Description;
 
-/// The parts of the description that attributes cannot say, see [`crate::openapi`].
+/// The parts of the description that attributes cannot express, see [`crate::openapi`].
 pub(crate) const RULES: &str = include_str!("rules.json");
 
 /// Of a request that only looks at wallets.

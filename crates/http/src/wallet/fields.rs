@@ -1,4 +1,4 @@
-//! What requests say about wallets, read strictly: a misspelt field is refused with its path.
+//! Requests about wallets, read strictly: a misspelt field is refused with its path.
 //!
 //! Bounds of values are the wallet's own to check, so that every interface has the same ones; here is checked what is
 //! JSON's alone, and that a transfer names what its kind needs and nothing else.
@@ -36,10 +36,10 @@ pub(crate) struct AccountFields {
     /// Which asset; it must be known.
     #[schema(max_length = 16, example = "EUR")]
     asset: String,
-    /// Whether it may be overdrawn: `never` unless said otherwise.
+    /// Whether it may be overdrawn: `never` by default.
     #[serde(default)]
     overdraft: Option<OverdraftWord>,
-    /// The most that it may hold; no bound unless said otherwise.
+    /// The most that it may hold; no bound by default.
     #[serde(default)]
     ceiling: Option<AmountField>,
 }
@@ -47,7 +47,8 @@ pub(crate) struct AccountFields {
 impl AccountFields {
     /// The account. `at` is where the fields are in the body: empty, or as in `accounts[3].`.
     pub(crate) fn check(self, at: &str) -> Result<NewAccount, Problem> {
-        // Of several accounts each has an outcome of its own, and a request that says what no account can have has none.
+        // Of several accounts each has an outcome of its own, and a request with a value that no
+        // account can have has none.
         if let Some(AmountField(ceiling)) = self.ceiling
             && ceiling > Bounds::AMOUNT_MAX
         {
@@ -83,20 +84,21 @@ pub(crate) enum OpenFields {
     Several(SeveralAccounts),
 }
 
-/// Tells the two cases of [`OpenFields`] apart.
+/// Distinguishes the two cases of [`OpenFields`].
 #[derive(Deserialize)]
 pub(crate) struct OpenProbe {
     pub(crate) accounts: Option<serde::de::IgnoredAny>,
 }
 
-/// What becomes different about an account; what is left out stays.
+/// The fields of an account that change; fields that are left out stay.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ChangeFields {
     /// Whether it may be overdrawn. `never` is refused while it is.
     #[serde(default)]
     overdraft: Option<OverdraftWord>,
-    /// The most that it may hold; `null` takes the bound away. What it holds already may be above.
+    /// The most that it may hold; `null` takes the bound away. The amount that it holds already may
+    /// be above.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<AmountField>)]
     ceiling: Option<Option<AmountField>>,
@@ -105,7 +107,7 @@ pub(crate) struct ChangeFields {
     closed: Option<bool>,
 }
 
-/// Tells a field that is `null` from one that is left out.
+/// Distinguishes a field that is `null` from one that is left out.
 fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<AmountField>>, D::Error> {
     Option::deserialize(from).map(Some)
 }
@@ -135,7 +137,7 @@ pub(crate) enum KindWord {
     Hold,
     /// Moves what was held, or a part of it; the rest is available again.
     Capture,
-    /// What was held is available again.
+    /// The held amount is available again.
     Void,
     /// Moves all of a posted or captured transfer back.
     Reverse,
@@ -164,7 +166,7 @@ pub(crate) struct TransferFields {
     #[serde(default)]
     #[schema(format = "uuid", example = "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b")]
     pub(crate) id: Option<String>,
-    /// What it does; `post` unless said otherwise.
+    /// What it does; `post` by default.
     #[serde(default)]
     kind: KindWord,
     /// The wallet that the amount leaves.
@@ -245,7 +247,7 @@ impl TransferFields {
         })
     }
 
-    /// Refuses fields that say nothing about a transfer of this kind.
+    /// Refuses fields that have no meaning for a transfer of this kind.
     fn needs_no(&self, at: &str, names: &[&str]) -> Result<(), Problem> {
         let given = |name: &str| match name {
             "debit" => self.debit.is_some(),

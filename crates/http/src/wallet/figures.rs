@@ -59,7 +59,7 @@ impl Figures {
     }
 }
 
-/// Looks until it is stopped. What cannot be looked at now stays as it was seen last.
+/// Looks until it is stopped. Figures that cannot be read now stay as they were seen last.
 pub(crate) async fn sample(app: Arc<App>, figures: Arc<Figures>) {
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

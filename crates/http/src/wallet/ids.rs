@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_to_a_transfer_once_is_called_the_same_each_time() {
+    fn a_change_of_a_transfer_has_the_same_id_each_time() {
         let (one, other) = (TransferId(1), TransferId(2));
         assert_eq!(derived("void", one), derived("void", one));
         assert_ne!(derived("void", one), derived("capture", one));

@@ -1,7 +1,9 @@
-//! Who moves most: a tally of the last five minutes of transfers that this port booked.
+//! The accounts that move most: a tally of the last five minutes of transfers that this port
+//! booked.
 //!
 //! It is for people who look at the console, so it is bounded and may forget: where a minute has more accounts than it
-//! keeps, the half of them that moved least leaves. What is still there is counted from its first transfer on since.
+//! keeps, the half of them that moved least leaves. A remaining account is counted from its first
+//! transfer on since.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
@@ -142,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn who_moved_most_is_first_and_is_forgotten_after_a_while() {
+    fn the_account_that_moved_most_is_first_and_is_forgotten_after_a_while() {
         let (movers, start) = (Movers::default(), Instant::now());
         movers.booked([post("a", "@shop", 5), post("b", "@shop", 700)].iter(), start);
         movers.booked([post("a", "@shop", 5)].iter(), start + PART);

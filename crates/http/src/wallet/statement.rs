@@ -1,7 +1,8 @@
 //! Statements: all entries of an account, newest first, as CSV or JSON, however long.
 //!
-//! Pages are read from the journal as the client takes them. What fails after the first page ends the connection early,
-//! so that nobody takes half of a statement for all of it; a JSON statement says at its end how many entries it has.
+//! Pages are read from the journal as the client takes them. A failure after the first page ends
+//! the connection early, so that nobody takes half of a statement for all of it; a JSON statement
+//! has the number of its entries at its end.
 
 use std::io;
 use std::sync::Arc;
@@ -50,7 +51,8 @@ pub(crate) struct Statement {
 }
 
 impl Statement {
-    /// The body. The first page is read before this returns, so that what is refused is a problem and no broken file.
+    /// The body. The first page is read before this returns, so that a refusal is a problem and no
+    /// broken file.
     pub(crate) async fn begin(mut self) -> Result<Body, Problem> {
         self.range.entries_max = PAGE;
         let first = self.page().await?;

@@ -60,7 +60,7 @@ pub(crate) struct Assets {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OverdraftWord {
-    /// What is available never falls below zero.
+    /// The available amount never falls below zero.
     Never,
     /// Without limit.
     Allowed,
@@ -171,12 +171,12 @@ pub(crate) enum Opened {
     Several(OpenedAccounts),
 }
 
-/// What an account has, now or at a moment.
+/// The balance of an account, now or at a time.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct BalanceReport {
     pub(crate) wallet: String,
     pub(crate) asset: String,
-    /// The moment that was asked for; none: now.
+    /// The time that was asked for; none: now.
     at: Option<String>,
     /// What came in less what went out.
     posted: Amount,
@@ -375,13 +375,13 @@ pub(crate) struct TransferReport {
     /// How much.
     amount: Amount,
     /// When it was booked. In the history of an account on another shard than the one that decided it: when that shard
-    /// booked it, which is later than the answer to the transfer says.
+    /// booked it, which is later than the time in the answer to the transfer.
     booked_at: String,
     /// The hold that it captured or voided, or the transfer that it reversed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = "uuid")]
     of: Option<String>,
-    /// When it counts for the books, where its maker said so.
+    /// When it counts for the books, where its maker stated one.
     #[serde(skip_serializing_if = "Option::is_none")]
     effective_at: Option<String>,
     /// What an outside system calls it.

@@ -1,8 +1,8 @@
-//! A push message of RFC 8030 as the platform takes it, and what became of one as RFC 8030 says it.
+//! A push message of RFC 8030 as the platform takes it, and its outcome in the terms of RFC 8030.
 //!
 //! `TTL` is the expiry, `Topic` the collapse key, `Urgency` the priority; the body and the headers that a receiver needs to decrypt
-//! it are passed through. `TTL: 0` is for a device that is connected now: it has [`AT_ONCE`] to acknowledge, so that the sender
-//! still learns whether it did.
+//! it are forwarded. `TTL: 0` is for a device that is connected now: it has [`AT_ONCE`] to
+//! acknowledge, so that the sender still learns whether it did.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ const AT_ONCE: Milliseconds = 1_000;
 /// Characters of a `Topic` (RFC 8030, 5.4).
 const TOPIC_CHARS_MAX: usize = 32;
 
-/// Bytes of a header that is passed through.
+/// Bytes of a header that is forwarded.
 const PASSED_BYTES_MAX: usize = 512;
 
 /// Encodings of RFC 8291, and of the draft that went before it, whose keys are in headers of their own.
@@ -37,10 +37,10 @@ const ENCODINGS: [&str; 2] = ["aes128gcm", "aesgcm"];
 /// What a device needs to decrypt the body.
 const PASSED: [&str; 3] = ["content-encoding", "encryption", "crypto-key"];
 
-/// How a message is to be delivered: what the headers of its request say.
+/// How a message is to be delivered: from the headers of its request.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Asked {
-    /// Seconds; what the answer says.
+    /// Seconds, as in the answer.
     pub(crate) ttl_s: u64,
     options: Options,
     content_type: String,
@@ -112,7 +112,8 @@ fn ttl(headers: &HeaderMap) -> Result<u64, Problem> {
     Ok(given.parse().unwrap_or(u64::MAX))
 }
 
-/// Its priority, and what it does about quiet hours: who must not be woken by anything else is woken by `high`.
+/// Its priority, and what it does about quiet hours: `high` wakes also a device that nothing else
+/// may wake.
 fn urgency(headers: &HeaderMap) -> Result<(u8, QuietHours), Problem> {
     match text(headers, "urgency") {
         Some("very-low") => Ok((1, QuietHours::Wait)),
@@ -171,7 +172,7 @@ pub(crate) struct Preferred {
 }
 
 impl Preferred {
-    /// What is not understood is passed over, as the standard has it.
+    /// Unknown preferences are ignored, as the standard has it.
     pub(crate) fn read(headers: &HeaderMap) -> Self {
         let mut preferred = Self::default();
         let name = HeaderName::from_static("prefer");
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn preferences_are_read_and_unknown_ones_passed_over() {
+    fn preferences_are_read_and_unknown_ones_ignored() {
         let of = |text: &'static str| {
             Preferred::read(&HeaderMap::from_iter([(
                 HeaderName::from_static("prefer"),

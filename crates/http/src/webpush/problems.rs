@@ -1,6 +1,7 @@
 //! Problems that a sender of web push may get; docs/reference/errors/webpush.md explains each code.
 //!
-//! Senders act on the status: on 404 and 410 they forget the subscription, on 429 they come again, on 401 and 403 they look at their keys.
+//! Senders act on the status: on 404 and 410 they forget the subscription, on 429 they retry, on
+//! 401 and 403 they look at their keys.
 
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};

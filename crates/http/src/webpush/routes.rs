@@ -158,7 +158,7 @@ pub(crate) async fn unsubscribe(
         (status = 410, description = "`WEB-006`: forget the subscription.", body = ProblemSchema, content_type = "application/problem+json"),
         (status = 413, description = "`WEB-004`", body = ProblemSchema, content_type = "application/problem+json"),
         (status = 415, description = "`WEB-003`", body = ProblemSchema, content_type = "application/problem+json"),
-        (status = 429, description = "Busy: nothing happened, come again after `Retry-After`.", body = ProblemSchema, content_type = "application/problem+json")))]
+        (status = 429, description = "Busy: nothing happened, retry after `Retry-After`.", body = ProblemSchema, content_type = "application/problem+json")))]
 pub(crate) async fn send(
     State(app): State<Arc<App>>,
     State(webpush): State<Arc<WebPush>>,
@@ -216,7 +216,7 @@ pub(crate) async fn discover(
         (status = 204, description = "The device has acknowledged it."),
         (status = 202, description = "It may still be delivered."),
         (status = 404, description = "`WEB-009`", body = ProblemSchema, content_type = "application/problem+json"),
-        (status = 410, description = "`WEB-010`: it will not be delivered; `detail` says why.", body = ProblemSchema, content_type = "application/problem+json")))]
+        (status = 410, description = "`WEB-010`: it will not be delivered; `detail` has the reason.", body = ProblemSchema, content_type = "application/problem+json")))]
 pub(crate) async fn receipt(
     State(app): State<Arc<App>>,
     State(webpush): State<Arc<WebPush>>,

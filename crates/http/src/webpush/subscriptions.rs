@@ -49,7 +49,8 @@ impl SubscriptionFields {
 #[derive(Serialize, ToSchema)]
 #[schema(as = WebPushSubscription)]
 pub(crate) struct SubscriptionReport {
-    /// Where applications push to. Whoever has it may push, unless the subscription was made for a key.
+    /// Where applications push to. Every holder of it may push, unless the subscription was made
+    /// for a key.
     #[schema(example = "https://push.example.org/wp/3q2-7w...")]
     pub(crate) endpoint: String,
     /// Its number: the user property `subscription` of what the device gets over it.

@@ -1,4 +1,4 @@
-//! Addresses that say everything and show nothing: sealed with the server's secret.
+//! Addresses that contain everything and show nothing: sealed with the server's secret.
 //!
 //! ```text
 //! token = base64url( salt: 16 | AES-256-GCM(fields) | tag: 16 ),  key = HMAC-SHA256(secret, kind | salt),  nonce = 0
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_says_what_was_sealed_and_shows_none_of_it() {
+    fn a_token_contains_what_was_sealed_and_shows_none_of_it() {
         let vault = Vault::new(&[7; 32]);
         for key in [None, Some([9; 32])] {
             let token = vault.seal_subscription(&subscription(key));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_server_made_what_was_changed_and_what_is_of_another_kind_opens_nothing() {
+    fn tokens_of_another_server_of_another_kind_and_changed_ones_open_nothing() {
         let vault = Vault::new(&[7; 32]);
         let token = vault.seal_subscription(&subscription(None));
         assert_eq!(Vault::new(&[8; 32]).open_subscription(&token), None);

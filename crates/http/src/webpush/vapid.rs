@@ -1,4 +1,4 @@
-//! VAPID (RFC 8292): who a sender says it is, checked.
+//! VAPID (RFC 8292): the identity of a sender, checked.
 //!
 //! `Authorization: vapid t=JWT, k=PUBLIC KEY`: the token is signed with the key (ES256), made out to this server's origin, and good for a
 //! day at most. A token that was checked is remembered until it ends: senders use one for hours, and a signature costs as much as
@@ -254,7 +254,7 @@ mod tests {
         let missing = verifier.check(&HeaderMap::new(), &restricted, NOW).expect_err("nothing").in_words();
         assert!(missing.contains("WEB-007"), "{missing}");
         verifier.check(&HeaderMap::new(), &open, NOW).expect("nobody");
-        check(&verifier, &other.good(), &open, NOW).expect("anybody who is who it says");
+        check(&verifier, &other.good(), &open, NOW).expect("any sender with a valid signature");
         let stolen =
             format!("vapid t={}, k={}", other.token(&head(), &claims()), URL_SAFE_NO_PAD.encode(ours.key()));
         assert!(check(&verifier, &stolen, &open, NOW).expect_err("not signed by k").contains("signature"));

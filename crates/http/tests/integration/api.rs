@@ -1,7 +1,7 @@
 //! The API as a client sees it: every endpoint over a real socket, answered by the fleet in memory.
 //!
-//! What a connection may do to the port (slow, too many, given away) is in tests/connections.rs; the page in
-//! tests/live_page.rs.
+//! Behaviour of connections at the port (slow, too many, given away) is in tests/connections.rs;
+//! the page in tests/live_page.rs.
 
 use crate::support;
 
@@ -9,23 +9,23 @@ use std::time::Duration;
 
 use stadium_http::fleet::{Readiness, Refusal};
 use stadium_push::live::{Away, ChannelName, LiveAudience, Qos};
-use support::{Scene, device};
+use support::{Fixture, device};
 
 #[test]
 fn push_to_everybody_is_accepted_and_can_be_followed() {
-    let scene = Scene::begin();
-    scene.fleet.connect(&device("a"), &["everybody"]);
-    scene.fleet.connect(&device("b"), &["everybody"]);
-    scene.fleet.disconnect(&device("b"));
+    let fixture = Fixture::begin();
+    fixture.fleet.connect(&device("a"), &["everybody"]);
+    fixture.fleet.connect(&device("b"), &["everybody"]);
+    fixture.fleet.disconnect(&device("b"));
 
-    let answer = scene.post("/api/push", r#"{"to": "everybody", "message": "doors open"}"#);
+    let answer = fixture.post("/api/push", r#"{"to": "everybody", "message": "doors open"}"#);
     assert_eq!(answer.status, 202, "{}", answer.text);
     let accepted = answer.json();
     assert_eq!(accepted["status"], "accepted");
     let url = accepted["url"].as_str().expect("a link");
     assert_eq!(answer.header("location"), Some(url));
 
-    let report = scene.get(url).json();
+    let report = fixture.get(url).json();
     assert_eq!(report["id"], accepted["id"]);
     assert_eq!(report["to"], "everybody");
     assert_eq!(
@@ -36,21 +36,21 @@ fn push_to_everybody_is_accepted_and_can_be_followed() {
     assert_eq!(report["last_acknowledged_ms"], 0.7);
     assert_eq!(report["acknowledged_latency"]["count"], 1);
 
-    let list = scene.get("/api/pushes?limit=1").json();
+    let list = fixture.get("/api/pushes?limit=1").json();
     assert_eq!(list["pushes"][0], report);
 }
 
 #[test]
 fn every_audience_and_option_reaches_the_fleet_as_it_was_meant() {
-    let scene = Scene::begin();
+    let fixture = Fixture::begin();
     for body in [
         r#"{"to": {"device": "d1"}, "message": "héllo", "qos": 0, "content_type": "text/plain"}"#,
         r#"{"to": {"devices": ["d1", "d2", "d1"]}, "message": {"b": 1.10, "a": [1, 2]}, "expiry_s": 60}"#,
         r#"{"to": {"channel": "news/sport"}, "message_base64": "AAH/", "user_properties": [{"name": "k", "value": "v"}]}"#,
     ] {
-        assert_eq!(scene.post("/api/push", body).status, 202, "{body}");
+        assert_eq!(fixture.post("/api/push", body).status, 202, "{body}");
     }
-    let pushes = scene.fleet.accepted();
+    let pushes = fixture.fleet.accepted();
     let clients = |ids: &[&str]| LiveAudience::Clients(ids.iter().map(|id| device(id)).collect());
     let [first, second, third] = &pushes[..] else { panic!("{pushes:?}") };
     assert_eq!(first.push.to, clients(&["d1"]));
@@ -70,7 +70,7 @@ fn every_audience_and_option_reaches_the_fleet_as_it_was_meant() {
 
 #[test]
 fn a_wrong_field_is_named_by_its_path() {
-    let scene = Scene::begin();
+    let fixture = Fixture::begin();
     let table = [
         (r#"{"to": "everybody", "message": "x", "expirys": 3}"#, "expirys"),
         (r#"{"to": "nobody", "message": "x"}"#, "to"),
@@ -92,15 +92,15 @@ fn a_wrong_field_is_named_by_its_path() {
         (r#"{"to": "everybody", "message": "x", "user_properties": [{"name": "a"}]}"#, "user_properties[0]"),
     ];
     for (body, path) in table {
-        let problem = scene.post("/api/push", body).problem(422, "HTTP-005");
+        let problem = fixture.post("/api/push", body).problem(422, "HTTP-005");
         assert_eq!(problem["path"], path, "{body}: {problem}");
     }
-    assert!(scene.fleet.accepted().is_empty(), "nothing happened");
+    assert!(fixture.fleet.accepted().is_empty(), "nothing happened");
 }
 
 #[test]
 fn a_body_that_is_not_json_or_too_large_is_refused() {
-    let scene = Scene::with(
+    let fixture = Fixture::with(
         |config| {
             config.body_bytes_max = 2_000;
             config.message_bytes_max = 100;
@@ -108,81 +108,81 @@ fn a_body_that_is_not_json_or_too_large_is_refused() {
         },
         None,
     );
-    let problem = scene.post("/api/push", "{\"to\": ").problem(400, "HTTP-004");
+    let problem = fixture.post("/api/push", "{\"to\": ").problem(400, "HTTP-004");
     assert!(problem["detail"].as_str().expect("text").contains("line 1 column"), "{problem}");
-    scene.post("/api/push", r#"{"to": "everybody", "message": "x"} {"#).problem(400, "HTTP-004");
-    scene.post("/api/push", r#"["everybody", "x"]"#).problem(422, "HTTP-005");
+    fixture.post("/api/push", r#"{"to": "everybody", "message": "x"} {"#).problem(400, "HTTP-004");
+    fixture.post("/api/push", r#"["everybody", "x"]"#).problem(422, "HTTP-005");
     let deep = format!(r#"{{"to": "everybody", "message": {}"#, "[".repeat(1_900));
-    scene.post("/api/push", &deep).problem(400, "HTTP-004");
+    fixture.post("/api/push", &deep).problem(400, "HTTP-004");
     let large = format!(r#"{{"to": "everybody", "message": "{}"}}"#, "x".repeat(101));
-    scene.post("/api/push", &large).problem(413, "HTTP-007");
-    scene.post("/api/push", &"x".repeat(2_001)).problem(413, "HTTP-007");
+    fixture.post("/api/push", &large).problem(413, "HTTP-007");
+    fixture.post("/api/push", &"x".repeat(2_001)).problem(413, "HTTP-007");
     let many = r#"{"to": {"devices": ["a", "b", "c"]}, "message": "x"}"#;
-    assert_eq!(scene.post("/api/push", many).problem(422, "HTTP-005")["path"], "to.devices");
-    let bearer = format!("Bearer {}", scene.admin);
+    assert_eq!(fixture.post("/api/push", many).problem(422, "HTTP-005")["path"], "to.devices");
+    let bearer = format!("Bearer {}", fixture.admin);
     let text = [("authorization", bearer.as_str()), ("content-type", "text/plain")];
-    scene.ask("POST", "/api/push", &text, Some("{}")).problem(415, "HTTP-006");
+    fixture.ask("POST", "/api/push", &text, Some("{}")).problem(415, "HTTP-006");
 }
 
 #[test]
 fn a_repeated_request_gets_the_first_answer_and_pushes_once() {
-    let scene = Scene::begin();
+    let fixture = Fixture::begin();
     let body = r#"{"to": "everybody", "message": "once"}"#;
     let key = [("idempotency-key", "campaign-7")];
-    let first = scene.post_with("/api/push", body, &key);
-    let again = scene.post_with("/api/push", body, &key);
+    let first = fixture.post_with("/api/push", body, &key);
+    let again = fixture.post_with("/api/push", body, &key);
     assert_eq!((first.status, again.status), (202, 202));
     assert_eq!(first.json(), again.json());
     assert_eq!(
         (first.header("idempotent-replayed"), again.header("idempotent-replayed")),
         (None, Some("true"))
     );
-    assert_eq!(scene.fleet.accepted().len(), 1);
+    assert_eq!(fixture.fleet.accepted().len(), 1);
 
     let other = r#"{"to": "everybody", "message": "twice"}"#;
-    scene.post_with("/api/push", other, &key).problem(422, "HTTP-015");
-    scene.post_with("/api/push", body, &[("idempotency-key", "with space")]).problem(400, "HTTP-016");
-    scene.post_with("/api/push", body, &[("idempotency-key", &"x".repeat(129))]).problem(400, "HTTP-016");
-    assert_eq!(scene.fleet.accepted().len(), 1);
+    fixture.post_with("/api/push", other, &key).problem(422, "HTTP-015");
+    fixture.post_with("/api/push", body, &[("idempotency-key", "with space")]).problem(400, "HTTP-016");
+    fixture.post_with("/api/push", body, &[("idempotency-key", &"x".repeat(129))]).problem(400, "HTTP-016");
+    assert_eq!(fixture.fleet.accepted().len(), 1);
 }
 
 #[test]
-fn a_refused_push_says_who_owns_it_and_may_be_repeated() {
-    let scene = Scene::begin();
+fn a_refused_push_names_its_owner_and_may_be_repeated() {
+    let fixture = Fixture::begin();
     let body = r#"{"to": "everybody", "message": "x"}"#;
     let key = [("idempotency-key", "k")];
     let busy = Refusal::Busy {
         retry_after: Duration::from_millis(1_500),
         reason: "loop 0's mailbox is full".into(),
     };
-    scene.fleet.refuse_pushes(Some(busy));
-    let answer = scene.post_with("/api/push", body, &key);
+    fixture.fleet.refuse_pushes(Some(busy));
+    let answer = fixture.post_with("/api/push", body, &key);
     let problem = answer.problem(503, "HTTP-013");
     assert_eq!(answer.header("retry-after"), Some("2"));
     assert_eq!(problem["retry_after_s"], 2);
 
-    scene
+    fixture
         .fleet
         .refuse_pushes(Some(Refusal::Rejected { code: "EDGE-007", reason: "too large for MQTT".into() }));
-    scene.post_with("/api/push", body, &key).problem(422, "EDGE-007");
+    fixture.post_with("/api/push", body, &key).problem(422, "EDGE-007");
 
-    scene.fleet.refuse_pushes(None);
-    scene.fleet.become_ready(Readiness::Draining);
-    assert!(scene.post_with("/api/push", body, &key).problem(503, "HTTP-014")["retry_after_s"].is_u64());
+    fixture.fleet.refuse_pushes(None);
+    fixture.fleet.become_ready(Readiness::Draining);
+    assert!(fixture.post_with("/api/push", body, &key).problem(503, "HTTP-014")["retry_after_s"].is_u64());
 
-    scene.fleet.become_ready(Readiness::Ready);
-    assert_eq!(scene.post_with("/api/push", body, &key).status, 202, "the refusals were not remembered");
+    fixture.fleet.become_ready(Readiness::Ready);
+    assert_eq!(fixture.post_with("/api/push", body, &key).status, 202, "the refusals were not remembered");
 }
 
 #[test]
 fn devices_are_listed_page_by_page_shown_and_disconnected() {
-    let scene = Scene::begin();
+    let fixture = Fixture::begin();
     for id in ["seat-1", "seat-2", "seat-3", "other", "a/b c"] {
-        scene.fleet.connect(&device(id), &["news"]);
+        fixture.fleet.connect(&device(id), &["news"]);
     }
-    scene.fleet.disconnect(&device("seat-2"));
+    fixture.fleet.disconnect(&device("seat-2"));
     let ids = |path: &str| {
-        let page = scene.get(path).json();
+        let page = fixture.get(path).json();
         let ids: Vec<_> = page["devices"]
             .as_array()
             .expect("a list")
@@ -196,21 +196,21 @@ fn devices_are_listed_page_by_page_shown_and_disconnected() {
     assert_eq!(ids("/api/devices?connected=false").0, "seat-2");
     assert_eq!(ids("/api/devices?connected=true&prefix=seat").0, "seat-1,seat-3");
 
-    let shown = scene.get("/api/devices/a%2Fb%20c").json();
+    let shown = fixture.get("/api/devices/a%2Fb%20c").json();
     assert_eq!(shown["id"], "a/b c");
     assert_eq!(shown["subscriptions"][1]["filter"], "channels/news");
     assert_eq!(shown["connection"]["transport"], "tcp");
 
-    assert_eq!(scene.delete("/api/devices/seat-1/connection").status, 204);
-    assert_eq!(scene.get("/api/devices/seat-1").json()["connected"], false);
-    scene.delete("/api/devices/seat-1/connection").problem(409, "HTTP-012");
-    scene.delete("/api/devices/nobody/connection").problem(404, "HTTP-011");
-    scene.get("/api/devices/nobody").problem(404, "HTTP-011");
+    assert_eq!(fixture.delete("/api/devices/seat-1/connection").status, 204);
+    assert_eq!(fixture.get("/api/devices/seat-1").json()["connected"], false);
+    fixture.delete("/api/devices/seat-1/connection").problem(409, "HTTP-012");
+    fixture.delete("/api/devices/nobody/connection").problem(404, "HTTP-011");
+    fixture.get("/api/devices/nobody").problem(404, "HTTP-011");
 }
 
 #[test]
 fn a_wrong_query_is_named() {
-    let scene = Scene::begin();
+    let fixture = Fixture::begin();
     for (path, parameter) in [
         ("/api/devices?limit=0", "limit"),
         ("/api/devices?limit=1001", "limit"),
@@ -220,17 +220,17 @@ fn a_wrong_query_is_named() {
         ("/api/pushes?limit=x", "limit"),
         ("/api/pushes?page=2", "page"),
     ] {
-        assert_eq!(scene.get(path).problem(400, "HTTP-017")["path"], parameter, "{path}");
+        assert_eq!(fixture.get(path).problem(400, "HTTP-017")["path"], parameter, "{path}");
     }
-    scene.get("/api/pushes/p0000000000000009").problem(404, "HTTP-010");
-    scene.get("/api/pushes/9").problem(404, "HTTP-010");
+    fixture.get("/api/pushes/p0000000000000009").problem(404, "HTTP-010");
+    fixture.get("/api/pushes/9").problem(404, "HTTP-010");
 }
 
 #[test]
 fn roles_contain_one_another_and_strangers_get_nothing() {
-    let scene = Scene::begin();
+    let fixture = Fixture::begin();
     let make = |role: &str| {
-        let made = scene.post("/api/keys", &format!(r#"{{"name": "{role} key", "role": "{role}"}}"#));
+        let made = fixture.post("/api/keys", &format!(r#"{{"name": "{role} key", "role": "{role}"}}"#));
         assert_eq!(made.status, 201, "{}", made.text);
         let made = made.json();
         (
@@ -244,7 +244,7 @@ fn roles_contain_one_another_and_strangers_get_nothing() {
     let ask = |method: &str, path: &str, secret: &str, body: Option<&str>| {
         let bearer = format!("Bearer {secret}");
         let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
-        scene.ask(method, path, &headers, body)
+        fixture.ask(method, path, &headers, body)
     };
     assert_eq!(ask("GET", "/api/devices", &read, None).status, 200);
     assert_eq!(ask("GET", "/metrics", &read, None).status, 200);
@@ -265,63 +265,65 @@ fn roles_contain_one_another_and_strangers_get_nothing() {
         ("GET", "/api/live"),
         ("GET", "/metrics"),
     ] {
-        let answer = scene.ask(method, path, &[], None);
+        let answer = fixture.ask(method, path, &[], None);
         answer.problem(401, "HTTP-001");
         assert!(answer.header("www-authenticate").is_some(), "{path}");
         ask(method, path, "sk_wrong", None).problem(401, "HTTP-002");
     }
-    scene.ask("POST", "/api/push", &[], Some(push)).problem(401, "HTTP-001");
-    assert_eq!(scene.ask("GET", "/healthz", &[], None).status, 200, "health needs no key");
+    fixture.ask("POST", "/api/push", &[], Some(push)).problem(401, "HTTP-001");
+    assert_eq!(fixture.ask("GET", "/healthz", &[], None).status, 200, "health needs no key");
 
-    let keys = scene.get("/api/keys");
+    let keys = fixture.get("/api/keys");
     assert_eq!(keys.json()["keys"].as_array().expect("a list").len(), 3);
     assert!(!keys.text.contains("sk_"), "secrets are never listed");
-    assert_eq!(scene.delete(&format!("/api/keys/{read_id}")).status, 204);
+    assert_eq!(fixture.delete(&format!("/api/keys/{read_id}")).status, 204);
     ask("GET", "/api/devices", &read, None).problem(401, "HTTP-002");
-    scene.delete(&format!("/api/keys/{read_id}")).problem(404, "HTTP-020");
-    let admin_id = scene.get("/api/keys").json()["keys"][0]["id"].as_str().expect("an id").to_owned();
-    scene.delete(&format!("/api/keys/{admin_id}")).problem(409, "HTTP-021");
-    let unnamed = scene.post("/api/keys", r#"{"name": "", "role": "read"}"#);
+    fixture.delete(&format!("/api/keys/{read_id}")).problem(404, "HTTP-020");
+    let admin_id = fixture.get("/api/keys").json()["keys"][0]["id"].as_str().expect("an id").to_owned();
+    fixture.delete(&format!("/api/keys/{admin_id}")).problem(409, "HTTP-021");
+    let unnamed = fixture.post("/api/keys", r#"{"name": "", "role": "read"}"#);
     assert_eq!(unnamed.problem(422, "HTTP-005")["path"], "name");
-    scene.post("/api/keys", r#"{"name": "x", "role": "god"}"#).problem(422, "HTTP-005");
+    fixture.post("/api/keys", r#"{"name": "x", "role": "god"}"#).problem(422, "HTTP-005");
 }
 
 #[test]
 fn open_reading_needs_no_key_but_an_address_as_host() {
-    let scene = Scene::with(|config| config.open_read = true, None);
-    assert_eq!(scene.ask("GET", "/api/devices", &[], None).status, 200);
-    assert_eq!(scene.ask("GET", "/metrics", &[], None).status, 200);
-    scene.ask("GET", "/api/devices", &[("host", "rebound.example")], None).problem(401, "HTTP-001");
-    scene.ask("GET", "/api/devices", &[("authorization", "Bearer sk_wrong")], None).problem(401, "HTTP-002");
+    let fixture = Fixture::with(|config| config.open_read = true, None);
+    assert_eq!(fixture.ask("GET", "/api/devices", &[], None).status, 200);
+    assert_eq!(fixture.ask("GET", "/metrics", &[], None).status, 200);
+    fixture.ask("GET", "/api/devices", &[("host", "rebound.example")], None).problem(401, "HTTP-001");
+    fixture
+        .ask("GET", "/api/devices", &[("authorization", "Bearer sk_wrong")], None)
+        .problem(401, "HTTP-002");
     let push = r#"{"to": "everybody", "message": "x"}"#;
     let json = [("content-type", "application/json")];
-    scene.ask("POST", "/api/push", &json, Some(push)).problem(401, "HTTP-001");
-    scene.ask("GET", "/api/keys", &[], None).problem(401, "HTTP-001");
+    fixture.ask("POST", "/api/push", &json, Some(push)).problem(401, "HTTP-001");
+    fixture.ask("GET", "/api/keys", &[], None).problem(401, "HTTP-001");
 }
 
 #[test]
 fn health_follows_the_fleet() {
-    let scene = Scene::begin();
-    assert_eq!(scene.ask("GET", "/readyz", &[], None).json()["status"], "ready");
-    scene.fleet.become_ready(Readiness::Starting("the journal is being read".into()));
-    let problem = scene.ask("GET", "/readyz", &[], None).problem(503, "HTTP-014");
+    let fixture = Fixture::begin();
+    assert_eq!(fixture.ask("GET", "/readyz", &[], None).json()["status"], "ready");
+    fixture.fleet.become_ready(Readiness::Starting("the journal is being read".into()));
+    let problem = fixture.ask("GET", "/readyz", &[], None).problem(503, "HTTP-014");
     assert!(problem["detail"].as_str().expect("text").contains("the journal is being read"));
-    assert_eq!(scene.ask("GET", "/healthz", &[], None).json()["status"], "alive");
+    assert_eq!(fixture.ask("GET", "/healthz", &[], None).json()["status"], "alive");
 }
 
 #[test]
 fn metrics_carry_units_help_and_the_fleets_figures() {
-    let scene = Scene::begin();
-    scene.fleet.connect(&device("a"), &["everybody"]);
-    scene.post("/api/push", r#"{"to": "everybody", "message": "x"}"#);
-    scene.delete("/api/devices/a/connection");
-    scene.fleet.change_stats(|stats| {
+    let fixture = Fixture::begin();
+    fixture.fleet.connect(&device("a"), &["everybody"]);
+    fixture.post("/api/push", r#"{"to": "everybody", "message": "x"}"#);
+    fixture.delete("/api/devices/a/connection");
+    fixture.fleet.change_stats(|stats| {
         stats.loops = vec![Default::default(), Default::default()];
         stats.loops[1].busy_ratio = 0.25;
         stats.loops[1].bytes_out_total = 77;
         stats.bytes_held.sessions = 440;
     });
-    let plain = scene.get("/metrics");
+    let plain = fixture.get("/metrics");
     assert_eq!(plain.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
     assert!(
         plain.text.contains("# TYPE stadium_connects_total counter\nstadium_connects_total 1\n"),
@@ -329,12 +331,12 @@ fn metrics_carry_units_help_and_the_fleets_figures() {
         plain.text
     );
     assert!(!plain.text.contains("# EOF") && !plain.text.contains("# UNIT"), "{}", plain.text);
-    let bearer = format!("Bearer {}", scene.admin);
+    let bearer = format!("Bearer {}", fixture.admin);
     let headers = [
         ("authorization", &*bearer),
         ("accept", "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"),
     ];
-    let answer = scene.ask("GET", "/metrics", &headers, None);
+    let answer = fixture.ask("GET", "/metrics", &headers, None);
     assert!(answer.header("content-type").expect("a type").starts_with("application/openmetrics-text"));
     for line in [
         "stadium_connections 0",
@@ -362,8 +364,8 @@ fn metrics_carry_units_help_and_the_fleets_figures() {
 
 #[test]
 fn the_description_names_every_path_and_each_is_answered() {
-    let scene = Scene::begin();
-    let api = scene.get("/openapi.json").json();
+    let fixture = Fixture::begin();
+    let api = fixture.get("/openapi.json").json();
     let (mut described, mut names) = (Vec::new(), Vec::new());
     for (path, item) in api["paths"].as_object().expect("paths") {
         for (method, operation) in item.as_object().expect("methods") {
@@ -372,7 +374,7 @@ fn the_description_names_every_path_and_each_is_answered() {
             let asked = ["id", "queue", "job", "lease", "name", "wallet", "asset"]
                 .iter()
                 .fold(path.clone(), |path, part| path.replace(&format!("{{{part}}}"), "x"));
-            let answer = scene.ask(&method.to_uppercase(), &asked, &[], (method == "post").then_some("{}"));
+            let answer = fixture.ask(&method.to_uppercase(), &asked, &[], (method == "post").then_some("{}"));
             // To a sender of Web Push, an endpoint that is none is not found (RFC 8030, 7.3).
             let is_answered = answer.status == 404 && path.starts_with("/wp/");
             assert!(
@@ -510,19 +512,19 @@ fn the_description_names_every_path_and_each_is_answered() {
 
 #[test]
 fn pages_for_people_need_no_key_and_nothing_from_elsewhere() {
-    let scene = Scene::begin();
-    let root = scene.ask("GET", "/", &[], None);
+    let fixture = Fixture::begin();
+    let root = fixture.ask("GET", "/", &[], None);
     assert_eq!((root.status, root.header("location")), (307, Some("/live")));
     for path in
         ["/live", "/queues", "/queues/mails", "/wallets", "/wallets/@shop", "/docs", "/docs/errors/WAL-023"]
     {
-        let page = scene.ask("GET", path, &[], None);
+        let page = fixture.ask("GET", path, &[], None);
         assert_eq!(page.status, 200, "{path}");
         let policy = page.header("content-security-policy").expect("a policy");
         assert!(policy.contains("default-src 'none'"), "{policy}");
         assert!(!page.text.contains("//cdn") && !page.text.contains("src=\"http"), "{path}");
     }
-    let docs = scene.ask("GET", "/docs", &[], None).text;
+    let docs = fixture.ask("GET", "/docs", &[], None).text;
     for shown in [
         "/api/push",
         "expiry_s",
@@ -535,17 +537,17 @@ fn pages_for_people_need_no_key_and_nothing_from_elsewhere() {
     ] {
         assert!(docs.contains(shown), "{shown}");
     }
-    scene.ask("GET", "/docs/errors/HTTP-999", &[], None).problem(404, "HTTP-008");
-    scene.ask("GET", "/assets/none.js", &[], None).problem(404, "HTTP-008");
+    fixture.ask("GET", "/docs/errors/HTTP-999", &[], None).problem(404, "HTTP-008");
+    fixture.ask("GET", "/assets/none.js", &[], None).problem(404, "HTTP-008");
 }
 
 #[test]
 fn unknown_paths_and_methods_are_problems_too() {
-    let scene = Scene::begin();
-    scene.get("/api/nothing").problem(404, "HTTP-008");
-    scene.get("/api/devices/%FF").problem(404, "HTTP-008");
-    let answer = scene.delete("/api/push");
+    let fixture = Fixture::begin();
+    fixture.get("/api/nothing").problem(404, "HTTP-008");
+    fixture.get("/api/devices/%FF").problem(404, "HTTP-008");
+    let answer = fixture.delete("/api/push");
     answer.problem(405, "HTTP-009");
     assert_eq!(answer.header("allow"), Some("POST"));
-    scene.get("/mqtt").problem(501, "HTTP-024");
+    fixture.get("/mqtt").problem(501, "HTTP-024");
 }

@@ -1,6 +1,6 @@
-//! What connections may do to the port: be slow, be too many, ask for MQTT, stay while it stops, speak TLS.
+//! Connections that are slow, too many, ask for MQTT, stay while the port stops, or speak TLS.
 //!
-//! Each story has a server of its own, real sockets, and a deadline instead of sleeps.
+//! Each scenario has a server of its own, real sockets, and a deadline instead of sleeps.
 
 use crate::support;
 
@@ -11,19 +11,19 @@ use std::time::{Duration, Instant};
 
 use stadium_http::fleet::memory::MemoryFleet;
 use stadium_http::{Config, Fleet, Server, SocketTaker, TakenPath, TakenSocket, TlsFiles};
-use support::{Scene, eventually};
+use support::{Fixture, eventually};
 
-/// Keeps what it is given.
-struct Keeper(mpsc::Sender<TakenSocket>);
+/// Keeps the sockets that it gets.
+struct KeptSockets(mpsc::Sender<TakenSocket>);
 
-impl SocketTaker for Keeper {
+impl SocketTaker for KeptSockets {
     fn take(&self, socket: TakenSocket) {
         let _ = self.0.send(socket);
     }
 }
 
-fn connect(scene: &Scene) -> TcpStream {
-    let stream = TcpStream::connect(scene.address).expect("it listens");
+fn connect(fixture: &Fixture) -> TcpStream {
+    let stream = TcpStream::connect(fixture.address).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket option");
     stream
 }
@@ -38,14 +38,14 @@ fn answer_of(mut stream: TcpStream) -> String {
 #[test]
 fn mqtt_sockets_are_given_away_unread_and_others_are_not() {
     let (keep, kept) = mpsc::channel();
-    let scene = Scene::with(|config| config.echo = true, Some(Arc::new(Keeper(keep))));
+    let fixture = Fixture::with(|config| config.echo = true, Some(Arc::new(KeptSockets(keep))));
     for (request, path) in [
         ("GET /mqtt HTTP/1.1\r\nhost: x\r\n\r\n", TakenPath::Mqtt),
         ("GET /mqtt?token=1 HTTP/1.1\r\n\r\n", TakenPath::Mqtt),
         ("GET /echo HTTP/1.1\r\n\r\n", TakenPath::Echo),
     ] {
-        let mut client = connect(&scene);
-        // In two pieces: the first alone does not say whose it is.
+        let mut client = connect(&fixture);
+        // In two pieces: the first alone does not show whose it is.
         client.write_all(&request.as_bytes()[..6]).expect("it is open");
         client.write_all(&request.as_bytes()[6..]).expect("it is open");
         let mut taken = kept.recv_timeout(Duration::from_secs(10)).expect("it is given away");
@@ -56,18 +56,18 @@ fn mqtt_sockets_are_given_away_unread_and_others_are_not() {
         taken.stream.read_exact(&mut unread).expect("the whole request is still there");
         assert_eq!(unread, request.as_bytes());
     }
-    scene.get("/mqttx").problem(404, "HTTP-008");
-    assert_eq!(scene.get("/api/devices").status, 200);
+    fixture.get("/mqttx").problem(404, "HTTP-008");
+    assert_eq!(fixture.get("/api/devices").status, 200);
     assert!(kept.try_recv().is_err());
 }
 
 #[test]
 fn slow_heads_are_cut_at_their_time() {
     let (keep, _kept) = mpsc::channel();
-    for taker in [None, Some(Arc::new(Keeper(keep)) as Arc<dyn SocketTaker>)] {
-        let scene = Scene::with(|config| config.head_timeout = Duration::from_millis(300), taker);
+    for taker in [None, Some(Arc::new(KeptSockets(keep)) as Arc<dyn SocketTaker>)] {
+        let fixture = Fixture::with(|config| config.head_timeout = Duration::from_millis(300), taker);
         for sent in ["", "GET /m", "GET /api/devices HTTP/1.1\r\nx-slow: "] {
-            let mut client = connect(&scene);
+            let mut client = connect(&fixture);
             client.write_all(sent.as_bytes()).expect("it is open");
             let began = Instant::now();
             let text = answer_of(client);
@@ -78,13 +78,13 @@ fn slow_heads_are_cut_at_their_time() {
 }
 
 #[test]
-fn a_slow_body_is_told_that_it_took_too_long() {
-    let scene = Scene::with(|config| config.request_timeout = Duration::from_millis(300), None);
-    let mut client = connect(&scene);
+fn a_slow_body_is_answered_that_it_took_too_long() {
+    let fixture = Fixture::with(|config| config.request_timeout = Duration::from_millis(300), None);
+    let mut client = connect(&fixture);
     let head = format!(
         "POST /api/push HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\n\
          content-length: 50\r\nconnection: close\r\n\r\n{{",
-        scene.admin
+        fixture.admin
     );
     client.write_all(head.as_bytes()).expect("it is open");
     let text = answer_of(client);
@@ -94,20 +94,20 @@ fn a_slow_body_is_told_that_it_took_too_long() {
 
 #[test]
 fn an_oversize_head_is_refused() {
-    let scene = Scene::begin();
-    let mut client = connect(&scene);
+    let fixture = Fixture::begin();
+    let mut client = connect(&fixture);
     let head = format!("GET /healthz HTTP/1.1\r\nhost: x\r\nx: {}", "x".repeat(40_000));
     // The server may cut the connection before everything is written.
     let _ = client.write_all(head.as_bytes());
     let text = answer_of(client);
     assert!(text.is_empty() || text.starts_with("HTTP/1.1 431"), "{text}");
-    assert_eq!(scene.ask("GET", "/healthz", &[], None).status, 200);
+    assert_eq!(fixture.ask("GET", "/healthz", &[], None).status, 200);
 }
 
 #[test]
-fn one_connection_too_many_is_told_so_and_a_place_is_freed() {
-    let scene = Scene::with(|config| config.connections_max = 2, None);
-    let (first, second) = (connect(&scene), connect(&scene));
+fn one_connection_too_many_is_refused_and_a_place_is_freed() {
+    let fixture = Fixture::with(|config| config.connections_max = 2, None);
+    let (first, second) = (connect(&fixture), connect(&fixture));
     // Accepted in order: once the second is served, both hold their places.
     let mut request = second.try_clone().expect("a second handle");
     request.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").expect("it is open");
@@ -115,31 +115,31 @@ fn one_connection_too_many_is_told_so_and_a_place_is_freed() {
     BufReader::new(second.try_clone().expect("a handle")).read_line(&mut line).expect("an answer");
     assert!(line.starts_with("HTTP/1.1 200"), "{line}");
 
-    let text = answer_of(connect(&scene));
+    let text = answer_of(connect(&fixture));
     assert!(text.starts_with("HTTP/1.1 503") && text.contains("HTTP-025"), "{text}");
     drop((first, second, request));
     eventually("a place is free again", || {
-        let mut client = connect(&scene);
+        let mut client = connect(&fixture);
         let _ = client.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
         answer_of(client).starts_with("HTTP/1.1 200")
     });
 }
 
 #[test]
-fn a_crowd_over_the_bound_is_closed_and_counted() {
-    let scene = Scene::with(|config| config.connections_max = 2, None);
-    let held: Vec<_> = (0..2).map(|_| connect(&scene)).collect();
-    // None of them says a word, or reads: each would hold its descriptor for a second.
-    let crowd: Vec<_> = (0..200).map(|_| connect(&scene)).collect();
-    let told = crowd.into_iter().map(answer_of).filter(|text| text.contains("HTTP-025")).count();
-    assert!(told > 0, "who comes first is told");
+fn connections_over_the_bound_are_closed_and_counted() {
+    let fixture = Fixture::with(|config| config.connections_max = 2, None);
+    let held: Vec<_> = (0..2).map(|_| connect(&fixture)).collect();
+    // None of them sends or reads a byte: each would hold its descriptor for a second.
+    let connections: Vec<_> = (0..200).map(|_| connect(&fixture)).collect();
+    let answered = connections.into_iter().map(answer_of).filter(|text| text.contains("HTTP-025")).count();
+    assert!(answered > 0, "the first ones are answered");
     drop(held);
     eventually("a place is free again", || {
-        let mut client = connect(&scene);
+        let mut client = connect(&fixture);
         let _ = client.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
         answer_of(client).starts_with("HTTP/1.1 200")
     });
-    let answer = scene.get("/metrics");
+    let answer = fixture.get("/metrics");
     assert_eq!(answer.status, 200, "{}", answer.text);
     let metrics = answer.text;
     let value = |name: &str| {
@@ -157,16 +157,16 @@ fn seen(lines: &mut impl Iterator<Item = String>, what: &str) -> String {
 
 #[test]
 fn live_views_show_samples_and_end_when_the_server_stops() {
-    let mut scene = Scene::with(
+    let mut fixture = Fixture::with(
         |config| {
             config.open_read = true;
             config.live_views_max = 1;
         },
         None,
     );
-    scene.fleet.connect(&support::device("a"), &["everybody"]);
-    let mut client = connect(&scene);
-    let request = format!("GET /api/live HTTP/1.1\r\nhost: {}\r\n\r\n", scene.address);
+    fixture.fleet.connect(&support::device("a"), &["everybody"]);
+    let mut client = connect(&fixture);
+    let request = format!("GET /api/live HTTP/1.1\r\nhost: {}\r\n\r\n", fixture.address);
     client.write_all(request.as_bytes()).expect("it is open");
     let mut lines = BufReader::new(client).lines().map_while(Result::ok);
     seen(&mut lines, "text/event-stream");
@@ -177,16 +177,16 @@ fn live_views_show_samples_and_end_when_the_server_stops() {
     assert_eq!(sample["connected"], 1, "{sample}");
     assert_eq!(sample["state"], "ready");
 
-    scene.get("/api/live").problem(503, "HTTP-019");
+    fixture.get("/api/live").problem(503, "HTTP-019");
 
-    scene.post("/api/push", r#"{"to": "everybody", "message": "x"}"#);
+    fixture.post("/api/push", r#"{"to": "everybody", "message": "x"}"#);
     seen(&mut lines, "event: push");
     let push = seen(&mut lines, "data: ");
     assert!(push.contains("\"acknowledged\":1"), "{push}");
 
-    assert!(scene.stop(), "an open view does not hold the server up");
+    assert!(fixture.stop(), "an open view does not hold the server up");
     assert_eq!(lines.last().as_deref(), Some(""), "the view was ended properly");
-    assert!(TcpStream::connect(scene.address).is_err(), "nothing listens any more");
+    assert!(TcpStream::connect(fixture.address).is_err(), "nothing listens any more");
 }
 
 #[test]

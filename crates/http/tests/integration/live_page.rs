@@ -5,29 +5,29 @@ use crate::support;
 
 use browser::{Browser, Look};
 use stadium_http::fleet::{BytesHeld, LoopStats, Tally};
-use support::{Scene, device};
+use support::{Fixture, device};
 
 const DESKTOP: Look = Look { width: 1440, height: 1100, scheme: "dark", motion: "no-preference" };
 const PHONE: Look = Look { width: 390, height: 844, scheme: "light", motion: "no-preference" };
 
-fn busy_scene() -> Scene {
-    let scene = Scene::begin();
+fn busy_scene() -> Fixture {
+    let fixture = Fixture::begin();
     for n in 0..3 {
-        scene.fleet.connect(&device(&format!("seat-{n}")), &["everybody"]);
+        fixture.fleet.connect(&device(&format!("seat-{n}")), &["everybody"]);
     }
-    scene.fleet.change_stats(|stats| {
+    fixture.fleet.change_stats(|stats| {
         stats.loops = vec![LoopStats { busy_ratio: 0.42, connections: 3, ..LoopStats::default() }; 2];
         stats.drops = vec![Tally { reason: "queue_full", total: 17 }];
         stats.bytes_held = BytesHeld { connections: 900, sessions: 600, ..BytesHeld::default() };
     });
-    scene
+    fixture
 }
 
 #[test]
 fn numbers_appear_and_follow_the_fleet() {
-    let scene = busy_scene();
+    let fixture = busy_scene();
     let mut browser = Browser::start();
-    browser.open(&scene.url(&format!("/live#key={}", scene.admin)), DESKTOP);
+    browser.open(&fixture.url(&format!("/live#key={}", fixture.admin)), DESKTOP);
     browser.wait_until("document.getElementById('connected').textContent === '3'");
     assert_eq!(browser.evaluate("location.hash"), "", "the key does not stay in the address");
     assert_eq!(browser.evaluate("document.getElementById('state-text').textContent"), "Ready");
@@ -39,9 +39,9 @@ fn numbers_appear_and_follow_the_fleet() {
     );
     assert_eq!(browser.evaluate("document.getElementById('memory-device').textContent"), "500 B");
 
-    scene.fleet.connect(&device("late"), &["everybody"]);
+    fixture.fleet.connect(&device("late"), &["everybody"]);
     browser.wait_until("document.getElementById('connected').textContent === '4'");
-    scene.post("/api/push", r#"{"to": "everybody", "message": "lights"}"#);
+    fixture.post("/api/push", r#"{"to": "everybody", "message": "lights"}"#);
     browser.wait_until("document.getElementById('push-acknowledged').textContent.startsWith('4 · 100%')");
     browser.wait_until("document.getElementById('push-last').textContent === '700 µs'");
     assert_eq!(browser.evaluate("document.getElementById('bar-sent').getAttribute('aria-valuenow')"), "100");
@@ -49,10 +49,10 @@ fn numbers_appear_and_follow_the_fleet() {
 }
 
 #[test]
-fn it_fits_a_phone_and_a_desk_in_both_themes() {
-    let scene = busy_scene();
+fn it_fits_a_phone_and_a_desktop_in_both_themes() {
+    let fixture = busy_scene();
     let mut browser = Browser::start();
-    browser.open(&scene.url(&format!("/live#key={}", scene.admin)), PHONE);
+    browser.open(&fixture.url(&format!("/live#key={}", fixture.admin)), PHONE);
     browser.wait_until("document.getElementById('connected').textContent === '3'");
     for (look, background) in [
         (PHONE, "rgb(243, 245, 248)"),
@@ -82,12 +82,12 @@ fn it_fits_a_phone_and_a_desk_in_both_themes() {
 
 #[test]
 fn with_reduced_motion_nothing_flashes() {
-    let scene = busy_scene();
+    let fixture = busy_scene();
     let mut browser = Browser::start();
     let look = Look { motion: "reduce", ..DESKTOP };
-    browser.open(&scene.url(&format!("/live#key={}", scene.admin)), look);
+    browser.open(&fixture.url(&format!("/live#key={}", fixture.admin)), look);
     browser.wait_until("document.getElementById('connected').textContent === '3'");
-    scene.post("/api/push", r#"{"to": "everybody", "message": "lights"}"#);
+    fixture.post("/api/push", r#"{"to": "everybody", "message": "lights"}"#);
     browser.wait_until("document.getElementById('push-sent').textContent.startsWith('3')");
     let still = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => { \
                  const c = document.getElementById('lights'); const a = c.toDataURL(); \
@@ -101,9 +101,9 @@ fn with_reduced_motion_nothing_flashes() {
 
 #[test]
 fn a_stranger_is_asked_for_a_key_and_a_wrong_one_is_explained() {
-    let scene = busy_scene();
+    let fixture = busy_scene();
     let mut browser = Browser::start();
-    browser.open(&scene.url("/live"), PHONE);
+    browser.open(&fixture.url("/live"), PHONE);
     browser.wait_until("!document.getElementById('login').hidden");
     let enter = |key: &str| {
         format!(
@@ -113,7 +113,7 @@ fn a_stranger_is_asked_for_a_key_and_a_wrong_one_is_explained() {
     browser.evaluate(&enter("sk_wrong"));
     browser.wait_until("document.getElementById('login-error').textContent.includes('never made here')");
     assert_eq!(browser.evaluate("getComputedStyle(document.querySelector('main')).display"), "none");
-    browser.evaluate(&enter(&scene.admin));
+    browser.evaluate(&enter(&fixture.admin));
     browser.wait_until("document.getElementById('connected').textContent === '3'");
     assert_eq!(browser.evaluate("document.getElementById('login').hidden"), true);
 }

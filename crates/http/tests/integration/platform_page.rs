@@ -1,6 +1,6 @@
 //! The push platform's pages in a real browser: find a device, count an audience, compose a push, follow it, ask why, schedule.
 //!
-//! Nobody is connected: what becomes of deliveries to devices is the node's suites'.
+//! Nobody is connected: deliveries to devices are tested in the node's suites.
 
 use crate::browser;
 use crate::support;
@@ -8,26 +8,26 @@ use crate::support;
 use browser::{Browser, Look};
 use serde_json::{Value, json};
 use support::work::post;
-use support::{Scene, eventually};
+use support::{Fixture, eventually};
 
 const DESKTOP: Look = Look { width: 1440, height: 1100, scheme: "dark", motion: "no-preference" };
 const PHONE: Look = Look { width: 390, height: 844, scheme: "light", motion: "no-preference" };
 
 /// Forty phones, half of them with the tag `vip`, and a push that those are owed.
-fn busy_scene() -> (Scene, String) {
-    let scene = Scene::with_queues();
+fn busy_scene() -> (Fixture, String) {
+    let fixture = Fixture::with_queues();
     let phone = |n: u32| {
         let tags = if n.is_multiple_of(2) { json!(["vip"]) } else { json!([]) };
         json!({"device": format!("phone-{n:02}"), "platform": "ios", "tags": tags, "attributes": {"bio": "<b id=injected>x</b>"}})
     };
     let phones: Vec<Value> = (0..40).map(phone).collect();
-    post(&scene, "/api/apps/default/devices", json!({"devices": phones}));
+    post(&fixture, "/api/apps/default/devices", json!({"devices": phones}));
     let body = json!({"audience": {"tag": "vip"}, "notification": {"title": "Doors open"}});
-    let push = post(&scene, "/api/apps/default/pushes", body)["id"].as_str().expect("an id").to_owned();
+    let push = post(&fixture, "/api/apps/default/pushes", body)["id"].as_str().expect("an id").to_owned();
     eventually("every shard has it", || {
-        scene.get(&format!("/api/apps/default/pushes/{push}")).json()["counts"]["owed"] == 20
+        fixture.get(&format!("/api/apps/default/pushes/{push}")).json()["counts"]["owed"] == 20
     });
-    (scene, push)
+    (fixture, push)
 }
 
 fn rows(id: &str, count: usize) -> String {
@@ -48,10 +48,10 @@ fn fill(id: &str, value: &str) -> String {
 }
 
 #[test]
-fn a_device_is_found_and_told_why_it_did_not_get_a_push() {
-    let (scene, push) = busy_scene();
+fn a_device_is_found_with_the_reason_why_it_did_not_get_a_push() {
+    let (fixture, push) = busy_scene();
     let mut browser = Browser::start();
-    browser.open(&scene.url(&format!("/devices#key={}", scene.admin)), DESKTOP);
+    browser.open(&fixture.url(&format!("/devices#key={}", fixture.admin)), DESKTOP);
     browser.wait_until(&rows("device-rows", 25));
     browser.evaluate(&fill("tag", "vip"));
     browser.wait_until(&rows("device-rows", 20));
@@ -64,9 +64,9 @@ fn a_device_is_found_and_told_why_it_did_not_get_a_push() {
     assert_eq!(browser.evaluate("document.getElementById('injected')"), Value::Null, "text stays text");
     browser.evaluate("document.getElementById('revoke').click()");
     browser.wait_until("!document.getElementById('restore').hidden");
-    assert_eq!(scene.get("/api/apps/default/devices/phone-04").json()["revoked"], true);
+    assert_eq!(fixture.get("/api/apps/default/devices/phone-04").json()["revoked"], true);
 
-    browser.open(&scene.url(&format!("/pushes/{push}#key={}", scene.admin)), DESKTOP);
+    browser.open(&fixture.url(&format!("/pushes/{push}#key={}", fixture.admin)), DESKTOP);
     browser.wait_until(&format!("{} === 'Doors open'", text("h-push")));
     browser.wait_until("document.querySelectorAll('#tiles b')[0].textContent === '20'");
     browser.evaluate("document.getElementById('why-device').value = 'phone-05'; document.getElementById('why').requestSubmit()");
@@ -78,9 +78,9 @@ fn a_device_is_found_and_told_why_it_did_not_get_a_push() {
 
 #[test]
 fn an_audience_is_counted_while_it_is_typed_and_a_push_composed_for_it() {
-    let (scene, _) = busy_scene();
+    let (fixture, _) = busy_scene();
     let mut browser = Browser::start();
-    browser.open(&scene.url(&format!("/audiences#key={}", scene.admin)), DESKTOP);
+    browser.open(&fixture.url(&format!("/audiences#key={}", fixture.admin)), DESKTOP);
     browser.wait_until("document.querySelector('[data-figure=Reached]')?.textContent === '20'");
     browser.evaluate(&fill("selector", r#"{"not": {"tga": "vip"}}"#));
     browser.wait_until(&format!("{}.includes('audience.not')", text("wrong")));
@@ -94,7 +94,7 @@ fn an_audience_is_counted_while_it_is_typed_and_a_push_composed_for_it() {
     );
     browser.wait_until(&rows("audience-rows", 1));
 
-    browser.open(&scene.url(&format!("/compose#key={}", scene.admin)), DESKTOP);
+    browser.open(&fixture.url(&format!("/compose#key={}", fixture.admin)), DESKTOP);
     browser.wait_until("document.querySelectorAll('#saved option').length === 2");
     browser.evaluate("document.getElementById('saved').value = 'others'; document.getElementById('saved').dispatchEvent(new Event('change'))");
     browser.evaluate(&fill("title", "Hello {{name|fan}}"));
@@ -102,11 +102,11 @@ fn an_audience_is_counted_while_it_is_typed_and_a_push_composed_for_it() {
     browser.evaluate("document.getElementById('dry').click()");
     browser.wait_until("document.querySelector('#preview [data-figure=Reached]')?.textContent === '20'");
     assert_eq!(
-        scene.get("/api/apps/default/pushes").json()["pushes"].as_array().map(Vec::len),
+        fixture.get("/api/apps/default/pushes").json()["pushes"].as_array().map(Vec::len),
         Some(1),
         "a dry run pushes nothing"
     );
-    // One whose text needs a value that nobody has reaches nobody, and the page says so.
+    // One whose text needs a value that nobody has reaches nobody, and the page shows it.
     browser.evaluate(&fill("title", "Hello {{nickname}}"));
     browser.evaluate("document.getElementById('dry').click()");
     browser.wait_until(
@@ -120,7 +120,7 @@ fn an_audience_is_counted_while_it_is_typed_and_a_push_composed_for_it() {
     browser.wait_until("location.pathname.startsWith('/pushes/')");
     browser.wait_until(&format!("{} === 'Hello {{{{name|fan}}}}'", text("h-push")));
 
-    browser.open(&scene.url(&format!("/schedules#key={}", scene.admin)), DESKTOP);
+    browser.open(&fixture.url(&format!("/schedules#key={}", fixture.admin)), DESKTOP);
     browser.wait_until("!document.getElementById('schedule-none').hidden");
     browser.evaluate("document.getElementById('name').value = 'morning'; document.getElementById('cron').value = '0 9 * * *'; document.getElementById('set').requestSubmit()");
     browser.wait_until(&rows("schedule-rows", 1));
@@ -132,8 +132,8 @@ fn an_audience_is_counted_while_it_is_typed_and_a_push_composed_for_it() {
 }
 
 #[test]
-fn they_fit_a_phone_and_a_desk_in_both_themes() {
-    let (scene, push) = busy_scene();
+fn they_fit_a_phone_and_a_desktop_in_both_themes() {
+    let (fixture, push) = busy_scene();
     let mut browser = Browser::start();
     let one = format!("/pushes/{push}");
     let pages = [
@@ -146,7 +146,7 @@ fn they_fit_a_phone_and_a_desk_in_both_themes() {
         (&*one, "document.querySelectorAll('#tiles b').length === 5".to_owned()),
     ];
     for (path, there) in pages {
-        browser.open(&scene.url(&format!("{path}#key={}", scene.admin)), PHONE);
+        browser.open(&fixture.url(&format!("{path}#key={}", fixture.admin)), PHONE);
         browser.wait_until(&there);
         for (look, background) in [
             (PHONE, "rgb(243, 245, 248)"),

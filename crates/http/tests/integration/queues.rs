@@ -1,4 +1,4 @@
-//! Queues as an operator sees them: declared, listed, paused, emptied; and what is refused.
+//! Queues as an operator sees them: declared, listed, paused, emptied; and refusals.
 //!
 //! Over a real socket, answered by real shards on a real disk.
 
@@ -6,19 +6,19 @@ use crate::support;
 
 use serde_json::{Value, json};
 use support::work::{post, put, reserve};
-use support::{Scene, eventually};
+use support::{Fixture, eventually};
 
 #[test]
 fn a_queue_is_declared_shown_emptied_and_dropped() {
-    let scene = Scene::with_queues();
-    scene.get("/api/queues/own").problem(404, "QUE-020");
+    let fixture = Fixture::with_queues();
+    fixture.get("/api/queues/own").problem(404, "QUE-020");
     let settings = json!({
         "lease_ms": 5_000, "attempts_max": 3, "backoff": {"first_ms": 100, "factor": 3.0}, "dead_letter": {"queue": "own.dead"},
         "jobs_max": 2, "limit": {"rate": 1_000.0}, "key_limit": {"rate": 0.5, "burst": 2},
     });
-    let made = scene.put("/api/queues/own", &settings.to_string());
+    let made = fixture.put("/api/queues/own", &settings.to_string());
     assert_eq!(made.status, 200, "{}", made.text);
-    let shown = scene.get("/api/queues/own").json();
+    let shown = fixture.get("/api/queues/own").json();
     assert_eq!(shown["settings"]["lease_ms"], 5_000);
     assert_eq!(
         shown["settings"]["backoff"],
@@ -29,47 +29,47 @@ fn a_queue_is_declared_shown_emptied_and_dropped() {
     assert_eq!(shown["settings"]["key_limit"], json!({"rate": 0.5, "burst": 2}));
     assert_eq!(shown["settings"]["spread"], "one_shard");
 
-    put(&scene, "own", json!({"payload": "1"}));
-    put(&scene, "own", json!({"payload": "2"}));
-    let full = scene.post("/api/queues/own/jobs", r#"{"payload": "3"}"#);
+    put(&fixture, "own", json!({"payload": "1"}));
+    put(&fixture, "own", json!({"payload": "2"}));
+    let full = fixture.post("/api/queues/own/jobs", r#"{"payload": "3"}"#);
     assert!(full.problem(429, "QUE-040")["retry_after_s"].as_u64().expect("seconds") >= 1);
     assert!(full.header("retry-after").is_some());
-    scene.delete("/api/queues/own").problem(409, "QUE-025");
-    assert_eq!(post(&scene, "/api/queues/own/purge", json!({"state": "due"}))["count"], 2);
-    eventually("the queue can be dropped", || scene.delete("/api/queues/own").status == 204);
-    scene.get("/api/queues/own").problem(404, "QUE-020");
-    // Nothing said means the defaults.
+    fixture.delete("/api/queues/own").problem(409, "QUE-025");
+    assert_eq!(post(&fixture, "/api/queues/own/purge", json!({"state": "due"}))["count"], 2);
+    eventually("the queue can be dropped", || fixture.delete("/api/queues/own").status == 204);
+    fixture.get("/api/queues/own").problem(404, "QUE-020");
+    // Without settings it has the defaults.
     assert_eq!(
-        scene
-            .ask("PUT", "/api/queues/plain", &[("authorization", &format!("Bearer {}", scene.admin))], None)
+        fixture
+            .ask("PUT", "/api/queues/plain", &[("authorization", &format!("Bearer {}", fixture.admin))], None)
             .status,
         200
     );
-    assert_eq!(scene.get("/api/queues/plain").json()["settings"]["jobs_max"], 10_000_000);
+    assert_eq!(fixture.get("/api/queues/plain").json()["settings"]["jobs_max"], 10_000_000);
 }
 
 #[test]
 fn a_paused_queue_hands_nothing_out() {
-    let scene = Scene::with_queues();
-    put(&scene, "pause", json!({"payload": "x"}));
-    assert_eq!(scene.post("/api/queues/pause/pause", "").status, 204);
-    assert_eq!(scene.get("/api/queues/pause").json()["paused"], true);
-    put(&scene, "pause", json!({"payload": "y"}));
-    assert!(reserve(&scene, "pause", json!({})).is_empty());
-    assert_eq!(scene.post("/api/queues/pause/resume", "").status, 204);
-    assert_eq!(reserve(&scene, "pause", json!({"max": 5})).len(), 2);
+    let fixture = Fixture::with_queues();
+    put(&fixture, "pause", json!({"payload": "x"}));
+    assert_eq!(fixture.post("/api/queues/pause/pause", "").status, 204);
+    assert_eq!(fixture.get("/api/queues/pause").json()["paused"], true);
+    put(&fixture, "pause", json!({"payload": "y"}));
+    assert!(reserve(&fixture, "pause", json!({})).is_empty());
+    assert_eq!(fixture.post("/api/queues/pause/resume", "").status, 204);
+    assert_eq!(reserve(&fixture, "pause", json!({"max": 5})).len(), 2);
 }
 
 #[test]
 fn queues_are_listed_in_pages_and_found_by_a_part_of_their_name() {
-    let scene = Scene::with_queues();
+    let fixture = Fixture::with_queues();
     for n in 0..25 {
-        assert_eq!(scene.put(&format!("/api/queues/tenant-{n:02}.Mails"), "{}").status, 200);
+        assert_eq!(fixture.put(&format!("/api/queues/tenant-{n:02}.Mails"), "{}").status, 200);
     }
     let mut names = Vec::new();
     let mut after = String::new();
     loop {
-        let page = scene.get(&format!("/api/queues?limit=10{after}")).json();
+        let page = fixture.get(&format!("/api/queues?limit=10{after}")).json();
         names.extend(page["queues"].as_array().expect("a list").iter().map(|queue| queue["name"].clone()));
         match page["next"].as_str() {
             Some(next) => after = format!("&after={next}"),
@@ -79,21 +79,22 @@ fn queues_are_listed_in_pages_and_found_by_a_part_of_their_name() {
     assert_eq!(names.len(), 25);
     assert!(names.is_sorted_by_key(|name| name.as_str().map(ToOwned::to_owned)), "{names:?}");
 
-    let found = scene.get("/api/queues?search=t-1&limit=4").json();
+    let found = fixture.get("/api/queues?search=t-1&limit=4").json();
     assert_eq!(found["queues"].as_array().expect("a list").len(), 4);
-    let rest =
-        scene.get(&format!("/api/queues?search=T-1&after={}", found["next"].as_str().expect("more"))).json();
+    let rest = fixture
+        .get(&format!("/api/queues?search=T-1&after={}", found["next"].as_str().expect("more")))
+        .json();
     assert_eq!(rest["queues"].as_array().expect("a list").len(), 6);
     assert_eq!(rest["next"], Value::Null);
 }
 
 #[test]
 fn a_schedule_is_set_replaced_and_ended() {
-    let scene = Scene::with_queues();
+    let fixture = Fixture::with_queues();
     let path = "/api/queues/news/schedules/friday%20evening";
-    let set = scene.put(path, r#"{"cron": "0 20 * * FRI", "time_zone": "Europe/Berlin", "missed": "skip", "job": {"payload": "x"}}"#);
+    let set = fixture.put(path, r#"{"cron": "0 20 * * FRI", "time_zone": "Europe/Berlin", "missed": "skip", "job": {"payload": "x"}}"#);
     assert_eq!(set.status, 204, "{}", set.text);
-    let shown = scene.get("/api/queues/news/schedules").json();
+    let shown = fixture.get("/api/queues/news/schedules").json();
     let schedule = &shown["schedules"][0];
     assert_eq!(
         (&schedule["name"], &schedule["time_zone"]),
@@ -101,29 +102,29 @@ fn a_schedule_is_set_replaced_and_ended() {
     );
     assert_eq!((&schedule["missed"], &schedule["last_at"]), (&"skip".into(), &Value::Null));
     assert!(schedule["next_at"].is_string());
-    assert_eq!(scene.put(path, r#"{"cron": "@hourly", "job": {"payload": "y"}}"#).status, 204);
-    let shown = scene.get("/api/queues/news/schedules").json();
+    assert_eq!(fixture.put(path, r#"{"cron": "@hourly", "job": {"payload": "y"}}"#).status, 204);
+    let shown = fixture.get("/api/queues/news/schedules").json();
     assert_eq!(shown["schedules"].as_array().expect("a list").len(), 1);
     assert_eq!(
         (&shown["schedules"][0]["cron"], &shown["schedules"][0]["time_zone"]),
         (&"@hourly".into(), &"UTC".into())
     );
 
-    scene.put(path, r#"{"cron": "every day", "job": {"payload": "x"}}"#).problem(422, "QUE-011");
-    scene
+    fixture.put(path, r#"{"cron": "every day", "job": {"payload": "x"}}"#).problem(422, "QUE-011");
+    fixture
         .put(path, r#"{"cron": "@daily", "time_zone": "Moon/Sea", "job": {"payload": "x"}}"#)
         .problem(422, "QUE-012");
-    let wrong = scene
+    let wrong = fixture
         .put(path, r#"{"cron": "@daily", "job": {"payload": "x", "delay_ms": 1}}"#)
         .problem(422, "HTTP-005");
     assert_eq!(wrong["path"], "job.delay_ms");
-    assert_eq!(scene.delete(path).status, 204);
-    scene.delete(path).problem(404, "QUE-026");
+    assert_eq!(fixture.delete(path).status, 204);
+    fixture.delete(path).problem(404, "QUE-026");
 }
 
 #[test]
-fn what_is_wrong_is_named_and_nothing_happens() {
-    let scene = Scene::with_queues();
+fn mistakes_are_named_and_nothing_happens() {
+    let fixture = Fixture::with_queues();
     let jobs = "/api/queues/q/jobs";
     let long = "x".repeat(129);
     for (body, code, path) in [
@@ -156,7 +157,7 @@ fn what_is_wrong_is_named_and_nothing_happens() {
         (r#"[{"payload": "x"}]"#.to_owned(), "HTTP-005", None),
     ] {
         let status = if code == "HTTP-004" { 400 } else { 422 };
-        let problem = scene.post(jobs, &body).problem(status, code);
+        let problem = fixture.post(jobs, &body).problem(status, code);
         assert_eq!(
             problem.get("path").and_then(Value::as_str).filter(|path| !path.is_empty()),
             path,
@@ -164,10 +165,10 @@ fn what_is_wrong_is_named_and_nothing_happens() {
         );
     }
     let many: Vec<_> = (0..1_001).map(|n| json!({"payload": n})).collect();
-    scene.post(jobs, &json!({"jobs": many}).to_string()).problem(422, "QUE-001");
+    fixture.post(jobs, &json!({"jobs": many}).to_string()).problem(422, "QUE-001");
     let large = json!({"payload": "x".repeat((1 << 20) + 1)}).to_string();
-    scene.post(jobs, &large).problem(413, "QUE-004");
-    scene.get("/api/queues/q").problem(404, "QUE-020");
+    fixture.post(jobs, &large).problem(413, "QUE-004");
+    fixture.get("/api/queues/q").problem(404, "QUE-020");
 
     for (path, body, status, code) in [
         ("/api/queues/no%20name/jobs", r#"{"payload": "x"}"#, 422, "HTTP-028"),
@@ -186,11 +187,11 @@ fn what_is_wrong_is_named_and_nothing_happens() {
         ("/api/leases/1-1/forward", r#"{"queue": "a b"}"#, 422, "HTTP-005"),
         ("/api/queues/unknown/pause", "{}", 404, "QUE-020"),
     ] {
-        scene.post(path, body).problem(status, code);
+        fixture.post(path, body).problem(status, code);
     }
-    scene.post("/api/leases/18446744073709551615-1/settle", "").problem(404, "SHARD-009");
-    scene.put("/api/queues/q", r#"{"lease_ms": 1}"#).problem(422, "QUE-010");
-    scene.put("/api/queues/q", r#"{"leese_ms": 1000}"#).problem(422, "HTTP-005");
+    fixture.post("/api/leases/18446744073709551615-1/settle", "").problem(404, "SHARD-009");
+    fixture.put("/api/queues/q", r#"{"lease_ms": 1}"#).problem(422, "QUE-010");
+    fixture.put("/api/queues/q", r#"{"leese_ms": 1000}"#).problem(422, "HTTP-005");
     for (path, code) in [
         ("/api/queues?limit=0", "HTTP-017"),
         ("/api/queues?order=up", "HTTP-017"),
@@ -199,23 +200,23 @@ fn what_is_wrong_is_named_and_nothing_happens() {
         ("/api/live/queues?sort=colour", "HTTP-017"),
         ("/api/live/queues?skip=-1", "HTTP-017"),
     ] {
-        scene.get(path).problem(400, code);
+        fixture.get(path).problem(400, code);
     }
-    scene.get("/api/jobs/x").problem(422, "HTTP-028");
-    scene.get("/api/jobs/5/history").problem(404, "QUE-021");
+    fixture.get("/api/jobs/x").problem(422, "HTTP-028");
+    fixture.get("/api/jobs/5/history").problem(404, "QUE-021");
 }
 
 #[test]
-fn roles_say_who_may_look_work_and_purge() {
-    let scene = Scene::with_queues();
-    put(&scene, "roles", json!({"payload": "x"}));
+fn roles_allow_to_look_work_and_purge() {
+    let fixture = Fixture::with_queues();
+    put(&fixture, "roles", json!({"payload": "x"}));
     let secret = |role: &str| {
-        let made = scene.post("/api/keys", &format!(r#"{{"name": "{role}", "role": "{role}"}}"#));
+        let made = fixture.post("/api/keys", &format!(r#"{{"name": "{role}", "role": "{role}"}}"#));
         format!("Bearer {}", made.json()["secret"].as_str().expect("a secret"))
     };
     let (reader, sender) = (secret("read"), secret("send"));
     let ask = |method: &str, path: &str, key: &str, body: Option<&str>| {
-        scene.ask(method, path, &[("authorization", key), ("content-type", "application/json")], body)
+        fixture.ask(method, path, &[("authorization", key), ("content-type", "application/json")], body)
     };
     for path in [
         "/api/queues",
@@ -225,7 +226,7 @@ fn roles_say_who_may_look_work_and_purge() {
         "/api/queues/roles/schedules",
     ] {
         assert_eq!(ask("GET", path, &reader, None).status, 200, "{path}");
-        scene.ask("GET", path, &[], None).problem(401, "HTTP-001");
+        fixture.ask("GET", path, &[], None).problem(401, "HTTP-001");
     }
     for path in [
         "/api/queues/roles/jobs",
@@ -234,7 +235,7 @@ fn roles_say_who_may_look_work_and_purge() {
         "/api/queues/roles/redrive",
     ] {
         ask("POST", path, &reader, Some("{}")).problem(403, "HTTP-003");
-        scene.ask("POST", path, &[], Some("{}")).problem(401, "HTTP-001");
+        fixture.ask("POST", path, &[], Some("{}")).problem(401, "HTTP-001");
     }
     assert_eq!(ask("POST", "/api/queues/roles/jobs", &sender, Some(r#"{"payload": "y"}"#)).status, 201);
     assert_eq!(ask("POST", "/api/queues/roles/reserve", &sender, Some("{}")).status, 200);
@@ -245,30 +246,32 @@ fn roles_say_who_may_look_work_and_purge() {
 
 #[test]
 fn the_live_figures_have_rates_and_lines() {
-    let scene = Scene::with_queues();
+    let fixture = Fixture::with_queues();
     for n in 0..30 {
-        put(&scene, if n % 3 == 0 { "calm" } else { "busy" }, json!({"payload": n}));
+        put(&fixture, if n % 3 == 0 { "calm" } else { "busy" }, json!({"payload": n}));
     }
     eventually("it was looked twice", || {
-        put(&scene, "busy", json!({"payload": "more"}));
-        let live = scene.get("/api/live/queues").json();
+        put(&fixture, "busy", json!({"payload": "more"}));
+        let live = fixture.get("/api/live/queues").json();
         live["queues"][0]["name"] == "busy"
             && live["queues"][0]["per_s"]["put"].as_f64().is_some_and(|rate| rate > 0.0)
     });
-    let live = scene.get("/api/live/queues?sort=name&limit=1&skip=1&search=A").json();
+    let live = fixture.get("/api/live/queues?sort=name&limit=1&skip=1&search=A").json();
     assert_eq!(
         (&live["queue_count"], &live["found_count"], &live["complete"]),
         (&2.into(), &1.into(), &true.into())
     );
     assert!(live["queues"].as_array().expect("a list").is_empty());
-    let calm = scene.get("/api/live/queues?queue=calm").json();
+    let calm = fixture.get("/api/live/queues?queue=calm").json();
     assert_eq!((&calm["queues"][0]["jobs"]["due"], &calm["found_count"]), (&10.into(), &1.into()));
     assert!(calm["queues"][0]["put_line"].as_array().expect("points").len() >= 2);
     assert_eq!(calm["shards"].as_array().expect("shards").len(), 2);
     assert!(calm["shards"].as_array().expect("shards").iter().all(|shard| shard["serving"] == true));
-    assert!(scene.get("/api/live/queues?state=dead").json()["queues"].as_array().expect("a list").is_empty());
+    assert!(
+        fixture.get("/api/live/queues?state=dead").json()["queues"].as_array().expect("a list").is_empty()
+    );
 
-    let metrics = scene.get("/metrics").text;
+    let metrics = fixture.get("/metrics").text;
     for line in [
         "stadium_queues 2",
         "stadium_queue_jobs{queue=\"calm\",state=\"due\"} 10",
@@ -289,20 +292,20 @@ fn the_live_figures_have_rates_and_lines() {
 
 #[test]
 fn queues_are_starting_until_there_are_shards() {
-    let scene = Scene::begin();
-    let answer = scene.get("/api/queues");
+    let fixture = Fixture::begin();
+    let answer = fixture.get("/api/queues");
     answer.problem(503, "HTTP-026");
     assert_eq!(answer.header("retry-after"), Some("1"));
-    scene.post("/api/queues/q/jobs", r#"{"payload": "x"}"#).problem(503, "HTTP-026");
-    scene.get("/api/live/queues").problem(503, "HTTP-026");
-    assert!(!scene.get("/metrics").text.contains("stadium_queue_jobs"));
+    fixture.post("/api/queues/q/jobs", r#"{"payload": "x"}"#).problem(503, "HTTP-026");
+    fixture.get("/api/live/queues").problem(503, "HTTP-026");
+    assert!(!fixture.get("/metrics").text.contains("stadium_queue_jobs"));
 }
 
 #[test]
 fn a_body_that_is_too_large_is_refused() {
-    let scene = Scene::with(|config| config.body_bytes_max = 2_000, None);
+    let fixture = Fixture::with(|config| config.body_bytes_max = 2_000, None);
     let body = json!({"payload": "x".repeat(2_001)}).to_string();
-    scene.post("/api/queues/q/jobs", &body).problem(413, "HTTP-007");
-    scene.post("/api/queues/q/reserve", &body).problem(413, "HTTP-007");
-    scene.put("/api/queues/q", &body).problem(413, "HTTP-007");
+    fixture.post("/api/queues/q/jobs", &body).problem(413, "HTTP-007");
+    fixture.post("/api/queues/q/reserve", &body).problem(413, "HTTP-007");
+    fixture.put("/api/queues/q", &body).problem(413, "HTTP-007");
 }

@@ -7,16 +7,16 @@ use crate::support;
 
 use browser::{Browser, Look};
 use serde_json::json;
-use support::Scene;
+use support::Fixture;
 
 const DESKTOP: Look = Look { width: 1440, height: 1100, scheme: "dark", motion: "no-preference" };
 const PHONE: Look = Look { width: 390, height: 844, scheme: "light", motion: "no-preference" };
 
 /// Seventy queues, of which `mails` has jobs in every state.
-fn busy_scene() -> Scene {
-    let scene = Scene::with_queues();
+fn busy_scene() -> Fixture {
+    let fixture = Fixture::with_queues();
     let post = |path: &str, body: serde_json::Value| {
-        let answer = scene.post(path, &body.to_string());
+        let answer = fixture.post(path, &body.to_string());
         assert!(answer.status < 300, "{path}: {}", answer.text);
         answer.json()
     };
@@ -32,7 +32,7 @@ fn busy_scene() -> Scene {
         post("/api/queues/mails/reserve", json!({"max": 3, "worker": "mailer-1", "lease_ms": 600_000}));
     let lease = |n: usize| reserved["jobs"][n]["lease"].as_str().expect("a lease").to_owned();
     post(&format!("/api/leases/{}/bury", lease(0)), json!({"reason": "<i>no such template</i>"}));
-    scene
+    fixture
 }
 
 fn text(id: &str) -> String {
@@ -45,9 +45,9 @@ fn click(selector: &str) -> String {
 
 #[test]
 fn queues_are_shown_sorted_searched_and_paged() {
-    let scene = busy_scene();
+    let fixture = busy_scene();
     let mut browser = Browser::start();
-    browser.open(&scene.url(&format!("/queues#key={}", scene.admin)), DESKTOP);
+    browser.open(&fixture.url(&format!("/queues#key={}", fixture.admin)), DESKTOP);
     browser.wait_until("document.querySelectorAll('#queue-rows tr').length === 50");
     assert_eq!(browser.evaluate("location.hash"), "", "the key does not stay in the address");
     assert_eq!(browser.evaluate(&text("sum-queues")), "70");
@@ -70,16 +70,16 @@ fn queues_are_shown_sorted_searched_and_paged() {
     browser.evaluate(&click("#filter [data-state=buried]"));
     browser.wait_until("document.querySelectorAll('#queue-rows tr').length === 1");
     // A put is seen without asking for it.
-    scene.post("/api/queues/mails/jobs", r#"{"payload": "one more"}"#);
+    fixture.post("/api/queues/mails/jobs", r#"{"payload": "one more"}"#);
     browser.wait_until("document.querySelector('#queue-rows td').textContent === '38'");
     assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
 }
 
 #[test]
 fn a_queue_shows_its_jobs_and_a_job_its_history() {
-    let scene = busy_scene();
+    let fixture = busy_scene();
     let mut browser = Browser::start();
-    browser.open(&scene.url(&format!("/queues#key={}", scene.admin)), DESKTOP);
+    browser.open(&fixture.url(&format!("/queues#key={}", fixture.admin)), DESKTOP);
     browser.wait_until("document.querySelectorAll('#queue-rows tr').length === 50");
     browser.evaluate(&click("#queue-rows a"));
     browser.wait_until("document.querySelectorAll('#job-rows tr').length === 25");
@@ -117,17 +117,17 @@ fn a_queue_shows_its_jobs_and_a_job_its_history() {
 
 #[test]
 fn an_operator_pauses_and_purges_after_being_asked() {
-    let scene = busy_scene();
+    let fixture = busy_scene();
     let mut browser = Browser::start();
-    browser.open(&scene.url(&format!("/queues/mails#key={}", scene.admin)), DESKTOP);
+    browser.open(&fixture.url(&format!("/queues/mails#key={}", fixture.admin)), DESKTOP);
     browser.wait_until("document.querySelectorAll('#job-rows tr').length === 25");
     browser.evaluate(&click("#do-pause"));
     browser.evaluate(&click("#confirm [value=no]"));
-    assert_eq!(scene.get("/api/queues/mails").json()["paused"], false, "no means no");
+    assert_eq!(fixture.get("/api/queues/mails").json()["paused"], false, "no means no");
     browser.evaluate(&click("#do-pause"));
     browser.evaluate(&click("#confirm-yes"));
     browser.wait_until("!document.getElementById('paused').hidden");
-    assert_eq!(scene.get("/api/queues/mails").json()["paused"], true);
+    assert_eq!(fixture.get("/api/queues/mails").json()["paused"], true);
     browser.evaluate(&click("#do-pause"));
     browser.wait_until("document.getElementById('paused').hidden");
 
@@ -144,11 +144,11 @@ fn an_operator_pauses_and_purges_after_being_asked() {
 }
 
 #[test]
-fn it_fits_a_phone_and_a_desk_in_both_themes() {
-    let scene = busy_scene();
+fn it_fits_a_phone_and_a_desktop_in_both_themes() {
+    let fixture = busy_scene();
     let mut browser = Browser::start();
     for (path, rows) in [("/queues", "#queue-rows tr"), ("/queues/mails", "#job-rows tr")] {
-        browser.open(&scene.url(&format!("{path}#key={}", scene.admin)), PHONE);
+        browser.open(&fixture.url(&format!("{path}#key={}", fixture.admin)), PHONE);
         browser.wait_until(&format!("document.querySelectorAll('{rows}').length >= 25"));
         for (look, background) in [
             (PHONE, "rgb(243, 245, 248)"),
@@ -167,11 +167,11 @@ fn it_fits_a_phone_and_a_desk_in_both_themes() {
 }
 
 #[test]
-fn a_stranger_is_asked_for_a_key_and_a_reader_is_told_what_is_missing() {
-    let scene = busy_scene();
-    let made = scene.post("/api/keys", r#"{"name": "looks", "role": "read"}"#).json();
+fn a_stranger_is_asked_for_a_key_and_a_reader_sees_which_role_is_missing() {
+    let fixture = busy_scene();
+    let made = fixture.post("/api/keys", r#"{"name": "looks", "role": "read"}"#).json();
     let mut browser = Browser::start();
-    browser.open(&scene.url("/queues/mails"), PHONE);
+    browser.open(&fixture.url("/queues/mails"), PHONE);
     browser.wait_until("!document.getElementById('login').hidden");
     let secret = made["secret"].as_str().expect("a secret");
     browser.evaluate(&format!(
@@ -181,5 +181,5 @@ fn a_stranger_is_asked_for_a_key_and_a_reader_is_told_what_is_missing() {
     browser.evaluate(&click("#do-kick"));
     browser.evaluate(&click("#confirm-yes"));
     browser.wait_until(&format!("{}.includes('this needs `send`')", text("toast")));
-    assert_eq!(scene.get("/api/queues/mails").json()["jobs"]["buried"], 1);
+    assert_eq!(fixture.get("/api/queues/mails").json()["jobs"]["buried"], 1);
 }

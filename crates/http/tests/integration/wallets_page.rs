@@ -7,36 +7,36 @@ use crate::support;
 
 use browser::{Browser, Look};
 use serde_json::json;
-use support::Scene;
+use support::Fixture;
 use support::money::{book, id, money_scene, open, transfer};
 
 const DESKTOP: Look = Look { width: 1440, height: 1100, scheme: "dark", motion: "no-preference" };
 const PHONE: Look = Look { width: 390, height: 844, scheme: "light", motion: "no-preference" };
 
 /// Two assets, forty wallets, and a busy one of them: `alice`.
-fn busy_scene() -> Scene {
-    let scene = money_scene();
-    assert_eq!(scene.put("/api/assets/VOTE", r#"{"scale": 0}"#).status, 200);
+fn busy_scene() -> Fixture {
+    let fixture = money_scene();
+    assert_eq!(fixture.put("/api/assets/VOTE", r#"{"scale": 0}"#).status, 200);
     for n in 0..38 {
-        open(&scene, &format!("tenant-{n:02}"));
+        open(&fixture, &format!("tenant-{n:02}"));
     }
     assert_eq!(
-        scene.post("/api/wallets", r#"{"wallet": "alice", "asset": "VOTE", "ceiling": 50}"#).status,
+        fixture.post("/api/wallets", r#"{"wallet": "alice", "asset": "VOTE", "ceiling": 50}"#).status,
         201
     );
-    book(&scene, "@bank", "alice", 123_456);
+    book(&fixture, "@bank", "alice", 123_456);
     for n in 0..60 {
         let mut body = transfer("alice", if n % 3 == 0 { "@prize" } else { "@shop" }, 125 + n);
         body["reference"] = format!("order-{n}").into();
         body["metadata"] = json!({"note": "<b id=\"injected\">bold</b>"});
-        assert_eq!(scene.post("/api/transfers", &body.to_string()).status, 201);
+        assert_eq!(fixture.post("/api/transfers", &body.to_string()).status, 201);
     }
     let hold = json!({"id": id(), "kind": "hold", "debit": "alice", "credit": "@shop", "asset": "EUR", "amount": 4_200,
                       "expires_after_ms": 3_600_000});
-    assert_eq!(scene.post("/api/transfers", &hold.to_string()).status, 201);
+    assert_eq!(fixture.post("/api/transfers", &hold.to_string()).status, 201);
     let vote = json!({"id": id(), "debit": "@bank", "credit": "alice", "asset": "VOTE", "amount": 7});
-    assert_eq!(scene.post("/api/transfers", &vote.to_string()).status, 201);
-    scene
+    assert_eq!(fixture.post("/api/transfers", &vote.to_string()).status, 201);
+    fixture
 }
 
 fn text(id: &str) -> String {
@@ -59,9 +59,9 @@ fn rows(id: &str, count: usize) -> String {
 
 #[test]
 fn the_books_the_accounts_and_the_movers_are_shown() {
-    let scene = busy_scene();
+    let fixture = busy_scene();
     let mut browser = Browser::start();
-    browser.open(&scene.url(&format!("/wallets#key={}", scene.admin)), DESKTOP);
+    browser.open(&fixture.url(&format!("/wallets#key={}", fixture.admin)), DESKTOP);
     browser.wait_until(&rows("account-rows", 25));
     assert_eq!(browser.evaluate("location.hash"), "", "the key does not stay in the address");
     browser.wait_until(&rows("asset-rows", 2));
@@ -88,9 +88,9 @@ fn the_books_the_accounts_and_the_movers_are_shown() {
 
 #[test]
 fn a_wallet_shows_its_accounts_holds_and_history() {
-    let scene = busy_scene();
+    let fixture = busy_scene();
     let mut browser = Browser::start();
-    browser.open(&scene.url(&format!("/wallets?search=alice#key={}", scene.admin)), DESKTOP);
+    browser.open(&fixture.url(&format!("/wallets?search=alice#key={}", fixture.admin)), DESKTOP);
     browser.wait_until(&rows("account-rows", 2));
     browser.evaluate(&click("#account-rows a"));
     browser.wait_until(&rows("entry-rows", 50));
@@ -137,12 +137,12 @@ fn a_wallet_shows_its_accounts_holds_and_history() {
 
 #[test]
 fn a_transfer_is_found_by_its_id_and_a_statement_is_saved() {
-    let scene = busy_scene();
+    let fixture = busy_scene();
     let known = id();
     let body = json!({"id": known, "debit": "@bank", "credit": "bob", "asset": "EUR", "amount": 5});
-    assert_eq!(scene.post("/api/transfers", &body.to_string()).status, 201);
+    assert_eq!(fixture.post("/api/transfers", &body.to_string()).status, 201);
     let mut browser = Browser::start();
-    browser.open(&scene.url(&format!("/wallets/bob#key={}", scene.admin)), DESKTOP);
+    browser.open(&fixture.url(&format!("/wallets/bob#key={}", fixture.admin)), DESKTOP);
     browser.wait_until(&rows("entry-rows", 1));
     browser.evaluate(&format!(
         "document.getElementById('find-transfer').value = '{known}'; document.getElementById('find').requestSubmit()"
@@ -157,25 +157,25 @@ fn a_transfer_is_found_by_its_id_and_a_statement_is_saved() {
 }
 
 #[test]
-fn a_wallet_that_is_not_there_is_said_to_be() {
-    let scene = money_scene();
+fn a_wallet_that_is_not_there_is_reported() {
+    let fixture = money_scene();
     let mut browser = Browser::start();
-    browser.open(&scene.url(&format!("/wallets/nobody#key={}", scene.admin)), PHONE);
+    browser.open(&fixture.url(&format!("/wallets/nobody#key={}", fixture.admin)), PHONE);
     browser.wait_until("!document.getElementById('one-wrong').hidden");
-    let told = browser.evaluate(&text("one-wrong")).to_string();
-    assert!(told.contains("nobody"), "{told}");
-    browser.open(&scene.url("/wallets"), PHONE);
+    let shown = browser.evaluate(&text("one-wrong")).to_string();
+    assert!(shown.contains("nobody"), "{shown}");
+    browser.open(&fixture.url("/wallets"), PHONE);
     browser.wait_until("!document.getElementById('list').hidden || !document.getElementById('login').hidden");
 }
 
 #[test]
-fn it_fits_a_phone_and_a_desk_in_both_themes() {
-    let scene = busy_scene();
+fn it_fits_a_phone_and_a_desktop_in_both_themes() {
+    let fixture = busy_scene();
     let mut browser = Browser::start();
     let pictures = std::env::var_os("STADIUM_PICTURES").map(std::path::PathBuf::from);
     for (name, path, shown) in [("list", "/wallets", "account-rows"), ("one", "/wallets/alice", "entry-rows")]
     {
-        browser.open(&scene.url(&format!("{path}#key={}", scene.admin)), PHONE);
+        browser.open(&fixture.url(&format!("{path}#key={}", fixture.admin)), PHONE);
         browser.wait_until(&format!("document.querySelectorAll('#{shown} tr').length >= 25"));
         for (look, background) in [
             (PHONE, "rgb(243, 245, 248)"),

@@ -5,167 +5,167 @@
 use crate::support;
 
 use serde_json::{Value, json};
-use support::{Answer, Scene};
+use support::{Answer, Fixture};
 
 const DEVICE: &str = "/api/apps/default/devices/phone-7";
 
-fn scene() -> Scene {
-    let scene = Scene::with_queues();
-    assert_eq!(scene.put(DEVICE, "{}").status, 201);
-    scene
+fn fixture() -> Fixture {
+    let fixture = Fixture::with_queues();
+    assert_eq!(fixture.put(DEVICE, "{}").status, 201);
+    fixture
 }
 
 /// Makes a subscription; the path of its endpoint, and its number.
-fn subscribe(scene: &Scene, body: Value) -> (String, String) {
-    let answer = scene.post(&format!("{DEVICE}/webpush"), &body.to_string());
+fn subscribe(fixture: &Fixture, body: Value) -> (String, String) {
+    let answer = fixture.post(&format!("{DEVICE}/webpush"), &body.to_string());
     assert_eq!(answer.status, 201, "{}", answer.text);
     let json = answer.json();
     let endpoint = json["endpoint"].as_str().expect("an endpoint");
-    let path = endpoint.strip_prefix(&format!("http://{}", scene.address)).expect("as the request came");
+    let path = endpoint.strip_prefix(&format!("http://{}", fixture.address)).expect("as the request came");
     assert!(path.starts_with("/wp/") && !path.contains("phone"), "{path}");
     (path.to_owned(), json["subscription"].as_str().expect("a number").to_owned())
 }
 
-fn push(scene: &Scene, path: &str, headers: &[(&str, &str)]) -> Answer {
-    scene.ask("POST", path, headers, Some("sealed"))
+fn push(fixture: &Fixture, path: &str, headers: &[(&str, &str)]) -> Answer {
+    fixture.ask("POST", path, headers, Some("sealed"))
 }
 
 /// Where a message was put.
-fn sent(scene: &Scene, path: &str, headers: &[(&str, &str)]) -> String {
-    let answer = push(scene, path, headers);
+fn sent(fixture: &Fixture, path: &str, headers: &[(&str, &str)]) -> String {
+    let answer = push(fixture, path, headers);
     assert_eq!(answer.status, 201, "{}", answer.text);
-    message(scene, &answer)
+    message(fixture, &answer)
 }
 
-fn message(scene: &Scene, answer: &Answer) -> String {
+fn message(fixture: &Fixture, answer: &Answer) -> String {
     let location = answer.header("location").expect("a location");
-    location.strip_prefix(&format!("http://{}", scene.address)).expect("here").to_owned()
+    location.strip_prefix(&format!("http://{}", fixture.address)).expect("here").to_owned()
 }
 
-fn receipt(scene: &Scene, message: &str) -> Answer {
-    scene.ask("GET", message, &[], None)
+fn receipt(fixture: &Fixture, message: &str) -> Answer {
+    fixture.ask("GET", message, &[], None)
 }
 
 #[test]
 fn a_message_is_kept_for_the_device_and_can_be_taken_back() {
-    let scene = scene();
-    let (path, number) = subscribe(&scene, json!({}));
+    let fixture = fixture();
+    let (path, number) = subscribe(&fixture, json!({}));
     let headers = [("ttl", "60"), ("urgency", "high"), ("content-encoding", "aes128gcm")];
-    let message = sent(&scene, &path, &headers);
-    let device = scene.get(DEVICE).json();
+    let message = sent(&fixture, &path, &headers);
+    let device = fixture.get(DEVICE).json();
     assert_eq!(device["inbox"].as_array().expect("a list").len(), 1, "{device}");
     assert_eq!(device["inbox"][0]["priority"], 7);
     assert_eq!(device["attributes"]["webpush"], number);
-    assert_eq!(receipt(&scene, &message).status, 202);
-    assert_eq!(scene.ask("DELETE", &message, &[], None).status, 204);
-    receipt(&scene, &message).problem(410, "WEB-010");
-    assert_eq!(scene.get(DEVICE).json()["owed"], 0);
+    assert_eq!(receipt(&fixture, &message).status, 202);
+    assert_eq!(fixture.ask("DELETE", &message, &[], None).status, 204);
+    receipt(&fixture, &message).problem(410, "WEB-010");
+    assert_eq!(fixture.get(DEVICE).json()["owed"], 0);
 }
 
 #[test]
 fn a_sender_that_asks_gets_a_receipt_and_a_ttl_that_is_too_long_is_answered_with_the_longest() {
-    let scene = scene();
-    let (path, _) = subscribe(&scene, json!({}));
-    let answer = push(&scene, &path, &[("ttl", "99999999"), ("prefer", "respond-async")]);
+    let fixture = fixture();
+    let (path, _) = subscribe(&fixture, json!({}));
+    let answer = push(&fixture, &path, &[("ttl", "99999999"), ("prefer", "respond-async")]);
     assert_eq!((answer.status, answer.header("ttl")), (202, Some("2419200")), "{}", answer.text);
-    let message = message(&scene, &answer);
-    let link = format!("<http://{}{message}>; rel=\"urn:ietf:params:push:receipt\"", scene.address);
+    let message = message(&fixture, &answer);
+    let link = format!("<http://{}{message}>; rel=\"urn:ietf:params:push:receipt\"", fixture.address);
     assert_eq!(answer.header("link"), Some(link.as_str()));
-    let waited = scene.ask("GET", &message, &[("prefer", "wait=1")], None);
+    let waited = fixture.ask("GET", &message, &[("prefer", "wait=1")], None);
     assert_eq!(waited.status, 202, "nobody came: {}", waited.text);
 }
 
 #[test]
 fn a_newer_message_of_a_topic_replaces_the_older_one_of_the_same_subscription() {
-    let scene = scene();
-    let (path, _) = subscribe(&scene, json!({}));
-    let (other, _) = subscribe(&scene, json!({}));
+    let fixture = fixture();
+    let (path, _) = subscribe(&fixture, json!({}));
+    let (other, _) = subscribe(&fixture, json!({}));
     let headers = [("ttl", "60"), ("topic", "score")];
-    let first = sent(&scene, &path, &headers);
-    let apart = sent(&scene, &other, &headers);
-    let second = sent(&scene, &path, &headers);
-    let gone = receipt(&scene, &first).problem(410, "WEB-010");
+    let first = sent(&fixture, &path, &headers);
+    let apart = sent(&fixture, &other, &headers);
+    let second = sent(&fixture, &path, &headers);
+    let gone = receipt(&fixture, &first).problem(410, "WEB-010");
     assert!(gone["detail"].as_str().expect("a sentence").contains("phone-7"), "{gone}");
-    assert_eq!((receipt(&scene, &second).status, receipt(&scene, &apart).status), (202, 202));
+    assert_eq!((receipt(&fixture, &second).status, receipt(&fixture, &apart).status), (202, 202));
 }
 
 #[test]
 fn a_message_with_ttl_0_is_not_kept_and_one_without_a_body_is_a_message() {
-    let scene = scene();
-    let (path, _) = subscribe(&scene, json!({}));
-    let now_or_never = sent(&scene, &path, &[("ttl", "0")]);
-    support::eventually("it is gone", || receipt(&scene, &now_or_never).status == 410);
-    let empty = scene.ask("POST", &path, &[("ttl", "60")], Some(""));
+    let fixture = fixture();
+    let (path, _) = subscribe(&fixture, json!({}));
+    let now_or_never = sent(&fixture, &path, &[("ttl", "0")]);
+    support::eventually("it is gone", || receipt(&fixture, &now_or_never).status == 410);
+    let empty = fixture.ask("POST", &path, &[("ttl", "60")], Some(""));
     assert_eq!(empty.status, 201, "{}", empty.text);
 }
 
 #[test]
-fn what_is_wrong_is_told_as_rfc_8030_has_it_and_nothing_happens() {
-    let scene = scene();
-    let (path, _) = subscribe(&scene, json!({}));
-    push(&scene, &path, &[]).problem(400, "WEB-001");
-    push(&scene, &path, &[("ttl", "soon")]).problem(400, "WEB-001");
-    push(&scene, &path, &[("ttl", "1"), ("topic", "a/b")]).problem(400, "WEB-002");
-    push(&scene, &path, &[("ttl", "1"), ("content-encoding", "gzip")]).problem(415, "WEB-003");
-    let large = |bytes: usize| scene.ask("POST", &path, &[("ttl", "60")], Some(&"x".repeat(bytes)));
+fn mistakes_are_reported_as_rfc_8030_has_it_and_nothing_happens() {
+    let fixture = fixture();
+    let (path, _) = subscribe(&fixture, json!({}));
+    push(&fixture, &path, &[]).problem(400, "WEB-001");
+    push(&fixture, &path, &[("ttl", "soon")]).problem(400, "WEB-001");
+    push(&fixture, &path, &[("ttl", "1"), ("topic", "a/b")]).problem(400, "WEB-002");
+    push(&fixture, &path, &[("ttl", "1"), ("content-encoding", "gzip")]).problem(415, "WEB-003");
+    let large = |bytes: usize| fixture.ask("POST", &path, &[("ttl", "60")], Some(&"x".repeat(bytes)));
     large(4_097).problem(413, "WEB-004");
-    push(&scene, "/wp/AAAA", &[("ttl", "1")]).problem(404, "WEB-005");
-    push(&scene, &format!("{path}A"), &[("ttl", "1")]).problem(404, "WEB-005");
-    receipt(&scene, "/wp/m/AAAA").problem(404, "WEB-009");
-    assert_eq!(scene.get(DEVICE).json()["owed"], 0);
+    push(&fixture, "/wp/AAAA", &[("ttl", "1")]).problem(404, "WEB-005");
+    push(&fixture, &format!("{path}A"), &[("ttl", "1")]).problem(404, "WEB-005");
+    receipt(&fixture, "/wp/m/AAAA").problem(404, "WEB-009");
+    assert_eq!(fixture.get(DEVICE).json()["owed"], 0);
     assert_eq!(large(4_096).status, 201, "as many as every push service takes");
-    assert_eq!(scene.ask("GET", &path, &[], None).json(), json!({"unifiedpush": {"version": 1}}));
+    assert_eq!(fixture.ask("GET", &path, &[], None).json(), json!({"unifiedpush": {"version": 1}}));
 }
 
 #[test]
 fn a_subscription_for_a_key_takes_nothing_without_it() {
-    let scene = scene();
-    scene.post(&format!("{DEVICE}/webpush"), r#"{"vapid_public_key": "abc"}"#).problem(422, "HTTP-005");
+    let fixture = fixture();
+    fixture.post(&format!("{DEVICE}/webpush"), r#"{"vapid_public_key": "abc"}"#).problem(422, "HTTP-005");
     // The example key of RFC 8292.
     let key = "BA1Hxzyi1RUM1b5wjxsn7nGxAszw2u61m164i3MrAIxHF6YK5h4SDYic-dRuU_RCPCfA5aq9ojSwk5Y2EmClBPs";
-    let (path, _) = subscribe(&scene, json!({"vapid_public_key": key}));
-    let answer = push(&scene, &path, &[("ttl", "1")]);
+    let (path, _) = subscribe(&fixture, json!({"vapid_public_key": key}));
+    let answer = push(&fixture, &path, &[("ttl", "1")]);
     answer.problem(401, "WEB-007");
     assert_eq!(answer.header("www-authenticate"), Some("vapid"));
     let forged = format!("vapid t=eyJhbGciOiJFUzI1NiJ9.e30.AAAA, k={key}");
-    push(&scene, &path, &[("ttl", "1"), ("authorization", &forged)]).problem(403, "WEB-008");
+    push(&fixture, &path, &[("ttl", "1"), ("authorization", &forged)]).problem(403, "WEB-008");
 }
 
 #[test]
-fn what_is_revoked_is_gone_and_the_others_stay() {
-    let scene = scene();
-    let (first, number) = subscribe(&scene, json!({}));
-    let (second, _) = subscribe(&scene, json!({}));
+fn revoked_subscriptions_are_gone_and_the_others_stay() {
+    let fixture = fixture();
+    let (first, number) = subscribe(&fixture, json!({}));
+    let (second, _) = subscribe(&fixture, json!({}));
     let all = format!("{DEVICE}/webpush");
-    assert_eq!(scene.get(&all).json()["subscriptions"].as_array().expect("a list").len(), 2);
-    assert_eq!(scene.delete(&format!("{all}/{number}")).status, 204);
-    scene.delete(&format!("{all}/{number}")).problem(404, "WEB-012");
-    push(&scene, &first, &[("ttl", "1")]).problem(410, "WEB-006");
+    assert_eq!(fixture.get(&all).json()["subscriptions"].as_array().expect("a list").len(), 2);
+    assert_eq!(fixture.delete(&format!("{all}/{number}")).status, 204);
+    fixture.delete(&format!("{all}/{number}")).problem(404, "WEB-012");
+    push(&fixture, &first, &[("ttl", "1")]).problem(410, "WEB-006");
 
     assert_eq!(
-        scene.put(DEVICE, r#"{"language": "de"}"#).status,
+        fixture.put(DEVICE, r#"{"language": "de"}"#).status,
         200,
         "what replaces a device leaves its subscriptions"
     );
-    sent(&scene, &second, &[("ttl", "1")]);
-    assert_eq!(scene.delete(&all).status, 204);
-    push(&scene, &second, &[("ttl", "1")]).problem(410, "WEB-006");
+    sent(&fixture, &second, &[("ttl", "1")]);
+    assert_eq!(fixture.delete(&all).status, 204);
+    push(&fixture, &second, &[("ttl", "1")]).problem(410, "WEB-006");
 
-    let (third, _) = subscribe(&scene, json!({}));
-    assert_eq!(scene.post(&format!("{DEVICE}/revoke"), "").status, 204);
-    push(&scene, &third, &[("ttl", "1")]).problem(410, "WEB-006");
-    assert_eq!(scene.post(&format!("{DEVICE}/restore"), "").status, 204);
-    sent(&scene, &third, &[("ttl", "1")]);
-    assert_eq!(scene.delete(DEVICE).status, 204);
-    push(&scene, &third, &[("ttl", "1")]).problem(410, "WEB-006");
-    scene.post(&all, "{}").problem(404, "PSH-022");
+    let (third, _) = subscribe(&fixture, json!({}));
+    assert_eq!(fixture.post(&format!("{DEVICE}/revoke"), "").status, 204);
+    push(&fixture, &third, &[("ttl", "1")]).problem(410, "WEB-006");
+    assert_eq!(fixture.post(&format!("{DEVICE}/restore"), "").status, 204);
+    sent(&fixture, &third, &[("ttl", "1")]);
+    assert_eq!(fixture.delete(DEVICE).status, 204);
+    push(&fixture, &third, &[("ttl", "1")]).problem(410, "WEB-006");
+    fixture.post(&all, "{}").problem(404, "PSH-022");
 }
 
 #[test]
 fn a_device_has_16_subscriptions_also_where_they_are_made_at_once() {
-    let scene = scene();
+    let fixture = fixture();
     let made = std::thread::scope(|scope| {
-        let each = || scene.post(&format!("{DEVICE}/webpush"), "{}").status;
+        let each = || fixture.post(&format!("{DEVICE}/webpush"), "{}").status;
         let threads: Vec<_> = (0..18).map(|_| scope.spawn(each)).collect();
         threads
             .into_iter()
@@ -174,7 +174,7 @@ fn a_device_has_16_subscriptions_also_where_they_are_made_at_once() {
             .count()
     });
     assert_eq!(made, 16);
-    scene.post(&format!("{DEVICE}/webpush"), "{}").problem(409, "WEB-011");
-    let numbers = scene.get(&format!("{DEVICE}/webpush")).json();
+    fixture.post(&format!("{DEVICE}/webpush"), "{}").problem(409, "WEB-011");
+    let numbers = fixture.get(&format!("{DEVICE}/webpush")).json();
     assert_eq!(numbers["subscriptions"].as_array().expect("a list").len(), 16);
 }

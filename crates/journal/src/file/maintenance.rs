@@ -47,7 +47,7 @@ pub(crate) enum Lack {
 }
 
 impl Lack {
-    /// What an error says is missing, if it says that.
+    /// The file that an error names as missing, if it names one.
     fn of(error: &io::Error) -> Option<Self> {
         if lacks_descriptors(error) {
             return Some(Self::Descriptors);
@@ -55,7 +55,7 @@ impl Lack {
         is_full(error).then_some(Self::Room)
     }
 
-    /// What a caller is told who needs it.
+    /// The error for a caller that needs it.
     pub(crate) fn error(self) -> Error {
         match self {
             Self::Room => Error::Full,
@@ -64,7 +64,7 @@ impl Lack {
     }
 }
 
-/// What there is to go on with when a segment is at its end.
+/// The segments that are there to go on with when a segment is at its end.
 pub(crate) enum NextSegment {
     /// This one is ready.
     Ready,

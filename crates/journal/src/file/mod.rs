@@ -209,13 +209,13 @@ impl FileJournal {
         Ok((journal, writer, maintenance))
     }
 
-    /// Ends the journal's threads, where it has some: what they were doing is done.
+    /// Ends the journal's threads, where it has some: the operation under way is finished.
     fn end_threads(&mut self) {
         let Hands::Threads(threads) = &mut self.hands else { return };
         self.shared.close();
         self.orders.close();
         for thread in threads.drain(..) {
-            // A panic in it was a bug and has been printed; there is nobody to tell here.
+            // A panic in it was a bug and has been printed; nobody is left to notify here.
             let _ = thread.join();
         }
     }

@@ -1,19 +1,21 @@
-//! When a commit begins: at once, or a moment later with more in it.
+//! When a commit begins: at once, or briefly later with more in it.
 //!
-//! Whoever got an answer from one commit asks again a moment after it, one caller after the other. A commit that begins with
-//! the first of them makes all others wait for two. So where commits carry a crowd the next one waits until as many have come as
-//! usually do, or a moment is over; a caller alone never waits.
+//! Under load a commit's callers ask again one after the other, soon after their answers. A commit
+//! that begins with the first of them makes all others wait for two commits. So the next commit
+//! waits until about as many records have arrived as a commit usually carries, for at most
+//! [`BATCH_WAIT_MAX`]. A caller alone never waits.
 
 use std::time::{Duration, Instant};
 
 /// The longest that a commit waits for others, from the end of the one before.
-const GATHER_MAX: Duration = Duration::from_micros(150);
+const BATCH_WAIT_MAX: Duration = Duration::from_micros(150);
 
-/// How long a crowd's next batch is looked for before the thread sleeps: to wake a processor that was halted takes long.
-const LOOK_ON: Duration = Duration::from_micros(300);
+/// How long the writer's thread spins for the next batch before it parks: to wake a halted
+/// processor takes long.
+const SPIN_MAX: Duration = Duration::from_micros(300);
 
-/// Fewer records in a commit are no crowd.
-const CROWD_MIN: u64 = 8;
+/// With fewer records in a commit the next one does not wait.
+const BATCH_MIN: u64 = 8;
 
 /// What the last commits carried.
 pub(crate) struct Pace {
@@ -28,18 +30,18 @@ impl Pace {
         Self { usual: 0, ended: Instant::now() }
     }
 
-    fn is_crowd(&self) -> bool {
-        self.usual >= CROWD_MIN
+    fn is_batching(&self) -> bool {
+        self.usual >= BATCH_MIN
     }
 
     /// How long to look for the next batch before sleeping.
-    pub(crate) fn look_on(&self) -> Duration {
-        if self.is_crowd() { LOOK_ON } else { Duration::ZERO }
+    pub(crate) fn spin_time(&self) -> Duration {
+        if self.is_batching() { SPIN_MAX } else { Duration::ZERO }
     }
 
     /// For how many records the next commit waits, and until when; none where it begins at once.
-    pub(crate) fn gathering(&self) -> Option<(u64, Instant)> {
-        self.is_crowd().then(|| (self.usual, self.ended + GATHER_MAX))
+    pub(crate) fn batch_target(&self) -> Option<(u64, Instant)> {
+        self.is_batching().then(|| (self.usual, self.ended + BATCH_WAIT_MAX))
     }
 
     /// A commit of so many records ended.
@@ -51,22 +53,22 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
-    use super::{CROWD_MIN, GATHER_MAX, Pace};
+    use super::{BATCH_MIN, BATCH_WAIT_MAX, Pace};
 
     #[test]
-    fn a_caller_alone_does_not_wait_and_a_crowd_waits_a_moment() {
+    fn a_caller_alone_does_not_wait_and_a_batch_waits_briefly() {
         let mut pace = Pace::new();
         pace.ended(1);
-        assert!(pace.gathering().is_none() && pace.look_on().is_zero());
+        assert!(pace.batch_target().is_none() && pace.spin_time().is_zero());
         for _ in 0..8 {
             pace.ended(100);
         }
-        let (records, until) = pace.gathering().expect("a crowd");
+        let (records, until) = pace.batch_target().expect("a batch");
         assert!((90..=100).contains(&records), "{records}");
-        assert!(until <= std::time::Instant::now() + GATHER_MAX);
+        assert!(until <= std::time::Instant::now() + BATCH_WAIT_MAX);
         for _ in 0..8 {
-            pace.ended(CROWD_MIN / 2);
+            pace.ended(BATCH_MIN / 2);
         }
-        assert!(pace.gathering().is_none());
+        assert!(pace.batch_target().is_none());
     }
 }

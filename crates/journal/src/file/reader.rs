@@ -96,7 +96,7 @@ impl FileReader {
         let offset = current.segment.offset(self.at);
         let failed = |error: io::Error| Error::io(format!("cannot read {}", current.segment.name()), &error);
         if self.buffer.len() < bytes {
-            // What a header claims is not allocated unless the file has it.
+            // A length in a header is not allocated unless the file has it.
             let there = current.file.length().map_err(failed)?.saturating_sub(offset);
             bytes = usize::try_from(there).unwrap_or(usize::MAX).min(bytes);
             self.buffer.resize(bytes.max(self.buffer.len()), 0);
@@ -145,7 +145,7 @@ impl FileReader {
         }
     }
 
-    /// Whether the current segment was removed, so that what its file holds means nothing.
+    /// Whether the current segment was removed, so that the content of its file means nothing.
     fn has_gone(&self) -> bool {
         self.current.as_ref().is_none_or(|current| !self.shared.segments.holds(&current.segment))
     }

@@ -1,4 +1,4 @@
-//! Opening a journal: who may write, where the log ends, and what came after that end.
+//! Opening a journal: which process may write, where the log ends, and the bytes after that end.
 //!
 //! The reasoning is in docs/formats/journal.md, "Opening: torn or corrupt": nothing that was durable is cut, nothing that wasn't is
 //! believed before it is. Until the new segment exists, doing all of it again after a crash gives the same.
@@ -14,7 +14,7 @@ use crate::frame::{self, NOTE_BYTES, SealNote, SealReason};
 use crate::header::{CONTROL_BYTES, HEADER_BYTES, HEADER_USED, Header, NotOurs, Slot};
 use crate::{Damage, Epoch, Error, Holder, JournalId, Options, Position, SegmentNumber};
 
-/// The file that says who may write.
+/// The file that names the writer that may write.
 pub(crate) const CONTROL: &str = "control";
 
 /// A journal that may be appended to.
@@ -29,7 +29,7 @@ pub(crate) struct Recovered {
     pub(crate) current: Made,
     /// After the last record.
     pub(crate) end: Position,
-    /// After the last frame of the former writer; all of it is durable.
+    /// After the last frame of the previous writer; all of it is durable.
     pub(crate) durable: Position,
     pub(crate) cut_bytes: u64,
 }
@@ -305,7 +305,7 @@ fn find_tail(disk: &dyn Disk, loaded: &[Loaded], checkpoint: Position) -> Result
             let next = segment_name(SegmentNumber(header.number.0 + 1));
             return Err(damage(disk, &next, 0, header.limit(), "the segment is missing"));
         }
-        // Nothing follows a seal here; so what is missing was at the beginning of the next.
+        // Nothing follows a seal here; so the missing records were at the beginning of the next.
         (Some(Scan { end, sealed: Some(_), .. }), Some(next)) if tail.proof > *end => (next.first(), next),
         (Some(Scan { end, .. }), _) => (*end, loaded[tail.used - 1].segment.header),
         (None, Some(next)) => (next.first(), next),
@@ -327,7 +327,8 @@ struct Ends {
     cut_bytes: u64,
 }
 
-/// Makes the tail durable and seals it: what was read may have been in the page cache only.
+/// Makes the tail durable and seals it: the bytes that were read may have been in the page cache
+/// only.
 fn mend(
     disk: &dyn Disk,
     segment: &SegmentFile,
@@ -438,13 +439,14 @@ fn begin(
         // The last first, and each for good before the next: a crash in between leaves no hole.
         for one in loaded[tail.used..].iter().rev() {
             let header = one.segment.header;
-            // The segment before may say that this one exists: then it steps aside only for the new one.
+            // The segment before may state that this one exists: then it steps aside only for the
+            // new one.
             if header.number == number && is_promised {
                 continue;
             }
             match holder {
                 Holder::Respect => stock.recycle(&one.segment.name(), one.file_bytes)?,
-                // Whoever was fenced may write to it yet.
+                // The fenced writer may write to it yet.
                 Holder::Fence => {
                     disk.remove(&one.segment.name())?;
                     disk.sync_folder()?;

@@ -1,4 +1,4 @@
-//! Walks the frames of one segment, and tells what it finds.
+//! Walks the frames of one segment, and reports what it finds.
 //!
 //! For opening and for `verify`: it stops at the first thing that is no frame, and looks beyond it for proofs only. Memory
 //! is a window on the file, longer where a record is.
@@ -26,7 +26,7 @@ pub(crate) struct Scan {
     pub(crate) sealed: Option<SealReason>,
     /// The greatest position that any frame proves to have been durable.
     pub(crate) proof: Position,
-    /// Where the last batch says that it ends.
+    /// The end of the last batch, as its header states it.
     pub(crate) claimed_end: Position,
     /// A kind of frame that a newer version must have written, at the end.
     pub(crate) unknown: Option<u8>,

@@ -189,7 +189,7 @@ impl Segments {
         self.table().close_oldest()
     }
 
-    /// What the owner is told.
+    /// The segments, as their owner gets them.
     pub(crate) fn list(&self, end: Position) -> Vec<Segment> {
         let table = self.table();
         let last = table.entries.len().saturating_sub(1);

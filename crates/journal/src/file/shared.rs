@@ -14,7 +14,7 @@ use crate::{Epoch, Error, JournalId, Position, Wake};
 
 /// Batches that wait while the writer is busy, before later ones are merged into the open batch.
 ///
-/// As many as a shard commits within one sync and the moment in which a commit gathers.
+/// As many as a shard commits within one sync and the time for which a commit waits.
 pub(crate) const QUEUED_BATCHES_MAX: usize = 8;
 
 /// A longer buffer isn't kept for the next batch.
@@ -49,13 +49,13 @@ pub(crate) struct Shared {
     pub(crate) counters: Counters,
     /// Bytes handed to the writer and not yet durable.
     pub(crate) waiting: AtomicU64,
-    /// What is set aside for a full disk is there.
+    /// The space that is set aside for a full disk is there.
     pub(crate) reserve_ready: AtomicBool,
     durable: AtomicU64,
     failed: AtomicBool,
     failure: Mutex<Option<Error>>,
     queue: Mutex<Queue>,
-    /// Batches wait in it: for a writer that looks on.
+    /// Batches wait in it: for a writer that spins.
     has_batches: AtomicBool,
     /// The writer waits here for batches.
     work: Condvar,
@@ -139,7 +139,7 @@ impl Shared {
         self.announce();
     }
 
-    /// Tells the shard that something has changed.
+    /// Notifies the shard that something has changed.
     pub(crate) fn announce(&self) {
         // The lock is taken so that a shard between its look and its wait isn't missed.
         drop(lock(&self.queue));
@@ -208,8 +208,8 @@ impl Shared {
         lock(&self.queue).batches.is_empty()
     }
 
-    /// For the writer's thread: waits until so many records wait, or until a moment.
-    pub(crate) fn gather(&self, records: u64, until: Instant) {
+    /// For the writer's thread: waits until so many records wait, or until a deadline.
+    pub(crate) fn wait_for_batch(&self, records: u64, until: Instant) {
         let mut queue = lock(&self.queue);
         loop {
             let waiting: u64 = queue.batches.iter().map(|batch| u64::from(batch.records)).sum();
@@ -245,7 +245,8 @@ impl Shared {
         self.work.notify_all();
     }
 
-    /// For the shard's thread: waits until `ready`, which is also told how many batches wait, or `timeout`.
+    /// For the shard's thread: waits until `ready`, which also gets the number of waiting batches,
+    /// or `timeout`.
     pub(crate) fn wait_until(&self, timeout: Duration, ready: impl Fn(&Self, usize) -> bool) {
         let queue = lock(&self.queue);
         let is_waiting = |queue: &mut Queue| !ready(self, queue.batches.len());

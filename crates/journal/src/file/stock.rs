@@ -1,4 +1,5 @@
-//! Where new segments come from: former ones, fresh blocks, and at last what is set aside for a full disk.
+//! Where new segments come from: retired segments, fresh blocks, and at last the space that is set
+//! aside for a full disk.
 //!
 //! A file gets a segment's name only when its blocks are allocated and its header is durable. Names of files
 //! being made contain the epoch, so that a fenced writer and its successor never work on one file.
@@ -102,8 +103,8 @@ impl Stock {
         let header =
             Header { shard: self.shard, journal: self.journal, number, base, capacity, epoch: self.epoch };
         let page = header.encode();
-        let used: &[u8; HEADER_USED] = page.first_chunk().expect("a page is longer than what it says");
-        let (_, seed) = Header::decode(used).expect("what was encoded just now");
+        let used: &[u8; HEADER_USED] = page.first_chunk().expect("a page is longer than its header");
+        let (_, seed) = Header::decode(used).expect("the header was encoded just now");
         file.write_at(&page, 0)?;
         file.sync()?;
         match replace {
@@ -137,7 +138,8 @@ impl Stock {
                 Ok((file, bytes, true))
             }
             (Err(error), _) if is_full(&error) && shrink == Shrink::IfFull => {
-                // Opening on a full disk: what cutting the last segment has freed may be enough to free more.
+                // Opening on a full disk: the space that cutting the last segment has freed may be
+                // enough to free more.
                 let mut bytes = self.segment_bytes / 2;
                 while bytes >= SHRUNK_BYTES_MIN {
                     match self.fresh(making, bytes & !(HEADER_BYTES - 1)) {
@@ -162,7 +164,7 @@ impl Stock {
         Ok(file)
     }
 
-    /// Sets room aside, where it isn't: fresh blocks, or a former segment.
+    /// Sets room aside, where it isn't: fresh blocks, or a retired segment.
     pub(crate) fn set_aside(&mut self) -> io::Result<()> {
         if self.reserve.is_some() {
             return Ok(());
@@ -187,8 +189,8 @@ impl Stock {
         Ok(())
     }
 
-    /// Keeps a former segment's file to be used again, or removes it. Its name need not be gone after a crash: then it
-    /// is a segment without anything alive in it once more.
+    /// Keeps a retired segment's file to be used again, or removes it. Its name need not be gone
+    /// after a crash: then it is a segment without anything alive in it once more.
     pub(crate) fn recycle(&mut self, name: &str, bytes: u64) -> io::Result<()> {
         if bytes == self.segment_bytes && self.spares.len() < self.spares_max {
             let spare = (0..)
@@ -206,7 +208,7 @@ impl Stock {
     }
 }
 
-/// Whether an error says that the disk has no room.
+/// Whether an error means that the disk has no room.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),

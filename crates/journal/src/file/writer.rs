@@ -68,9 +68,9 @@ impl Writer {
 
     /// The thread of a real journal.
     pub(crate) fn run(mut self) {
-        while self.shared.wait_for_work(self.pace.look_on()) {
-            if let Some((records, until)) = self.pace.gathering() {
-                self.shared.gather(records, until);
+        while self.shared.wait_for_work(self.pace.spin_time()) {
+            if let Some((records, until)) = self.pace.batch_target() {
+                self.shared.wait_for_batch(records, until);
             }
             // One group: each begins at its own pace.
             while self.step() == Progress::Worked && self.state != State::Idle {}
@@ -156,9 +156,10 @@ impl Writer {
         Ok(if self.shared.is_idle() { State::Mark } else { State::Idle })
     }
 
-    /// Says, where the next batch will stand, what is durable. Not synced: it is true whether or not it survives.
+    /// States, where the next batch will stand, which position is durable. Not synced: it is true
+    /// whether or not it survives.
     fn mark(&self) -> State {
-        // An error here costs the mark; the next batch will meet it again and say so.
+        // An error here costs the mark; the next batch will meet it again and report it.
         let _ = self.write_mark();
         State::Idle
     }

@@ -99,7 +99,7 @@ impl MemoryDisk {
     }
 }
 
-/// Applies those changes of names that survive a crash, as [`MemoryDisk::crash`] says.
+/// Applies those changes of names that survive a crash, as in [`MemoryDisk::crash`].
 pub(super) fn survive(
     changes: Vec<NameChange>,
     names: &mut BTreeMap<String, u64>,

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Records stand without frames, one after the other: the position of a record is that of its first
-//! byte, and a block's index says where each ends. So a position that is no record's is recognised.
+//! byte, and a block's index has the end of each. So a position that is no record's is recognised.
 
 use std::collections::VecDeque;
 

@@ -2,8 +2,8 @@
 //!
 //! A [`MemoryStore`] is the place, which outlives the handles: a [`MemoryLog`] that fails or is
 //! dropped is opened again, as one on a disk. The log has no segments; it can only be trimmed. A
-//! commit is durable at once, and takes the place of a disk's in everything else: what was not
-//! committed is lost with its handle.
+//! commit is durable at once, and takes the place of a disk's in everything else: uncommitted
+//! records are lost with their handle.
 
 mod blocks;
 mod checkpoints;
@@ -28,13 +28,13 @@ const ROOM_BYTES: usize = 4096;
 /// Bounds of a log in memory.
 #[derive(Clone, Debug)]
 pub struct MemoryBounds {
-    /// Bytes of memory that the log takes before `append` says `Full`.
+    /// Bytes of memory that the log takes before `append` returns `Full`.
     pub bytes_max: u64,
     /// Bytes beside those for records that free room.
     pub reserve_bytes: u64,
     /// The longest record, bytes, less than 4 GiB.
     pub record_bytes_max: usize,
-    /// Bytes appended and not yet committed before `append` says `Busy`. One record always fits.
+    /// Bytes appended and not yet committed before `append` returns `Busy`. One record always fits.
     pub waiting_bytes_max: usize,
 }
 

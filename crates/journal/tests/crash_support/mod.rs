@@ -1,6 +1,7 @@
 //! Fixture for tests of crashes: a journal on a disk in memory, and what was acknowledged of it.
 //!
-//! The book is kept apart from the journal: what `durable` covered must be read again, what it didn't may be.
+//! The book is kept apart from the journal: records that `durable` covered must be read again,
+//! others may be.
 
 #![allow(dead_code, reason = "each suite uses a part of it")]
 
@@ -56,7 +57,7 @@ pub fn open(disk: &MemoryDisk, opening: Opening) -> Result<(FileJournal, Stepper
     FileJournal::open_stepped(Arc::new(disk.clone()), &Options { opening, ..options() })
 }
 
-/// What was appended, and what is known of it.
+/// The appended records, and what is known of them.
 #[derive(Default)]
 pub struct Book {
     /// Acknowledged: must be there.
@@ -68,14 +69,15 @@ pub struct Book {
 }
 
 impl Book {
-    /// What is before `durable` is acknowledged.
+    /// Records before `durable` are acknowledged.
     pub fn acknowledge(&mut self, durable: Position) {
         let rest = self.open.split_off(&durable);
         self.kept.append(&mut self.open);
         self.open = rest;
     }
 
-    /// Reads the whole journal and compares. What is found is acknowledged from now on: it was served.
+    /// Reads the whole journal and compares. The records found are acknowledged from now on: they
+    /// were served.
     pub fn check(&mut self, reader: &mut dyn Reader) -> Result<(), String> {
         reader.seek(Position::START).map_err(|error| error.to_string())?;
         let mut found = BTreeMap::new();

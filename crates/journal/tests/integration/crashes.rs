@@ -1,4 +1,5 @@
-//! Crashes, torn writes, lying syncs and full disks, by seed: what was acknowledged is there, and nothing that nobody wrote.
+//! Crashes, torn writes, lying syncs and full disks, by seed: all acknowledged records are there,
+//! and none that was never written.
 //!
 //! A failure prints the seed; `JOURNAL_SEED=n cargo test -p stadium-journal --test integration crashes::` runs that one alone.
 
@@ -14,7 +15,7 @@ struct Run {
     disk: MemoryDisk,
     book: Book,
     checkpoint: Position,
-    /// What the run did, so that a test can tell that it did something.
+    /// The actions of the run, so that a test can check that it did something.
     acknowledged: usize,
     crashes: usize,
     failures: usize,
@@ -215,7 +216,7 @@ impl Run {
 }
 
 #[test]
-fn what_was_acknowledged_survives_whatever_happens() {
+fn acknowledged_records_survive_whatever_happens() {
     let seeds = match std::env::var("JOURNAL_SEED").ok().and_then(|seed| seed.parse().ok()) {
         Some(seed) => seed..seed + 1,
         None => 0..std::env::var("JOURNAL_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(1000),
@@ -243,7 +244,7 @@ fn what_was_acknowledged_survives_whatever_happens() {
     }
 }
 
-/// Damage is said, or harmless; never served, and never a reason to lose something in silence.
+/// Damage is reported, or harmless; it is never served, and nothing is lost in silence.
 #[test]
 fn a_flipped_bit_is_reported_or_harmless() {
     let (mut reported, mut harmless) = (0, 0);
@@ -389,7 +390,7 @@ fn after_a_failed_sync_nothing_is_acknowledged_and_nothing_comes_back() {
         let mut part = [0; 3];
         journal.read_at(acknowledged, 0, &mut part).expect("reads go on");
         drop(journal);
-        // The caller said "busy" for what was refused: it must not come back.
+        // The caller was answered "busy" for the refused record: it must not come back.
         book.open.clear();
         let opening = Opening { after_failure: Some(durable), ..Opening::default() };
         let (mut journal, stepper) = open(&disk, opening).expect("the disk works again");
@@ -404,7 +405,7 @@ fn after_a_failed_sync_nothing_is_acknowledged_and_nothing_comes_back() {
 }
 
 #[test]
-fn what_a_dead_process_left_in_the_page_cache_is_made_durable_before_it_is_believed() {
+fn records_that_a_dead_process_left_in_the_page_cache_are_made_durable_before_they_are_believed() {
     // The sync failed, the process died, and the page cache still shows the batch, marked clean.
     let disk = MemoryDisk::new(1);
     let mut book = Book::default();

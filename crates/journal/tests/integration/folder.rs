@@ -25,7 +25,7 @@ fn options() -> Options {
 }
 
 #[test]
-fn a_second_process_hears_who_has_the_journal() {
+fn a_second_process_hears_which_process_has_the_journal() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let journal = FileJournal::open(folder.path(), &options()).expect("a new journal");
     match FileJournal::open(folder.path(), &options()) {
@@ -70,8 +70,8 @@ fn nothing_is_allocated_for_records_and_commits_once_warm() {
 }
 
 #[test]
-fn a_full_file_system_is_said_before_anything_is_accepted_and_passes() {
-    const NAME: &str = "folder::a_full_file_system_is_said_before_anything_is_accepted_and_passes";
+fn a_full_file_system_is_reported_before_anything_is_accepted_and_passes() {
+    const NAME: &str = "folder::a_full_file_system_is_reported_before_anything_is_accepted_and_passes";
     if let Some(folder) = std::env::var_os("JOURNAL_SMALL_DISK") {
         return fill_and_free(Path::new(&folder));
     }
@@ -85,9 +85,10 @@ fn a_full_file_system_is_said_before_anything_is_accepted_and_passes() {
         .arg(NAME)
         .output()
         .expect("unshare (util-linux) is installed");
-    let said = String::from_utf8_lossy(&child.stdout).into_owned() + &String::from_utf8_lossy(&child.stderr);
-    assert!(child.status.success(), "{said}");
-    assert!(said.contains("1 passed"), "it ran: {said}");
+    let output =
+        String::from_utf8_lossy(&child.stdout).into_owned() + &String::from_utf8_lossy(&child.stderr);
+    assert!(child.status.success(), "{output}");
+    assert!(output.contains("1 passed"), "it ran: {output}");
 }
 
 fn fill_and_free(folder: &Path) {

@@ -47,7 +47,8 @@ fn with_empty_segments(disk: &MemoryDisk) {
     journal.append(b"a record").expect("there is room");
     journal.commit().expect("no fault");
     while stepper.commit() || stepper.keep() {}
-    // The seal stays in memory: what is on the disk is one segment with a record, and two that were prepared.
+    // The seal stays in memory: on the disk are one segment with a record, and two that were
+    // prepared.
     journal.seal().expect("the next one is ready");
     while stepper.keep() {}
 }
@@ -63,7 +64,7 @@ fn a_checkpoint_whose_name_was_not_synced_is_made_durable_before_it_is_believed(
     disk.kill();
     let newest = checkpoints().newest().expect("it can be read").expect("its name is seen");
     assert_eq!(newest.info().position, Position(8));
-    // Whoever has read it removes the part of the journal before it.
+    // A reader of it removes the part of the journal before it.
     disk.crash(&mut |_| 0);
     let newest = checkpoints().newest().expect("it can be read").expect("it was believed");
     assert_eq!(newest.info().position, Position(8));

@@ -1,6 +1,6 @@
 //! Damage of every sort: `verify` names it, `repair` goes on without it and keeps what is whole, and the journal opens.
 //!
-//! What is gone must be said to be; `JOURNAL_SEEDS=n` runs more seeds of up to three damages each.
+//! Lost records must be reported; `JOURNAL_SEEDS=n` runs more seeds of up to three damages each.
 
 use crate::crash_support;
 
@@ -54,7 +54,7 @@ fn read(disk: &MemoryDisk) -> Result<BTreeMap<Position, Vec<u8>>, Error> {
     Ok(found)
 }
 
-/// Repairs, and checks that what is left is what was there, without the ranges that are said to be lost.
+/// Repairs, and checks that the rest is as before, without the ranges that are reported lost.
 fn repaired(disk: &MemoryDisk, records: &BTreeMap<Position, Vec<u8>>) -> (Repaired, usize) {
     let done = repair_on(disk, Position::START).expect("it can be repaired");
     let report = verify(disk);
@@ -69,7 +69,7 @@ fn repaired(disk: &MemoryDisk, records: &BTreeMap<Position, Vec<u8>>) -> (Repair
         let is_last = records.range(position..).count() <= 10 && found.range(position..).next().is_none();
         assert!(
             found.contains_key(position) || is_lost || is_last,
-            "{position} is gone and not said to be: {done:?}, {:?}",
+            "{position} is gone and not reported: {done:?}, {:?}",
             disk.files()
         );
     }
@@ -117,7 +117,7 @@ fn a_damaged_header_or_control_is_replaced() {
 }
 
 #[test]
-fn a_missing_segment_is_said_and_bridged() {
+fn a_missing_segment_is_reported_and_bridged() {
     let (disk, records) = journal(4);
     disk.remove("000000000001.segment").expect("no fault");
     let report = verify(&disk);

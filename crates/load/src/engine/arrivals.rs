@@ -1,10 +1,11 @@
 //! When users come: the phases of a scenario as times that are fixed before the run.
 //!
-//! An open phase is a rate that goes in a straight line from one value to another; its integral
-//! says how many users have come by a time, and the inverse of that when the k-th one does. Loops
-//! deal the users among themselves like cards (constant spacing), or each draws a Poisson process
-//! of its part of the rate by stretching time (Çinlar, *Introduction to Stochastic Processes*,
-//! 1975), so that all of them together are what the scenario says, however many there are.
+//! An open phase is a rate that goes in a straight line from one value to another; its integral is
+//! the number of users that have come by a time, and the inverse of that when the k-th one does.
+//! Loops deal the users among themselves like cards (constant spacing), or each draws a Poisson
+//! process of its part of the rate by stretching time (Çinlar, *Introduction to Stochastic
+//! Processes*, 1975), so that all of them together are what the scenario states, however many there
+//! are.
 
 use stadium_scenario::program::{Arrivals, Phase, Spacing};
 

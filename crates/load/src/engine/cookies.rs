@@ -29,7 +29,7 @@ struct Kept {
     /// When it is void, in milliseconds of the Unix epoch.
     until_ms: u64,
     /// What it was set by, and by whom.
-    said: (Box<[u8]>, Box<str>),
+    received: (Box<[u8]>, Box<str>),
 }
 
 /// A request, as far as it decides which cookies it carries.
@@ -61,9 +61,9 @@ impl Cookies {
     /// Takes the cookie of a `Set-Cookie` of a host. A text that is no cookie, or is not that
     /// host's to set, is ignored.
     pub(crate) fn take(&mut self, set: &[u8], host: &str, wall_ms: u64) {
-        // Many servers say it with every answer. One that ends some time may end later now.
+        // Many servers send it with every answer. One that ends some time may end later now.
         let is_known =
-            |kept: &Kept| kept.until_ms == u64::MAX && *kept.said.0 == *set && *kept.said.1 == *host;
+            |kept: &Kept| kept.until_ms == u64::MAX && *kept.received.0 == *set && *kept.received.1 == *host;
         if self.kept.iter().any(is_known) {
             return;
         }
@@ -87,7 +87,7 @@ impl Cookies {
             path: cookie.path().filter(|path| path.starts_with('/')).unwrap_or("/").to_owned(),
             secure: cookie.secure().unwrap_or(false),
             until_ms: until.map_or(u64::MAX, |until| u64::try_from(until.max(0)).unwrap_or(u64::MAX)),
-            said: (set.into(), host.into()),
+            received: (set.into(), host.into()),
         };
         self.kept.retain(|old| (&old.name, &old.host, &old.path) != (&kept.name, &kept.host, &kept.path));
         if kept.until_ms > wall_ms {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_cookie_is_passed_over_and_their_number_is_bounded() {
+    fn malformed_cookies_are_ignored_and_the_number_of_cookies_is_bounded() {
         let mut cookies = set(&["", "=", "no equals sign", "\u{0}"]);
         cookies.take(&[0xff, b'=', b'1'], "h", 0);
         cookies.take(format!("long={}", "x".repeat(COOKIE_BYTES_MAX)).as_bytes(), "h", 0);

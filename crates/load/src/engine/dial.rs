@@ -1,4 +1,4 @@
-//! How targets are connected to, whoever connects.
+//! How all parts of the engine connect to targets.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Events of a run: from its loops, from its workers, and from whoever controls it.
+//! Events of a run: from its loops, from its workers, and from the code that controls it.
 
 use std::sync::mpsc::Sender;
 

@@ -15,7 +15,7 @@ pub(crate) struct Reply {
     pub(crate) status: Option<u32>,
     /// Headers one after the other: name, `:`, value, line feed. Empty unless they were asked for.
     pub(crate) headers: Vec<u8>,
-    /// What `Set-Cookie` said, each ended by a line feed.
+    /// The values of `Set-Cookie`, each ended by a line feed.
     pub(crate) set_cookies: Vec<u8>,
     /// The body, or the last message. Empty unless it was asked for.
     pub(crate) body: Vec<u8>,
@@ -99,7 +99,8 @@ pub(crate) fn lost(reason: CloseReason, connected: bool) -> Failure {
     })
 }
 
-/// What an alert says, RFC 8446, 6.2, which is sent by either side: a certificate that we do not believe is ours to refuse.
+/// The name of an alert, RFC 8446, 6.2. Either side sends alerts: a certificate that we do not
+/// believe is ours to refuse.
 fn alert_name(alert: u8) -> String {
     let Some(name) = rustls::AlertDescription::from(alert).as_str() else { return format!("alert {alert}") };
     let mut words = String::with_capacity(name.len() + 4);

@@ -1,7 +1,7 @@
 //! Counts of a loop in an interval, as it reports them to the run.
 //!
-//! A [`Counter`] lives on a loop and allocates nothing once warm; a [`Tally`] is what it gathered since the last one, as
-//! plain values that travel to other processes.
+//! A [`Counter`] lives on a loop and allocates nothing once warm; a [`Tally`] holds the counts
+//! since the last one, as plain values that travel to other processes.
 
 use std::collections::BTreeMap;
 

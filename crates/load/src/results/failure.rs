@@ -6,7 +6,7 @@ use std::{fmt, io};
 /// Why an upload failed.
 #[derive(Debug)]
 pub enum Error {
-    /// The URL cannot be uploaded to; the text says what can.
+    /// The URL cannot be uploaded to; the text names what can.
     Url(String),
     /// There are no credentials, or none that are believed.
     Credentials {
@@ -64,7 +64,7 @@ impl std::error::Error for Error {
 }
 
 #[cfg(feature = "upload")]
-/// An error with its causes, none said twice, on one line.
+/// An error with its causes, none repeated, on one line.
 pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

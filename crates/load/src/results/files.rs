@@ -25,10 +25,11 @@ pub enum Error {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
-    /// What was read is no result of a run that this version understands; the text says why.
+    /// What was read is no result of a run that this version understands; the text gives the
+    /// reason.
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -127,7 +128,7 @@ pub fn read(path: &Path) -> Result<RunResult, Error> {
     let mut result: RunResult = serde_json::from_reader(BufReader::new(file))
         .map_err(|error| unreadable(format!("this is no result of a run: {error}")))?;
     match result.format {
-        0 => Err(unreadable("this is no result of a run: it does not say its format".to_owned())),
+        0 => Err(unreadable("this is no result of a run: it does not state its format".to_owned())),
         format if format > FORMAT => Err(unreadable(format!(
             "the result has format {format}, this version understands up to {FORMAT}: use a newer stadium"
         ))),
@@ -210,7 +211,7 @@ mod tests {
         let path = folder.path().join("x.json");
         for (text, says) in [
             ("[1, 2]", "no result"),
-            ("{}", "does not say its format"),
+            ("{}", "does not state its format"),
             ("{\"format\": 99}", "format 99"),
             ("not json", "line 1"),
         ] {

@@ -123,7 +123,7 @@ fn s3(bucket: &str, options: &UploadOptions) -> Result<object_store::aws::Amazon
     for (name, value) in options.variables("aws_") {
         let Ok(key) = name.parse::<AmazonS3ConfigKey>() else { continue };
         builder = builder.with_config(key, &value);
-        // Whoever names an endpoint without TLS means it.
+        // An endpoint that is named without TLS is meant so.
         if name.starts_with("aws_endpoint") && value.starts_with("http://") {
             builder = builder.with_allow_http(true);
         }

@@ -6,8 +6,8 @@ use std::time::Duration;
 /// How an upload is made.
 #[derive(Clone)]
 pub struct UploadOptions {
-    /// For how long requests that fail for a passing reason are repeated. Thirty seconds unless
-    /// said otherwise.
+    /// For how long requests that fail for a passing reason are repeated. Thirty seconds by
+    /// default.
     pub retry_for: Duration,
     /// Names and values where credentials and endpoints are looked for: the process's environment,
     /// mostly.
@@ -42,7 +42,7 @@ impl UploadOptions {
     }
 
     #[cfg(feature = "upload")]
-    /// Whether a variable says yes.
+    /// Whether a variable is set to yes.
     pub(super) fn flag(&self, name: &str) -> bool {
         self.variables(name).any(|(found, value)| {
             found == name && matches!(value.to_ascii_lowercase().as_str(), "1" | "true" | "yes")

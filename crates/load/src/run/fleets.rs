@@ -80,7 +80,7 @@ impl Fleets {
         self.running.iter().map(|fleet| fleet.watched.received.load(Ordering::Relaxed)).sum()
     }
 
-    /// Ends them and says what came of each; why one could not be is a reason to doubt the run.
+    /// Ends them and reports what came of each; why one could not be is a reason to doubt the run.
     pub(crate) fn finish(self) -> Vec<Result<report::Fleet, String>> {
         for fleet in &self.running {
             fleet.watched.ended.store(true, Ordering::SeqCst);
@@ -115,7 +115,7 @@ fn run(config: SwarmConfig, start_ns: u64, watched: &Watched) -> Result<Option<S
     if let Ok(mut control) = watched.control.lock() {
         *control = Some(swarm.control());
     }
-    // Whoever ended the run meanwhile found no control to say so to.
+    // An end of the run meanwhile found no control to report to.
     if watched.ended.load(Ordering::SeqCst) {
         swarm.control().stop();
     }
@@ -137,9 +137,9 @@ fn fleet_of(name: &str, watched: &Watched, swarm: SwarmReport) -> report::Fleet 
         .storms
         .iter()
         .map(|storm| {
-            let said =
+            let outcome =
                 format!("{} of {} back, the last after {:.2} s", storm.back, storm.cut, storm.all_back_s);
-            ("storm".to_owned(), said)
+            ("storm".to_owned(), outcome)
         })
         .collect();
     facts.extend(

@@ -96,8 +96,8 @@ impl Run {
     /// Starts a run on loops of this process.
     ///
     /// # Errors
-    /// [`Error::Config`] for a target without an address, a certificate that cannot be read, a threshold that says
-    /// nothing; [`Error::System`] where a thread or a loop cannot be had.
+    /// [`Error::Config`] for a target without an address, a certificate that cannot be read, a
+    /// threshold that means nothing; [`Error::System`] where a thread or a loop cannot be had.
     pub fn start(program: Program, options: &RunOptions) -> Result<Self, Error> {
         let thresholds = read_thresholds(&program)?;
         let loops = match options.loops {
@@ -252,7 +252,7 @@ impl Run {
         self.members.workers.hear(&tally);
         if tally.interval < self.next {
             // Its interval was closed without it: its counts are of that interval all the same.
-            let late = self.gather(tally.interval, std::slice::from_ref(&tally));
+            let late = self.count(tally.interval, std::slice::from_ref(&tally));
             if let Some(interval) = self.result.series.iter_mut().rfind(|own| own.at_s <= late.at_s) {
                 interval.merge(&Interval { at_s: 0.0, ..late });
             }
@@ -284,7 +284,7 @@ impl Run {
         self.next = number + 1;
         let load = self.members.workers.busiest(self.watch.look().unwrap_or_default());
         let now_s = seconds(monotonic_ns().saturating_sub(self.members.epoch_ns));
-        let mut interval = self.gather(number, tallies);
+        let mut interval = self.count(number, tallies);
         interval.at_s = interval.at_s.min(now_s.max(f64::from(number) + 0.001));
         interval.length_s = interval.at_s - f64::from(number);
         interval.machine_busy = load.busy;
@@ -312,7 +312,7 @@ impl Run {
 
     /// Counts the tallies of an interval, in the result's totals and in the interval that is
     /// returned.
-    fn gather(&mut self, number: u32, tallies: &[Tally]) -> Interval {
+    fn count(&mut self, number: u32, tallies: &[Tally]) -> Interval {
         let measured = self.is_measured(number);
         let mut interval = Interval { at_s: f64::from(number) + 1.0, ..Interval::default() };
         let (mut response, mut service) = (Latency::new(), Latency::new());
@@ -460,7 +460,7 @@ fn doubts(generator: &stadium_report::Generator, total: &Requests) -> Vec<Doubt>
         doubt(
             true,
             format!(
-                "{} users were due and not begun: the scenario's users_max or its data ran out, so the load was less than it says",
+                "{} users were due and not begun: the scenario's users_max or its data ran out, so the load was less than it asks for",
                 generator.not_begun
             ),
         );

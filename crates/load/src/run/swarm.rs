@@ -28,7 +28,7 @@ use crate::workers::{Children, Workers, compile_scenario};
 
 /// Between two looks at how far the swarm is.
 const INTERVAL: Duration = Duration::from_millis(250);
-/// How long devices may take to say goodbye.
+/// How long devices may take to disconnect.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// Where devices never come up, the rest of the plan begins so long after the last one's time, in seconds.
 const STRAGGLERS_S: f64 = 30.0;
@@ -140,7 +140,7 @@ impl Swarm {
     ///
     /// # Errors
     /// [`Error`] where no loop is left and none has reported anything. A worker that dies on the
-    /// way is no error: the report says so.
+    /// way is no error: the report states it.
     pub fn wait(mut self, watch: &mut dyn FnMut(&Progress)) -> Result<SwarmReport, Error> {
         let mut failure = None;
         let mut looked = Instant::now();
@@ -176,7 +176,7 @@ impl Swarm {
         }
     }
 
-    /// Takes an event; returns why a member failed, if that is what it says.
+    /// Takes an event; returns why a member failed, if that is what it reports.
     fn take(&mut self, event: Event) -> Option<Error> {
         match event {
             Event::Tally(event::Tally::Devices(tally)) => self.add(&tally),

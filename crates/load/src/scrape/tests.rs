@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 
 use super::*;
 
-/// Answers each request with what `answer` says to its number and its head.
+/// Answers each request with what `answer` returns for its number and its head.
 fn serve(answer: impl Fn(u32, &str) -> String + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be listened at");
     let address = listener.local_addr().expect("it listens");

@@ -1,7 +1,7 @@
 //! The text formats of Prometheus: 0.0.4 and OpenMetrics 1.0.
 //!
 //! Only samples and types are read. A line that is no sample is ignored: one bad line must not hide
-//! the others, and an answer without any sample says itself that it is no exposition.
+//! the others, and an answer without any sample is evidently no exposition.
 
 use std::collections::HashMap;
 
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_sample_is_passed_over() {
+    fn lines_that_are_no_samples_are_ignored() {
         for text in
             ["<html>", "name", "name{a=\"b\" 1", "name one", "{} 1", "\u{fc}mlaut 1", "a NaN", "# TYPE", ""]
         {

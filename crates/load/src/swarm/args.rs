@@ -1,7 +1,7 @@
 //! The flags of `stadium load swarm`, and how they become a configuration.
 //!
-//! Every flag's help is its documentation. A target may be written as an address (`127.0.0.1:1883`) or a URL
-//! (`mqtt://`, `mqtts://`, `ws://`, `wss://`), whose scheme then says the transport.
+//! Every flag's help is its documentation. A target may be written as an address (`127.0.0.1:1883`)
+//! or a URL (`mqtt://`, `mqtts://`, `ws://`, `wss://`), whose scheme then gives the transport.
 
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -464,10 +464,10 @@ mod tests {
     }
 
     #[test]
-    fn help_tells_each_profile() {
+    fn help_describes_each_profile() {
         let help = Line::command().render_long_help().to_string();
-        for (name, says) in preset::PRESETS {
-            let row = format!("  {name:<12}{says}");
+        for (name, wanted) in preset::PRESETS {
+            let row = format!("  {name:<12}{wanted}");
             assert!(help.contains(&row), "{row:?} is not in\n{help}");
         }
     }
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_says_the_transport() {
+    fn a_url_gives_the_transport() {
         let ws = config("--target ws://127.0.0.1:8080/fleet").expect("a valid target");
         assert_eq!(ws.transport, Transport::Ws { path: "/fleet".to_owned() });
         let tls = config("--target mqtts://localhost --insecure").expect("a valid target");
@@ -492,13 +492,13 @@ mod tests {
         assert_eq!((tls.targets[0].address.port(), tls.targets[0].host.as_str()), (8883, "localhost"));
         let six = config("--target [::1]:1883").expect("a valid target");
         assert_eq!(six.targets[0].address.to_string(), "[::1]:1883");
-        for (flags, says) in [
+        for (flags, wanted) in [
             ("--target mqtts://localhost", "--insecure"),
             ("--target ftp://localhost", "ftp"),
             ("--devices 0", "at least one device"),
         ] {
             let text = config(flags).expect_err("it cannot work").to_string();
-            assert!(text.contains(says), "{flags}: {text}");
+            assert!(text.contains(wanted), "{flags}: {text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Why figures may say more about the swarm than about the broker: what the report doubts, in words.
+//! Why figures may reflect the swarm more than the broker: the doubts of the report, in words.
 
 use super::report::{Ended, GeneratorReport, LatencyReport};
 use super::tally::Sums;
@@ -10,7 +10,7 @@ const MACHINE_BUSY_SHARE_MAX: f64 = 0.25;
 /// The swarm's own lateness at its 99th percentile above which figures are doubted, in milliseconds.
 const LATENESS_MS_MAX: f64 = 10.0;
 
-/// Why the figures may say more about the swarm than about the broker.
+/// Why the figures may reflect the swarm more than the broker.
 pub(crate) fn caveats(
     ended: Ended,
     sums: &Sums,
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_saturated_swarm_says_so() {
+    fn a_saturated_swarm_is_reported() {
         let clean = caveats(
             Ended::Complete,
             &Sums::default(),

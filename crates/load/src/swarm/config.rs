@@ -1,8 +1,8 @@
 //! What a swarm is asked to do, as plain values.
 //!
-//! [`SwarmConfig::default`] is a small honest fleet on loopback; [`SwarmConfig::check`] says what is wrong before
-//! anything is opened. The whole of it travels to worker processes as JSON. Times are in milliseconds unless a
-//! name says otherwise.
+//! [`SwarmConfig::default`] is a small honest fleet on loopback; [`SwarmConfig::check`] reports
+//! what is wrong before anything is opened. The whole of it travels to worker processes as JSON.
+//! Times are in milliseconds unless a name states another unit.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -43,11 +43,11 @@ pub struct SwarmConfig {
     pub id_prefix: String,
     /// The first device's number.
     pub first_number: u32,
-    /// How devices say who they are.
+    /// How devices identify themselves.
     pub credentials: Credentials,
     /// What the broker keeps of a device that is away.
     pub session: Session,
-    /// MQTT keep-alive in seconds; zero for none. The broker may say otherwise.
+    /// MQTT keep-alive in seconds; zero for none. The broker may set another one.
     pub keep_alive_s: u16,
     /// Topic filters that each device subscribes to, in one SUBSCRIBE; may be empty.
     pub subscriptions: Vec<Template>,
@@ -207,7 +207,7 @@ impl TryFrom<u8> for Level {
     }
 }
 
-/// How devices say who they are. Both are absent by default.
+/// How devices identify themselves. Both are absent by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Credentials {
     /// User name.
@@ -283,15 +283,15 @@ pub struct Traffic {
     pub count: Option<u32>,
 }
 
-/// What devices answer when a message asks them: the herd. Each answer says where its own answer goes and what it
-/// belongs to (Response Topic and Correlation Data of MQTT 5.0, section 4.10).
+/// What devices answer when a message asks them: the herd. Each answer states where its own answer
+/// goes and what it belongs to (Response Topic and Correlation Data of MQTT 5.0, section 4.10).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// A message asks if its payload holds this text.
     pub when: String,
     /// Where to; may use `{id}` and `{n}`.
     pub topic: Template,
-    /// What: each device says one of them, always the same one, shared out by its number.
+    /// What: each device answers one of them, always the same one, shared out by its number.
     pub payloads: Vec<String>,
     /// Response Topic; may use `{id}` and `{n}`.
     pub respond_to: Template,
@@ -346,7 +346,7 @@ impl Default for SwarmConfig {
 }
 
 impl SwarmConfig {
-    /// Says what is wrong with it, if anything is: before a socket is opened.
+    /// Reports what is wrong with it, if anything is: before a socket is opened.
     ///
     /// # Errors
     /// [`Error::Config`] with the setting and what to do about it.
@@ -530,11 +530,11 @@ mod tests {
             }),
             ("IPv6", |config| config.source_addresses = vec!["::1".parse().expect("an address")]),
         ];
-        for (says, spoil) in table {
+        for (wanted, spoil) in table {
             let mut config = SwarmConfig::default();
             spoil(&mut config);
             let text = config.check().expect_err("it cannot work").to_string();
-            assert!(text.contains(says), "{text:?} should say {says:?}");
+            assert!(text.contains(wanted), "{text:?} should have {wanted:?}");
         }
     }
 }

@@ -14,7 +14,7 @@ pub struct Memory {
     pub now: u64,
 }
 
-/// Anonymous memory of this process; `None` where the system does not say.
+/// Anonymous memory of this process; `None` where the system does not report it.
 pub(crate) fn anonymous_bytes() -> Option<u64> {
     parse(&std::fs::read_to_string("/proc/self/status").ok()?)
 }
@@ -37,9 +37,9 @@ mod tests {
 
     #[test]
     fn this_process_sees_itself_grow() {
-        let before = anonymous_bytes().expect("Linux says");
+        let before = anonymous_bytes().expect("Linux reports it");
         let grown = vec![1_u8; 64 << 20];
-        assert!(anonymous_bytes().expect("Linux says") >= before + (48 << 20));
+        assert!(anonymous_bytes().expect("Linux reports it") >= before + (48 << 20));
         assert!(grown.iter().all(|&byte| byte == 1));
     }
 }

@@ -1,4 +1,4 @@
-//! What a swarm says at the end, and along the way.
+//! What a swarm reports at the end, and along the way.
 //!
 //! [`SwarmReport`] is JSON for programs and a table for people ([`SwarmReport::table`]). It is honest about the
 //! swarm itself: [`SwarmReport::caveats`] names each figure that the generator may have spoiled.
@@ -54,7 +54,7 @@ pub struct SwarmReport {
     pub ended: Ended,
     /// From the first device's time to the end, in seconds.
     pub elapsed_s: f64,
-    /// Where devices stood at the end, before they said goodbye.
+    /// Where devices stood at the end, before they disconnected.
     pub at_end: Now,
     /// From the first device's time until the last one was up for the first time, in seconds; `None` where some
     /// never were.
@@ -72,7 +72,7 @@ pub struct SwarmReport {
     pub profiles: BTreeMap<String, u32>,
     /// Latencies.
     pub latency: LatencyReport,
-    /// The same whole, for whoever adds them to others'.
+    /// The same whole, for code that adds them to others'.
     #[serde(skip)]
     pub histograms: LatencyCounts,
     /// Messages for many.
@@ -81,7 +81,7 @@ pub struct SwarmReport {
     pub storms: Vec<StormReport>,
     /// What the generator itself needed.
     pub generator: GeneratorReport,
-    /// Why figures may say more about the swarm than about the broker. Empty is good.
+    /// Why figures may reflect the swarm more than the broker. Empty is good.
     pub caveats: Vec<String>,
 }
 
@@ -147,15 +147,16 @@ pub struct GeneratorReport {
     pub cpu_share: f64,
     /// Of the loops' quarter seconds, those in which a loop hardly waited.
     pub saturated_share: f64,
-    /// Of the machine's time, that in which all processors were busy (idle below 3%); `None` where the system
-    /// does not say.
+    /// Of the machine's time, that in which all processors were busy (idle below 3%); `None` where
+    /// the system does not report it.
     pub machine_busy_share: Option<f64>,
-    /// Anonymous memory of all processes with devices, in bytes: everything but the program itself. What sockets cost
-    /// is the kernel's, and not in it.
+    /// Anonymous memory of all processes with devices, in bytes: everything but the program itself.
+    /// The kernel's memory for sockets is not in it.
     #[serde(default)]
     pub memory_bytes: u64,
-    /// What it grew by since there was no device, for each device: an upper bound, as buffers that are used later
-    /// count too. `None` where not all devices have been up, or the system does not say.
+    /// What it grew by since there was no device, for each device: an upper bound, as buffers that
+    /// are used later count too. `None` where not all devices have been up, or the system does not
+    /// report it.
     #[serde(default)]
     pub memory_per_device: Option<f64>,
 }
@@ -348,8 +349,9 @@ mod tests {
             ..SwarmReport::default()
         };
         let table = report.table();
-        for says in ["12,000 devices", "6,000 a second", "1,234,567", "1 server busy", "caveat", "complete"] {
-            assert!(table.contains(says), "{says:?} is not in\n{table}");
+        for wanted in ["12,000 devices", "6,000 a second", "1,234,567", "1 server busy", "caveat", "complete"]
+        {
+            assert!(table.contains(wanted), "{wanted:?} is not in\n{table}");
         }
         for hides in ["uplinks", "storm", "duplicates"] {
             assert!(!table.contains(hides), "{hides:?} is in\n{table}");

@@ -36,7 +36,7 @@ pub enum Back {
 }
 
 impl StormShape {
-    /// Says what is wrong with it.
+    /// Reports what is wrong with it.
     pub(crate) fn check(&self) -> Result<(), String> {
         if !(0.0..=1.0).contains(&self.share) {
             return Err(format!("a storm cuts a share from 0 to 1, and not {}", self.share));

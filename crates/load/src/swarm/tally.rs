@@ -70,7 +70,7 @@ macro_rules! sums {
 sums! {
     /// Attempts to connect.
     attempts,
-    /// CONNACKs that said yes.
+    /// CONNACKs that accepted.
     connected,
     /// Of them, those that found their session.
     sessions_resumed,
@@ -102,7 +102,7 @@ sums! {
     uplinks_deferred,
     /// Messages in flight that a lost connection without a session took along.
     uplinks_lost,
-    /// Acknowledgements that said no.
+    /// Acknowledgements that refused.
     uplinks_refused,
     /// Answers that devices gave to a message that asked them.
     answers,
@@ -155,7 +155,7 @@ macro_rules! latencies {
             $($(#[$doc])* pub $name: Latency,)*
         }
 
-        /// What they gathered.
+        /// The counts of these histograms.
         #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default)]
         pub struct LatencyCounts {
@@ -167,12 +167,12 @@ macro_rules! latencies {
         }
 
         impl Latencies {
-            /// Takes what they gathered.
+            /// Takes the counts so far.
             pub fn take(&mut self) -> LatencyCounts {
                 LatencyCounts { $($name: self.$name.take(),)* }
             }
 
-            /// Adds what others gathered.
+            /// Adds the counts of others.
             pub fn add(&mut self, counts: &LatencyCounts) {
                 $(self.$name.add(&counts.$name);)*
             }

@@ -1,4 +1,4 @@
-//! A run as lines of text, for logs and for whoever has no terminal.
+//! A run as lines of text, for logs and for people without a terminal.
 
 use stadium_report::{Interval, number};
 
@@ -55,34 +55,34 @@ pub(crate) fn clock(seconds: f64) -> String {
 #[derive(Debug)]
 pub struct Lines {
     every_s: f64,
-    gathered: Option<Interval>,
+    pending: Option<Interval>,
 }
 
 impl Lines {
     /// A line for each `every_s` seconds of the run.
     pub fn new(every_s: f64) -> Self {
-        Lines { every_s, gathered: None }
+        Lines { every_s, pending: None }
     }
 
     /// Takes what has happened; gives a line when it is time for one.
     pub fn hear(&mut self, progress: &Progress<'_>) -> Option<String> {
         let interval = progress.interval?;
-        match &mut self.gathered {
-            Some(gathered) => gather(gathered, interval),
-            None => self.gathered = Some(interval.clone()),
+        match &mut self.pending {
+            Some(pending) => accumulate(pending, interval),
+            None => self.pending = Some(interval.clone()),
         }
         // A hair of tolerance: intervals are a second long, give or take.
-        let due = self.gathered.as_ref().is_some_and(|gathered| gathered.length_s > self.every_s - 0.05);
+        let due = self.pending.as_ref().is_some_and(|pending| pending.length_s > self.every_s - 0.05);
         if due { self.rest(progress.phase) } else { None }
     }
 
     /// The line of what came after the last one, at the run's end.
     pub fn rest(&mut self, phase: &str) -> Option<String> {
-        self.gathered.take().map(|gathered| line(phase, &gathered))
+        self.pending.take().map(|pending| line(phase, &pending))
     }
 }
 
-fn gather(into: &mut Interval, next: &Interval) {
+fn accumulate(into: &mut Interval, next: &Interval) {
     into.at_s = next.at_s;
     into.length_s += next.length_s;
     into.users = next.users;
@@ -104,7 +104,7 @@ mod tests {
     use crate::view::sample;
 
     #[test]
-    fn a_line_tells_rates_times_users_and_failures() {
+    fn a_line_reports_rates_times_users_and_failures() {
         let interval = sample::interval(12, 1_000, 3);
         let text = line("rise", &interval);
         assert_eq!(

@@ -1,8 +1,9 @@
 //! The live page of a run: one document that loads nothing, and server-sent events that fill it.
 //!
-//! It has a thread and a runtime of its own, so that a slow browser holds nothing up: each stream has its own place in
-//! the series and is sent what it misses. Who comes late, or falls behind, gets the whole series at once. Percentiles
-//! are computed here; the page only draws. It changes nothing and needs no key: listen on loopback.
+//! It has a thread and a runtime of its own, so that a slow browser holds nothing up: each stream
+//! has its own place in the series and is sent what it misses. A browser that comes late, or falls
+//! behind, gets the whole series at once. Percentiles are computed here; the page only draws. It
+//! changes nothing and needs no key: listen on loopback.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

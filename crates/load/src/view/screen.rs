@@ -1,7 +1,8 @@
-//! What the terminal shows of a run: gathered from progress, drawn into a frame of any size.
+//! What the terminal shows of a run: collected from progress, drawn into a frame of any size.
 //!
-//! Nothing here touches a terminal, so tests draw into a buffer. Small terminals lose the plots first and the tables
-//! next; the header, the figures and the generator's health stay. Colour only repeats what words and marks say.
+//! Nothing here touches a terminal, so tests draw into a buffer. Small terminals lose the plots
+//! first and the tables next; the header, the figures and the generator's health stay. Colour only
+//! repeats what words and marks show.
 
 mod palette;
 mod plot;

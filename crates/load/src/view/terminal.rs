@@ -1,7 +1,8 @@
 //! The terminal that shows a run: takes it over, draws, reads keys, gives it back.
 //!
-//! It draws on standard error: standard output stays free for data. The terminal is given back when the view is closed
-//! or dropped, and before a panic's message is printed. What is drawn is [`super::screen`]'s business.
+//! It draws on standard error: standard output stays free for data. The terminal is given back when
+//! the view is closed or dropped, and before a panic's message is printed. [`super::screen`]
+//! decides what is drawn.
 
 use std::io::{self, IsTerminal, Stderr};
 use std::sync::Once;
@@ -120,7 +121,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Takes a key in; says whether the picture changes for it.
+/// Takes a key in; returns whether the picture changes for it.
 fn press(screen: &mut Screen, key: KeyEvent) -> bool {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {

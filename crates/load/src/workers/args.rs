@@ -1,5 +1,5 @@
-//! The command line of a worker, and its life as a process: it listens, says where, and leaves when
-//! it is asked to.
+//! The command line of a worker, and its life as a process: it listens, prints where, and leaves
+//! when it is asked to.
 
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
@@ -23,7 +23,8 @@ pub const KEY_VARIABLE: &str = "STADIUM_LOAD_KEY";
 /// How a worker is run.
 #[derive(Debug, Clone, Args)]
 pub struct WorkerArgs {
-    /// Where to listen; port 0 takes a free one. Whoever reaches it can have this machine make load, unless there is a --key
+    /// Where to listen; port 0 takes a free one. Any host that reaches it can have this machine
+    /// make load, unless there is a --key
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7901")]
     pub listen: SocketAddr,
     /// Its name in reports [default: the host's name]
@@ -38,7 +39,7 @@ pub struct WorkerArgs {
     /// What coordinators have to show, by --worker-key; without it nothing is asked
     #[arg(long, env = KEY_VARIABLE, hide_env_values = true, default_value = "", hide_default_value = true)]
     pub key: String,
-    /// Leave when standard input ends: the worker belongs to whoever started it
+    /// Leave when standard input ends: the worker belongs to the process that started it
     #[arg(long)]
     pub until_input_ends: bool,
 }
@@ -67,7 +68,7 @@ pub fn serve(args: &WorkerArgs, discovery: Option<Discovery>, compile: Compile) 
     if args.key.is_empty() && !args.listen.ip().is_loopback() {
         let _ = writeln!(
             std::io::stderr(),
-            "note: whoever reaches {} can have this machine make load; --key asks for a key",
+            "note: any host that reaches {} can have this machine make load; --key asks for a key",
             worker.address()
         );
     }
@@ -100,7 +101,7 @@ pub fn serve(args: &WorkerArgs, discovery: Option<Discovery>, compile: Compile) 
     Ok(())
 }
 
-/// What a worker says when it listens.
+/// The line that a worker prints when it listens.
 fn announcement(name: &str, address: SocketAddr) -> String {
     format!("worker {name} listens on {address}")
 }
@@ -124,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_worker_says_is_read_again() {
+    fn an_announcement_is_read_again() {
         let address = "127.0.0.1:7901".parse().expect("an address");
         assert_eq!(read_announcement(&announcement("w 1", address)), Some("127.0.0.1:7901"));
         for line in ["", "worker w1", "worker w1 listens on everything", "listens on 127.0.0.1:1"] {

@@ -32,7 +32,8 @@ impl Children {
     /// the machine's processors among them, at least one each.
     ///
     /// # Errors
-    /// [`Error::System`] where a process cannot be started; [`Error::Worker`] where one does not say where it listens.
+    /// [`Error::System`] where a process cannot be started; [`Error::Worker`] where one does not
+    /// print where it listens.
     pub fn start(count: u32, loops: u32, program: &Path) -> Result<Self, Error> {
         if count == 0 || count > CHILDREN_MAX {
             return Err(Error::Config(format!("processes are 1 to {CHILDREN_MAX}, not {count}")));
@@ -80,7 +81,7 @@ impl Children {
 impl Drop for Children {
     fn drop(&mut self) {
         for child in &mut self.children {
-            // Their input ends: they leave. Whoever does not in time is ended.
+            // Their input ends: they leave. A process that does not leave in time is ended.
             drop(child.stdin.take());
         }
         for child in &mut self.children {
@@ -89,13 +90,14 @@ impl Drop for Children {
     }
 }
 
-/// What a process says first: where it listens.
+/// The first line of a process: where it listens.
 pub(super) fn announced(child: &mut Child) -> Result<String, Error> {
     let id = child.id();
     let silent = |what: &str| Error::Worker(format!("process {id}: {what}"));
     let out = child.stdout.take().ok_or_else(|| silent("its output is taken already"))?;
     let (sender, first) = mpsc::channel();
-    // A reader of its own: a process that says nothing keeps nobody waiting for ever, and its pipe stays open.
+    // A reader of its own: a process that prints nothing keeps nobody waiting for ever, and its
+    // pipe stays open.
     std::thread::Builder::new()
         .name("load-child".to_owned())
         .spawn(move || {
@@ -107,7 +109,7 @@ pub(super) fn announced(child: &mut Child) -> Result<String, Error> {
     match first.recv_timeout(START_WITHIN) {
         Ok(Some(line)) => read_announcement(&line)
             .map(str::to_owned)
-            .ok_or_else(|| silent(&format!("it said {line:?} and not where it listens"))),
+            .ok_or_else(|| silent(&format!("it printed {line:?} and not where it listens"))),
         Ok(None) => Err(silent("it ended before it listened")),
         Err(_) => Err(silent(&format!("it did not listen within {} s", START_WITHIN.as_secs()))),
     }

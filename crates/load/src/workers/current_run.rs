@@ -173,10 +173,10 @@ impl CurrentRun {
         };
         let current = Arc::clone(self);
         let (queue, id, count) = (Arc::clone(&run.queue), request.run, request.count);
-        let gatherer = std::thread::Builder::new()
-            .name("load-gather".to_owned())
-            .spawn(move || current.gather(id, &queue, &events, sender, count));
-        if let Err(error) = gatherer {
+        let follower = std::thread::Builder::new()
+            .name("load-follow".to_owned())
+            .spawn(move || current.follow(id, &queue, &events, sender, count));
+        if let Err(error) = follower {
             members.iter().for_each(|member| member.order(Order::Stop));
             return Err(refuse(format!("a thread: {error}")));
         }
@@ -259,7 +259,7 @@ impl CurrentRun {
         let Some(run) = held.as_mut().filter(|run| run.id == id) else { return };
         run.ending = true;
         match &run.loops {
-            // Its gatherer frees the worker when they have ended.
+            // The thread that follows them frees the worker when they have ended.
             Some(loops) if !run.over => loops.members.iter().for_each(|member| member.order(Order::Stop)),
             _ => *held = None,
         }
@@ -276,7 +276,7 @@ impl CurrentRun {
     }
 
     /// Follows the loops to their end, and reports to the coordinator.
-    fn gather(&self, id: u64, queue: &Queue, events: &Receiver<Event>, own: Sender<Event>, count: u32) {
+    fn follow(&self, id: u64, queue: &Queue, events: &Receiver<Event>, own: Sender<Event>, count: u32) {
         // The loops have senders of their own: without this one the channel ends with the last of them.
         drop(own);
         let mut watch = Watch::new();

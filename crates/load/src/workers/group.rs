@@ -1,7 +1,8 @@
 //! The workers of a run: connected, compared with this machine's clock, given their parts.
 //!
-//! Each worker gets loops in proportion to those it has, all of them numbered through. Who cannot do its part is an error
-//! before anything was started; later it is lost, and the run goes on.
+//! Each worker gets loops in proportion to those it has, all of them numbered through. A worker
+//! that cannot do its part is an error before anything was started; later it is lost, and the run
+//! goes on.
 
 use std::path::Path;
 use std::sync::mpsc::Sender;
@@ -300,7 +301,11 @@ fn prepare(
         service.stream(&load_worker::ATTACH, &request, CREDIT, &stadium_rpc::CallOptions::default());
     match events.next_within(CALL_WITHIN)?.and_then(|event| event.event) {
         Some(event::Event::Attached(_)) => {}
-        _ => return Err(CallError::Protocol("its first event does not say that it is attached".to_owned())),
+        _ => {
+            return Err(CallError::Protocol(
+                "its first event does not report that it is attached".to_owned(),
+            ));
+        }
     }
     for (name, data) in files {
         let pieces = data.len().div_ceil(PIECE_BYTES).max(1);

@@ -22,7 +22,7 @@ pub(crate) struct Exchange {
     pub(crate) answered_ns: u64,
 }
 
-/// What exchanges say.
+/// The result of exchanges.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Offset {
     /// The worker's clock less the coordinator's, in nanoseconds.
@@ -47,7 +47,7 @@ impl Exchange {
 }
 
 impl Offset {
-    /// What the shortest of these exchanges says; `None` of none.
+    /// The result of the shortest of these exchanges; `None` of none.
     pub(crate) fn of(exchanges: &[Exchange]) -> Option<Offset> {
         exchanges.iter().min_by_key(|exchange| exchange.way_ns()).map(Exchange::offset)
     }

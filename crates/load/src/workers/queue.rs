@@ -1,7 +1,8 @@
 //! Events on their way from a worker's loops to its coordinator.
 //!
-//! Loops and the thread that gathers from them push; the future that answers the coordinator takes. What waits is
-//! bounded: a coordinator that takes nothing for that long has lost the run.
+//! The loops and the thread that follows them push events; the future that answers the coordinator
+//! takes them. The queue is bounded: a coordinator that takes nothing for that long has lost the
+//! run.
 
 use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
@@ -52,7 +53,7 @@ impl Queue {
         Ok(())
     }
 
-    /// No more will come; what is there is still taken.
+    /// No more will come; the events that are there are still taken.
     pub(crate) fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;

@@ -1,7 +1,8 @@
 //! A worker that a run has, as the head sees it: it takes orders, and its events come as those of loops do.
 //!
-//! A thread for each worker follows its stream. The stream is the lease: dropping it ends what the worker does. Who shows no
-//! sign of life for [`SILENCE_MAX`] is lost, whatever the reason.
+//! A thread for each worker follows its stream. The stream is the lease: dropping it ends what the
+//! worker does. A worker that shows no sign of life for [`SILENCE_MAX`] is lost, whatever the
+//! reason.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +27,7 @@ pub const SILENCE_MAX: Duration = Duration::from_millis(2_500);
 const LOOP_SILENCE_MAX: Duration = Duration::from_secs(5);
 /// Between two looks of the thread that follows a worker.
 const LOOK: Duration = Duration::from_millis(200);
-/// Time for a call that only says something.
+/// Time for a call that only reports something.
 pub(crate) const CALL_WITHIN: Duration = Duration::from_secs(5);
 
 /// A worker of a run.

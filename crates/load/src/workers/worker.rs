@@ -1,7 +1,8 @@
 //! A worker: a server of the service `load_worker`, for one run at a time.
 //!
-//! It needs nothing but the binary: scenarios and their files come from coordinators. Whoever reaches its port and has its key,
-//! if it has one, can have it make load; so it listens on this machine alone by default.
+//! It needs nothing but the binary: scenarios and their files come from coordinators. A client that
+//! reaches its port and has its key, if it has one, can have it make load; so it listens on this
+//! machine alone by default.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -155,7 +156,7 @@ fn service(config: &WorkerConfig, current: &Arc<CurrentRun>) -> Service {
         })
         .inline(&load_worker::ORDER, move |_call, request, _done| {
             let order = orders::read(request.order.as_ref())
-                .ok_or_else(|| Refusal::rejected("LOAD-003", "the order says nothing"))?;
+                .ok_or_else(|| Refusal::rejected("LOAD-003", "the order is empty"))?;
             ordered.order(request.run, order)
         })
 }

@@ -1,5 +1,6 @@
-//! What the engine says of targets of known behaviour: one that stalls, one that is not there, ones that reset, hang and
-//! answer garbage. Figures must show what happened, and nothing that did not.
+//! What the engine reports of targets of known behaviour: one that stalls, one that is not there,
+//! ones that reset, hang and answer garbage. Figures must show what happened, and nothing that did
+//! not.
 
 use crate::stub;
 
@@ -66,7 +67,7 @@ fn a_pace_shows_the_stall_for_users_that_stay() {
 }
 
 #[test]
-fn the_rate_is_what_the_scenario_says_and_is_kept() {
+fn the_rate_is_that_of_the_scenario_and_is_kept() {
     let stub = Stub::start(Manner::Answers);
     let result = run(&get(
         &stub,
@@ -99,7 +100,7 @@ fn a_warm_up_is_drawn_and_not_counted() {
 }
 
 #[test]
-fn a_target_that_is_not_there_is_said_to_refuse() {
+fn a_target_that_is_not_there_is_reported_to_refuse() {
     let stub = Stub::start(Manner::Answers);
     let scenario = get(&stub, SHORT, "");
     drop(stub);

@@ -71,7 +71,7 @@ fn publishes_end_with_their_acknowledgement_at_each_qos() {
         (Version::Mqtt311, 1, Some("0x00")),
         (Version::Mqtt311, 2, Some("0x00")),
         (Version::Mqtt5, 0, None),
-        // Nobody has subscribed, and MQTT 5.0 says so; at QoS 2 PUBCOMP has the last word.
+        // Nobody has subscribed, and MQTT 5.0 reports it; at QoS 2 PUBCOMP has the last word.
         (Version::Mqtt5, 1, Some("0x10")),
         (Version::Mqtt5, 2, Some("0x00")),
     ] {
@@ -133,7 +133,7 @@ fn sessions_come_over_tls_and_websocket() {
 }
 
 #[test]
-fn wrong_passwords_are_told_in_words() {
+fn wrong_passwords_are_reported_in_words() {
     let directory = tempfile::tempdir().expect("a directory for the test");
     let file = directory.path().join("passwords");
     let made = std::process::Command::new("mosquitto_passwd")
@@ -152,7 +152,7 @@ fn wrong_passwords_are_told_in_words() {
 }
 
 #[test]
-fn steps_that_make_no_sense_are_told_and_the_connection_lives() {
+fn impossible_steps_are_reported_and_the_connection_lives() {
     let broker = Broker::start();
     let early = Users::at(Scheme::Mqtt, Version::Mqtt5, broker.address)
         .users(2, vec![publish("a", 1, false), disconnect()])
@@ -191,7 +191,7 @@ fn a_broker_that_dies_fails_what_waits() {
 }
 
 #[test]
-fn keep_alive_is_kept_while_nothing_is_said() {
+fn keep_alive_is_kept_while_nothing_is_sent() {
     let broker = Broker::start();
     let quiet = Do::Step("connect", connect_as("quiet", 1));
     let result = Users::at(Scheme::Mqtt, Version::Mqtt311, broker.address)
@@ -200,7 +200,7 @@ fn keep_alive_is_kept_while_nothing_is_said() {
     assert_clean(&result);
 }
 
-/// A broker that says this to whoever connects, and then nothing.
+/// A broker that sends this to every client that connects, and then nothing.
 fn saying(words: &'static [u8]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     let address = listener.local_addr().expect("a bound socket has an address");

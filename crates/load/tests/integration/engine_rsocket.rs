@@ -82,7 +82,7 @@ fn serve(mut client: TcpStream, seen: &Mutex<Seen>) {
     }
 }
 
-/// Answers as the route says. Returns whether the connection is to be closed.
+/// Answers as the route asks. Returns whether the connection is to be closed.
 fn answer(connection: &mut Connection, event: Event<'_>, seen: &Mutex<Seen>, out: &mut Vec<u8>) -> bool {
     let mut seen = seen.lock().expect("no responder panicked");
     match event {
@@ -177,7 +177,7 @@ fn at(responder: &Responder) -> Users {
 }
 
 #[test]
-fn requests_are_answered_and_the_untold_are_told() {
+fn requests_are_answered_and_fire_and_forget_arrives() {
     let responder = Responder::start();
     let result = at(&responder)
         .users(
@@ -203,7 +203,7 @@ fn requests_are_answered_and_the_untold_are_told() {
 }
 
 #[test]
-fn data_of_another_type_says_so() {
+fn data_of_another_type_is_declared() {
     let responder = Responder::start();
     let mut other = request("mime");
     let Action::Rsocket(asks) = &mut other else { unreachable!("it is a request") };
@@ -242,7 +242,7 @@ fn streams_that_end_are_whole_or_too_short() {
 }
 
 #[test]
-fn errors_are_told_by_their_codes() {
+fn errors_are_reported_by_their_codes() {
     let responder = Responder::start();
     for (route, kind) in [
         ("reject", "rsocket: rejected"),

@@ -1,5 +1,6 @@
-//! The engine's WebSocket, event streams, HTTP/2 and plain TCP, against servers that behave and servers that do not.
-//! Each test says what its server does, byte by byte where it matters, and which figures must come of it.
+//! The engine's WebSocket, event streams, HTTP/2 and plain TCP, against servers that behave and
+//! servers that do not. Each test states what its server does, byte by byte where it matters, and
+//! which figures must come of it.
 
 use crate::web;
 
@@ -131,7 +132,7 @@ fn a_server_that_breaks_the_websocket_gets_the_reason_and_is_counted() {
 }
 
 #[test]
-fn a_reset_is_told_from_an_end() {
+fn a_reset_is_distinguished_from_an_end() {
     let upgraded = server(|peer| {
         peer.upgrade("")?;
         peer.reset()
@@ -163,7 +164,7 @@ fn a_websocket_outlives_a_step_that_took_too_long() {
 }
 
 #[test]
-fn a_message_before_the_upgrade_is_a_mistake_that_is_told() {
+fn a_message_before_the_upgrade_is_reported_as_a_mistake() {
     let port = server(|peer| {
         peer.until_closed();
         Ok(())
@@ -314,7 +315,7 @@ fn an_event_without_an_end_is_not_kept_for_ever() {
 }
 
 #[test]
-fn answers_over_tcp_end_as_the_scenario_says() {
+fn answers_over_tcp_end_as_the_scenario_states() {
     let port = server(|peer| {
         peer.send("220 ready\r\n")?;
         assert_eq!(peer.line()?, "PING 4\n");
@@ -342,7 +343,7 @@ fn answers_over_tcp_end_as_the_scenario_says() {
 }
 
 #[test]
-fn failures_over_tcp_are_told_apart() {
+fn failures_over_tcp_are_distinguished() {
     let faults: [(Fault, &str); 3] = [
         (("closed by the target", |peer| peer.send("PON")), "until = \"\\n\""),
         (
@@ -450,7 +451,7 @@ fn users_share_a_connection_of_http2() {
 }
 
 #[test]
-fn the_server_says_how_many_streams_it_takes() {
+fn the_server_announces_how_many_streams_it_takes() {
     let port = server(|peer| {
         // SETTINGS_MAX_CONCURRENT_STREAMS is 1.
         greet(peer, &[0, 3, 0, 0, 0, 1])?;

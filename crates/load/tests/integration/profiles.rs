@@ -1,7 +1,7 @@
 //! Devices that behave as phones do, against a real mosquitto: what the broker sees of it, and what it costs.
 //!
-//! Times are short: what takes minutes on a phone takes tenths of a second here. Nothing sleeps: runs end when the
-//! swarm says that what they wait for has happened, or fail at a deadline.
+//! Times are short: what takes minutes on a phone takes tenths of a second here. Nothing sleeps:
+//! runs end when the swarm reports that what they wait for has happened, or fail at a deadline.
 
 use crate::broker;
 
@@ -77,11 +77,11 @@ fn log_text(log: &[String]) -> String {
     log.iter().filter(|line| line.contains("lient")).map(|line| format!("{line}\n")).collect()
 }
 
-/// What mosquitto says of a connection whose peer closed or reset it without DISCONNECT.
+/// What mosquitto logs of a connection whose peer closed or reset it without DISCONNECT.
 const CLOSED: &str = "closed its connection";
 /// Its words for a device that was silent for one and a half keep-alives.
 const TIMED_OUT: &str = "exceeded timeout";
-/// What it says of one whose client id connected again.
+/// What it logs of one whose client id connected again.
 const TAKEN_OVER: &str = "already connected, closing old connection";
 
 #[test]
@@ -136,7 +136,7 @@ fn a_background_app_that_vanishes_is_connected_to_the_broker_until_its_keep_aliv
 }
 
 #[test]
-fn an_app_that_says_goodbye_gets_what_it_missed() {
+fn an_app_that_disconnects_gets_what_it_missed() {
     let broker = Broker::logging();
     let profile = Profile {
         background: Some(Background { every: span("100ms..500ms"), lasts: span("500ms"), silent: 0.0 }),
@@ -220,7 +220,7 @@ fn a_sleeping_radio_makes_messages_late_and_loses_none() {
     assert!(late.p50_ms > 50.0 && late.p50_ms < 450.0, "{late:?}");
     assert_eq!(report.latency.delivery.count + late.count, all, "each message is in one of them");
     assert!(report.latency.uplink.max_ms > 100.0, "an uplink that waits counts from its time: {report:#?}");
-    assert_eq!(sums.attempts, u64::from(DEVICES), "nobody had to come again");
+    assert_eq!(sums.attempts, u64::from(DEVICES), "no device had to reconnect");
 }
 
 #[test]

@@ -28,7 +28,7 @@ use crate::packet::{Connack, Connect, Disconnect, Packet, QoS, Version, Will};
 use crate::property::UserPropertiesBuffer;
 use crate::reason::ReasonCode;
 
-/// When a client that could not be let in is told to come again, in milliseconds.
+/// The retry delay that a client gets that could not be let in, in milliseconds.
 const BUSY_RETRY_MS: u64 = 5_000;
 
 /// A client that asks to be let in, already authenticated.
@@ -67,7 +67,8 @@ pub fn refuse<H: Host>(
 }
 
 /// Refuses a CONNECT with a CONNACK of at most `packet_bytes_max` bytes [MQTT-3.2.2-19], where the version
-/// has a word for the reason, and closes. With `retry_after_ms` an MQTT 5.0 client is told when to come back.
+/// has a word for the reason, and closes. With `retry_after_ms` an MQTT 5.0 client gets the time
+/// after which it may reconnect.
 pub fn refuse_within<H: Host>(
     host: &mut H,
     link: H::Link,
@@ -120,7 +121,7 @@ where
     I: Clone,
 {
     /// Lets a client in, taking its session over from an older connection if there is one, or refuses it
-    /// with a CONNACK. `None` when it was refused and the host was told to close.
+    /// with a CONNACK. `None` when it was refused and the broker asked the host to close.
     pub fn connect<H>(&mut self, host: &mut H, arrival: Arrival<'_, L, I>) -> Option<Admitted>
     where
         H: Host<Link = L, Identity = I>,
@@ -190,7 +191,8 @@ where
         }
         let mut connack = Vec::new();
         if !self.say_connack(key, connect, client_id, present.is_some(), &mut connack) {
-            // Who takes no packet of this size cannot be told what it must know [MQTT-3.1.4-5].
+            // A client that takes no packet of this size cannot get what it must know
+            // [MQTT-3.1.4-5].
             let packet_bytes_max = connect.maximum_packet_size.unwrap_or(u32::MAX);
             refuse_within(host, link, version, packet_bytes_max, ReasonCode::PacketTooLarge, None);
             self.detach(host, key);
@@ -213,7 +215,8 @@ where
         Some(Admitted { session: key, keep_alive_s, version, waits })
     }
 
-    /// Tells the host of a client that connects to a session that persists, or to one in the place of one that did.
+    /// Reports to the host a client that connects to a session that persists, or to one in the
+    /// place of one that did.
     fn keep_arrival<H>(&mut self, host: &mut H, key: SessionKey, link: L)
     where
         H: Host<Link = L, Identity = I>,
@@ -225,7 +228,7 @@ where
             host.persist(&client_id, Change::End { incarnation: None }, then);
             return;
         }
-        session.rare().told = true;
+        session.rare().reported = true;
         let Some(session) = self.session(key) else { return };
         let rare = session.rare.as_deref();
         let will = rare.and_then(|rare| rare.arriving.as_deref()).and_then(|(_, one)| one.will.as_ref());
@@ -260,7 +263,7 @@ where
         }
     }
 
-    /// Tells the host of all subscriptions again.
+    /// Reports all subscriptions to the host again.
     fn keep_subscriptions<H>(&mut self, host: &mut H, key: SessionKey)
     where
         H: Host<Link = L, Identity = I>,
@@ -285,7 +288,7 @@ where
         }
     }
 
-    /// What the host was told of a client's arrival is durable, or not.
+    /// The reported arrival of a client is durable, or not.
     pub(super) fn admit<H>(&mut self, host: &mut H, key: SessionKey, link: L, persisted: Persisted)
     where
         H: Host<Link = L, Identity = I>,
@@ -331,7 +334,7 @@ where
         }
         if present {
             host.count(Event::SessionResumed);
-            self.tell_groups(host, key, Presence::Here);
+            self.notify_groups(host, key, Presence::Here);
             self.resume(host, key);
         }
     }
@@ -347,7 +350,7 @@ where
         }
     }
 
-    /// Ends the connection of a client on an operator's word. Says whether it had one.
+    /// Ends the connection of a client on an operator's command. Returns whether it had one.
     pub fn kick<H>(&mut self, host: &mut H, client_id: &str) -> bool
     where
         H: Host<Link = L, Identity = I>,
@@ -356,8 +359,8 @@ where
         self.end_connection(host, key, ReasonCode::AdministrativeAction, None, Close::Administrative)
     }
 
-    /// Tells a client to go elsewhere and closes its connection. Its session stays as DISCONNECT by the
-    /// server leaves it. Says whether it was connected.
+    /// Redirects a client to another server and closes its connection. Its session stays as
+    /// DISCONNECT by the server leaves it. Returns whether it was connected.
     pub fn move_away<H>(&mut self, host: &mut H, key: SessionKey, server_reference: Option<&str>) -> bool
     where
         H: Host<Link = L, Identity = I>,
@@ -390,7 +393,7 @@ where
     {
         let Some(session) = self.session(key) else { return false };
         let Some(link) = session.any_link() else { return false };
-        // One that waits for its CONNACK must not be told DISCONNECT before it [MQTT-3.14.0-1].
+        // A client that waits for its CONNACK must not get a DISCONNECT before it [MQTT-3.14.0-1].
         if session.link.is_some() {
             say_disconnect(host, link, session.version, session.packet_bytes_max, reason, server_reference);
         }
@@ -504,11 +507,12 @@ where
         let mut is_over = !session.persists();
         if let Some(rare) = &mut session.rare {
             if let Some(arriving) = rare.arriving.take() {
-                if session.durable && !rare.told {
+                if session.durable && !rare.reported {
                     // Nobody was promised anything of it.
                     is_over = true;
                 } else {
-                    // It was never let in, but its will counts from now on: the host was told of it.
+                    // It was never let in, but its will counts from now on: it was reported to the
+                    // host.
                     rare.will = arriving.1.will;
                 }
             }
@@ -552,7 +556,7 @@ where
             away.sent_below = self.first_unsent(session);
             host.persist(&session.client_id, Change::Disconnect(away), Then::NOTHING);
         }
-        self.tell_groups(host, key, Presence::Away);
+        self.notify_groups(host, key, Presence::Away);
     }
 
     /// The lowest number of a queued message that was not sent, where all below it may have been.
@@ -713,8 +717,9 @@ where
         asked_s.min(self.config.session_expiry_s_max)
     }
 
-    /// A client that asks for no keep alive, or too long a one, is held to ours if it can be told so. It
-    /// is spread over a fifth of its value: timers that were set together need not fire together.
+    /// A client that asks for no keep alive, or too long a one, is held to ours if the CONNACK can
+    /// carry it. It is spread over a fifth of its value: timers that were set together need not
+    /// fire together.
     fn granted_keep_alive_s<H>(&self, host: &mut H, connect: &Connect<'_>) -> u16
     where
         H: Host<Link = L, Identity = I>,
@@ -752,7 +757,7 @@ where
         }
     }
 
-    /// Says whether the client's maximum packet size allowed it.
+    /// Returns whether the client's maximum packet size allowed it.
     fn say_connack(
         &self,
         key: SessionKey,

@@ -1,7 +1,7 @@
 //! When the broker must act without being asked: a session's expiry, a will's delay.
 //!
-//! A deadline is never taken back. When it fires, whoever set it looks whether it still means anything;
-//! the session's generation tells a session from its successor in the same slot.
+//! A deadline is never taken back. When it fires, the code that set it checks whether it still
+//! applies; the session's generation distinguishes a session from its successor in the same slot.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

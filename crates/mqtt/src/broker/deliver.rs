@@ -145,7 +145,7 @@ where
     L: Copy + Eq + std::fmt::Debug,
     I: Clone,
 {
-    /// Takes a message to everybody who subscribed to its topic. Says whether anybody did.
+    /// Takes a message to everybody who subscribed to its topic. Returns whether anybody did.
     pub(super) fn route<H>(
         &mut self,
         host: &mut H,
@@ -216,11 +216,12 @@ where
             if let GroupMessage::Deliver { reply_to, .. } = &mut turn {
                 *reply_to = Some(to);
             }
-            host.tell(at, turn);
+            host.send_group_message(at, turn);
         }
     }
 
-    /// Takes a message to this broker's subscribers and to members of its groups. Says whether there are any.
+    /// Takes a message to this broker's subscribers and to members of its groups. Returns whether
+    /// there are any.
     fn route_here<'p, H>(
         &mut self,
         host: &mut H,
@@ -335,14 +336,14 @@ where
         for &filter in matched.iter() {
             for &id in filters.groups(filter) {
                 let group = groups.group_mut(id);
-                let (mut passed, members) = (0, group.members.len());
+                let (mut skipped, members) = (0, group.members.len());
                 let reads = |who: MemberRef, sessions: &Slab<Session<L, I>>, host: &mut H| {
                     let session = sessions.get(who.session.index as usize);
                     session.is_some_and(|session| may_read(host, session, message.topic))
                 };
                 // Of another loop's members their own loop knows. One that persists has joined since, see [`Scope::precedes`].
                 let is_unkept = scope == Scope::Unkept && message.head.qos > QoS::AtMostOnce;
-                while passed < members
+                while skipped < members
                     && group.peek().is_some_and(|member| {
                         (is_unkept && member.durable)
                             || (member.is_partly_granted
@@ -351,9 +352,9 @@ where
                     })
                 {
                     group.next();
-                    passed += 1;
+                    skipped += 1;
                 }
-                if passed == members {
+                if skipped == members {
                     continue;
                 }
                 let may_be_kept = group.may_be_kept();
@@ -369,7 +370,7 @@ where
                     deliverer.deliver_to_member(host, &group.text, who.session.index, terms, parcel);
                 } else {
                     let publication = parcel.kept.get_or_insert_with(|| deliverer.pool.keep(message));
-                    // A member that is gone passes it on to one whose session may be kept.
+                    // A member that is gone hands it on to one whose session may be kept.
                     let keeps = config.durable && message.head.qos > QoS::AtMostOnce && may_be_kept;
                     let turn = GroupMessage::Deliver {
                         filter: Arc::clone(&group.text),
@@ -382,12 +383,12 @@ where
                         origin: self.from.map(|from| from.origin),
                         reply_to: None,
                         is_partly_granted,
-                        passed,
+                        skipped,
                     };
                     if keeps {
                         turns.push((who.at, turn));
                     } else {
-                        host.tell(who.at, turn);
+                        host.send_group_message(who.at, turn);
                     }
                 }
             }
@@ -715,7 +716,7 @@ fn write<'p, H: Host, I>(
     }
     let plain = Terms { qos: terms.qos, retain: terms.retain, ids: &[], shared: SharedId::NONE, number: 0 };
     let (segment, layout) = parcel.staged(host, version, plain);
-    // The server must not send what the client said it can't take [MQTT-3.1.2-24].
+    // The server must not send what the client does not accept [MQTT-3.1.2-24].
     if layout.len as usize > limit {
         return Err(Drop::TooLarge);
     }
@@ -785,7 +786,7 @@ pub(super) fn may_read<H: Host>(host: &mut H, session: &Session<H::Link, H::Iden
     host.authorise(client, Action::Subscribe, topic)
 }
 
-/// Tells what became of a delivery, and on which connection, where there is one.
+/// Reports the outcome of a delivery, and on which connection, where there is one.
 pub(super) fn report<H: Host>(host: &mut H, link: Option<H::Link>, receipt: u64, progress: Progress) {
     if receipt != 0 {
         host.receipt(receipt, link, progress);

@@ -1,8 +1,9 @@
 //! What outlives the server: sessions that persist, what they are owed, retained messages.
 //!
-//! Where [`Config::durable`](super::Config::durable) is set the host keeps them. The broker tells it of each change, and holds back what
-//! would be a promise until the host says that the change is durable: CONNACK, SUBACK and UNSUBACK of such a session, the acknowledgement of
-//! a publish that is owed to one or retained, and the delivery itself. Everything else never waits.
+//! Where [`Config::durable`](super::Config::durable) is set the host keeps them. The broker reports
+//! each change to it, and holds back what would be a promise until the host reports that the change
+//! is durable: CONNACK, SUBACK and UNSUBACK of such a session, the acknowledgement of a publish
+//! that is owed to one or retained, and the delivery itself. Everything else never waits.
 //!
 //! A [`Then`] names what goes on when a change is durable. One may wait for several changes.
 
@@ -65,7 +66,7 @@ pub enum Persisted {
     Full,
     /// Not now.
     Busy,
-    /// It may be durable or not: no answer may say either.
+    /// It may be durable or not: no answer may state either.
     Unknown,
 }
 
@@ -75,7 +76,7 @@ impl Persisted {
             Self::Done | Self::Known => None,
             Self::Full => Some(ReasonCode::QuotaExceeded),
             Self::Busy => Some(ReasonCode::ServerBusy),
-            // Of what closes the connection only: no acknowledgement says this.
+            // For reasons that only close the connection: no acknowledgement carries this.
             Self::Unknown => Some(ReasonCode::UnspecifiedError),
         }
     }
@@ -95,7 +96,7 @@ pub enum Change<'a, I> {
     },
     /// It ended.
     End {
-        /// Which one of the client's sessions; none for whichever is kept.
+        /// Which one of the client's sessions; none for the one that is kept.
         incarnation: Option<u64>,
     },
     /// A subscription was made or changed.
@@ -115,7 +116,7 @@ pub enum Change<'a, I> {
         /// The queued message.
         queued_message: u32,
     },
-    /// A publish of its client at QoS 2 is owed durably to whoever wants it.
+    /// A publish of its client at QoS 2 is owed durably to all that want it.
     Unreleased {
         /// Packet Identifier.
         packet_id: u16,
@@ -130,7 +131,7 @@ pub enum Change<'a, I> {
 /// A client's connection to a session that persists.
 #[derive(Debug)]
 pub struct Connected<'a, I> {
-    /// A random number that tells the session from those before it.
+    /// A random number that distinguishes the session from those before it.
     pub incarnation: u64,
     /// What the client speaks.
     pub version: Version,
@@ -145,7 +146,7 @@ pub struct Connected<'a, I> {
 /// A will that is kept.
 #[derive(Debug)]
 pub struct KeptWill<'a> {
-    /// A random number that tells it from the wills before it.
+    /// A random number that distinguishes it from the wills before it.
     pub id: u64,
     /// The message.
     pub publication: &'a Arc<Publication>,
@@ -190,7 +191,8 @@ pub struct Keep<'a> {
     pub origin: Option<Origin>,
     /// That session's client id, where noting its packet id belongs to the same change.
     pub publisher: Option<&'a str>,
-    /// Nobody can be told no: it is handed over until the shard takes it, or has no room for it.
+    /// A refusal cannot be reported to anybody: it is handed over until the shard takes it, or has
+    /// no room for it.
     pub must: bool,
 }
 
@@ -293,7 +295,7 @@ pub(super) enum What<L> {
     },
     /// Another loop hears of it, or something else of this one.
     Reply(ReplyTo),
-    /// A will is gone: whoever is owed it is owed it durably.
+    /// A will is gone: it is owed durably to all its receivers.
     WillPublished {
         key: SessionKey,
         /// The client, if its session persists: the will is kept with it until then.
@@ -330,7 +332,7 @@ pub(super) enum What<L> {
         waits: bool,
         group: Group,
     },
-    /// Another loop says what becomes of the parts that were taken here.
+    /// Another loop reports the verdict about the parts that were taken here.
     Undecided,
 }
 
@@ -360,13 +362,13 @@ impl Answer {
     }
 }
 
-/// A packet that came again before it was answered.
+/// A packet that was repeated before it was answered.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Again {
     /// The answer that it asks for.
     kind: AckKind,
     packet_id: u16,
-    /// The answer's place on the connection on which it came again.
+    /// The answer's place on the connection on which it was repeated.
     place: u32,
 }
 
@@ -476,7 +478,7 @@ impl<L> Pendings<L> {
         self.0.get_mut(then.0 as usize)
     }
 
-    /// One is durable, or not. Says whether it was the last.
+    /// One is durable, or not. Returns whether it was the last.
     fn answered(&mut self, then: Then, persisted: Persisted) -> bool {
         let Some(pending) = self.at(then) else { return false };
         pending.left -= 1;
@@ -573,7 +575,7 @@ where
     }
 
     /// A shard has answered for a retained message of which nobody hears. Where it is not known whether it took it, it is asked again: the
-    /// message's number tells whether it did.
+    /// message's number shows whether it did.
     fn retained_apart<H>(
         &mut self,
         host: &mut H,
@@ -594,7 +596,8 @@ where
         }
     }
 
-    /// Has shards forget a publish: these, or all where they are not known. The shard `but` is not asked. Says how many will answer.
+    /// Has shards forget a publish: these, or all where they are not known. The shard `but` is not
+    /// asked. Returns how many will answer.
     pub(super) fn forget<H>(
         host: &mut H,
         origin: Origin,
@@ -633,7 +636,7 @@ where
         host.close(link, Close::Refused(reason));
     }
 
-    /// Says an answer to a session, behind those that are held back.
+    /// Sends an answer to a session, behind those that are held back.
     pub(super) fn say<H>(&mut self, host: &mut H, key: SessionKey, link: L, encode: impl FnOnce(&mut Vec<u8>))
     where
         H: Host<Link = L, Identity = I>,
@@ -774,7 +777,8 @@ where
                     self.publish_failed(key, kind, packet_id);
                     ack(kind, version, packet_id, reason)
                 } else if noted == Noted::Yet {
-                    // Whoever wants it is owed it; that it was received is noted before it is said.
+                    // All that want it are owed it; that it was received is noted before it is
+                    // acknowledged.
                     let answer = Answer::Publish { kind, packet_id, reason, noted: Noted::Now, origin };
                     let then = self.pendings.add(1, What::Answer { key, link, place, answer });
                     self.pendings.concerns(then, &shards);
@@ -809,8 +813,9 @@ where
         }
     }
 
-    /// A publish is neither kept nor refused by all: no acknowledgement may say either, so the connection on which the answer
-    /// is due ends. The client sends it again when it is back. Shards that have it know it by its origin, which is not forgotten.
+    /// A publish is neither kept nor refused by all: no acknowledgement may state either, so the
+    /// connection on which the answer is due ends. The client sends it again when it is back.
+    /// Shards that have it know it by its origin, which is not forgotten.
     fn publish_unsettled<H>(
         &mut self,
         host: &mut H,
@@ -864,7 +869,7 @@ fn ack(kind: AckKind, version: Version, packet_id: u16, reason: ReasonCode) -> V
     bytes
 }
 
-/// Tells the host that a queued message is not owed any more; one without a number never was,
+/// Reports to the host that a queued message is not owed any more; one without a number never was,
 /// durably.
 pub(super) fn done<H: Host>(host: &mut H, client_id: &str, number: u32) {
     if number != 0 {

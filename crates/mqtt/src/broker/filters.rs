@@ -230,7 +230,7 @@ impl Filters {
     }
 
     /// Takes the subscriber at `position` away. The last subscriber of the list takes its place: its
-    /// session is returned, so that the caller can tell it. Call [`Filters::tidy`] afterwards.
+    /// session is returned, so that the caller can notify it. Call [`Filters::tidy`] afterwards.
     #[must_use]
     pub fn remove(&mut self, id: FilterId, position: u32) -> Option<u32> {
         self.subscriptions -= 1;
@@ -254,7 +254,7 @@ impl Filters {
         }
     }
 
-    /// Removes the filter if nobody subscribes to it any more, and says whether it did.
+    /// Removes the filter if nobody subscribes to it any more, and returns whether it did.
     pub fn tidy(&mut self, id: FilterId) -> Option<CompactString> {
         let entry = &self.entries[id.0 as usize];
         if !matches!(entry.subscribers, Subscribers::Nobody) || entry.groups.is_some() {
@@ -284,7 +284,7 @@ impl Filters {
         self.entries[id.0 as usize].groups.as_deref().map_or(&[], Vec::as_slice)
     }
 
-    /// Adds a shared subscription group to a filter; says whether the filter is new.
+    /// Adds a shared subscription group to a filter; returns whether the filter is new.
     pub fn add_group(&mut self, filter: &str, group: GroupId) -> (FilterId, bool) {
         let id = self.find_or_create(filter);
         let entry = &mut self.entries[id.0 as usize];

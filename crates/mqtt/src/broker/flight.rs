@@ -193,7 +193,7 @@ impl Flights {
     }
 
     /// Takes out the deliveries that no session keeps, see
-    /// [`TRANSIENT_RECEIPT`](super::TRANSIENT_RECEIPT), and passes on the receipt token of each. A
+    /// [`TRANSIENT_RECEIPT`](super::TRANSIENT_RECEIPT), and forwards the receipt token of each. A
     /// delivery at QoS 2 that waits for its PUBCOMP stays: the client has it.
     pub fn remove_transient(&mut self, list: &mut List, mut removed: impl FnMut(u64)) {
         let mut all = std::mem::take(list);

@@ -1,7 +1,7 @@
 //! Shared subscription groups, from both ends: the session that joins, and the home that keeps the group.
 //!
-//! Whichever loop it runs on, a step is the same: what concerns a group goes to its home, what concerns a
-//! member goes to the member's loop, and a message whose member is gone comes back for the next one.
+//! A step is the same on every loop: what concerns a group goes to its home, what concerns a member
+//! goes to the member's loop, and a message whose member is gone comes back for the next one.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ where
                 origin,
                 reply_to,
                 is_partly_granted,
-                passed,
+                skipped,
             } => {
                 // One that has unsubscribed gets nothing new [MQTT-3.10.4-2]: its home hears of that before this comes back.
                 let session = self.session(member).filter(|session| session.is_member_of(&filter));
@@ -52,17 +52,21 @@ where
                     let turn = Turn { group: filter, member, options, subscription_id, shared };
                     self.deliver_turn(host, turn, &publication, origin, reply_to);
                 } else {
-                    let passed = passed + usize::from(is_there);
-                    host.tell(home, GroupMessage::Return { filter, publication, origin, reply_to, passed });
+                    let skipped = skipped + usize::from(is_there);
+                    host.send_group_message(
+                        home,
+                        GroupMessage::Return { filter, publication, origin, reply_to, skipped },
+                    );
                 }
             }
-            GroupMessage::Return { filter, publication, origin, reply_to, passed } => {
-                self.next_turn(host, &filter, &publication, origin, reply_to, passed);
+            GroupMessage::Return { filter, publication, origin, reply_to, skipped } => {
+                self.next_turn(host, &filter, &publication, origin, reply_to, skipped);
             }
         }
     }
 
-    /// Tells a group of a member. An answer that is due waits until the group has it: it is a part of what is at hand.
+    /// Reports a member to its group. An answer that is due waits until the group has it: it is a
+    /// part of what is at hand.
     pub(super) fn join_group<H>(&mut self, host: &mut H, key: SessionKey, held: &SharedHeld, answer: Answered)
     where
         H: Host<Link = L, Identity = I>,
@@ -88,7 +92,7 @@ where
                 let then = self.pendings.part(&mut self.parts);
                 ReplyTo { at: self.config.loop_index, then, must: false, decides: Decides::Each }
             });
-            host.tell(home, GroupMessage::Join(Box::new(Join { reply_to, ..join })));
+            host.send_group_message(home, GroupMessage::Join(Box::new(Join { reply_to, ..join })));
         }
     }
 
@@ -101,12 +105,12 @@ where
         if home == self.config.loop_index {
             self.left(host, filter, member);
         } else {
-            host.tell(home, GroupMessage::Leave { filter: filter.into(), member });
+            host.send_group_message(home, GroupMessage::Leave { filter: filter.into(), member });
         }
     }
 
-    /// Tells the groups of a session that its client came or went.
-    pub(super) fn tell_groups<H>(&mut self, host: &mut H, key: SessionKey, presence: Presence)
+    /// Notifies the groups of a session that its client came or went.
+    pub(super) fn notify_groups<H>(&mut self, host: &mut H, key: SessionKey, presence: Presence)
     where
         H: Host<Link = L, Identity = I>,
     {
@@ -122,7 +126,7 @@ where
             if home == self.config.loop_index {
                 self.noticed(&filter, member, presence);
             } else {
-                host.tell(home, GroupMessage::Presence { filter, member, presence });
+                host.send_group_message(home, GroupMessage::Presence { filter, member, presence });
             }
         }
     }
@@ -176,8 +180,8 @@ where
         }
     }
 
-    /// The next member's turn, after so many who may not read the message. Whoever waits to hear that it is kept
-    /// hears at once where nobody keeps it.
+    /// The next member's turn, after so many members that may not read the message. Where nobody
+    /// keeps the message, those that wait for its confirmation get it at once.
     fn next_turn<H>(
         &mut self,
         host: &mut H,
@@ -185,7 +189,7 @@ where
         publication: &Arc<Publication>,
         origin: Option<Origin>,
         reply_to: Option<ReplyTo>,
-        mut passed: usize,
+        mut skipped: usize,
     ) where
         H: Host<Link = L, Identity = I>,
     {
@@ -193,7 +197,7 @@ where
         let found = self.groups.find(text);
         loop {
             let Self { groups, sessions, .. } = self;
-            let group = found.map(|id| groups.group_mut(id)).filter(|group| passed < group.members.len());
+            let group = found.map(|id| groups.group_mut(id)).filter(|group| skipped < group.members.len());
             let turn = group.and_then(|group| {
                 let text = group.text.clone();
                 group.next().map(|member| (text, member))
@@ -211,7 +215,7 @@ where
                 let session = sessions.get(who.session.index as usize);
                 let reads = |session| !is_partly_granted || may_read(host, session, publication.topic());
                 if !session.is_some_and(reads) {
-                    passed += 1;
+                    skipped += 1;
                     continue;
                 }
                 let turn = Turn { group: filter, member: who.session, options, subscription_id, shared };
@@ -228,14 +232,15 @@ where
                 origin,
                 reply_to,
                 is_partly_granted,
-                passed,
+                skipped,
             };
-            return host.tell(who.at, deliver);
+            return host.send_group_message(who.at, deliver);
         }
     }
 
     /// A session ended with a message that its client did not acknowledge, or that it was never sent, and that came by a
-    /// shared subscription: it goes to another member (section 4.8.2). Who waits to hear waits for that too.
+    /// shared subscription: it goes to another member (section 4.8.2). A confirmation that is due
+    /// waits for that too.
     pub(super) fn give_back<H>(
         &mut self,
         host: &mut H,
@@ -254,7 +259,10 @@ where
             self.next_turn(host, filter, &publication, origin, reply_to, 0);
         } else {
             let filter = filter.into();
-            host.tell(home, GroupMessage::Return { filter, publication, origin, reply_to, passed: 0 });
+            host.send_group_message(
+                home,
+                GroupMessage::Return { filter, publication, origin, reply_to, skipped: 0 },
+            );
         }
     }
 

@@ -1,4 +1,4 @@
-//! What the broker asks of whoever runs it.
+//! What the broker needs from the program that runs it.
 //!
 //! The broker decides, its host carries out: staging bytes for the turn, closing links, asking the
 //! authorisation function, reaching the brokers of other loops. A host is one object for each loop, so
@@ -56,7 +56,7 @@ pub trait Host {
     fn authorise(&mut self, client: Client<'_, Self::Identity>, action: Action, topic: &str) -> bool;
 
     /// The same for a subscription, whose filter matches many topics. `filter` may be `$share/GROUP/FILTER`. A
-    /// topic of a filter that was granted whole may be read, as [`Self::authorise`] says.
+    /// topic of a filter that was granted whole may be read, see [`Self::authorise`].
     fn grant(&mut self, client: Client<'_, Self::Identity>, filter: &str) -> Grant;
 
     /// Whether two clients that use the same client id are the same one, so that the second may have the
@@ -76,8 +76,8 @@ pub trait Host {
     /// The loop that owns a shared subscription group.
     fn group_home(&self, group_filter: &str) -> LoopIndex;
 
-    /// Sends word about a shared subscription to another loop.
-    fn tell(&mut self, to: LoopIndex, message: GroupMessage);
+    /// Sends a message about a shared subscription to another loop.
+    fn send_group_message(&mut self, to: LoopIndex, message: GroupMessage);
 
     /// A random number, for assigned client ids.
     fn random(&mut self) -> u64;
@@ -85,8 +85,9 @@ pub trait Host {
     /// Whether the client id belongs to this loop; asked when one is assigned.
     fn is_home_of(&self, client_id: &str) -> bool;
 
-    /// Takes a client's request to a service over, to answer it by [`super::Broker::answer`], or says why
-    /// not. Only asked where the broker's configuration has a prefix for requests.
+    /// Takes a client's request to a service over, to answer it by [`super::Broker::answer`], or
+    /// returns why it is refused. Only called where the broker's configuration has a prefix for
+    /// requests.
     fn request(
         &mut self,
         client: Client<'_, Self::Identity>,
@@ -100,8 +101,8 @@ pub trait Host {
         false
     }
 
-    /// Takes a message over for those that [`Host::is_followed`] found just now. Says how many will answer by [`super::Broker::persisted`];
-    /// the publish is acknowledged after that.
+    /// Takes a message over for those that [`Host::is_followed`] found just now. Returns how many
+    /// will answer by [`super::Broker::persisted`]; the publish is acknowledged after that.
     fn follow(&mut self, _uplink: &Uplink<'_>, _then: Then) -> u32 {
         0
     }
@@ -110,7 +111,7 @@ pub trait Host {
     fn receipt(&mut self, token: u64, link: Option<Self::Link>, progress: Progress);
 
     /// The shard that keeps what has this name: a session by its client id, a retained message by its topic. The methods from here to
-    /// [`Self::entered`] are only called where the broker's configuration says that it is durable.
+    /// [`Self::entered`] are only called where the broker is configured as durable.
     fn shard_of(&self, name: &str) -> u16;
 
     /// Keeps a change of a session. What waits for it hears by [`super::Broker::persisted`], later.
@@ -127,7 +128,7 @@ pub trait Host {
     /// wholly or not at all, also where the server is killed.
     fn withdraw(&mut self, shard: u16, withdraw: &Withdraw<'_>, then: Then);
 
-    /// Asks a shard whether it remembers a publish: [`super::Persisted::Known`] says so.
+    /// Asks a shard whether it remembers a publish: the answer is then [`super::Persisted::Known`].
     fn ask(&mut self, shard: u16, origin: Origin, then: Then);
 
     /// Has a shard forget a publish.
@@ -139,14 +140,16 @@ pub trait Host {
     /// On how many of the other loops that [`Host::others_want`] found a session that persists may have a matching subscription.
     fn others_keep(&mut self, topic: &str) -> usize;
 
-    /// As [`Host::forward`]; the loops that [`Host::others_keep`] found say what became of it to `to`.
+    /// As [`Host::forward`]; the loops that [`Host::others_keep`] found report its outcome to `to`.
     fn forward_to_keep(&mut self, publication: &Arc<Publication>, origin: Option<Origin>, to: ReplyTo);
 
-    /// Tells another loop what became of a message that it sent; for [`super::Broker::kept_elsewhere`].
-    fn tell_kept(&mut self, to: ReplyTo, part: Part);
+    /// Reports to another loop the outcome of a message that it sent; for
+    /// [`super::Broker::kept_elsewhere`].
+    fn report_kept(&mut self, to: ReplyTo, part: Part);
 
-    /// Tells another loop what becomes of the part of a message that it holds back; for [`super::Broker::decided`].
-    fn tell_verdict(&mut self, at: LoopIndex, held: Then, verdict: Verdict);
+    /// Sends another loop the verdict about the part of a message that it holds back; for
+    /// [`super::Broker::decided`].
+    fn send_verdict(&mut self, at: LoopIndex, held: Then, verdict: Verdict);
 
     /// A session that persists gained or lost a subscription that concerns this loop; for [`Host::others_keep`].
     fn keep_interest(&mut self, at: LoopIndex, filter: &str, change: Interest);
@@ -226,9 +229,10 @@ pub enum Interest {
 /// Why the broker ends a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Close {
-    /// The client said DISCONNECT.
+    /// The client sent DISCONNECT.
     Asked,
-    /// The client broke the protocol or a limit; the reason was sent where the version can say it.
+    /// The client broke the protocol or a limit; the reason was sent where the version has a code
+    /// for it.
     Refused(ReasonCode),
     /// Another connection came with the same client id.
     TakenOver,

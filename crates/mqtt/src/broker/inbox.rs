@@ -1,7 +1,7 @@
 //! A topic of one client's own: whether it reads it, and deliveries to it alone.
 //!
-//! The push platform knows whom a message is for. It is not routed by its topic: whoever else subscribed to the same one gets
-//! nothing, and only the client's own subscriptions count, not the shared ones.
+//! The push platform knows whom a message is for. It is not routed by its topic: other subscribers
+//! of the same one get nothing, and only the client's own subscriptions count, not the shared ones.
 
 use super::Broker;
 use super::deliver::{Parcel, Terms, may_read};
@@ -39,7 +39,7 @@ where
     }
 
     /// Gives a message to one session, at the highest QoS that its matching subscriptions allow and with their identifiers
-    /// [MQTT-3.3.4-2, MQTT-3.3.4-3]. Says whether there was one that matched, and time left.
+    /// [MQTT-3.3.4-2, MQTT-3.3.4-3]. Returns whether there was one that matched, and time left.
     pub fn deliver_to<H>(&mut self, host: &mut H, key: SessionKey, message: &Message<'_>) -> bool
     where
         H: Host<Link = L, Identity = I>,

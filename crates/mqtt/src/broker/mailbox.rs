@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_letters_go_for_a_new_one() {
+    fn the_oldest_messages_go_for_a_new_one() {
         let session = SessionKey { index: 1, generation: 1 };
         let limits = MailboxLimits { messages_max: 2, ..MailboxLimits::default() };
         let mut mailboxes = InMemory::new(limits);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn all_sessions_together_have_so_many_letters_and_a_new_session_is_refused() {
+    fn all_sessions_together_have_so_many_messages_and_a_new_session_is_refused() {
         let session = |index| SessionKey { index, generation: 1 };
         let mut mailboxes = InMemory::new(MailboxLimits { total_max: 3, ..MailboxLimits::default() });
         assert!(mailboxes.put(session(1), "a", queued_message(&[1])).is_empty());
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_of_all_the_bytes_of_a_session_is_kept_and_none_where_no_message_may_wait() {
+    fn a_message_of_all_the_bytes_of_a_session_is_kept_and_none_where_no_message_may_wait() {
         let session = SessionKey { index: 1, generation: 1 };
         let bytes_max = queued_message(&[1; 1_000]).bytes();
         let mut mailboxes = InMemory::new(MailboxLimits { bytes_max, ..MailboxLimits::default() });

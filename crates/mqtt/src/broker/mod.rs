@@ -1,10 +1,10 @@
 //! The server half of MQTT as one state machine without I/O.
 //!
 //! A [`Broker`] holds the sessions of one event loop, their subscriptions and what is unfinished between
-//! the server and its clients. It is told of packets, closed connections and time, and tells its [`Host`]
-//! what to send and whom to cut. Brokers of several loops share the retained store and reach each other
-//! through their hosts: a client id lives on one loop, a shared subscription group on one, and a publish
-//! goes to every loop that has a matching subscription.
+//! the server and its clients. It takes packets, closed connections and the time, and calls its
+//! [`Host`] to send packets and to cut connections. Brokers of several loops share the retained
+//! store and reach each other through their hosts: a client id lives on one loop, a shared
+//! subscription group on one, and a publish goes to every loop that has a matching subscription.
 //!
 //! By event: [`connect`] a client comes or goes, [`publish`] a message arrives, [`deliver`] it leaves, [`acknowledge`] it is
 //! answered, [`subscribe`] filters change, [`replay`] retained messages follow, [`request`] a client asks a service.
@@ -155,7 +155,8 @@ pub struct Broker<L, I> {
     unkept: Vec<Unkept>,
     /// Where the message at hand was published, if a session that persists did at QoS 2.
     from: Option<PublishedBy>,
-    /// The message at hand is a will, or left by a session that ended: nobody can be told that it is not kept.
+    /// The message at hand is a will, or left by a session that ended: it cannot be reported to
+    /// anybody that it is not kept.
     must_keep: bool,
     /// Where it is decided whether the message at hand is delivered.
     decides: Decides,
@@ -194,7 +195,7 @@ struct Scratch {
 pub enum Flow {
     /// Read the next packet.
     Continue,
-    /// The host was told to close it; whatever else arrived is not looked at.
+    /// The broker asked the host to close it; the rest of the input is ignored.
     Closed,
 }
 
@@ -273,7 +274,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Broker<L, I> {
             PacketType::Unsubscribe => decode::unsubscribe(frame, version)
                 .map_err(Violation::from)
                 .and_then(|unsubscribe| self.unsubscribe(host, key, link, &unsubscribe)),
-            // A second one, whatever it says [MQTT-3.1.0-2].
+            // A second one, with any contents [MQTT-3.1.0-2].
             PacketType::Connect => Err(Violation(ReasonCode::ProtocolError)),
             _ => match decode::packet_from(frame, version, Role::Client) {
                 Ok(packet) => return self.control(host, key, link, &packet),
@@ -299,7 +300,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Broker<L, I> {
         Flow::Closed
     }
 
-    /// The moment of the earliest deadline, in the host's milliseconds.
+    /// The time of the earliest deadline, in the host's milliseconds.
     pub fn next_deadline_ms(&self) -> Option<u64> {
         self.deadlines.next_ms().into_iter().chain(self.retained.next_end_ms()).min()
     }

@@ -39,7 +39,7 @@ pub enum Decides {
 /// The outcome of a message on another loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// The worst of what its shards said.
+    /// The worst answer of its shards.
     pub persisted: Persisted,
     /// The shards that were asked to keep something of it.
     pub shards: ShardSet,
@@ -221,7 +221,7 @@ where
     }
 
     /// Of the receivers of a message that was to be kept, those at these places are owed it
-    /// already: it is not sent to them. To be said before [`Self::persisted`].
+    /// already: it is not sent to them. To be called before [`Self::persisted`].
     pub fn known_to(&mut self, then: Then, receivers: &[u32]) {
         let Some(pending) = self.pendings.at(then) else { return };
         pending.is_known = true;
@@ -267,7 +267,7 @@ where
 
     /// Those of a group whose sessions ended before the message was durable: another member of
     /// their shared subscription is owed it, and the publisher waits for that too.
-    /// Says whether there are any.
+    /// Returns whether there are any.
     fn reassign<H>(&mut self, host: &mut H, parent: Then, group: &mut Group, must: bool) -> bool
     where
         H: Host<Link = L, Identity = I>,
@@ -306,7 +306,7 @@ where
         }
     }
 
-    /// Says what became of a message to whoever waits to hear.
+    /// Reports the outcome of a message to those that wait for it.
     pub(super) fn reply<H>(&mut self, host: &mut H, to: ReplyTo, part: Part)
     where
         H: Host<Link = L, Identity = I>,
@@ -314,7 +314,7 @@ where
         if to.at == self.config.loop_index {
             self.kept_elsewhere(host, to.then, &part);
         } else {
-            host.tell_kept(to, part);
+            host.report_kept(to, part);
         }
     }
 
@@ -356,8 +356,8 @@ where
         then
     }
 
-    /// All have answered for whom something waited. Says whether something else comes first: the
-    /// retained part, the verdict of another loop, or what must be withdrawn.
+    /// All have answered for which something waited. Returns whether something else comes first:
+    /// the retained part, the verdict of another loop, or what must be withdrawn.
     pub(super) fn is_undecided<H>(&mut self, host: &mut H, then: Then) -> bool
     where
         H: Host<Link = L, Identity = I>,
@@ -436,25 +436,25 @@ where
         H: Host<Link = L, Identity = I>,
     {
         for (at, held) in taken.elsewhere {
-            self.tell_verdict(host, at, held, Verdict::Deliver);
+            self.send_verdict(host, at, held, Verdict::Deliver);
         }
         for group in taken.here {
             self.deliver_kept(host, &group.publication, group.unkept, Some(then));
         }
     }
 
-    fn tell_verdict<H>(&mut self, host: &mut H, at: LoopIndex, held: Then, verdict: Verdict)
+    fn send_verdict<H>(&mut self, host: &mut H, at: LoopIndex, held: Then, verdict: Verdict)
     where
         H: Host<Link = L, Identity = I>,
     {
         if at == self.config.loop_index {
             self.decided(host, held, verdict);
         } else {
-            host.tell_verdict(at, held, verdict);
+            host.send_verdict(at, held, verdict);
         }
     }
 
-    /// Takes back parts that were taken. Says whether `then` waits for that.
+    /// Takes back parts that were taken. Returns whether `then` waits for that.
     fn withdraw<H>(&mut self, host: &mut H, then: Then, taken: Taken) -> bool
     where
         H: Host<Link = L, Identity = I>,
@@ -468,7 +468,7 @@ where
             self.pendings.more(then, 1);
             asked += 1;
             let to = ReplyTo { at: self.config.loop_index, then, must: false, decides: Decides::Each };
-            self.tell_verdict(host, at, held, Verdict::Withdraw(to));
+            self.send_verdict(host, at, held, Verdict::Withdraw(to));
         }
         for group in taken.here {
             if self.withdraw_group(host, then, group) {
@@ -487,7 +487,7 @@ where
     }
 
     /// The sessions of a group are owed its message no more, and were never owed its publish.
-    /// Says whether `then` hears when that is durable.
+    /// Returns whether `then` is notified when that is durable.
     fn withdraw_group<H>(&mut self, host: &mut H, then: Then, group: Group) -> bool
     where
         H: Host<Link = L, Identity = I>,

@@ -186,7 +186,7 @@ impl Pool {
                 self.handed_out.push_back(Arc::clone(&front));
                 return front;
             }
-            // Still held, by a slow client or the retained store: its turn comes again.
+            // Still held, by a slow client or the retained store: it gets another turn.
             if self.handed_out.len() < POOL_LEN_MAX {
                 self.handed_out.push_back(front);
             }

@@ -1,8 +1,8 @@
 //! A message arrives: from a client, from the server itself, or from another loop.
 //!
-//! Whatever its way in, a client's message passes topic aliases, the authorisation function, the retained
-//! store and then [`Broker::route`]; a request to a service leaves after the authorisation function, see
-//! [`super::request`]. The acknowledgement is sent last, when the message is ours.
+//! A client's message, by any way in, passes topic aliases, the authorisation function, the
+//! retained store and then [`Broker::route`]; a request to a service leaves after the authorisation
+//! function, see [`super::request`]. The acknowledgement is sent last, when the message is ours.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -123,7 +123,7 @@ where
         Ok(())
     }
 
-    /// PUBACK or PUBREC that say when trying again makes sense.
+    /// PUBACK or PUBREC that carry the time after which a retry makes sense.
     fn say_busy<H>(
         &mut self,
         host: &mut H,
@@ -272,12 +272,13 @@ where
             Err(reason) => return Ok(Err(reason.into())),
         };
         let content_type = publish.properties.content_type;
-        let anybody = (is_followed && self.tell_followers(host, key, &message, content_type)) || anybody;
+        let anybody = (is_followed && self.notify_followers(host, key, &message, content_type)) || anybody;
         Ok(Ok(if anybody { ReasonCode::Success } else { ReasonCode::NoMatchingSubscribers }))
     }
 
-    /// Hands a client's message to those who follow what it publishes, found before. Says whether anybody does.
-    fn tell_followers<H>(
+    /// Hands a client's message to those who follow what it publishes, found before. Returns
+    /// whether anybody does.
+    fn notify_followers<H>(
         &mut self,
         host: &mut H,
         key: SessionKey,
@@ -302,7 +303,7 @@ where
     }
 
     /// Publishes a message of the server's own, e.g. one that an application pushed. Retained if its
-    /// head says so. Says whether anybody subscribed to the topic, or why it was refused.
+    /// head marks it so. Returns whether anybody subscribed to the topic, or why it was refused.
     pub fn accept<H>(&mut self, host: &mut H, message: &Message<'_>) -> Result<bool, ReasonCode>
     where
         H: Host<Link = L, Identity = I>,
@@ -381,7 +382,7 @@ where
         self.reply_when_kept(host, to);
     }
 
-    /// Tells another loop when the message at hand is kept.
+    /// Reports to another loop when the message at hand is kept.
     pub(super) fn reply_when_kept<H>(&mut self, host: &mut H, to: ReplyTo)
     where
         H: Host<Link = L, Identity = I>,
@@ -412,8 +413,9 @@ where
     }
 
     /// Publishes the will of a session that was not closed in order, after asking the authorisation
-    /// function again. The host hears that the will is gone when whoever is owed it is owed it durably: killed before,
-    /// the server publishes it again, and who was owed it at QoS 2 already is not owed it twice.
+    /// function again. The host hears that the will is gone when it is owed durably to all its
+    /// receivers: killed before, the server publishes it again, and who was owed it at QoS 2
+    /// already is not owed it twice.
     pub(super) fn publish_will<H>(&mut self, host: &mut H, key: SessionKey)
     where
         H: Host<Link = L, Identity = I>,
@@ -438,8 +440,8 @@ where
             None if self.config.durable => host.random(),
             None => 0,
         };
-        let is_told_apart = incarnation != 0 && message.head.qos == QoS::ExactlyOnce;
-        let origin = is_told_apart.then_some(Origin { incarnation, packet_id: 0 });
+        let is_identified = incarnation != 0 && message.head.qos == QoS::ExactlyOnce;
+        let origin = is_identified.then_some(Origin { incarnation, packet_id: 0 });
         self.parts = None;
         self.from = origin.map(|origin| PublishedBy { origin, publisher: SessionKey::NONE });
         self.must_keep = self.config.durable;
@@ -472,8 +474,9 @@ where
         if rare.unreleased.contains(packet_id) {
             return Ok(false);
         }
-        // A 3.1.1 client is never told a Receive Maximum. It must not be made to wait either: the PUBRELs that
-        // would make room stand behind its messages in the same stream. Its packet ids are the bound.
+        // A 3.1.1 client never gets a Receive Maximum. It must not be made to wait either: the
+        // PUBRELs that would make room stand behind its messages in the same stream. Its packet ids
+        // are the bound.
         if bounded && rare.unreleased.len() >= receive_maximum + rare.unreleased_before {
             return Err(Violation(ReasonCode::ReceiveMaximumExceeded));
         }

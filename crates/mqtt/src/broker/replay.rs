@@ -103,8 +103,9 @@ where
         !self.replaying.is_empty()
     }
 
-    /// Sends retained messages for new subscriptions, as many as one turn of a loop has time for. Call it once in each turn. Says how many
-    /// steps it took: topics looked at, and what was sent by its size.
+    /// Sends retained messages for new subscriptions, as many as one turn of a loop has time for.
+    /// Call it once in each turn. Returns how many steps it took: topics looked at, and what was
+    /// sent by its size.
     pub fn replay<H>(&mut self, host: &mut H) -> u32
     where
         H: Host<Link = L, Identity = I>,

@@ -1,9 +1,10 @@
 //! A request from a client to a service, and the answer on its way back.
 //!
 //! A PUBLISH to `PREFIX/SERVICE/METHOD` is no message for subscribers: the host hands it to a service, and
-//! what the service says comes back as a PUBLISH to the request's Response Topic with its Correlation Data
-//! (MQTT 5.0 section 4.10). An answer goes to the session that asked and to nobody else, whoever may have
-//! subscribed to the response topic: a client must not reach others by a topic to which it may not publish.
+//! the service's answer comes back as a PUBLISH to the request's Response Topic with its
+//! Correlation Data (MQTT 5.0 section 4.10). An answer goes only to the session that asked, not to
+//! other subscribers of the response topic: a client must not reach others by a topic to which it
+//! may not publish.
 
 use std::time::Duration;
 
@@ -49,9 +50,9 @@ pub struct AnswerTo<'a> {
 /// The host does not take a request; nothing happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotTaken {
-    /// What PUBACK or PUBREC say.
+    /// The reason of PUBACK or PUBREC.
     pub reason: ReasonCode,
-    /// When trying again makes sense, said in the user property `retry-after-ms`.
+    /// The time after which a retry makes sense, carried in the user property `retry-after-ms`.
     pub retry_after: Option<Duration>,
 }
 

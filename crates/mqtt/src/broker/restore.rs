@@ -27,7 +27,7 @@ pub struct Restored<I> {
     pub client_id: String,
     /// What authentication found.
     pub identity: I,
-    /// Tells it from those before it.
+    /// Distinguishes it from those before it.
     pub incarnation: u64,
     /// What its client spoke.
     pub version: Version,
@@ -48,7 +48,7 @@ pub struct Restored<I> {
 /// A will that was kept.
 #[derive(Debug)]
 pub struct RestoredWill {
-    /// Tells it from the wills before it; 0 for one of which that is not known.
+    /// Distinguishes it from the wills before it; 0 for one of which that is not known.
     pub id: u64,
     /// The message.
     pub publication: Arc<Publication>,
@@ -93,7 +93,7 @@ where
     L: Copy + Eq + std::fmt::Debug,
     I: Clone,
 {
-    /// Takes a session back. Says whether there was room for it.
+    /// Takes a session back. Returns whether there was room for it.
     pub fn restore<H>(&mut self, host: &mut H, restored: Restored<I>) -> bool
     where
         H: Host<Link = L, Identity = I>,
@@ -109,7 +109,7 @@ where
         session.expiry_s = restored.expiry_s;
         let rare = session.rare();
         rare.incarnation = restored.incarnation;
-        (rare.came_back, rare.told) = (true, true);
+        (rare.came_back, rare.reported) = (true, true);
         rare.noted = restored.unreleased.iter().map(|&packet_id| (packet_id, None)).collect();
         rare.unreleased = restored.unreleased.into_iter().collect();
         rare.will = restored.will.map(|will| HeldWill {

@@ -291,7 +291,7 @@ impl Retained {
     }
 
     /// Takes the next retained messages whose topics match the filter, in the order of their topics. Those whose time
-    /// is over are left out. Says whether it came to the last one.
+    /// is over are left out. Returns whether it came to the last one.
     pub(super) fn take(
         &self,
         filter: &str,
@@ -512,7 +512,7 @@ mod tests {
         }
         assert_eq!(retained.set(&publication("d", "x", None), 999), Err(Full));
         assert_eq!(retained.next_end_ms(), Some(1_000));
-        // It makes room at the very moment, without anybody who subscribes.
+        // It makes room at the exact time, without a new subscriber.
         assert!(retained.set(&publication("d", "x", None), 1_000).is_ok());
         assert_eq!((retained.len(), retained.next_end_ms()), (3, Some(3_000)));
         retained.expire(2_999);

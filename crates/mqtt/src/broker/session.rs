@@ -1,9 +1,9 @@
 //! What the server remembers about a client (MQTT 5.0 section 4.1).
 //!
 //! A session exists while its client is connected and for its expiry interval after that. The common
-//! case, a phone that listens to two filters and says nothing, is the struct itself; whatever only some
-//! clients need hangs off [`Rare`]. A [`SessionKey`] stays valid for one session: a slot that was used
-//! again has another generation.
+//! case, a phone that listens to two filters and sends nothing, is the struct itself; whatever only
+//! some clients need hangs off [`Rare`]. A [`SessionKey`] stays valid for one session: a slot that
+//! was used again has another generation.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -91,7 +91,7 @@ pub(super) struct Rare<L> {
     pub subscription_ids: Vec<(super::filters::FilterId, u32)>,
     /// Shared subscriptions.
     pub shared: Shares,
-    /// Tells it from sessions before it with the same client id, where the host keeps it.
+    /// Distinguishes it from sessions before it with the same client id, where the host keeps it.
     pub incarnation: u64,
     /// The number of the queued message that was kept last.
     pub last_queued_message: u32,
@@ -117,13 +117,13 @@ pub(super) struct Rare<L> {
     pub came_back: bool,
     /// Where it came back: packet ids used since, whose publishes of before the restart every shard was asked to forget.
     pub cleared: PacketIds,
-    /// The host has heard of it.
-    pub told: bool,
+    /// It was reported to the host.
+    pub reported: bool,
     /// Its will, while it becomes durable for those who are owed it.
     pub will_on_its_way: Option<Then>,
     /// A connection whose CONNECT waits until it is durable.
     pub arriving: Option<Box<(L, Arriving)>>,
-    /// Something could not be kept: the host is told all of it at the next CONNECT.
+    /// Something could not be kept: all of it is reported to the host at the next CONNECT.
     pub out_of_step: bool,
 }
 
@@ -137,13 +137,13 @@ pub(super) struct Arriving {
     pub present: bool,
 }
 
-/// A moment a session waits for, and the entry it has among the broker's deadlines.
+/// A time that a session waits for, and the entry that it has among the broker's deadlines.
 ///
 /// Entries are not taken back, so one is only added when none fires early enough: a client that comes
 /// and goes all day has one entry, not one for each time.
 #[derive(Debug)]
 pub(super) struct Timer {
-    /// The moment; `u64::MAX` for never.
+    /// The time; `u64::MAX` for never.
     pub at_ms: u64,
     /// The earliest entry among the deadlines; `u64::MAX` for none.
     entry_ms: u64,
@@ -168,7 +168,8 @@ impl Timer {
         self.at_ms = u64::MAX;
     }
 
-    /// The entry of `entry_ms` fired: whether the moment has come. If it has not, a new entry is made.
+    /// The entry of `entry_ms` fired: whether the time has come. If it has not, a new entry is
+    /// made.
     pub fn fired(
         &mut self,
         entry_ms: u64,
@@ -213,11 +214,11 @@ impl SharedId {
 /// A will that the server holds for a connected client.
 #[derive(Debug)]
 pub(super) struct HeldWill {
-    /// Tells it from the wills before it; 0 for one of which that is not known.
+    /// Distinguishes it from the wills before it; 0 for one of which that is not known.
     pub id: u64,
     pub publication: Arc<Publication>,
     pub delay_s: u32,
-    /// Message Expiry Interval, which counts from the moment the will is published.
+    /// Message Expiry Interval, which counts from the time at which the will is published.
     pub expiry_s: Option<u32>,
 }
 
@@ -244,7 +245,7 @@ impl<L> Default for Rare<L> {
             noted: BTreeMap::new(),
             cleared: PacketIds::default(),
             came_back: false,
-            told: false,
+            reported: false,
             will_on_its_way: None,
             arriving: None,
             out_of_step: false,

@@ -21,7 +21,7 @@ use crate::packet::SubscriptionOptions;
 /// Names a group of this broker.
 pub(super) type GroupId = u32;
 
-/// What brokers of different loops tell each other about shared subscriptions.
+/// The messages of brokers of different loops about shared subscriptions.
 #[derive(Debug, Clone)]
 pub enum GroupMessage {
     /// A session joins, or changes its options.
@@ -60,12 +60,12 @@ pub enum GroupMessage {
         publication: Arc<Publication>,
         /// Where a session that persists published it at QoS 2.
         origin: Option<Origin>,
-        /// Who hears when it is kept, where the member's session persists.
+        /// The receiver of the report that it is kept, where the member's session persists.
         reply_to: Option<ReplyTo>,
         /// Some topics of the filter are denied to the member.
         is_partly_granted: bool,
         /// Members that had their turn before and may not read the message.
-        passed: usize,
+        skipped: usize,
     },
     /// The member whose turn it was is gone, before or after it was sent the message and without having
     /// acknowledged it, or may not read it; another one must get it.
@@ -76,10 +76,10 @@ pub enum GroupMessage {
         publication: Arc<Publication>,
         /// Where a session that persists published it at QoS 2.
         origin: Option<Origin>,
-        /// Who hears when it is kept, or that it need not be.
+        /// The receiver of the report that it is kept, or that it need not be.
         reply_to: Option<ReplyTo>,
         /// Members that may not read the message.
-        passed: usize,
+        skipped: usize,
     },
 }
 

@@ -87,7 +87,7 @@ where
         Ok(())
     }
 
-    /// Makes or replaces a subscription. Says which, and whether it is new.
+    /// Makes or replaces a subscription. Returns which, and whether it is new.
     fn subscribe_own<H>(
         &mut self,
         host: &mut H,
@@ -297,8 +297,8 @@ where
         }
     }
 
-    /// Sends SUBACK or UNSUBACK, once what it says is durable: then says its place among the answers that are held back. One larger than
-    /// the client takes is not sent [MQTT-3.1.2-25].
+    /// Sends SUBACK or UNSUBACK, once its contents are durable: then returns its place among the
+    /// answers that are held back. One larger than the client takes is not sent [MQTT-3.1.2-25].
     fn answer_filters<H>(
         &mut self,
         host: &mut H,

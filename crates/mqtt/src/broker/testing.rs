@@ -161,7 +161,7 @@ impl Host for TestHost {
         LoopIndex((sum % usize::from(self.loops)) as u16)
     }
 
-    fn tell(&mut self, to: LoopIndex, message: GroupMessage) {
+    fn send_group_message(&mut self, to: LoopIndex, message: GroupMessage) {
         self.wire.push_back((to.0, Wire::Group(message)));
     }
 
@@ -282,11 +282,11 @@ impl Host for TestHost {
         }
     }
 
-    fn tell_kept(&mut self, to: ReplyTo, part: Part) {
+    fn report_kept(&mut self, to: ReplyTo, part: Part) {
         self.wire.push_back((to.at.0, Wire::Kept(to.then, part)));
     }
 
-    fn tell_verdict(&mut self, at: LoopIndex, held: Then, verdict: Verdict) {
+    fn send_verdict(&mut self, at: LoopIndex, held: Then, verdict: Verdict) {
         self.wire.push_back((at.0, Wire::Verdict(held, verdict)));
     }
 
@@ -315,7 +315,7 @@ pub struct KeptChange {
     pub shard: u16,
     /// What waits for it.
     pub then: Then,
-    /// What it says, in words.
+    /// Its description in words.
     pub text: String,
 }
 
@@ -354,7 +354,7 @@ pub struct Server {
     /// Connections whose CONNECT is not durable.
     waiting: HashSet<Link>,
     next_link: u32,
-    /// Retained messages leave when the test says so, by [`Server::replay`].
+    /// Retained messages leave when the test calls for it, by [`Server::replay`].
     pub replays_by_hand: bool,
     /// Messages between loops stay on their way.
     pub holds_messages: bool,
@@ -544,7 +544,8 @@ impl Server {
         self.settle();
     }
 
-    /// Retained messages leave, as many as one turn of each loop has time for. Says how many steps that took; 0 if there were none to send.
+    /// Retained messages leave, as many as one turn of each loop has time for. Returns how many
+    /// steps that took; 0 if there were none to send.
     pub fn replay(&mut self) -> u32 {
         let mut steps = 0;
         for at in 0..self.brokers.len() {
@@ -565,7 +566,7 @@ impl Server {
         self.settle();
     }
 
-    /// The oldest change becomes durable, or fails to. Returns what it says.
+    /// The oldest change becomes durable, or fails to. Returns its description.
     pub fn persist_one(&mut self, persisted: Persisted) -> Option<String> {
         let change = self.host.changes.pop_front()?;
         if change.then != Then::NOTHING {
@@ -576,8 +577,8 @@ impl Server {
         Some(change.text)
     }
 
-    /// The oldest change, a message for several, becomes durable for all but the receivers at these places, who know it. Returns what it
-    /// says.
+    /// The oldest change, a message for several, becomes durable for all but the receivers at these
+    /// places, who know it. Returns its description.
     pub fn persist_partly(&mut self, known: &[u32]) -> Option<String> {
         let change = self.host.changes.front()?;
         let (at, then) = (change.at, change.then);
@@ -585,7 +586,7 @@ impl Server {
         self.persist_one(Persisted::Done)
     }
 
-    /// All changes become durable, also those that follow from them. Returns what they say.
+    /// All changes become durable, also those that follow from them. Returns their descriptions.
     pub fn persist_all(&mut self) -> Vec<String> {
         std::iter::from_fn(|| self.persist_one(Persisted::Done)).collect()
     }

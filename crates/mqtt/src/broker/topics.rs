@@ -1,10 +1,10 @@
 //! Topics in their order, read as a trie of levels.
 //!
 //! A map in the order of its keys' bytes is a trie that costs nothing: what is below a level stands
-//! together, between `LEVEL/` and `LEVEL0` (`0` follows `/`). [`look`] says of one topic whether a filter
-//! matches it, and where in the order the next topic may stand that it matches, so that a reader goes
-//! only through branches that can match. A place in that order is a topic: it stays right whatever is
-//! added or removed meanwhile.
+//! together, between `LEVEL/` and `LEVEL0` (`0` follows `/`). [`look`] finds for one topic whether
+//! a filter matches it, and where in the order the next topic may stand that it matches, so that a
+//! reader goes only through branches that can match. A place in that order is a topic: it stays
+//! right whatever is added or removed meanwhile.
 
 /// What a filter has to do with a topic, and where it goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,8 +88,8 @@ fn behind(topic: &str, any_to: Option<usize>, target: &mut String) -> Look {
     Look::Seek
 }
 
-/// What the filter says up to its first wildcard. `a/#` matches `a` as well, so that the separator before
-/// `#` is no part of it.
+/// The filter up to its first wildcard. `a/#` matches `a` as well, so that the separator before `#`
+/// is no part of it.
 fn literal(filter: &str) -> &str {
     match filter.find(['+', '#']) {
         None => filter,
@@ -177,7 +177,7 @@ mod tests {
                     assert!(target > *topic, "{filter} at {topic} goes back to {target}");
                 }
                 for other in topics[at + 1..].iter().take_while(passed_over) {
-                    assert!(!topic::matches(filter, other), "{filter} at {topic} passes over {other}");
+                    assert!(!topic::matches(filter, other), "{filter} at {topic} skips {other}");
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! The packets about a connection: CONNECT, CONNACK, DISCONNECT and AUTH (MQTT 5.0 sections 3.1, 3.2, 3.14
 //! and 3.15).
 //!
-//! CONNECT alone says which version it is; the others are read in the version it named.
+//! CONNECT alone states its version; the others are read in the version it named.
 
 use super::cursor::Cursor;
 use super::properties::{Block, MessageOf};
@@ -16,8 +16,8 @@ pub fn connect_version(frame: &Frame<'_>) -> Option<Version> {
     protocol(&mut Cursor::new(frame.body)).ok()
 }
 
-/// The same for a CONNECT of which only the beginning is there: `Ok(None)` while that is too little to tell. For
-/// one whose length alone says that it will not be taken.
+/// The same for a CONNECT of which only the beginning is there: `Ok(None)` while that is too little
+/// to decide. For one that will not be taken because of its length alone.
 pub fn begun_connect_version(bytes: &[u8]) -> Result<Option<Version>, DecodeError> {
     /// Length and name of the protocol, and its level.
     const NAMED_BYTES: usize = 2 + 4 + 1;
@@ -116,7 +116,8 @@ fn connect_properties<'a>(connect: &mut Connect<'a>, mut block: Block<'a>) -> Re
     Ok(())
 }
 
-/// Decodes a CONNACK (section 3.2); a return code of 3.1.1 becomes the reason code that says the same.
+/// Decodes a CONNACK (section 3.2); a return code of 3.1.1 becomes the reason code that means the
+/// same.
 pub fn connack<'a>(frame: &Frame<'a>, version: Version) -> Result<Connack<'a>, DecodeError> {
     frame.check_length(version)?;
     let mut cursor = Cursor::new(frame.body);

@@ -18,7 +18,7 @@ macro_rules! decode_errors {
         }
 
         impl DecodeError {
-            /// What a DISCONNECT or CONNACK says about it.
+            /// The reason code of a DISCONNECT or CONNACK about it.
             pub const fn reason_code(self) -> ReasonCode {
                 match self {
                     Self::ProtocolLevel(_) => ReasonCode::UnsupportedProtocolVersion,

@@ -72,7 +72,7 @@ impl<'a> Block<'a> {
         self.whole.len() - self.cursor.rest.len()
     }
 
-    /// What to say of a property that the packet does not list.
+    /// The error for a property that the packet does not list.
     pub(super) const fn misplaced(property: u8) -> DecodeError {
         match id::kind(property) {
             Some(_) => DecodeError::PropertyMisplaced,

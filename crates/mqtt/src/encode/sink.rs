@@ -1,7 +1,7 @@
 //! Where encoded bytes go: a buffer, or only a count of them.
 //!
-//! A packet's layout is written once, against [`Sink`]; running it against [`Length`] tells the lengths that
-//! stand before what they measure.
+//! A packet's layout is written once, against [`Sink`]; running it against [`Length`] computes the
+//! lengths that stand before what they measure.
 
 use crate::property::{SubscriptionIds, UserProperties, id};
 

@@ -119,19 +119,19 @@ fn a_session_ends_when_its_time_is_over() {
 }
 
 #[test]
-fn the_newer_connection_has_the_session_and_the_older_one_is_told() {
+fn the_newer_connection_has_the_session_and_the_older_one_is_notified() {
     let mut server = Server::new();
     let first = server.connect(connect("phone", Version::V5));
     server.take_bytes(first);
     let second = server.connect(connect("phone", Version::V5));
     assert_eq!(server.close_reason(first), Some(Close::TakenOver));
-    let mut told = None;
+    let mut reason = None;
     server.take(first, |packet| {
         if let Packet::Disconnect(disconnect) = packet {
-            told = Some(disconnect.reason);
+            reason = Some(disconnect.reason);
         }
     });
-    assert_eq!(told, Some(ReasonCode::SessionTakenOver));
+    assert_eq!(reason, Some(ReasonCode::SessionTakenOver));
     assert!(server.is_open(second));
     assert_eq!(server.brokers[0].totals().sessions, 1);
 }

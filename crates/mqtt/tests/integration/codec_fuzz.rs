@@ -98,7 +98,7 @@ fn damaged_packets_never_break_the_decoder() {
                         data.extend_from_slice(&other[random.below(other.len())..]);
                     }
                 }
-                // Half the time the length says what is there, so that the damage reaches the body.
+                // Half the time the length is right, so that the damage reaches the body.
                 if random.below(2) == 0 && data.len() >= 2 && data[1] < 0x80 && data.len() < 0x80 {
                     data[1] = (data.len() - 2) as u8;
                 }

@@ -1,5 +1,5 @@
-//! Whatever is encoded decodes to the same, and whatever decodes survives the trip: for any packet of both
-//! versions, whole, cut, and with other bytes behind it.
+//! Each encoded packet decodes to the same, and each decoded packet survives the trip: for any
+//! packet of both versions, whole, cut, and with other bytes behind it.
 
 use crate::pool;
 

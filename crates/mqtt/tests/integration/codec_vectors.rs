@@ -236,7 +236,8 @@ fn a_byte_order_mark_stays_where_it_is() {
 
 #[test]
 fn forwardable_properties_keep_their_bytes_and_the_others_stay_behind() {
-    // Expiry, then content type and user property side by side, then an alias: the middle is passed on.
+    // Expiry, then content type and user property side by side, then an alias: the middle is
+    // forwarded.
     let bytes = b"\x30\x17\x00\x01t\x12\x02\x00\x00\x00\x05\x03\x00\x01j\x26\x00\x01k\x00\x00\x23\x00\x01x";
     let Packet::Publish(publish) = decoded(V5, bytes) else { unreachable!() };
     let mut forwardable = Vec::new();

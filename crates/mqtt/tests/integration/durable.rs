@@ -1,4 +1,5 @@
-//! What the broker holds back until its host says that it is durable, and what it does when it is not.
+//! What the broker holds back until its host reports that it is durable, and what it does when it
+//! is not.
 //!
 //! The test's host collects changes; a test makes them durable, or fails them, when it likes.
 
@@ -19,7 +20,7 @@ fn a_session_that_persists_is_answered_when_it_is_durable() {
     let mut server = server(1, 1);
     let link = server.connect(kept("phone"));
     subscribe(&mut server, link, "t", 1);
-    assert!(heard(&mut server, link).is_empty(), "nothing is said yet");
+    assert!(heard(&mut server, link).is_empty(), "nothing is sent yet");
     assert_eq!(server.persist_all(), ["phone: connect for 600 s"]);
     assert_eq!(heard(&mut server, link), ["connack false"]);
     // What the client sent meanwhile is read now.
@@ -185,16 +186,16 @@ fn with_several_shards_the_origin_is_remembered_until_the_release() {
     server.persist_all();
     heard(&mut server, writer);
     server.send(writer, &publish("t", b"once", QoS::ExactlyOnce, 5));
-    let mut said = server.persist_all();
-    said.sort();
-    assert_eq!(said, ["keep once r1#1 of 5", "keep once r2#1 of 5", "w: unreleased 5"]);
+    let mut texts = server.persist_all();
+    texts.sort();
+    assert_eq!(texts, ["keep once r1#1 of 5", "keep once r2#1 of 5", "w: unreleased 5"]);
     assert_eq!(heard(&mut server, one), ["once 0x8001"]);
     assert_eq!(heard(&mut server, other), ["once 0x8001"]);
     assert_eq!(heard(&mut server, writer), ["pubrec 5 0x00"]);
     server.send(writer, &Packet::Pubrel(Ack { packet_id: 5, ..Ack::default() }));
-    let mut said = server.persist_all();
-    said.sort();
-    assert_eq!(said, ["forget 5 on 1", "w: released 5"], "r1 is kept on shard 1, r2 and w on shard 2");
+    let mut texts = server.persist_all();
+    texts.sort();
+    assert_eq!(texts, ["forget 5 on 1", "w: released 5"], "r1 is kept on shard 1, r2 and w on shard 2");
     assert_eq!(heard(&mut server, writer), ["pubcomp 5"]);
 }
 
@@ -221,9 +222,9 @@ fn a_release_concerns_the_shards_that_were_asked_and_no_others() {
     server.cut(writer);
     server.persist_all();
     server.advance_ms(601_000);
-    let mut said = server.persist_all();
-    said.retain(|text| text.starts_with("forget"));
-    assert_eq!(said, ["forget 7 on 3"]);
+    let mut texts = server.persist_all();
+    texts.retain(|text| text.starts_with("forget"));
+    assert_eq!(texts, ["forget 7 on 3"]);
     heard(&mut server, reader);
 }
 
@@ -254,8 +255,8 @@ fn after_a_restart_a_release_asks_every_shard_once() {
     // 9 may have been released just before the server was killed.
     for packet_id in [5, 9] {
         server.send(writer, &Packet::Pubrel(Ack { packet_id, ..Ack::default() }));
-        let said = server.persist_all();
-        assert_eq!(said.len(), 3, "{said:?}");
+        let texts = server.persist_all();
+        assert_eq!(texts.len(), 3, "{texts:?}");
         assert_eq!(heard(&mut server, writer), [format!("pubcomp {packet_id}")]);
     }
 }
@@ -272,19 +273,19 @@ fn after_a_restart_a_publish_that_is_sent_again_is_forgotten_by_every_shard() {
         heard(&mut server, writer);
         // Before the crash a shard took the publish for a session that has unsubscribed since: nobody asks that shard now.
         server.send(writer, &publish("t", b"news", QoS::ExactlyOnce, 5));
-        assert!(server.persist_one(persisted).is_some_and(|said| said.starts_with("keep news r2")));
-        let mut said = server.persist_all();
+        assert!(server.persist_one(persisted).is_some_and(|text| text.starts_with("keep news r2")));
+        let mut texts = server.persist_all();
         if persisted == Persisted::Done {
             server.send(writer, &Packet::Pubrel(Ack { packet_id: 5, ..Ack::default() }));
-            said.extend(server.persist_all());
+            texts.extend(server.persist_all());
         }
         // It is refused only if no shard has it: then there is nothing to forget.
         let verb = if persisted == Persisted::Done { "forget 5" } else { "ask for 5" };
-        said.retain(|text| text.starts_with(verb));
-        said.sort();
+        texts.retain(|text| text.starts_with(verb));
+        texts.sort();
         // The session's own shard may do so as it notes the release.
-        let shards = said.len() + usize::from(persisted == Persisted::Done);
-        assert!(shards >= 3, "{persisted:?}: {said:?}");
+        let shards = texts.len() + usize::from(persisted == Persisted::Done);
+        assert!(shards >= 3, "{persisted:?}: {texts:?}");
         heard(&mut server, reader);
     }
 }
@@ -300,16 +301,16 @@ fn a_repeated_publish_is_not_refused_where_a_shard_has_it_that_nobody_asks_now()
         server.persist_all();
         heard(&mut server, writer);
         server.send(writer, &publish("t", b"news", QoS::ExactlyOnce, 5));
-        assert!(server.persist_one(Persisted::Full).is_some_and(|said| said.starts_with("keep news r2")));
-        assert!(server.persist_one(answer).is_some_and(|said| said.starts_with("ask for 5")));
+        assert!(server.persist_one(Persisted::Full).is_some_and(|text| text.starts_with("keep news r2")));
+        assert!(server.persist_one(answer).is_some_and(|text| text.starts_with("ask for 5")));
         assert!(heard(&mut server, writer).is_empty());
         server.persist_all();
-        let said = heard(&mut server, writer);
+        let texts = heard(&mut server, writer);
         if answer == Persisted::Done {
-            assert_eq!(said, ["pubrec 5 0x97"]);
+            assert_eq!(texts, ["pubrec 5 0x97"]);
             continue;
         }
-        assert!(said.len() == 1 && said[0].starts_with("Disconnect"), "{said:?}");
+        assert!(texts.len() == 1 && texts[0].starts_with("Disconnect"), "{texts:?}");
         // It is in doubt until it is taken.
         let again = server.connect(kept("w"));
         server.persist_all();
@@ -390,7 +391,7 @@ fn a_release_to_a_reader_waits_until_its_receipt_is_durable() {
 }
 
 #[test]
-fn a_device_that_is_away_gets_what_was_kept_and_its_presence_is_told() {
+fn a_device_that_is_away_gets_what_was_kept_and_its_presence_is_reported() {
     let mut server = server(1, 1);
     let reader = reader(&mut server, 0, "reader", 1);
     server.cut(reader);
@@ -479,13 +480,13 @@ fn a_session_whose_will_is_on_its_way_ends_after_it() {
     server.cut(writer);
     // The shards are slow.
     server.advance_ms(601_000);
-    let said = server.persist_all();
+    let texts = server.persist_all();
     let at = |text: &str| {
-        said.iter().position(|other| other == text).unwrap_or_else(|| panic!("{text}: {said:?}"))
+        texts.iter().position(|other| other == text).unwrap_or_else(|| panic!("{text}: {texts:?}"))
     };
     assert!(
         at("keep gone r1#1 for certain") < at("w: will gone") && at("w: will gone") < at("w: end"),
-        "{said:?}"
+        "{texts:?}"
     );
 }
 
@@ -578,10 +579,10 @@ fn a_clean_start_waits_until_what_the_session_before_leaves_is_durable() {
         let handed: Vec<_> = server.host.changes.iter().map(|change| change.text.clone()).collect();
         assert!(handed.len() == 1 && handed[0].starts_with("keep work m"), "{handed:?}");
         assert!(heard(&mut server, successor).is_empty());
-        let said = server.persist_all();
+        let texts = server.persist_all();
         let end = format!("{client_id}: end");
         let last = if expiry.is_some() { format!("{client_id}: connect for 600 s") } else { end.clone() };
-        assert_eq!(said[1..], [end, last]);
+        assert_eq!(texts[1..], [end, last]);
         assert_eq!(heard(&mut server, successor), ["connack false"]);
         assert_eq!(heard(&mut server, other).len(), 1);
     }
@@ -595,8 +596,8 @@ fn a_successor_that_leaves_before_its_turn_leaves_nothing() {
     let successor =
         server.connect_on(with.at, Connect { clean_start: true, ..with_a_will(client_id, QoS::AtLeastOnce) });
     server.cut(successor);
-    let said = server.persist_all();
-    assert!(!said.iter().any(|text| text.contains("connect") || text.contains("gone")), "{said:?}");
+    let texts = server.persist_all();
+    assert!(!texts.iter().any(|text| text.contains("connect") || text.contains("gone")), "{texts:?}");
     assert_eq!(server.brokers[usize::from(with.at)].totals().sessions, usize::from(with.at == 0));
     let again = server.connect_on(with.at, kept(client_id));
     server.persist_all();
@@ -726,10 +727,10 @@ fn a_shared_message_whose_session_ends_before_it_is_durable_goes_to_another_memb
         // It is the turn of the first; its session ends before the message is durable.
         server.cut(one);
         let again = server.connect(Connect { clean_start: true, ..kept("one") });
-        let said = server.persist_all();
+        let texts = server.persist_all();
         let of = if qos == QoS::ExactlyOnce { " of 5" } else { "" };
-        assert_eq!(said[0], format!("keep job one#1{of}"));
-        assert!(said.contains(&format!("keep job other#1{of}")), "{said:?}");
+        assert_eq!(texts[0], format!("keep job one#1{of}"));
+        assert!(texts.contains(&format!("keep job other#1{of}")), "{texts:?}");
         assert_eq!(heard(&mut server, other), ["job 0x8001"]);
         assert_eq!(heard(&mut server, again), ["connack false"]);
         assert_eq!(heard(&mut server, writer).len(), 1);

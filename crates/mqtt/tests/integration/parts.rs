@@ -30,11 +30,11 @@ fn retained<'a>(payload: &'a [u8], qos: QoS, packet_id: u16) -> Packet<'a> {
     }
 }
 
-/// The first change that says this is answered before all others.
+/// The first change with this text is answered before all others.
 fn answer(server: &mut Server, text: &str, persisted: Persisted) {
     let changes = &mut server.host.changes;
-    let said: Vec<_> = changes.iter().map(|change| change.text.clone()).collect();
-    let at = said.iter().position(|said| said == text).unwrap_or_else(|| panic!("{text}: {said:?}"));
+    let texts: Vec<_> = changes.iter().map(|change| change.text.clone()).collect();
+    let at = texts.iter().position(|one| one == text).unwrap_or_else(|| panic!("{text}: {texts:?}"));
     let change = changes.remove(at).expect("it is there");
     changes.push_front(change);
     server.persist_one(persisted);
@@ -183,10 +183,10 @@ fn a_publish_that_some_had_before_is_not_refused_but_asked_for_again() {
     answer(&mut server, "keep news r1#1 of 5", Persisted::Known);
     answer(&mut server, "keep news r2#1 of 5", Persisted::Busy);
     // An answer of any kind would end the exchange.
-    let said = heard(&mut server, writer);
-    assert!(said.len() == 1 && said[0].starts_with("Disconnect"), "{said:?}");
+    let texts = heard(&mut server, writer);
+    assert!(texts.len() == 1 && texts[0].starts_with("Disconnect"), "{texts:?}");
     assert!(!server.is_open(writer));
-    assert!(server.persist_all().iter().all(|said| said.starts_with("w: ")), "nothing is forgotten");
+    assert!(server.persist_all().iter().all(|text| text.starts_with("w: ")), "nothing is forgotten");
     let writer = server.connect(kept("w"));
     server.persist_all();
     server.send(writer, &publish("t", b"news", QoS::ExactlyOnce, 5));
@@ -437,8 +437,8 @@ fn a_message_at_qos_0_that_its_shard_does_not_retain_leaves_the_one_before() {
             server.send(writer, &retained(b"old", QoS::AtLeastOnce, 5));
             server.persist_all();
             server.send(writer, &retained(payload, QoS::AtMostOnce, 0));
-            let said = server.persist_one(refused).expect("it is handed over");
-            assert!(said == "retain t" || said == "clear t", "{said}");
+            let text = server.persist_one(refused).expect("it is handed over");
+            assert!(text == "retain t" || text == "clear t", "{text}");
             // At the next start the topic has it again, so it has it now.
             assert_eq!(seen(&mut server), ["old 0x0"], "{refused:?}");
         }
@@ -556,10 +556,10 @@ fn a_message_of_a_group_goes_to_another_member_where_the_session_ends_before_the
             "it is owed the message until another one is"
         );
         answer(&mut server, "keep work x3#1", persisted);
-        let said = server.persist_all();
-        assert_eq!(said.last(), Some(&format!("{name}: end")), "{said:?}");
+        let texts = server.persist_all();
+        assert_eq!(texts.last(), Some(&format!("{name}: end")), "{texts:?}");
         let taken = persisted == Persisted::Done;
-        assert_eq!(said.contains(&format!("keep work {next}#1 for certain")), taken, "{said:?}");
+        assert_eq!(texts.contains(&format!("keep work {next}#1 for certain")), taken, "{texts:?}");
         assert_eq!(heard(&mut server, other).len(), usize::from(taken));
         assert_eq!(heard(&mut server, reader).len(), usize::from(taken));
     }
@@ -584,8 +584,8 @@ fn what_waits_behind_a_part_goes_to_another_member_where_the_session_ends() {
     answer(&mut server, &behind, Persisted::Done);
     assert!(heard(&mut server, with).is_empty());
     end(&mut server, with);
-    let said = server.persist_all();
-    assert_eq!(said.last(), Some(&format!("{name}: end")), "{said:?}");
+    let texts = server.persist_all();
+    assert_eq!(texts.last(), Some(&format!("{name}: end")), "{texts:?}");
     let mut got = heard(&mut server, other);
     got.iter_mut().for_each(|text| text.truncate(4));
     got.sort();
@@ -671,9 +671,9 @@ fn a_part_of_a_group_on_another_loop_waits_for_the_verdict() {
         answer(&mut server, &keep, Persisted::Done);
         assert!(heard(&mut server, with).is_empty());
         answer(&mut server, "keep work x3#1", persisted);
-        let said = server.persist_all();
+        let texts = server.persist_all();
         let taken = persisted == Persisted::Done;
-        assert_eq!(said.contains(&format!("withdraw {name}#1")), !taken, "{said:?}");
+        assert_eq!(texts.contains(&format!("withdraw {name}#1")), !taken, "{texts:?}");
         assert_eq!(heard(&mut server, with).len(), usize::from(taken));
         assert_eq!(heard(&mut server, reader).len(), usize::from(taken));
     }

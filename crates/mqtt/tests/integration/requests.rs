@@ -1,5 +1,5 @@
-//! Requests of clients to services, as the broker sees them: what reaches the host, what PUBACK says, and
-//! whom an answer reaches. Without services the topics are like any other.
+//! Requests of clients to services, as the broker sees them: what reaches the host, the reason of
+//! PUBACK, and whom an answer reaches. Without services the topics are like any other.
 
 use stadium_mqtt::broker::testing::{Link, Server};
 use stadium_mqtt::broker::{Answered, Config, Head, Message, NotTaken, SessionKey};
@@ -43,18 +43,18 @@ fn request<'a>(topic: &'a str, answer_to: Option<&'a str>) -> Publish<'a> {
     }
 }
 
-/// What PUBACK says to a request: its reason and its `retry-after-ms`.
+/// The answer of PUBACK to a request: its reason and its `retry-after-ms`.
 fn answer_to(server: &mut Server, link: Link, publish: Publish<'_>) -> (ReasonCode, Option<String>) {
     server.send(link, &Packet::Publish(publish));
-    let mut said = None;
+    let mut answer = None;
     server.take(link, |packet| {
         if let Packet::Puback(ack) = packet {
             let mut properties = ack.user_properties.iter();
             let retry = properties.find(|(name, _)| *name == "retry-after-ms");
-            said = Some((ack.reason, retry.map(|(_, value)| value.to_owned())));
+            answer = Some((ack.reason, retry.map(|(_, value)| value.to_owned())));
         }
     });
-    said.expect("a PUBACK")
+    answer.expect("a PUBACK")
 }
 
 fn answer(server: &mut Server, key: SessionKey, topic: &str, qos: QoS) -> Answered {
@@ -80,8 +80,8 @@ fn a_request_reaches_the_host_and_no_subscriber() {
     let curious = connect(&mut server, "curious", Version::V5);
     subscribe(&mut server, curious, "rpc/#", 1);
     let device = connect(&mut server, "d1", Version::V5);
-    let said = answer_to(&mut server, device, request("rpc/geo/Near", Some("inbox/d1")));
-    assert_eq!(said, (ReasonCode::Success, None));
+    let answer = answer_to(&mut server, device, request("rpc/geo/Near", Some("inbox/d1")));
+    assert_eq!(answer, (ReasonCode::Success, None));
     let [taken] = &server.host.requests[..] else { panic!("one request: {:?}", server.host.requests) };
     assert_eq!((&*taken.client_id, &*taken.route, &*taken.payload), ("d1", "geo/Near", &b"where"[..]));
     assert_eq!(taken.answer_to, Some(("inbox/d1".into(), Some(b"c-1".to_vec()))));
@@ -122,8 +122,8 @@ fn puback_says_why_a_request_was_not_taken() {
         server.host.denied.insert((false, "inbox/d2".into()));
         server.host.refuses = refuses;
         let device = connect(&mut server, "d1", Version::V5);
-        let said = answer_to(&mut server, device, request(topic, to));
-        assert_eq!(said, (reason, retry.map(str::to_owned)), "{topic} {to:?}");
+        let answer = answer_to(&mut server, device, request(topic, to));
+        assert_eq!(answer, (reason, retry.map(str::to_owned)), "{topic} {to:?}");
         assert_eq!(server.host.requests.len(), usize::from(reason == ReasonCode::Success), "{topic}");
     }
 }
@@ -158,7 +158,7 @@ fn an_older_client_asks_without_an_answer() {
     let device = connect(&mut server, "d1", Version::V311);
     assert_eq!(answer_to(&mut server, device, request("rpc/geo/Near", None)).0, ReasonCode::Success);
     assert_eq!(server.host.requests[0].answer_to, None);
-    // It cannot be told no: 3.1.1 has no word for it.
+    // It cannot get a refusal: 3.1.1 has no word for it.
     server.host.refuses = Some(ReasonCode::QuotaExceeded.into());
     assert_eq!(answer_to(&mut server, device, request("rpc/geo/Near", None)).0, ReasonCode::Success);
 }
@@ -195,7 +195,7 @@ fn an_answer_has_the_lower_quality_of_request_and_subscription() {
 }
 
 #[test]
-fn an_answer_that_nobody_can_have_is_told() {
+fn an_answer_that_nobody_can_have_is_reported() {
     let mut server = server();
     let device = connect(&mut server, "d1", Version::V5);
     let key = server.session(device).expect("let in");

@@ -1,7 +1,7 @@
 //! Retained messages on their way to new subscriptions: in pieces, one client beside another.
 //!
-//! A test lets a loop turn by [`Server::replay`], which says how many steps the turn took. What the
-//! specification says of retained messages has tests of its own.
+//! A test lets a loop turn by [`Server::replay`], which returns how many steps the turn took. The
+//! statements of the specification about retained messages have tests of their own.
 
 use stadium_mqtt::broker::testing::{Link, Server};
 use stadium_mqtt::broker::{Close, Config, Event, Persisted, RetainedLimits};
@@ -111,7 +111,7 @@ fn devices(server: &mut Server, count: usize, qos: QoS) -> Vec<String> {
     topics
 }
 
-/// Turns until nothing is left to do. Says how many there were.
+/// Turns until nothing is left to do. Returns how many there were.
 fn turn_on(server: &mut Server) -> usize {
     let mut turns = 0;
     loop {
@@ -131,7 +131,7 @@ fn a_packet_of_wide_filters_leaves_its_loop_to_others() {
     let filters: Vec<String> = (0..100).map(|number| format!("+/nothing{number}")).collect();
     let filters: Vec<&str> = filters.iter().map(String::as_str).collect();
     subscribe(&mut server, wild, &filters, QoS::AtMostOnce, None);
-    // Nothing was looked at yet: the SUBACK left, and so does whatever else comes.
+    // Nothing was looked at yet: the SUBACK left, and so does all that comes later.
     assert_eq!(heard(&mut server, wild), ["suback"]);
     let mut turns = 0;
     loop {
@@ -450,7 +450,7 @@ fn a_retained_message_beyond_the_bound_is_not_acknowledged_as_kept() {
             let refused = Some(Close::Refused(ReasonCode::QuotaExceeded));
             let case = format!("{version:?} {qos:?}");
             match (version, qos) {
-                // Nobody is told anything: those who are there get it.
+                // No refusal is sent: connected subscribers get it.
                 (_, QoS::AtMostOnce) => {
                     assert_eq!(heard(&mut server, reader), ["second=x live"], "{case}");
                     assert!(server.is_open(writer), "{case}");

@@ -16,7 +16,7 @@ pub(super) fn check(findings: &mut Findings<'_>) {
         return;
     }
     let setting = "limits.connections_max";
-    // Nobody chose the default, and what fits is served.
+    // Nobody chose the default, and as many as fit are served.
     let severity = if findings.is_set(setting) { Severity::Warning } else { Severity::Note };
     let message = format!("the open-file limit of this process has room for {} connections", grouped(room));
     let remedy = format!(

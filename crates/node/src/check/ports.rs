@@ -58,13 +58,13 @@ pub(super) fn check(findings: &mut Findings<'_>, running: Option<&Running>) {
                 format!("{address} is taken by {other} of this configuration"),
                 "give one of them another port".to_owned(),
             ),
-            _ => said(address, &error),
+            _ => described(address, &error),
         };
         findings.add((Severity::Error, Code::Address), setting, None, message, remedy);
     }
 }
 
-fn said(address: SocketAddr, error: &io::Error) -> (String, String) {
+fn described(address: SocketAddr, error: &io::Error) -> (String, String) {
     let port = address.port();
     match error.kind() {
         ErrorKind::AddrInUse => (

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use stadium_edge::{EdgeHandle, Gathered, PushRecord, Refused};
+use stadium_edge::{EdgeHandle, LoopAnswers, PushRecord, Refused};
 use stadium_http::fleet::{
     BoxFuture, DevicePage, DeviceQuery, DeviceReport, Fleet, FleetStats, KickOutcome, NoTrace, Readiness,
     Refusal, Trace, Traced,
@@ -101,8 +101,8 @@ impl EdgeFleet {
     /// Asks the edge a question that may take a loop's turn or two.
     async fn ask<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&EdgeHandle) -> Gathered<T> + Send + 'static,
-    ) -> Option<Gathered<T>> {
+        question: impl FnOnce(&EdgeHandle) -> LoopAnswers<T> + Send + 'static,
+    ) -> Option<LoopAnswers<T>> {
         let edge = self.edge.clone();
         tokio::task::spawn_blocking(move || question(&edge)).await.ok()
     }
@@ -138,10 +138,11 @@ impl Fleet for EdgeFleet {
 
     fn devices(&self, query: DeviceQuery) -> BoxFuture<'_, DevicePage> {
         Box::pin(async move {
-            // One more than asked for tells whether there is a next page.
+            // One more than asked for shows whether there is a next page.
             let limit = query.limit;
             let asked = device::query(query, limit.saturating_add(1));
-            let Some(Gathered { answers, missing }) = self.ask(move |edge| edge.devices(&asked)).await else {
+            let Some(LoopAnswers { answers, missing }) = self.ask(move |edge| edge.devices(&asked)).await
+            else {
                 return DevicePage::default();
             };
             if missing > 0 {
@@ -157,16 +158,16 @@ impl Fleet for EdgeFleet {
 
     fn device(&self, id: ClientId) -> BoxFuture<'_, Option<DeviceReport>> {
         Box::pin(async move {
-            let gathered = self.ask(move |edge| edge.device(id.as_str())).await?;
-            gathered.answers.and_then(device::report)
+            let collected = self.ask(move |edge| edge.device(id.as_str())).await?;
+            collected.answers.and_then(device::report)
         })
     }
 
     fn kick(&self, id: ClientId, _reason: String) -> BoxFuture<'_, Result<KickOutcome, Refusal>> {
         Box::pin(async move {
             let answer = self.ask(move |edge| edge.kick(id.as_str())).await;
-            answer.and_then(|gathered| gathered.answers).map(device::kicked).ok_or_else(|| Refusal::Unknown {
-                reason: "the device's loop did not answer in time".to_owned(),
+            answer.and_then(|collected| collected.answers).map(device::kicked).ok_or_else(|| {
+                Refusal::Unknown { reason: "the device's loop did not answer in time".to_owned() }
             })
         })
     }

@@ -38,7 +38,7 @@ struct Pushes {
     ended: Histogram,
 }
 
-/// Working time of each loop at two moments, the older at least [`BUSY_OVER`] ago once it can be.
+/// Working time of each loop at two times, the older at least [`BUSY_OVER`] ago once it can be.
 #[derive(Default)]
 struct Busy {
     older: Option<(Instant, Vec<u64>)>,
@@ -100,7 +100,8 @@ impl Observer {
                     events_total: sockets.events.value(),
                     deliveries_total: counts.deliveries_total(),
                     publishes_in_total: counts.publishes_in_total(),
-                    // A mailbox is emptied each turn; what a loop has too much shows as what waits to enter one.
+                    // A mailbox is emptied each turn; a loop that has too much shows as commands
+                    // that wait to enter its mailbox.
                     mailbox_depth: counts.forwards_waiting,
                 })
                 .collect(),
@@ -168,10 +169,10 @@ impl Pushes {
 }
 
 impl Busy {
-    /// Each loop's share of work since the older moment, 0 to 1.
+    /// Each loop's share of work since the older time, 0 to 1.
     fn ratios(&mut self, now: Instant, busy_ns: Vec<u64>) -> Vec<f64> {
-        let due = |moment: &Option<(Instant, Vec<u64>)>| {
-            moment.as_ref().is_none_or(|(at, _)| now.duration_since(*at) >= BUSY_OVER)
+        let due = |reading: &Option<(Instant, Vec<u64>)>| {
+            reading.as_ref().is_none_or(|(at, _)| now.duration_since(*at) >= BUSY_OVER)
         };
         if due(&self.newer) {
             self.older = self.newer.replace((now, busy_ns.clone()));

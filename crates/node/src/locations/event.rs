@@ -1,4 +1,4 @@
-//! What a service tells of one device, checked.
+//! A service's event about one device, checked.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_right_is_said_in_words() {
+    fn impossible_events_are_refused_in_words() {
         for (client_id, timestamp_ms, latitude, reason) in [
             ("", NOW_MS, 1.0, "empty"),
             ("Shop/phone", NOW_MS, 1.0, "'S'"),

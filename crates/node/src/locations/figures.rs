@@ -29,7 +29,7 @@ impl Figures {
         self.is_on.store(true, Ordering::Relaxed);
     }
 
-    /// An instance tells what it knows, or does no more.
+    /// An instance reports locations, or does no more.
     pub(super) fn source(&self, change: i64) {
         self.sources.fetch_add(change as u64, Ordering::Relaxed);
     }
@@ -44,7 +44,7 @@ impl Figures {
         self.replaced.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// An event says what cannot be.
+    /// An event has impossible values.
     pub(super) fn refused(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }

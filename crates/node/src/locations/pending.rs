@@ -1,4 +1,4 @@
-//! What was told and is not written yet: of each device the newest.
+//! Locations that were received and are not written yet: of each device the newest.
 //!
 //! It is bounded by devices. Where it is full, an event of another device waits, and with it the stream that it came by.
 
@@ -27,7 +27,7 @@ pub(super) struct Pending {
 pub(super) struct Newest {
     pub(super) at: Time,
     pub(super) location: Location,
-    /// The device moved a little, as far as anything says that waits here.
+    /// The device moved a little, as far as the waiting locations show.
     pub(super) significance: Significance,
     /// When the first event came that waits here.
     pub(super) since: Instant,

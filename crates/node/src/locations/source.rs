@@ -1,7 +1,8 @@
 //! One instance of the service: its stream is read, and asked for again whenever it ends.
 //!
 //! The pause before that doubles up to [`PAUSE_MAX`] and is shortened by chance, so that an instance that comes back is not asked by all
-//! servers at once. What it knows comes first each time, so that nothing is missed; what did not change is not written again.
+//! servers at once. Its known locations come first each time, so that nothing is missed; unchanged
+//! ones are not written again.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,14 +26,14 @@ const EVENT_BYTES_MAX: usize = 16 << 10;
 /// How long a connection may take.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 
-/// A stream that is silent for so long without having failed is there: it has nothing to tell.
+/// A stream that is silent for so long without having failed is there: it has nothing to report.
 const SILENT: Duration = Duration::from_secs(6);
 
 /// The first pause, and the longest.
 const PAUSE_MIN: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
-/// Reads what an instance tells, until it is stopped.
+/// Reads an instance's events, until it is stopped.
 pub(super) async fn watch(means: Arc<Means>, address: SocketAddr, mut stopped: watch::Receiver<bool>) {
     let config = ClientConfig {
         name: "locations".to_owned(),
@@ -52,10 +53,10 @@ pub(super) async fn watch(means: Arc<Means>, address: SocketAddr, mut stopped: w
             return;
         }
     };
-    let mut source = Source { means: &means, address, is_here: false, is_told: false };
+    let mut source = Source { means: &means, address, is_here: false, is_reported: false };
     tokio::select! {
         biased;
-        // Also where nobody can say stop any more.
+        // Also where nobody can stop it any more.
         _ = stopped.wait_for(|stop| *stop) => {}
         () = source.read_again_and_again(&client) => {}
     }
@@ -70,10 +71,10 @@ pub(super) async fn watch(means: Arc<Means>, address: SocketAddr, mut stopped: w
 struct Source<'a> {
     means: &'a Means,
     address: SocketAddr,
-    /// It tells what it knows.
+    /// It reports locations.
     is_here: bool,
-    /// That it is away was logged.
-    is_told: bool,
+    /// Its absence was logged.
+    is_reported: bool,
 }
 
 impl Source<'_> {
@@ -96,7 +97,7 @@ impl Source<'_> {
         }
     }
 
-    /// Reads a stream to its end, and says how that came.
+    /// Reads a stream to its end, and returns the reason of the end.
     async fn read(&mut self, events: &mut Streaming<Vec<u8>>) -> String {
         loop {
             let next = match self.is_here {
@@ -128,7 +129,7 @@ impl Source<'_> {
             Ok(seen) => seen,
             Err(reason) => {
                 figures.refused();
-                tracing::debug!(address = %self.address, reason, "A location is passed over");
+                tracing::debug!(address = %self.address, reason, "A location is ignored");
                 return;
             }
         };
@@ -140,7 +141,7 @@ impl Source<'_> {
 
     fn here(&mut self) {
         if !self.is_here {
-            (self.is_here, self.is_told) = (true, false);
+            (self.is_here, self.is_reported) = (true, false);
             self.means.figures.source(1);
             tracing::info!(service = self.means.service, address = %self.address, "Locations are taken from an instance");
         }
@@ -150,7 +151,7 @@ impl Source<'_> {
         if std::mem::take(&mut self.is_here) {
             self.means.figures.source(-1);
         }
-        if std::mem::replace(&mut self.is_told, true) {
+        if std::mem::replace(&mut self.is_reported, true) {
             tracing::debug!(service = self.means.service, address = %self.address, error = why, "An instance that knows locations is still away");
         } else {
             tracing::warn!(service = self.means.service, address = %self.address, error = why, "An instance that knows locations is away; it is tried again");

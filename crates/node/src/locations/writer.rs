@@ -1,6 +1,7 @@
 //! Hands what waits to the shards: every so often one command for each app and shard, up to a thousand devices in it.
 //!
-//! A shard that is full is asked again until it takes its part; meanwhile nothing else is taken out, so that what waits stays bounded.
+//! A shard that is full is asked again until it takes its part; meanwhile nothing else is taken
+//! out, so that the waiting locations stay bounded.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,7 +42,7 @@ pub(super) async fn write(
     };
     tokio::select! {
         biased;
-        // Also where nobody can say stop any more.
+        // Also where nobody can stop it any more.
         _ = stopped.wait_for(|stop| *stop) => {}
         () = writing => {}
     }

@@ -12,7 +12,8 @@ use stadium_edge::auth::{
 
 use crate::settings::{self, Auth, Callback, Certificate, Password, Settings, Token};
 
-/// Who may connect and what they may do. In trial mode everything is allowed, unless a rules file says otherwise.
+/// The devices that may connect, and their rights. In trial mode everything is allowed, unless
+/// a rules file restricts it.
 pub(crate) fn config(settings: &Settings) -> AuthConfig {
     let auth = &settings.auth;
     AuthConfig {

@@ -43,7 +43,7 @@ pub(crate) struct Plan {
     pub(crate) names: Vec<&'static str>,
 }
 
-/// How many loops there are: as many as cores, where the settings do not say.
+/// How many loops there are: as many as cores, where the settings name no number.
 pub(crate) fn loops(settings: &Settings) -> usize {
     match usize::from(settings.server.loops) {
         0 => std::thread::available_parallelism().map_or(1, usize::from).min(64),
@@ -126,7 +126,7 @@ pub(crate) fn plan(
 }
 
 /// Sockets of one loop: a loop may by chance have every device, and beyond the devices there are those that
-/// are about to become one, or to be told that there is no room.
+/// are about to become one, or to be answered that there is no room.
 fn sockets_max(devices_max: u32, loops: usize) -> usize {
     let arriving = (devices_max as usize / 4).clamp(64, 65_536);
     devices_max as usize + arriving * loops

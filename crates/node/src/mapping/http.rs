@@ -1,6 +1,6 @@
 //! The HTTP port, as `stadium_http` takes it.
 //!
-//! What has no setting keeps the default of `stadium_http::Config`.
+//! Fields without a setting keep the default of `stadium_http::Config`.
 
 use std::net::SocketAddr;
 use std::time::Duration;

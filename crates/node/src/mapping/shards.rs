@@ -14,7 +14,8 @@ use crate::settings::{Settings, ShardStore};
 /// The folder in the data directory.
 const FOLDER: &str = "shards";
 
-/// Shards of a new directory at most, where the settings do not say. More than that only make batches smaller.
+/// Shards of a new directory at most, where the settings name no number. More than that only make
+/// batches smaller.
 const COUNT_MAX: usize = 4;
 
 /// The shards of a data directory.
@@ -119,7 +120,8 @@ pub(crate) fn push_bytes_max(settings: &Settings) -> usize {
     push.payload_bytes_max as usize + set + BESIDE_PAYLOAD_BYTES
 }
 
-/// Bytes that a record needs beside a payload of the largest size: a push's properties and selector, and what more it says.
+/// Bytes that a record needs beside a payload of the largest size: a push's properties and
+/// selector, and its other fields.
 pub(crate) const BESIDE_PAYLOAD_BYTES: usize = 64 << 10;
 
 /// Bytes of a segment that no record gets: its header, and its last frames.

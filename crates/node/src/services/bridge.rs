@@ -3,7 +3,7 @@
 //! The edge asks on its loops, so nothing here blocks: a request goes into the mailbox of an RPC client, whose thread
 //! gives the answer back. A service knows who asked by two metadata entries that no device can write, and calls of one
 //! device go to the same instance while that lives. The framework's own methods (`quiesce`, `log-level`, ...) are not for
-//! devices. What is known of each service is in [`super::known`].
+//! devices. The state of each service is in [`super::known`].
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -45,7 +45,7 @@ impl Bridge {
         Ok(())
     }
 
-    /// Takes no more requests; what is under way is cancelled.
+    /// Takes no more requests; those under way are cancelled.
     pub(crate) fn close(&self) {
         drop(self.services.write().take());
     }

@@ -12,7 +12,7 @@ pub(super) fn of_server(server: &Server) -> ServiceStats {
     let mut all = ServiceStats::default();
     let names: Vec<&str> = server.services().collect();
     for statistics in names.into_iter().filter_map(|name| server.statistics(name)) {
-        // What is going on is the server's, and the same for each of its services.
+        // The work under way is the server's, and the same for each of its services.
         all.connections = u64::from(statistics.connections);
         all.inflight = u64::from(statistics.inflight);
         all.limit = u64::from(statistics.limit);

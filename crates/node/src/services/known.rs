@@ -1,4 +1,4 @@
-//! The services that devices have asked for by name, and what discovery says of each.
+//! The services that devices have asked for by name, and their instances in discovery.
 //!
 //! Names come from devices, so a name that nobody serves costs a watch until the table is full, and then its place. Only
 //! a service that has, or may have, an instance is given to the RPC client, which keeps it for good. A request for a name
@@ -75,10 +75,10 @@ impl KnownServices {
             waiting: Mutex::new(Some(Vec::new())),
             watch: OnceLock::new(),
         });
-        // The watch lives in what it tells, so what it tells must not live in the watch.
-        let told = Arc::downgrade(&known);
+        // The service owns its watch, so the watch must not own the service.
+        let weak = Arc::downgrade(&known);
         let watch = self.discovery.watch(name, Versions::Any, move |snapshot| {
-            if let Some(known) = told.upgrade() {
+            if let Some(known) = weak.upgrade() {
                 known.heard(&snapshot);
             }
         });
@@ -94,7 +94,7 @@ impl KnownServices {
 }
 
 impl Known {
-    /// Takes a request over, or says that nobody serves it.
+    /// Takes a request over, or reports that nobody serves it.
     pub(super) fn take(&self, asked: Asked) -> Result<(), Refused> {
         let mut waiting = self.waiting.lock();
         if let Some(waiting) = &mut *waiting {
@@ -117,7 +117,7 @@ impl Known {
         self.instances.load(Ordering::Acquire) == 1
     }
 
-    /// What discovery says, on its thread.
+    /// A report of discovery, on its thread.
     fn heard(&self, snapshot: &Snapshot) {
         let sure = snapshot.revision > 0 && !matches!(snapshot.freshness, Freshness::Stale { .. });
         self.instances.store(if sure { snapshot.instances.len() + 1 } else { 0 }, Ordering::Release);

@@ -106,8 +106,8 @@ impl Services {
         &self.bound
     }
 
-    /// Tells callers and discovery that this process leaves, and finishes what they asked for; returns when the last
-    /// caller has gone, or after `within`.
+    /// Notifies callers and discovery that this process leaves, and finishes what they asked for;
+    /// returns when the last caller has gone, or after `within`.
     pub(crate) fn quiesce(&self, within: Duration) {
         let server = self.server.lock().clone();
         if let Some(server) = server {

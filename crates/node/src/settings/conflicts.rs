@@ -51,7 +51,7 @@ impl Finder<'_> {
         if settings.push.locations.service.is_some() && settings.discovery.backend == DiscoveryBackend::None {
             self.add(
                 "push.locations.service",
-                "needs discovery.backend: it says where the service's instances are",
+                "needs discovery.backend: it knows where the service's instances are",
             );
         }
     }
@@ -156,7 +156,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Whoever reaches a service may call it, so strangers must not reach it.
+    /// Every client that reaches a service may call it, so strangers must not reach it.
     fn rpc(&mut self, settings: &Settings) {
         let rpc = &settings.rpc;
         if rpc.tls.certificate.is_some() != rpc.tls.key.is_some() {
@@ -284,7 +284,7 @@ mod tests {
     use crate::settings::from_toml;
 
     #[test]
-    fn contradictions_are_refused_and_say_what_is_missing() {
+    fn contradictions_are_refused_and_name_what_is_missing() {
         let table = [
             ("[mqtts]\nlisten = \"127.0.0.1:8883\"\nkey = \"k\"\n", "mqtts.listen needs mqtts.certificate"),
             ("[wss]\nclient_certificates = \"required\"\n", "wss.client_certificates needs wss.client_ca"),
@@ -323,10 +323,11 @@ mod tests {
             ("[discovery]\nuser = \"u\"\n", "discovery.user needs discovery.password_file"),
         ];
         for (text, expected) in table {
-            let told = from_toml(text, Path::new("s.toml")).expect_err("it contradicts itself").to_string();
+            let message =
+                from_toml(text, Path::new("s.toml")).expect_err("it contradicts itself").to_string();
             assert!(
-                told.contains(expected) && told.contains("SET-005") && told.contains("s.toml:"),
-                "{told}"
+                message.contains(expected) && message.contains("SET-005") && message.contains("s.toml:"),
+                "{message}"
             );
         }
     }

@@ -1,8 +1,8 @@
 //! Where values come from, and which one wins.
 //!
 //! Lowest to highest: the default, trial mode, the file, the environment, the flags. A value keeps its origin
-//! (file and line, variable, flag) through to every error and to `config show`. What the values mean is the
-//! business of [`super::value`] and the sections.
+//! (file and line, variable, flag) through to every error and to `config show`. The meaning of the
+//! values is the business of [`super::value`] and the sections.
 
 use std::collections::BTreeMap;
 use std::fmt;

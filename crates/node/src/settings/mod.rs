@@ -107,7 +107,7 @@ fn settle(mut layers: Layers, mut problems: Vec<Problem>, file: Option<PathBuf>)
     if problems.is_empty() { Ok(Loaded { settings, effective, file }) } else { Err(Problems(problems)) }
 }
 
-/// What trial mode implies, unless another source says otherwise.
+/// The settings of trial mode, unless another source sets them.
 fn trial() -> [(&'static str, Raw); 2] {
     [("auth.anonymous", Raw::Word("anyone".to_owned())), ("http.open_read", Raw::Boolean(true))]
 }
@@ -171,12 +171,12 @@ mod tests {
     }
 
     #[test]
-    fn every_problem_is_told_at_once_with_its_place_and_a_suggestion() {
-        let told = problems(
+    fn every_problem_is_reported_at_once_with_its_place_and_a_suggestion() {
+        let found = problems(
             "[limits]\nconnections_max = 0\nconections_max = 7\n\n[mqtt]\nbacklog = \"big\"\nlimits = 1\n[colour]\na = 1\n",
         );
         assert_eq!(
-            told,
+            found,
             [
                 "stadium.toml:9: colour.a is no setting; `stadium config reference` lists them all (SET-002)",
                 "stadium.toml:3: limits.conections_max is no setting; did you mean limits.connections_max? (SET-002)",

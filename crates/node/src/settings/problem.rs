@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration, said so that the reader can act.
+//! The mistakes of a configuration, in words by which the reader can act.
 //!
 //! Each problem names the setting, the source it came from and what to do, and carries a stable code that
 //! `docs/reference/configuration.md` explains. All problems of a configuration are found at once.

@@ -31,7 +31,7 @@ pub fn markdown() -> String {
             page.push_str(&entry(setting));
         }
     }
-    page.push_str("\n## Errors\n\nAll that is wrong is told at once, and the process exits with 1.\n\n");
+    page.push_str("\n## Errors\n\nAll mistakes are reported at once, and the process exits with 1.\n\n");
     for code in Code::ALL {
         let _ = writeln!(page, "- **{}**: {}", code.id(), code.help());
     }
@@ -54,10 +54,10 @@ from four places; a later one wins:
 3. the environment: `STADIUM_SECTION__KEY`, a double underscore for each dot (`STADIUM_MQTT__LISTEN=0.0.0.0:1883`);
 4. the flags: `--mqtt`, `--mqtts`, `--ws`, `--wss`, `--http`, `--rpc`, `--data`, `--loops`, `--trial`, or any setting as `--set SECTION.KEY=VALUE`.
 
-`stadium config check` says what is wrong: with the settings, and with what they name on this machine. It opens and parses files
+`stadium config check` reports what is wrong: with the settings, and with what they name on this machine. It opens and parses files
 (certificates and their keys, authorities, passwords, keys of tokens, rules, API keys), tries ports, and looks at the data folder and the
 open-file limit; it changes nothing. Errors make its exit code 1, warnings and notes do not. `--no-ports` leaves the ports alone, `--offline`
-checks the settings only. `stadium config show` says what is in force and where it came from, and `stadium config sample` prints a file with
+checks the settings only. `stadium config show` prints what is in force and where it came from, and `stadium config sample` prints a file with
 every setting at its default. SIGHUP reads certificates, keys, the password file and the rules again, not this file.
 
 ";
@@ -84,7 +84,7 @@ fn entry(setting: &Setting) -> String {
 #[must_use]
 pub fn sample() -> String {
     let mut text = String::from(
-        "# stadium.toml: every setting at its default. Uncomment what you change; `stadium config check` tells mistakes.\n",
+        "# stadium.toml: every setting at its default. Uncomment what you change; `stadium config check` reports mistakes.\n",
     );
     for Described { table, help, settings } in super::tables() {
         let _ = write!(text, "\n{}[{table}]\n", commented(&help));
@@ -149,7 +149,7 @@ mod tests {
     use crate::settings::from_toml;
 
     #[test]
-    fn reference_page_is_what_the_definitions_say() {
+    fn reference_page_agrees_with_the_definitions() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/configuration.md");
         let page = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(

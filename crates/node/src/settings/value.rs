@@ -1,7 +1,7 @@
 //! What a setting can hold, and how each kind is read, checked and shown.
 //!
 //! A value comes either typed, from a TOML file, or as text, from the environment or a flag; both ways end in
-//! the same type or in a sentence that says what was expected. Which layer wins is decided in
+//! the same type or in a sentence that names what was expected. Which layer wins is decided in
 //! [`super::layers`].
 
 use std::fmt;
@@ -48,7 +48,7 @@ impl fmt::Display for Raw {
     }
 }
 
-/// The limits a value must keep, as data, so that the reference and the errors say the same.
+/// The limits a value must keep, as data, so that the reference and the errors agree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Bounds {
     /// Anything its type can hold.
@@ -66,9 +66,9 @@ impl From<RangeInclusive<u64>> for Bounds {
 /// Why a raw value is not a value of the setting's type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Misfit {
-    /// The wrong kind of thing; the text says what was expected.
+    /// The wrong kind of thing; the text names what was expected.
     Kind(String),
-    /// The right kind, too small or too large; the text says the bounds.
+    /// The right kind, too small or too large; the text names the bounds.
     Bounds(String),
 }
 
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_reads_back_the_same() {
+    fn shown_values_read_back_the_same() {
         fn round<T: Value + PartialEq + fmt::Debug>(value: T) {
             let raw = match value.shown() {
                 toml::Value::String(word) => Raw::Word(word),

@@ -1,7 +1,8 @@
-//! Posts a job to a webhook and says what became of it.
+//! Posts a job to a webhook and returns the outcome.
 //!
 //! A call blocks a thread of Tokio's blocking pool, for no longer than its time-out; how many at once is bounded for all feeds together.
-//! No redirect is followed and no proxy of the environment is used: events go where the settings say or nowhere.
+//! No redirect is followed and no proxy of the environment is used: events go to the configured
+//! address or nowhere.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -38,7 +39,7 @@ pub(crate) enum Reach {
 pub(super) enum Posted {
     /// The receiver took it.
     Taken,
-    /// It did not, and why; to be tried again, after so long where it said so.
+    /// It did not, and why; to be tried again, after so long where it named a time.
     Failed {
         /// For the job's history.
         reason: String,
@@ -97,7 +98,8 @@ impl Poster {
     }
 }
 
-/// TLS with the authorities of the system. Without them only `http://` works, and what is posted to `https://` says why not.
+/// TLS with the authorities of the system. Without them only `http://` works, and a post to
+/// `https://` fails with the reason.
 fn tls() -> TlsConfig {
     let pem = std::fs::read(SYSTEM_AUTHORITIES).unwrap_or_default();
     let certificates: Vec<_> = parse_pem(&pem)

@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_example_of_the_standard_is_signed_as_it_says() {
+    fn the_example_of_the_standard_is_signed_as_in_the_standard() {
         // github.com/standard-webhooks, libraries' test vector.
         let secret = STANDARD.decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").expect("base64");
         let signature =

@@ -29,7 +29,8 @@ struct Got {
 /// How a receiver answers a path.
 type Manners = Arc<dyn Fn(&Got) -> Option<String> + Send + Sync>;
 
-/// An HTTP server that tells what it got. Where its manners give nothing, it holds the connection and never answers.
+/// An HTTP server that reports its requests. Where its manners give nothing, it holds the
+/// connection and never answers.
 struct Hook {
     address: SocketAddr,
     got: Receiver<Got>,
@@ -40,13 +41,13 @@ impl Hook {
     fn new(manners: impl Fn(&Got) -> Option<String> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("it listens");
         let address = listener.local_addr().expect("it has one");
-        let (tell, got) = channel();
+        let (sender, got) = channel();
         let held = Arc::new(Mutex::new(Vec::new()));
         let (manners, keeps): (Manners, _) = (Arc::new(manners), Arc::clone(&held));
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                let (manners, tell, keeps) = (Arc::clone(&manners), tell.clone(), Arc::clone(&keeps));
-                std::thread::spawn(move || serve(stream.expect("it accepts"), &manners, &tell, &keeps));
+                let (manners, sender, keeps) = (Arc::clone(&manners), sender.clone(), Arc::clone(&keeps));
+                std::thread::spawn(move || serve(stream.expect("it accepts"), &manners, &sender, &keeps));
             }
         });
         Self { address, got, held }
@@ -61,7 +62,7 @@ impl Hook {
     }
 }
 
-fn serve(stream: TcpStream, manners: &Manners, tell: &Sender<Got>, keeps: &Mutex<Vec<TcpStream>>) {
+fn serve(stream: TcpStream, manners: &Manners, sender: &Sender<Got>, keeps: &Mutex<Vec<TcpStream>>) {
     let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
     loop {
         let mut line = String::new();
@@ -81,7 +82,7 @@ fn serve(stream: TcpStream, manners: &Manners, tell: &Sender<Got>, keeps: &Mutex
         reader.read_exact(&mut body).expect("a body");
         let got = Got { path, headers, body };
         let answer = manners(&got);
-        let _ = tell.send(got);
+        let _ = sender.send(got);
         match answer {
             Some(answer) => (&stream).write_all(answer.as_bytes()).expect("it is read"),
             None => return keeps.lock().expect("nobody fails with it").push(stream),
@@ -195,7 +196,7 @@ fn a_job_is_posted_signed_and_settled() {
 }
 
 #[test]
-fn what_fails_is_posted_again_under_its_id_and_dead_with_the_reason_in_the_end() {
+fn a_failed_post_is_repeated_under_its_id_and_its_job_is_dead_with_the_reason_in_the_end() {
     let count = Mutex::new(0);
     let (scene, hook) = (
         Scene::new(),
@@ -220,12 +221,12 @@ fn what_fails_is_posted_again_under_its_id_and_dead_with_the_reason_in_the_end()
     scene.put(&never, "{}");
     let _work = scene.work(&never, hook.webhook("/never"), TIMEOUT, Reach::Everywhere);
     scene.until("it is dead", |scene| scene.jobs(&never, JobState::Dead).len() == 1);
-    let reason = scene.jobs(&never, JobState::Dead)[0].clone().expect("it is said");
+    let reason = scene.jobs(&never, JobState::Dead)[0].clone().expect("there is a reason");
     assert!(reason.contains("status 500"), "{reason}");
 }
 
 #[test]
-fn who_stalls_is_given_up_and_holds_nobody_up_and_a_redirect_is_not_followed() {
+fn a_receiver_that_stalls_is_given_up_and_delays_nobody_and_a_redirect_is_not_followed() {
     let elsewhere = Hook::new(|_| answer("200 OK", ""));
     let location = format!("location: http://{}/stolen\r\n", elsewhere.address);
     let (scene, hook) = (
@@ -251,15 +252,15 @@ fn who_stalls_is_given_up_and_holds_nobody_up_and_a_redirect_is_not_followed() {
     scene.until("the others are done", |scene| {
         scene.is_empty(&good) && scene.jobs(&moved, JobState::Dead).len() == 1
     });
-    assert!(scene.jobs(&moved, JobState::Dead)[0].as_ref().expect("said").contains("status 307"));
+    assert!(scene.jobs(&moved, JobState::Dead)[0].as_ref().expect("a reason").contains("status 307"));
     scene.until("it is given up", |scene| scene.jobs(&stalls, JobState::Dead).len() == 1);
-    assert!(scene.jobs(&stalls, JobState::Dead)[0].as_ref().expect("said").contains("timeout"));
+    assert!(scene.jobs(&stalls, JobState::Dead)[0].as_ref().expect("a reason").contains("timeout"));
     assert!(elsewhere.got.try_recv().is_err(), "nothing went elsewhere");
     assert_eq!(hook.held.lock().expect("nobody fails with it").len(), 1);
 }
 
 #[test]
-fn at_most_four_of_a_feed_are_on_their_way_and_a_private_address_is_refused_where_it_is_said_so() {
+fn at_most_four_of_a_feed_are_on_their_way_and_a_private_address_is_refused_by_setting() {
     let (scene, hook) = (Scene::new(), Hook::new(|_| None));
     let queue = scene.queue("events.default.many", 1);
     for _ in 0..9 {
@@ -277,7 +278,7 @@ fn at_most_four_of_a_feed_are_on_their_way_and_a_private_address_is_refused_wher
     scene.put(&private, "{}");
     let _work = scene.work(&private, hook.webhook("/"), TIMEOUT, Reach::PublicOnly);
     scene.until("it is refused", |scene| scene.jobs(&private, JobState::Dead).len() == 1);
-    assert!(scene.jobs(&private, JobState::Dead)[0].as_ref().expect("said").contains("private"));
+    assert!(scene.jobs(&private, JobState::Dead)[0].as_ref().expect("a reason").contains("private"));
 }
 
 #[test]

@@ -1,7 +1,8 @@
-//! Works on one feed's queue: reserves its jobs, posts them, and says what became of each.
+//! Works on one feed's queue: reserves its jobs, posts them, and reports the outcome of each.
 //!
-//! Up to [`AT_ONCE`] jobs are on their way at a time. What the receiver took is settled; all else is released with the queue's back-off
-//! and the reason, and what has no attempt left is a dead letter, to be seen and redriven like any other job's.
+//! Up to [`AT_ONCE`] jobs are on their way at a time. A job that the receiver took is settled; any
+//! other is released with the queue's back-off and the reason, and a job without an attempt left is
+//! a dead letter, to be seen and redriven like any other job's.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,11 +26,12 @@ const LEASE: Milliseconds = 60_000;
 /// The longest wait for a post's turn; then the job goes back, and the attempt does not count.
 const TURN_MAX: Duration = Duration::from_secs(30);
 
-/// When to look again where the shards do not say.
+/// When to look again where the shards name no time.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Attempts to say what became of a job; after them its lease ends by itself, and it is posted again.
-const TELL_ATTEMPTS: u32 = 5;
+/// Attempts to report the outcome of a job; after them its lease ends by itself, and it is posted
+/// again.
+const REPORT_ATTEMPTS: u32 = 5;
 
 /// What all feeds' workers share.
 #[derive(Clone)]
@@ -40,7 +42,7 @@ pub(super) struct Means {
     pub(super) turns: Arc<Semaphore>,
 }
 
-/// Works until `stopped` says so, and waits for what is on its way.
+/// Works until `stopped` is set, and waits for what is on its way.
 pub(super) async fn work(
     means: Means,
     queue: QueueName,
@@ -56,7 +58,8 @@ pub(super) async fn work(
         let reserve = means.shards.submit(reserve(&queue, free.len() as u32));
         let answer = tokio::select! {
             biased;
-            // Also where nobody can say stop any more. A reserve that is let go gives back what it was given.
+            // Also where nobody can stop it any more. A reserve that is let go gives back what it
+            // was given.
             _ = stopped.wait_for(|stop| *stop) => break,
             answer = reserve => answer,
         };
@@ -96,7 +99,7 @@ async fn deliver(means: Means, webhook: Arc<Webhook>, job: Reserved<Bytes>, _slo
     let lease = job.lease;
     let turn = tokio::time::timeout(TURN_MAX, Arc::clone(&means.turns).acquire_owned()).await;
     let Ok(Ok(turn)) = turn else {
-        return tell(&means.shards, release(lease, Retry::NotTried(PAUSE.as_millis() as u64), None)).await;
+        return report(&means.shards, release(lease, Retry::NotTried(PAUSE.as_millis() as u64), None)).await;
     };
     let (poster, id, url) = (means.poster.clone(), lease.job.to_string(), webhook.url.clone());
     let posted = tokio::task::spawn_blocking(move || poster.post(&webhook, &id, &job.payload)).await;
@@ -110,7 +113,7 @@ async fn deliver(means: Means, webhook: Arc<Webhook>, job: Reserved<Bytes>, _slo
         }
         Err(_) => release(lease, Retry::Backoff, Some("the post ended by a panic".to_owned())),
     };
-    tell(&means.shards, command).await;
+    report(&means.shards, command).await;
 }
 
 fn release(lease: Lease, retry: Retry, error: Option<String>) -> Command {
@@ -124,15 +127,15 @@ fn short(mut reason: String) -> String {
     reason
 }
 
-async fn tell(shards: &Shards, command: Command) {
-    for _ in 0..TELL_ATTEMPTS {
+async fn report(shards: &Shards, command: Command) {
+    for _ in 0..REPORT_ATTEMPTS {
         match shards.submit(command.clone()).await {
             Ok(_) => return,
             Err(Refusal::Busy { retry_after, .. } | Refusal::Unknown { retry_after, .. }) => {
                 tokio::time::sleep(Duration::from_millis(retry_after)).await
             }
             Err(refusal @ Refusal::Rejected { .. }) => {
-                tracing::error!(%refusal, "What became of a webhook cannot be told");
+                tracing::error!(%refusal, "The outcome of a webhook cannot be reported");
                 return;
             }
         }

@@ -1,7 +1,8 @@
 //! Messages as events: what devices publish where a feed of their app asks for it.
 //!
-//! A feed names topic filters. What matches is gathered into jobs like other events, and as JSON in the same shape. What MQTT means by a
-//! filter is the edge's business; here it is only seen to that it is one.
+//! A feed names topic filters. Matching messages are collected into jobs like other events, as JSON
+//! in the same shape. The edge matches filters as MQTT defines; here a filter is only checked to be
+//! one.
 
 use std::io::Write as _;
 
@@ -19,7 +20,7 @@ pub const TOPICS_MAX: usize = 16;
 /// Bytes of each.
 pub const TOPIC_BYTES_MAX: usize = 256;
 
-/// Bytes of a payload that an event shows; of a larger one it only says how large it was.
+/// Bytes of a payload that an event shows; of a larger one it only shows the length.
 pub const SHOWN_BYTES_MAX: usize = 64 << 10;
 
 /// A message of a device.
@@ -31,23 +32,23 @@ pub struct MessageEvent<'a> {
     pub topic: &'a str,
     /// 0 to 2.
     pub qos: u8,
-    /// What the device says that it is.
+    /// The content type that the device states.
     pub content_type: Option<&'a str>,
-    /// What it says.
+    /// The payload.
     pub payload: &'a [u8],
     /// When it came.
     pub at: Time,
 }
 
-/// Gathers the messages of one feed into jobs.
+/// Collects the messages of one feed into jobs.
 #[derive(Debug)]
-pub struct Gathering {
+pub struct MessageBatch {
     head: Box<[u8]>,
     json: Vec<u8>,
     events: u32,
 }
 
-impl Gathering {
+impl MessageBatch {
     /// For a feed of an app.
     #[must_use]
     pub fn new(app: &AppName, feed: &FeedName) -> Self {
@@ -178,16 +179,16 @@ mod tests {
 
     #[test]
     fn a_payload_is_a_text_or_base64_or_only_its_size() {
-        let mut gathering = Gathering::new(&app(), &feed());
-        assert_eq!(gathering.close(), None);
+        let mut batch = MessageBatch::new(&app(), &feed());
+        assert_eq!(batch.close(), None);
         let large = vec![b'x'; SHOWN_BYTES_MAX + 1];
-        gathering.note(&MessageEvent {
+        batch.note(&MessageEvent {
             content_type: Some("text/plain"),
             ..message("up/\"a\"", "grüß\n".as_bytes())
         });
-        gathering.note(&message("up/b", &[0xff, 0]));
-        gathering.note(&message("up/c", &large));
-        gathering.note(&message("up/d", b""));
+        batch.note(&message("up/b", &[0xff, 0]));
+        batch.note(&message("up/c", &large));
+        batch.note(&message("up/d", b""));
         let at = "2027-01-15T08:00:00.120Z";
         let event = |topic: &str| serde_json::json!({"kind": "message", "device": "till-1", "topic": topic, "qos": 1, "at": at});
         let with = |topic: &str, more: &[(&str, serde_json::Value)]| {
@@ -196,7 +197,7 @@ mod tests {
             event
         };
         assert_eq!(
-            json(&gathering.close().expect("there are some")),
+            json(&batch.close().expect("there are some")),
             serde_json::json!({"app": "shop", "feed": "up", "events": [
                 with("up/\"a\"", &[("payload", "grüß\n".into()), ("content_type", "text/plain".into())]),
                 with("up/b", &[("payload_base64", "/wA=".into())]),
@@ -204,22 +205,22 @@ mod tests {
                 with("up/d", &[("payload", "".into())]),
             ]})
         );
-        assert_eq!(gathering.close(), None);
+        assert_eq!(batch.close(), None);
     }
 
     #[test]
     fn a_job_is_full_after_500_messages_or_60_kilobytes() {
-        let mut gathering = Gathering::new(&app(), &feed());
+        let mut batch = MessageBatch::new(&app(), &feed());
         let mut count = 0;
-        while !gathering.is_full() {
-            gathering.note(&message("up", b""));
+        while !batch.is_full() {
+            batch.note(&message("up", b""));
             count += 1;
         }
         assert_eq!(count, EVENTS_MAX);
-        gathering.close();
-        assert!(!gathering.is_full());
-        gathering.note(&message("up", &vec![b'x'; SHOWN_BYTES_MAX]));
-        assert!(gathering.is_full());
+        batch.close();
+        assert!(!batch.is_full());
+        batch.note(&message("up", &vec![b'x'; SHOWN_BYTES_MAX]));
+        assert!(batch.is_full());
     }
 
     #[test]
@@ -238,8 +239,8 @@ mod tests {
             (topics(&["up"]), Wanted::No, "none of its kinds"),
             (vec!["up".to_owned(); TOPICS_MAX + 1], Wanted::Yes, "at most 16"),
         ] {
-            let said = check(&feed(), &given, is_wanted).expect_err(reason);
-            assert!(said.contains(reason), "{said}");
+            let error = check(&feed(), &given, is_wanted).expect_err(reason);
+            assert!(error.contains(reason), "{error}");
         }
         assert_eq!(check(&feed(), &[], Wanted::No), Ok(()));
     }

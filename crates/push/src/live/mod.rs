@@ -3,7 +3,7 @@
 //! A push to registered devices goes through the shards ([`crate::Command::SendLive`], [`send`]),
 //! which evaluate its audience as they do for a durable push. A push to a channel or to client ids
 //! goes to the transport at once. Both have one record at the transport, which counts outcomes
-//! under the push's token; [`report`] says how counts become a [`LiveReport`].
+//! under the push's token; [`report`] turns counts into a [`LiveReport`].
 
 mod check;
 mod names;

@@ -93,7 +93,7 @@ impl Platform {
                 (matched, split)
             }
             Audience::Selector(selector) => everybody(selector),
-            // Whoever asks resolves the name at the app's home: other shards do not know it.
+            // The asking shard resolves the name at the app's home: other shards do not know it.
             Audience::Saved(name) => app.audiences.get(name).map(everybody).unwrap_or_default(),
         }
     }

@@ -53,7 +53,7 @@ fn a_push_to_one_device_costs_a_few_allocations() {
     }
     let mut all: Vec<_> = (1_000..2_000).map(&mut once).collect();
     all.sort_unstable();
-    // Tables and trees grow now and then: half of the pushes say what the rest costs.
+    // Tables and trees grow now and then: half of the pushes show the cost of the rest.
     let (sent, _) = all[500];
     assert!(sent <= 12, "{sent} allocations for a push");
     all.sort_unstable_by_key(|&(_, acknowledged)| acknowledged);

@@ -1,6 +1,7 @@
 //! Once warm, a job costs no allocation: not to put it, not to hand it out, not to settle it.
 //!
-//! What a whole command allocates is the list in its answer, however many jobs it is about.
+//! A whole command allocates the list in its answer and nothing else, however many jobs it is
+//! about.
 
 use bytes::Bytes;
 use stadium_queue::{

@@ -19,7 +19,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1")
 }
 
-/// Everything that version 1 can say, once at least.
+/// Every event of version 1, once at least.
 fn test() -> Harness {
     let mut harness = Harness::with(Bounds::default(), PLACE);
     let limit = Some(Limit { rate: 100.0, burst: 10 });
@@ -135,7 +135,7 @@ fn seen(queues: &Queues, now: Time) -> String {
 }
 
 #[test]
-fn what_version_1_wrote_is_read() {
+fn files_of_version_1_are_read() {
     let mut harness = test();
     let now = harness.now;
     let chunks = checkpoint(&mut harness.queues, 1 << 16);

@@ -1,5 +1,5 @@
-//! A harness to tell behaviours at: one shard's queues, a clock that stands until it is moved, and
-//! a journal that is a list of records.
+//! A harness for behaviours: one shard's queues, a clock that stands until it is moved, and a
+//! journal that is a list of records.
 //!
 //! Everything that is executed is kept, so that a test can end with a replay and compare.
 
@@ -109,7 +109,7 @@ impl Harness {
         self.try_reserve(name, jobs_max).unwrap().into_iter().map(|reserved| reserved.lease).collect()
     }
 
-    /// Reserves up to so many, and answers what their payloads say.
+    /// Reserves up to so many, and returns the text of their payloads.
     pub fn work(&mut self, name: &str, jobs_max: u32) -> Vec<String> {
         let reserved = self.try_reserve(name, jobs_max).unwrap();
         reserved.into_iter().map(|reserved| self.read(reserved.payload)).collect()

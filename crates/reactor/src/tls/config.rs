@@ -1,4 +1,4 @@
-//! What owners of listeners and of outgoing connections say about TLS.
+//! The TLS settings of listeners and of outgoing connections.
 //!
 //! A [`ServerTls`] is a handle: clones share it, and a reload through any of them reaches every
 //! handshake that starts afterwards, while open connections go on with what they have.
@@ -14,7 +14,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, S
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
-/// TLS cannot be set up as asked: the text says which part is wrong.
+/// TLS cannot be set up as asked: the text names the part that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsError(String);
 

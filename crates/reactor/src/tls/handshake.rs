@@ -37,7 +37,7 @@ pub(crate) struct Step {
     pub(crate) out: Vec<u8>,
     /// Application data that came with the end of the handshake.
     pub(crate) plain: Vec<u8>,
-    /// The peer has said close_notify already.
+    /// The peer has sent close_notify already.
     pub(crate) closed: bool,
 }
 
@@ -103,7 +103,7 @@ fn leaf(certificates: Option<&[CertificateDer<'static>]>) -> Option<CertificateD
 }
 
 /// Runs rustls until it waits for the peer (`false`) or the handshake is over (`true`). After an
-/// error, what rustls wants to tell the peer is still in `step.out`.
+/// error, what rustls wants to send to the peer is still in `step.out`.
 fn drive<Data>(
     connection: &mut UnbufferedConnectionCommon<Data>,
     input: &mut [u8],
@@ -145,7 +145,8 @@ fn drive<Data>(
             Ok(ConnectionState::Closed) => Some(true),
             Ok(_) => return Err(Error::General("a state of rustls that the loop does not know".to_owned())),
             Err(error) => {
-                // The next calls hand out what is left to say, the alert last, or the same error again.
+                // The next calls hand out what is left to send, the alert last, or the same error
+                // again.
                 if failed.replace(error).is_some() { Some(false) } else { None }
             }
         };
@@ -190,7 +191,7 @@ fn is_alert(record: &[u8]) -> bool {
     matches!(record, [21, ..]) || matches!(record, [23, _, _, 0, 19, ..])
 }
 
-/// The alert that tells the peer about an error, for the record of why the connection ended.
+/// The alert that reports an error to the peer, for the record of why the connection ended.
 fn alert_of(error: &Error) -> u8 {
     let description = match error {
         Error::AlertReceived(description) => *description,

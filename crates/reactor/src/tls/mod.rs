@@ -52,7 +52,7 @@ impl Tls {
         }
     }
 
-    /// Says close_notify.
+    /// Sends close_notify.
     pub(crate) fn seal_goodbye(&mut self, keys: &mut KeyCache, out: &mut Vec<u8>) {
         if let Tls::Open(records) = self {
             records.seal_alert(keys, alert::CLOSE_NOTIFY, out);

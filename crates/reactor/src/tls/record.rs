@@ -198,12 +198,12 @@ pub(crate) struct Opened {
     pub(crate) end: End,
 }
 
-/// What the last record said.
+/// The contents of the last record.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// There will be more.
     Open,
-    /// The peer said close_notify.
+    /// The peer sent close_notify.
     Closed,
     /// The peer sent this fatal alert.
     Alert(u8),
@@ -289,8 +289,8 @@ impl Records {
                 }
                 content::ALERT => match buffer[from..to] {
                     [_, alert::CLOSE_NOTIFY] => break End::Closed,
-                    // In TLS 1.3 every other alert but user_canceled is fatal whatever it says (RFC 8446, 6);
-                    // in 1.2 a warning is not.
+                    // In TLS 1.3 every other alert but user_canceled is fatal at any level (RFC
+                    // 8446, 6); in 1.2 a warning is not.
                     [level, description]
                         if description == alert::USER_CANCELED || (level == 1 && !self.modern) =>
                     {
@@ -369,7 +369,7 @@ impl Records {
         Ok((kind, start..start + plain))
     }
 
-    /// Handles the whole handshake messages that have gathered (RFC 8446, 4.6).
+    /// Handles the whole handshake messages that have arrived (RFC 8446, 4.6).
     fn messages(&mut self, keys: &mut KeyCache, reply: &mut Vec<u8>) -> Result<(), u8> {
         const NEW_SESSION_TICKET: u8 = 4;
         const KEY_UPDATE: u8 = 24;
@@ -426,7 +426,7 @@ impl Records {
         Ok(())
     }
 
-    /// Tells the peer that our next record has a new key, and takes that key.
+    /// Announces to the peer that our next record has a new key, and takes that key.
     pub(crate) fn update_sent(&mut self, keys: &mut KeyCache, out: &mut Vec<u8>) -> Result<(), u8> {
         const KEY_UPDATE_NOT_REQUESTED: [u8; 5] = [24, 0, 0, 1, 0];
         self.seal_one(keys, content::HANDSHAKE, &KEY_UPDATE_NOT_REQUESTED, out);

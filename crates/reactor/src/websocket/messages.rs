@@ -1,14 +1,14 @@
 //! Messages with boundaries: one binary WebSocket message for each of the handler's, which on its
 //! side stands behind three bytes of length, as it would on TCP.
 //!
-//! A message in one frame goes on to the handler as it arrives, because its header tells its length.
-//! One in fragments is gathered until its last, and that is all that is ever held. What the handler
-//! writes is cut at its lengths; a message of which a turn has only a part leaves as a fragment, so
-//! that nothing waits for its rest and a pong may come between.
+//! A message in one frame goes on to the handler as it arrives, because its header states its
+//! length. One in fragments is reassembled until its last, and that is all that is ever held. What
+//! the handler writes is cut at its lengths; a message of which a turn has only a part leaves as a
+//! fragment, so that nothing waits for its rest and a pong may come between.
 
 use super::{Masks, Role, apply_mask, close_code, opcode, write_header};
 
-/// The largest length that three bytes can say.
+/// The largest length that three bytes can hold.
 pub(super) const LENGTH_MAX: u64 = 0xff_ffff;
 const PREFIX: usize = 3;
 
@@ -16,7 +16,7 @@ const PREFIX: usize = 3;
 #[derive(Default)]
 pub(super) struct Messages {
     /// The message whose fragments are coming.
-    pub(super) gathered: Vec<u8>,
+    pub(super) reassembled: Vec<u8>,
     outgoing: Outgoing,
 }
 
@@ -41,8 +41,8 @@ impl Messages {
         longest: Longest,
         out: &mut Vec<u8>,
     ) -> Result<(), u16> {
-        let message = if whole { length } else { self.gathered.len() as u64 + length };
-        if message > longest.message.min(LENGTH_MAX) || (!whole && message > longest.gathered) {
+        let message = if whole { length } else { self.reassembled.len() as u64 + length };
+        if message > longest.message.min(LENGTH_MAX) || (!whole && message > longest.reassembled) {
             return Err(close_code::TOO_BIG);
         }
         if whole {
@@ -56,16 +56,16 @@ impl Messages {
         if whole {
             out.extend_from_slice(bytes);
         } else {
-            self.gathered.extend_from_slice(bytes);
+            self.reassembled.extend_from_slice(bytes);
         }
     }
 
     /// A message's last frame has ended.
     pub(super) fn message_ends(&mut self, whole: bool, out: &mut Vec<u8>) {
         if !whole {
-            let gathered = std::mem::take(&mut self.gathered);
-            out.extend_from_slice(&prefix_of(gathered.len()));
-            out.extend_from_slice(&gathered);
+            let reassembled = std::mem::take(&mut self.reassembled);
+            out.extend_from_slice(&prefix_of(reassembled.len()));
+            out.extend_from_slice(&reassembled);
         }
     }
 
@@ -95,7 +95,7 @@ impl Messages {
 pub(super) struct Longest {
     pub(super) message: u64,
     /// Of one in fragments.
-    pub(super) gathered: u64,
+    pub(super) reassembled: u64,
 }
 
 fn prefix_of(length: usize) -> [u8; PREFIX] {

@@ -3,7 +3,7 @@
 //! Binary messages are one stream of bytes for the handler, wherever frames and fragments end, and
 //! what one turn sends is one binary frame. Nothing is buffered: a frame's payload goes on as it
 //! arrives, and half a header or a control frame's payload fit in the state itself. The echo path
-//! gathers messages, because conformance suites look at them whole, and so do messages with
+//! reassembles messages, because conformance suites look at them whole, and so do messages with
 //! boundaries where they come in fragments, see `messages`.
 //!
 //! Public is what a client needs that frames its messages itself: masks, frames, the key of an upgrade.
@@ -106,7 +106,7 @@ pub(crate) struct WebSocket {
     messages: Option<Box<Messages>>,
 }
 
-/// The message that gathers on the echo path.
+/// The message that is reassembled on the echo path.
 #[derive(Default)]
 struct Echo {
     bytes: Vec<u8>,
@@ -122,7 +122,7 @@ pub(crate) struct Sinks<'a> {
     /// Messages with boundaries, each behind its length.
     pub(crate) messages: &'a mut Vec<u8>,
     /// Bytes of a message in fragments that may be held.
-    pub(crate) gathered_bytes_max: u32,
+    pub(crate) reassembled_bytes_max: u32,
 }
 
 /// How reading went.
@@ -132,7 +132,7 @@ pub(crate) struct Read {
     pub(crate) end: End,
 }
 
-/// What the last frame said.
+/// The contents of the last frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Open,
@@ -169,14 +169,14 @@ impl WebSocket {
         self.echo.is_some()
     }
 
-    /// Bytes of state, without messages that gather.
+    /// Bytes of state, without messages under reassembly.
     pub(crate) fn bytes(&self) -> usize {
         size_of::<WebSocket>() + self.messages.as_ref().map_or(0, |messages| size_of_val(&**messages))
     }
 
-    /// Bytes of the buffer in which a message's fragments gather.
+    /// Bytes of the buffer in which a message's fragments are reassembled.
     pub(crate) fn held(&self) -> usize {
-        self.messages.as_ref().map_or(0, |messages| messages.gathered.capacity())
+        self.messages.as_ref().map_or(0, |messages| messages.reassembled.capacity())
     }
 
     /// Reads all of `buffer`. The payload for the handler is compacted to its front, or appended to
@@ -233,12 +233,12 @@ impl WebSocket {
     fn broken(&mut self, plain: usize, code: u16, sinks: &mut Sinks<'_>) -> Read {
         self.close_frame(sinks.reply, code, sinks.masks);
         if let Some(messages) = &mut self.messages {
-            messages.gathered = Vec::new();
+            messages.reassembled = Vec::new();
         }
         Read { plain, end: End::Broken(code) }
     }
 
-    /// Gathers a header. Returns how many bytes it took once it is whole.
+    /// Collects a header. Returns how many bytes it took once it is whole.
     fn read_header(&mut self, bytes: &[u8], sinks: &mut Sinks<'_>) -> Result<Option<usize>, u16> {
         let mut used = 0;
         loop {
@@ -320,8 +320,10 @@ impl WebSocket {
             && self.opcode < opcode::CLOSE
         {
             let whole = self.opcode == opcode::BINARY && self.last;
-            let longest =
-                Longest { message: self.message_bytes_max, gathered: u64::from(sinks.gathered_bytes_max) };
+            let longest = Longest {
+                message: self.message_bytes_max,
+                reassembled: u64::from(sinks.reassembled_bytes_max),
+            };
             messages.frame_begins(whole, self.left, longest, sinks.messages)?;
         }
         Ok(())

@@ -27,7 +27,7 @@ fn masked(first: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-const GATHERED_BYTES_MAX: u32 = 100_000;
+const REASSEMBLED_BYTES_MAX: u32 = 100_000;
 
 /// Feeds bytes in pieces of `size`: what the handler would see, what the peer is answered, and the end.
 fn feed(websocket: &mut WebSocket, bytes: &[u8], size: usize) -> (Vec<u8>, Vec<u8>, End) {
@@ -39,7 +39,7 @@ fn feed(websocket: &mut WebSocket, bytes: &[u8], size: usize) -> (Vec<u8>, Vec<u
             reply: &mut reply,
             masks: &mut masks,
             messages: &mut messages,
-            gathered_bytes_max: GATHERED_BYTES_MAX,
+            reassembled_bytes_max: REASSEMBLED_BYTES_MAX,
         };
         let read = websocket.read(&mut piece, &mut sinks);
         plain.extend_from_slice(&piece[..read.plain]);

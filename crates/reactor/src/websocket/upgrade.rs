@@ -39,7 +39,8 @@ pub fn new_key(masks: &mut Masks) -> String {
     STANDARD.encode(masks.nonce())
 }
 
-/// What a server says in `Sec-WebSocket-Accept` to a request with this `Sec-WebSocket-Key` (RFC 6455, 4.2.2).
+/// The value that a server sends in `Sec-WebSocket-Accept` to a request with this
+/// `Sec-WebSocket-Key` (RFC 6455, 4.2.2).
 pub fn accept_key(key: &[u8]) -> String {
     let mut text = key.to_vec();
     text.extend_from_slice(b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11");

@@ -62,7 +62,7 @@ fn messages_are_whole_however_they_are_cut() {
 
 #[test]
 fn one_message_reaches_everybody_in_one_write_each() {
-    let server = start(Style::Tell, listener());
+    let server = start(Style::Report, listener());
     let mut clients: Vec<_> = (0..200).map(|_| server.dial()).collect();
     for _ in &clients {
         server.wait_established();
@@ -88,7 +88,7 @@ fn one_message_reaches_everybody_in_one_write_each() {
 
 #[test]
 fn a_patch_is_each_connections_own() {
-    let server = start(Style::Tell, listener());
+    let server = start(Style::Report, listener());
     let mut clients: Vec<_> = (0..3).map(|_| (server.dial(), server.wait_established())).collect();
     let ids: Vec<_> = clients.iter().map(|(_, id)| *id).collect();
     server.act(move |io| {
@@ -110,7 +110,7 @@ fn a_patch_is_each_connections_own() {
 
 #[test]
 fn a_large_shared_payload_arrives_among_small_ones() {
-    let server = start(Style::Tell, listener());
+    let server = start(Style::Report, listener());
     let mut clients: Vec<_> = (0..4).map(|_| (server.dial(), server.wait_established())).collect();
     let payload: Arc<[u8]> = number(900_000).into();
     let ids: Vec<_> = clients.iter().map(|(_, id)| *id).collect();
@@ -137,7 +137,7 @@ fn a_reader_that_never_reads_is_cut_at_its_bound() {
     let mut settings = listener();
     settings.limits.write_queue_bytes_max = 300_000;
     settings.socket.send_buffer_bytes = Some(16 * 1024);
-    let server = start(Style::Tell, settings);
+    let server = start(Style::Report, settings);
     let client = server.dial();
     let id = server.wait_established();
     let mut most = 0;
@@ -157,11 +157,11 @@ fn a_reader_that_never_reads_is_cut_at_its_bound() {
 }
 
 #[test]
-fn a_reader_that_pauses_is_told_as_drained_when_it_reads_again() {
+fn a_reader_that_pauses_is_reported_as_drained_when_it_reads_again() {
     let mut settings = listener();
     settings.limits.write_queue_bytes_max = 4_000_000;
     settings.socket.send_buffer_bytes = Some(16 * 1024);
-    let server = start(Style::Tell, settings);
+    let server = start(Style::Report, settings);
     let mut client = server.dial();
     let id = server.wait_established();
     server.act(move |io| io.send(id, |buffer| buffer.extend_from_slice(&number(3_900_000))));
@@ -179,7 +179,7 @@ fn a_reader_that_stalls_is_cut_in_its_time() {
     settings.limits.write_queue_bytes_max = 40_000_000;
     settings.limits.write_stall_ms = 200;
     settings.socket.send_buffer_bytes = Some(16 * 1024);
-    let server = start(Style::Tell, settings);
+    let server = start(Style::Report, settings);
     let _client = server.dial();
     let id = server.wait_established();
     server.act(move |io| io.send(id, |buffer| buffer.resize(buffer.len() + 20_000_000, 1)));
@@ -188,7 +188,7 @@ fn a_reader_that_stalls_is_cut_in_its_time() {
 
 #[test]
 fn close_sends_what_was_sent_before_and_ends_once() {
-    let server = start(Style::Tell, listener());
+    let server = start(Style::Report, listener());
     let mut client = server.dial();
     let id = server.wait_established();
     client.write_all(b"bytes that nobody answers").expect("the server reads");
@@ -211,7 +211,7 @@ fn close_sends_what_was_sent_before_and_ends_once() {
 #[test]
 fn a_peer_that_ignores_a_close_is_let_go_after_the_linger() {
     let settings = LoopSettings { linger_ms: 100, ..LoopSettings::default() };
-    let server = start_with(Style::Tell, listener(), settings);
+    let server = start_with(Style::Report, listener(), settings);
     let client = server.dial();
     let id = server.wait_established();
     server.act(move |io| io.close(id));
@@ -222,7 +222,7 @@ fn a_peer_that_ignores_a_close_is_let_go_after_the_linger() {
 
 #[test]
 fn abort_resets() {
-    let server = start(Style::Tell, listener());
+    let server = start(Style::Report, listener());
     let mut client = server.dial();
     let id = server.wait_established();
     server.act(move |io| io.abort(id));
@@ -232,8 +232,8 @@ fn abort_resets() {
 }
 
 #[test]
-fn a_peer_that_resets_is_told_apart_from_one_that_leaves() {
-    let server = start(Style::Tell, listener());
+fn a_peer_that_resets_is_distinguished_from_one_that_leaves() {
+    let server = start(Style::Report, listener());
     let client = socket2::Socket::from(server.dial());
     let id = server.wait_established();
     client.set_linger(Some(std::time::Duration::ZERO)).expect("linger can be set");
@@ -261,7 +261,7 @@ fn a_handler_that_uses_nothing_meets_the_bound_of_its_carry() {
 
 #[test]
 fn a_pause_stops_reading_until_the_resume() {
-    let server = start(Style::Tell, listener());
+    let server = start(Style::Report, listener());
     let mut client = server.dial();
     let id = server.wait_established();
     server.ask(move |io| io.pause(id));
@@ -276,7 +276,7 @@ fn a_pause_stops_reading_until_the_resume() {
 
 #[test]
 fn timers_and_the_alarm_go_off_in_their_time() {
-    let server = start(Style::Tell, listener());
+    let server = start(Style::Report, listener());
     let _client = server.dial();
     let id = server.wait_established();
     let asked = server.ask(move |io| {
@@ -302,7 +302,7 @@ fn timers_and_the_alarm_go_off_in_their_time() {
 fn the_idle_and_the_old_are_closed() {
     let mut settings = listener();
     settings.socket.maximum_idle_ms = Some(150);
-    let server = start(Style::Tell, settings);
+    let server = start(Style::Report, settings);
     let _client = server.dial();
     assert_eq!(server.wait_closed().1, CloseReason::Idle);
 
@@ -321,7 +321,7 @@ fn the_idle_and_the_old_are_closed() {
 
 #[test]
 fn a_refused_peer_is_closed_and_counted() {
-    let server = start(Style::Tell, listener());
+    let server = start(Style::Report, listener());
     *server.refuse.lock().expect("nobody panicked") = true;
     let mut client = server.dial();
     assert_eq!(client.read(&mut [0; 1]).unwrap_or(0), 0);
@@ -333,7 +333,7 @@ fn a_refused_peer_is_closed_and_counted() {
 fn an_accept_budget_paces_and_loses_nobody() {
     let mut settings = listener();
     settings.budget.accepts_per_second = 200;
-    let server = start(Style::Tell, settings);
+    let server = start(Style::Report, settings);
     let began = std::time::Instant::now();
     let clients: Vec<_> = (0..100).map(|_| server.dial()).collect();
     for _ in &clients {
@@ -347,11 +347,11 @@ fn an_accept_budget_paces_and_loses_nobody() {
 #[test]
 fn a_full_mailbox_gives_the_message_back() {
     let settings = LoopSettings { mailbox_messages_max: 4, ..LoopSettings::default() };
-    let server = start_with(Style::Tell, listener(), settings);
+    let server = start_with(Style::Report, listener(), settings);
     let (go, gone) = std::sync::mpsc::channel::<()>();
-    let (tell, began) = std::sync::mpsc::channel();
+    let (signal, began) = std::sync::mpsc::channel();
     server.act(move |_| {
-        let _ = tell.send(());
+        let _ = signal.send(());
         let _ = gone.recv();
     });
     began.recv_timeout(DEADLINE).expect("the loop is held");
@@ -366,9 +366,9 @@ fn a_full_mailbox_gives_the_message_back() {
 }
 
 #[test]
-fn loops_connect_to_each_other_and_tell_failures() {
+fn loops_connect_to_each_other_and_report_failures() {
     let server = start(Style::Echo, listener());
-    let client = start(Style::Tell, listener());
+    let client = start(Style::Report, listener());
     let address = server.address;
     let id = client.ask(move |io| {
         let options = ConnectOptions {
@@ -410,7 +410,7 @@ fn loops_connect_to_each_other_and_tell_failures() {
 #[test]
 fn a_connection_moves_to_another_loop_with_what_is_unread_and_unsent() {
     let first = start(Style::Leave, listener());
-    let second = start(Style::Tell, listener());
+    let second = start(Style::Report, listener());
     let mut client = first.dial();
     let id = first.wait_established();
     client.write_all(b"not yet used").expect("the loop reads");
@@ -441,10 +441,10 @@ fn a_connection_moves_to_another_loop_with_what_is_unread_and_unsent() {
 }
 
 #[test]
-fn a_move_to_a_full_loop_is_told_as_overloaded() {
-    let first = start(Style::Tell, listener());
+fn a_move_to_a_full_loop_is_reported_as_overloaded() {
+    let first = start(Style::Report, listener());
     let settings = LoopSettings { mailbox_messages_max: 0, ..LoopSettings::default() };
-    let second = start_with(Style::Tell, listener(), settings);
+    let second = start_with(Style::Report, listener(), settings);
     let mut client = first.dial();
     let id = first.wait_established();
     let to = second.handle.clone();
@@ -455,7 +455,7 @@ fn a_move_to_a_full_loop_is_told_as_overloaded() {
 
 #[test]
 fn a_connection_from_outside_is_taken_in() {
-    let server = start(Style::Tell, listener());
+    let server = start(Style::Report, listener());
     let other = TcpListener::bind("127.0.0.1:0").expect("a port");
     let mut client = std::net::TcpStream::connect(other.local_addr().expect("bound")).expect("it listens");
     let (stream, peer) = other.accept().expect("the client");
@@ -471,7 +471,7 @@ fn a_connection_from_outside_is_taken_in() {
 
 #[test]
 fn datagrams_go_both_ways() {
-    let server = start(Style::Tell, listener());
+    let server = start(Style::Report, listener());
     let (_, address) = server.ask(|io| {
         io.bind_udp("127.0.0.1:0".parse().expect("an address"), &UdpSettings::default()).expect("a port")
     });
@@ -508,7 +508,7 @@ fn proxied(body: &[u8]) -> Vec<u8> {
 #[test]
 fn a_proxy_header_says_who_the_peer_is() {
     let settings = ListenerSettings { proxy: ProxyProtocol::Required, ..listener() };
-    let server = start(Style::Tell, settings);
+    let server = start(Style::Report, settings);
     let mut client = server.dial();
     let mut bytes = proxied(&[192, 0, 2, 7, 198, 51, 100, 9, 0x30, 0x39, 0x07, 0x5b]);
     bytes.extend_from_slice(b"hello");

@@ -1,4 +1,4 @@
-//! A loop whose caller turns it: what is sent between turns leaves, clocks move, ends are told.
+//! A loop whose caller turns it: what is sent between turns leaves, clocks move, ends are reported.
 //!
 //! Nothing here runs on a thread of its own: the loop does what it does within a turn.
 
@@ -102,7 +102,7 @@ fn what_is_sent_between_turns_leaves_before_the_loop_waits() {
 }
 
 #[test]
-fn a_flush_writes_and_tells_ends_without_looking_for_anything_new() {
+fn a_flush_writes_and_reports_ends_without_looking_for_anything_new() {
     let (mut driven, id, mut peer) = connected();
     peer.write_all(b"unread").expect("the kernel takes it");
     let (_, io) = driven.parts();
@@ -148,7 +148,7 @@ fn a_loop_looks_on_for_a_while_after_it_found_something() {
     // Having looked in vain, it sleeps at once for some time, and then tries again.
     let mut asked = 0;
     let (many, took) = loop {
-        assert!(asked < 64, "it never looks on again");
+        assert!(asked < 64, "it never spins again");
         peer.write_all(b"?").expect("the loop reads");
         asked += 1;
         assert_eq!(looks(&mut driven).0, 1, "it slept until something came");
@@ -163,7 +163,7 @@ fn a_loop_looks_on_for_a_while_after_it_found_something() {
 }
 
 #[test]
-fn an_ended_loop_tells_and_a_dropped_one_closes() {
+fn an_ended_loop_reports_and_a_dropped_one_closes() {
     let (driven, _, mut peer) = connected();
     assert_eq!(driven.finish().closed, [CloseReason::Stopped]);
     assert_eq!(peer.read(&mut [0]).expect("the end comes in order"), 0);

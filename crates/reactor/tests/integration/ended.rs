@@ -20,8 +20,8 @@ impl Handler for Fragile {
 
     fn closed(&mut self, _io: &mut Io<Sender<()>>, _id: ConnectionId, _reason: CloseReason) {}
 
-    fn message(&mut self, _io: &mut Io<Sender<()>>, tell: Sender<()>) {
-        self.own.try_send(tell).expect("the mailbox has room");
+    fn message(&mut self, _io: &mut Io<Sender<()>>, sender: Sender<()>) {
+        self.own.try_send(sender).expect("the mailbox has room");
         panic!("as the test wants");
     }
 }
@@ -30,11 +30,11 @@ impl Handler for Fragile {
 fn what_is_sent_to_a_loop_that_panicked_is_dropped() {
     let fragile = Loop::new(LoopSettings::default()).expect("a loop");
     let handle = fragile.handle();
-    let (tell, told) = channel();
-    handle.try_send(tell.clone()).expect("the mailbox has room");
+    let (sender, receiver) = channel();
+    handle.try_send(sender.clone()).expect("the mailbox has room");
     let own = fragile.handle();
     let ended = std::thread::spawn(move || fragile.run(Fragile { own }).map(|_| ())).join();
     assert!(ended.is_err(), "the handler panicked");
-    handle.try_send(tell).expect("a loop that has ended refuses nothing");
-    assert_eq!(told.try_recv(), Err(TryRecvError::Disconnected));
+    handle.try_send(sender).expect("a loop that has ended refuses nothing");
+    assert_eq!(receiver.try_recv(), Err(TryRecvError::Disconnected));
 }

@@ -40,9 +40,9 @@ fn assert_silent(peer: &mut TcpStream) {
 }
 
 #[test]
-fn nothing_gets_through_a_severed_connection_and_nobody_is_told() {
+fn nothing_gets_through_a_severed_connection_and_nobody_is_notified() {
     let peers = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let server = start(Style::Tell, listener());
+    let server = start(Style::Report, listener());
     let (severed, mut far) = connect(&server, &peers);
     let (marker, mut near) = connect(&server, &peers);
 
@@ -58,7 +58,7 @@ fn nothing_gets_through_a_severed_connection_and_nobody_is_told() {
 
     // Nor does what the peer sends, its end included.
     far.write_all(b"hello?").expect("the peer's kernel takes it");
-    far.shutdown(Shutdown::Write).expect("the peer says goodbye");
+    far.shutdown(Shutdown::Write).expect("the peer closes its side");
     near.write_all(b"marker").expect("the peer's kernel takes it");
     assert_eq!(next(&server), Seen::Received(marker, b"marker".to_vec()));
     assert!(server.ask(move |io| io.contains(severed)), "the loop believes in it");
@@ -69,14 +69,14 @@ fn nothing_gets_through_a_severed_connection_and_nobody_is_told() {
 
     server.act(move |io| io.abort(severed));
     assert_eq!(next(&server), Seen::Closed(severed, CloseReason::Aborted));
-    let error = far.read(&mut [0; 16]).expect_err("the peer is told now");
+    let error = far.read(&mut [0; 16]).expect_err("the peer is notified now");
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
 }
 
 #[test]
 fn only_what_we_opened_and_is_established_can_be_severed() {
     let peers = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let server = start(Style::Tell, listener());
+    let server = start(Style::Report, listener());
     let (id, _peer) = connect(&server, &peers);
     let kind = move |io: &mut Io<Order>, id| io.sever(id).map_err(|error| error.kind());
     let _client = server.dial();
@@ -90,7 +90,7 @@ fn only_what_we_opened_and_is_established_can_be_severed() {
 #[test]
 fn what_comes_during_a_pause_is_known_of() {
     let peers = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let server = start(Style::Tell, listener());
+    let server = start(Style::Report, listener());
     let (id, mut peer) = connect(&server, &peers);
     let (marker, mut near) = connect(&server, &peers);
     server.ask(move |io| io.pause(id));

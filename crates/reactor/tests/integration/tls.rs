@@ -130,7 +130,7 @@ fn every_suite_of_both_versions_is_spoken_as_a_server() {
         client.conn.send_close_notify();
         client.flush().expect("the close_notify leaves");
         assert_eq!(server.wait_closed().1, CloseReason::PeerClosed, "{suite:?}");
-        // The server says close_notify too, so that the end is no truncation.
+        // The server sends close_notify too, so that the end is no truncation.
         assert_eq!(client.read(&mut [0; 1]).expect("a clean end"), 0, "{suite:?}");
     }
 }
@@ -138,7 +138,7 @@ fn every_suite_of_both_versions_is_spoken_as_a_server() {
 #[test]
 fn every_suite_of_both_versions_is_spoken_as_a_client() {
     let authority = Authority::new();
-    let loops = start(Style::Tell, listener());
+    let loops = start(Style::Report, listener());
     for suite in suites() {
         let identity = authority.identity("localhost");
         let config = ServerConfig::builder_with_provider(provider(Some(suite)))
@@ -252,7 +252,7 @@ fn both_directions_are_busy_at_once() {
     let (mut settings, _) = secure(&authority.server());
     settings.limits.write_queue_bytes_max = 64 * 1024 * 1024;
     let server = start(Style::Echo, settings);
-    let client = start(Style::Tell, listener());
+    let client = start(Style::Report, listener());
     let tls = ClientTls::new(&ClientTlsSettings {
         server_name: "localhost".to_owned(),
         trust: Trust::Roots(vec![authority.root()]),
@@ -378,7 +378,7 @@ fn a_handshake_that_never_ends_meets_its_time() {
     until("nothing is under way", || server.handle.stats().handshakes.value() == 0);
 }
 
-/// Lets bytes through, and turns over one bit once it is told to.
+/// Lets bytes through, and turns over one bit on request.
 struct Meddler {
     stream: TcpStream,
     after: Arc<AtomicUsize>,
@@ -434,7 +434,7 @@ fn a_record_that_was_changed_on_the_way_ends_the_connection() {
 fn a_tls_connection_moves_to_another_loop() {
     let authority = Authority::new();
     let (settings, _) = secure(&authority.server());
-    let first = start(Style::Tell, settings);
+    let first = start(Style::Report, settings);
     let second = start(Style::Echo, listener());
     let mut client = client_on(first.dial(), Arc::new(client_config(&authority, None)));
     client.write_all(b"hello").expect("the loop reads");
@@ -456,7 +456,7 @@ fn websocket_over_tls_carries_the_stream_between_loops() {
     for settings in [settings, plain] {
         let secure = settings.tls.is_some();
         let server = start(Style::Echo, settings);
-        let client = start(Style::Tell, listener());
+        let client = start(Style::Report, listener());
         let tls = ClientTls::new(&ClientTlsSettings {
             server_name: "localhost".to_owned(),
             trust: Trust::Anybody,

@@ -60,7 +60,7 @@ fn expect_end(stream: &mut TcpStream) {
 
 #[test]
 fn the_echo_path_answers_text_binary_and_pings_without_the_handler() {
-    let server = serve(Style::Tell);
+    let server = serve(Style::Report);
     let mut client = server.dial();
     assert!(upgrade(&mut client, "/echo").starts_with("HTTP/1.1 101 "));
     client.write_all(&frame(0x81, "grüße".as_bytes())).expect("the loop reads");
@@ -88,7 +88,7 @@ fn the_echo_path_answers_text_binary_and_pings_without_the_handler() {
 
 #[test]
 fn the_stream_path_carries_bytes_in_one_frame_a_turn() {
-    let server = serve(Style::Tell);
+    let server = serve(Style::Report);
     let mut client = server.dial();
     let head = upgrade(&mut client, "/mqtt");
     assert!(head.contains("Sec-WebSocket-Protocol: mqtt\r\n"), "{head}");
@@ -117,7 +117,7 @@ fn the_stream_path_carries_bytes_in_one_frame_a_turn() {
 
 #[test]
 fn a_refused_upgrade_is_answered_before_the_end() {
-    let server = serve(Style::Tell);
+    let server = serve(Style::Report);
     let mut client = server.dial();
     assert!(upgrade(&mut client, "/nowhere").starts_with("HTTP/1.1 404 "));
     let mut text = Vec::new();

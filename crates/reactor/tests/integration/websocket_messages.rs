@@ -70,7 +70,7 @@ fn prefixed(payload: &[u8]) -> Vec<u8> {
 
 #[test]
 fn the_handler_sees_lengths_that_the_websocket_lacks() {
-    let server = start(Style::Tell, listener());
+    let server = start(Style::Report, listener());
     let mut client = client(&server);
     let id = server.wait_established();
     let fragments = [frame(0x02, b"in "), frame(0x89, b"?"), frame(0x80, b"two")].concat();
@@ -93,7 +93,7 @@ fn the_handler_sees_lengths_that_the_websocket_lacks() {
 
 #[test]
 fn text_and_long_messages_are_refused_with_their_codes() {
-    let server = start(Style::Tell, listener());
+    let server = start(Style::Report, listener());
     let most = vec![b'x'; 60_000];
     let cases: [(Vec<u8>, u16); 3] = [
         (frame(0x81, b"text"), 1003),
@@ -118,11 +118,11 @@ fn text_and_long_messages_are_refused_with_their_codes() {
 fn fragments_count_against_what_the_connection_may_hold() {
     let mut settings = listener();
     settings.limits.carry_bytes_max = 1_000;
-    let server = start(Style::Tell, settings);
+    let server = start(Style::Report, settings);
     let mut client = client(&server);
     let id = server.wait_established();
     client.write_all(&frame(0x02, &[b'x'; 900])).expect("the loop reads");
-    until("the fragment is held and told", || server.handle.stats().carry_bytes.value() >= 900);
+    until("the fragment is held and counted", || server.handle.stats().carry_bytes.value() >= 900);
     client.write_all(&frame(0x00, &[b'x'; 101])).expect("the loop reads");
     expect(&mut client, &[0x88, 2, 0x03, 0xf1]);
     assert_eq!(server.wait_closed(), (id, CloseReason::WebSocket(1009)));
@@ -133,7 +133,7 @@ fn fragments_count_against_what_the_connection_may_hold() {
 fn a_slow_reader_gets_every_message_whole_and_in_order() {
     let mut settings = listener();
     settings.limits.write_queue_bytes_max = 16 * 1024 * 1024;
-    let server = start(Style::Tell, settings);
+    let server = start(Style::Report, settings);
     let mut client = client(&server);
     let id = server.wait_established();
     for round in 0..80u8 {
@@ -180,7 +180,7 @@ fn two_loops_exchange_messages_as_on_tcp_with_and_without_tls() {
             ListenerSettings { tls: server_tls, websocket: Some(Arc::new(websocket)), ..listener() };
         listener.limits.write_queue_bytes_max = 32 * 1024 * 1024;
         let server = start(Style::Echo, listener);
-        let client = start(Style::Tell, fixture::listener());
+        let client = start(Style::Report, fixture::listener());
         let mut options = ConnectOptions {
             tls: client_tls,
             websocket: Some(Arc::new(WebSocketRequest {

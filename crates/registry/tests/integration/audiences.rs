@@ -178,7 +178,7 @@ fn pages(registry: &Registry, filter: &Filter, at_most: usize) -> Vec<DeviceId> 
     }
 }
 
-/// Everything that a registry says about an audience, beside a look at each device.
+/// Everything that a registry reports about an audience, compared with a check of each device.
 fn ask(registry: &Registry, devices: &Devices, selector: &Selector) {
     let mut expected = RoaringBitmap::new();
     for (id, device) in devices {
@@ -371,7 +371,7 @@ fn thousands_of_devices_have_the_same_audiences() {
 }
 
 #[test]
-fn what_the_registry_says_it_holds_is_what_the_allocator_gave() {
+fn the_reported_memory_is_what_the_allocator_gave() {
     let mut random = Random(3);
     let mut registry = None;
     let changes: Vec<Changes> = (0..1_000).map(|_| random_changes(&mut random)).collect();
@@ -384,7 +384,7 @@ fn what_the_registry_says_it_holds_is_what_the_allocator_gave() {
         registry = Some(filled);
     });
     let registry = registry.expect("it was just filled");
-    let (said, given) = (registry.bytes() as f64, info.bytes_current as f64);
-    assert!((said / given - 1.0).abs() < 0.1, "{said} said, {given} given");
+    let (reported, given) = (registry.bytes() as f64, info.bytes_current as f64);
+    assert!((reported / given - 1.0).abs() < 0.1, "{reported} reported, {given} given");
     assert!(given / 40_000.0 < 200.0, "{} bytes a device", given / 40_000.0);
 }

@@ -1,6 +1,7 @@
 //! Any text as a selector, any bytes as events and as slices of a checkpoint: taken or refused, and never a panic.
 //!
-//! With fixed seeds, from whole ones that are damaged. What is taken must be the same when it is written again.
+//! With fixed seeds, from damaged whole ones. Accepted bytes must be the same when they are written
+//! again.
 
 use serde_json::json;
 use stadium_registry::{Changes, Registry, Selector, Slot, Tag};
@@ -110,7 +111,7 @@ fn any_bytes_are_events_or_refused() {
         taken[1] += usize::from(registry_input::changes_bytes(&mut base, &bytes));
     }
     assert!(taken[0] > 4_000 && taken[1] > 4_000, "{taken:?}: this tests nothing");
-    // What came out of it is saved and comes back.
+    // The result is saved and restored.
     let back = restored(&saved(&mut base)).expect("our own checkpoint");
     for slot in base.devices() {
         assert_eq!(base.device(Slot(slot)), back.device(Slot(slot)));

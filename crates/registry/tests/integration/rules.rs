@@ -22,7 +22,7 @@ fn selector(json: serde_json::Value) -> Selector {
 }
 
 fn at(text: &str) -> Time {
-    let at: jiff::Timestamp = text.parse().expect("a moment");
+    let at: jiff::Timestamp = text.parse().expect("a time");
     Time(at.as_millisecond() as u64)
 }
 
@@ -70,7 +70,7 @@ fn a_bad_selector_gets_the_path_of_the_mistake_and_what_is_allowed() {
             json!({"attribute": "born", "at_least": "2000-01-01T00:00:00Z"}),
             "at_least: it is a text, and must be a number or a date; a date is written {\"date\": \"2000-01-01T00:00:00Z\"}",
         ),
-        (json!({"attribute": "born", "before": "2000-01-01"}), "before: it is no moment in RFC 3339"),
+        (json!({"attribute": "born", "before": "2000-01-01"}), "before: it is no time in RFC 3339"),
         (
             json!({"attribute": "x", "at_least": 1, "before": "2000-01-01T00:00:00Z"}),
             "one edge of the range is a number and the other one a date",
@@ -188,7 +188,7 @@ fn bad_changes_get_the_path_of_the_mistake() {
             json!({"attributes": {"x": 9_007_199_254_740_993_u64}}),
             "attributes.x: whole numbers are exact up to 9007199254740992",
         ),
-        (json!({"attributes": {"x": {"date": "soon"}}}), "attributes.x.date: it is no moment in RFC 3339"),
+        (json!({"attributes": {"x": {"date": "soon"}}}), "attributes.x.date: it is no time in RFC 3339"),
         (json!({"attributes": {"x": {"dat": 1}}}), "attributes.x.dat: unknown field; did you mean \"date\"?"),
     ];
     for (json, expected) in table {
@@ -204,7 +204,7 @@ fn bad_changes_get_the_path_of_the_mistake() {
 }
 
 #[test]
-fn what_a_standard_lets_people_write_in_several_ways_is_kept_in_one() {
+fn standard_codes_with_several_spellings_are_kept_in_one() {
     for (text, usual) in [
         ("DE", "de"),
         ("de-at", "de-AT"),
@@ -227,7 +227,7 @@ fn what_a_standard_lets_people_write_in_several_ways_is_kept_in_one() {
 }
 
 #[test]
-fn bounds_are_kept_and_told() {
+fn bounds_are_kept_and_reported() {
     let limits = Limits {
         devices_max: 3,
         tags_per_device: 2,
@@ -271,7 +271,7 @@ fn bounds_are_kept_and_told() {
     for (device, json, expected) in table {
         assert_eq!(put(device, json.clone()), expected, "{device} {json}");
     }
-    // What nobody has any more makes room.
+    // Values that no device has any more make room.
     registry.remove(&id("b"));
     registry.check(&id("d"), &changes(json!({"app_version": "3", "tags": ["t5"]}))).expect("there is room");
 }
@@ -366,7 +366,7 @@ fn quiet_hours_are_those_of_the_devices_clock() {
 }
 
 #[test]
-fn quiet_hours_of_many_devices_are_told_in_groups() {
+fn quiet_hours_of_many_devices_are_reported_in_groups() {
     let mut registry = Registry::new(Limits::default(), 1);
     let zones = [Some("Europe/Berlin"), Some("America/New_York"), None];
     for n in 0..300 {
@@ -445,7 +445,7 @@ fn the_reason_names_the_clause_and_what_the_device_has() {
 }
 
 #[test]
-fn the_clauses_of_a_preview_say_whom_they_keep_out() {
+fn the_clauses_of_a_preview_count_whom_they_keep_out() {
     let mut registry = Registry::new(Limits::default(), 1);
     for n in 0..100 {
         let platform = if n < 60 { "ios" } else { "android" };
@@ -530,7 +530,7 @@ fn many_apps_with_few_devices_are_small() {
 }
 
 #[test]
-fn quiet_hours_and_versions_are_what_they_say() {
+fn quiet_hours_and_versions_are_read_as_written() {
     assert_eq!(QuietHours::new(1_320, 1_320), None);
     assert_eq!(QuietHours::new(0, 1_440), None);
     let hours = QuietHours::new(1_320, 420).expect("hours");

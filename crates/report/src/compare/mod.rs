@@ -1,9 +1,9 @@
 //! Two runs, or more: which differences are more than noise.
 //!
-//! What is compared are the phases that both runs have by name, without those whose name begins with *warm*. A difference
-//! counts where its 99% interval leaves out *none* and it is at least [`SMALLEST`]: a histogram's buckets alone differ by
-//! 0.1%. The noise is that within the runs. How much runs differ from day to day only repeats can show, and the page
-//! says so.
+//! The comparison covers the phases that both runs have by name, without those whose name begins
+//! with *warm*. A difference counts where its 99% interval leaves out *none* and it is at least
+//! [`SMALLEST`]: a histogram's buckets alone differ by 0.1%. The noise is that within the runs. How
+//! much runs differ from day to day only repeats can show, and the page states this.
 
 mod statistics;
 mod view;
@@ -56,11 +56,12 @@ pub struct Difference {
     pub after: String,
     /// How much it changed.
     pub change: String,
-    /// Between what the change lies with 99%; empty where the data cannot say.
+    /// Between what the change lies with 99%; empty where the data does not suffice.
     pub interval: String,
     /// What that means.
     pub verdict: Verdict,
-    /// Whether the two are far apart and yet show no difference: a few moments of one run make it.
+    /// Whether the two are far apart and yet show no difference: a few intervals of one run make
+    /// it.
     pub hangs_on_few: bool,
 }
 
@@ -75,7 +76,7 @@ pub enum Verdict {
     Changed,
     /// No difference that the data can show.
     Same,
-    /// Too little data to say.
+    /// Too little data for a verdict.
     Unknown,
 }
 
@@ -133,7 +134,7 @@ fn pair<'a>(baseline: &RunResult, run: &'a RunResult) -> Compared<'a> {
     let (first, second) = (offered(&pair.before), offered(&pair.after));
     if first > 0.0 && (second / first - 1.0).abs() > SMALLEST {
         warnings.push(format!(
-            "requests were begun at {} and at {}: times at different rates say little about each other",
+            "requests were begun at {} and at {}: times at different rates are hardly comparable",
             number::rate(first),
             number::rate(second)
         ));
@@ -142,7 +143,7 @@ fn pair<'a>(baseline: &RunResult, run: &'a RunResult) -> Compared<'a> {
     let few: Vec<&str> = few.collect();
     if !few.is_empty() {
         warnings.push(format!(
-            "{}: far apart, but by a few moments that may not come again; look at the curves and repeat the runs",
+            "{}: far apart, but by a few intervals that may not recur; look at the curves and repeat the runs",
             few.join(", ")
         ));
     }

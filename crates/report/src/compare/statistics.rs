@@ -9,11 +9,11 @@ use crate::{Interval, Requests};
 
 /// How often a run is drawn again.
 pub(super) const DRAWS: usize = 2_000;
-/// Blocks without which nothing is said about noise.
+/// Blocks without which nothing is stated about noise.
 const BLOCKS_MIN: usize = 10;
 /// Blocks that a phase is cut into at least, as long as it has so many intervals.
 const BLOCKS_IN_PHASE_MIN: usize = 8;
-/// Blocks that a phase is cut into at most: more say nothing new and cost memory.
+/// Blocks that a phase is cut into at most: more show nothing new and cost memory.
 const BLOCKS_IN_PHASE_MAX: usize = 120;
 /// Standard deviations of the 99% interval.
 const Z: f64 = 2.576;
@@ -54,7 +54,7 @@ impl Sample {
         sample
     }
 
-    /// Whether there is enough to say how far figures may be off.
+    /// Whether there is enough to estimate how far figures may be off.
     pub(super) fn is_enough(&self) -> bool {
         self.blocks.len() >= BLOCKS_MIN
     }
@@ -218,7 +218,7 @@ pub(super) fn rank_interval(
     let spread = |(counts, clumping): (&Counts, f64)| {
         let independent = counts.len() as f64 / clumping;
         let half = Z * (quantile * (1.0 - quantile) / independent).sqrt();
-        // Without a rank above, the histogram does not say how long the slowest may be.
+        // Without a rank above, the histogram does not show how long the slowest may be.
         if quantile + half >= 1.0 || quantile - half <= 0.0 {
             return None;
         }

@@ -49,13 +49,13 @@ fn one_stall_is_no_rule() {
     let comparison = compare(&first, &others);
     let other = &comparison.others[0];
     let tail = other.differences.iter().find(|one| one.figure == "response p99").expect("it is compared");
-    assert_eq!(tail.verdict, Verdict::Same, "one moment of 90 s may not come again: {tail:?}");
+    assert_eq!(tail.verdict, Verdict::Same, "one stall in 90 s may not recur: {tail:?}");
     assert_eq!(verdict(other, "all", "response p50"), Verdict::Same);
-    let told = other
+    let warned = other
         .warnings
         .iter()
-        .any(|warning| warning.contains("response p99") && warning.contains("few moments"));
-    assert!(told, "it is not passed over in silence: {:?}", other.warnings);
+        .any(|warning| warning.contains("response p99") && warning.contains("few intervals"));
+    assert!(warned, "it is not ignored in silence: {:?}", other.warnings);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn losses_after_none_are_worse() {
 }
 
 #[test]
-fn a_short_run_has_too_little_data_and_says_so() {
+fn a_short_run_has_too_little_data_and_reports_it() {
     let mut first = sample::run(calm(1));
     first.series.retain(|interval| interval.at_s > 114.5);
     let others = [sample::run(calm(2))];
@@ -91,7 +91,7 @@ fn a_short_run_has_too_little_data_and_says_so() {
 }
 
 #[test]
-fn what_makes_runs_hard_to_compare_is_said() {
+fn obstacles_to_a_comparison_are_reported() {
     let first = sample::run(calm(1));
     let mut second = sample::run(calm(2));
     second.machine.cpu = "Another".to_owned();

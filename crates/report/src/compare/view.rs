@@ -147,7 +147,8 @@ fn plots(out: &mut String, comparison: &Comparison<'_>) {
         .collect();
     let end = runs.iter().map(|run| run.duration_s).fold(1e-3, f64::max);
     let bands = bands(&comparison.baseline.phases);
-    // Runs need not have been cut at the same moments: each value goes to the slot of time that its middle lies in.
+    // Runs need not have been cut at the same times: each value goes to the slot of time that its
+    // middle lies in.
     let slots = runs.iter().map(|run| run.series.len()).max().unwrap_or(0).clamp(1, POINTS_MAX);
     let slot_s = end / slots as f64;
     let slot_of = |interval: &Interval| ((interval.middle_s() / slot_s) as usize).min(slots - 1);

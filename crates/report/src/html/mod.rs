@@ -1,7 +1,8 @@
 //! A run as one HTML file: nothing is fetched, it can be printed, and it stands without a script.
 //!
-//! Verdict first, then what to doubt, then figures, plots, tables, and what it was that ran. What comes from outside
-//! passes through [`escape::escape`]. A comparison of runs uses the same page, see [`crate::compare`].
+//! Verdict first, then what to doubt, then figures, plots, tables, and what it was that ran. Text
+//! from outside passes through [`escape::escape`]. A comparison of runs uses the same page, see
+//! [`crate::compare`].
 
 pub(crate) mod escape;
 pub(crate) mod page;
@@ -78,7 +79,7 @@ fn write_verdict(out: &mut String, run: &RunResult) -> std::fmt::Result {
         let class = if run.refused() { "refused" } else { "marked" };
         write!(
             out,
-            "<section class=\"doubts {class}\" role=\"note\"><h2>What the generator says of itself</h2><ul>"
+            "<section class=\"doubts {class}\" role=\"note\"><h2>What the generator reports about itself</h2><ul>"
         )?;
         for doubt in doubts {
             let word = if doubt.refuse { "Refused" } else { "Marked" };

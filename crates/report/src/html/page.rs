@@ -42,7 +42,7 @@ impl Page {
     }
 }
 
-/// Appends a table in a card; what is wider than the screen scrolls inside it.
+/// Appends a table in a card; a table wider than the screen scrolls inside it.
 pub(crate) fn table(out: &mut String, table: &Table) {
     write_table(out, table).expect("a String takes everything");
 }

@@ -1,10 +1,10 @@
 //! Which plots a run has.
 //!
-//! Every plot over time has the same horizontal axis, so that a crosshair stands at the same moment in all of them. A
-//! plot of which nothing was measured is left out.
+//! Every plot over time has the same horizontal axis, so that a crosshair stands at the same time
+//! in all of them. A plot of which nothing was measured is left out.
 
 use crate::latency::Counts;
-use crate::plot::{Across, Band, Line, Plot, Scale, Style, Unit, moment};
+use crate::plot::{Across, Band, Line, Plot, Scale, Style, Unit, time_label};
 use crate::series::{POINTS_MAX, bands, errors, line, percentiles, scraped, thin_out};
 use crate::{Interval, RunResult};
 
@@ -175,8 +175,10 @@ fn distributions(run: &RunResult) -> Vec<Plot<'static>> {
         &[("messages", "c4", &run.messages.latency)],
     );
     let stall = run.series.iter().filter(|interval| interval.response.max() == total.response.max());
-    let longest =
-        stall.map(|interval| moment(interval.middle_s())).next().filter(|_| total.response.max().is_some());
+    let longest = stall
+        .map(|interval| time_label(interval.middle_s()))
+        .next()
+        .filter(|_| total.response.max().is_some());
     let note = longest
         .map_or_else(|| requests.note.clone(), |at| format!("{}; the longest was at {at}", requests.note));
     vec![Plot { note, ..requests }, messages]

@@ -1,4 +1,5 @@
-//! A report is whole: it says the verdict, hides no doubt, fetches nothing, and lets no name become markup.
+//! A report is whole: it shows the verdict, hides no doubt, fetches nothing, and lets no name
+//! become markup.
 
 use super::report;
 use crate::sample::{self, SERVER};
@@ -9,7 +10,7 @@ fn a_report_has_everything_that_was_measured() {
     let page = report(&sample::run(SERVER));
     for expected in [
         "<h1>2 of 6 thresholds did not hold</h1>",
-        "What the generator says of itself",
+        "What the generator reports about itself",
         "<h3>Response time</h3>",
         "<h3>Service time</h3>",
         "<h3>Errors</h3>",
@@ -52,11 +53,11 @@ fn the_stall_is_drawn_where_it_was() {
     let above: Vec<usize> =
         (0..longest.len()).filter(|index| longest[*index].as_f64().unwrap_or(0.0) > 500e6).collect();
     assert_eq!(above, [70, 71]);
-    assert!(page.contains("the longest was at 1:1"), "the note says when");
+    assert!(page.contains("the longest was at 1:1"), "the note states when");
 }
 
 #[test]
-fn a_run_that_was_stopped_says_partial_and_refused_figures_are_struck() {
+fn a_run_that_was_stopped_is_marked_partial_and_refused_figures_are_struck() {
     let mut run = sample::run(SERVER);
     run.outcome = Outcome::Interrupted;
     run.generator.doubts.push(Doubt { refuse: true, text: "a loop was <saturated>".to_owned() });

@@ -10,7 +10,7 @@ use crate::number;
 pub(crate) enum Scale {
     /// From zero (or the least, where that is below), evenly.
     Linear,
-    /// By their logarithm: what is zero or less has no place.
+    /// By their logarithm: a value of zero or less has no place.
     Log,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// An axis on which all values fit; values that are no numbers are passed over.
+    /// An axis on which all values fit; values that are no numbers are ignored.
     pub(crate) fn new(values: impl Iterator<Item = f64> + Clone, scale: Scale, unit: Unit) -> Axis {
         let finite = values.filter(|value| value.is_finite());
         match scale {
@@ -99,8 +99,9 @@ fn round_step(least: f64) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
-/// Round moments of a time axis in seconds: about `wanted` of them, never so many more that they touch.
-pub(crate) fn moments(from_s: f64, to_s: f64, wanted: usize) -> Vec<(f64, String)> {
+/// Round times of a time axis in seconds: about `wanted` of them, never so many more that they
+/// touch.
+pub(crate) fn time_ticks(from_s: f64, to_s: f64, wanted: usize) -> Vec<(f64, String)> {
     let length = to_s - from_s;
     if !length.is_finite() || length <= 0.0 {
         return Vec::new();
@@ -115,11 +116,11 @@ pub(crate) fn moments(from_s: f64, to_s: f64, wanted: usize) -> Vec<(f64, String
     };
     let first = (from_s / step).ceil() as i64;
     let last = (to_s / step + 1e-9).floor() as i64;
-    (first..=last).map(|index| index as f64 * step).map(|at| (at, moment(at))).collect()
+    (first..=last).map(|index| index as f64 * step).map(|at| (at, time_label(at))).collect()
 }
 
-/// A moment of a run: `8 s`, `1:05`, `1:00:05`.
-pub(crate) fn moment(at_s: f64) -> String {
+/// A time of a run as text: `8 s`, `1:05`, `1:00:05`.
+pub(crate) fn time_label(at_s: f64) -> String {
     if at_s < 60.0 {
         return format!("{} s", number::number(at_s));
     }
@@ -160,11 +161,11 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_whole_seconds_minutes_and_hours() {
-        assert_eq!(texts(&moments(0.0, 120.0, 6)), ["0 s", "30 s", "1:00", "1:30", "2:00"]);
-        assert_eq!(texts(&moments(0.0, 7200.0, 5)), ["0 s", "30:00", "1:00:00", "1:30:00", "2:00:00"]);
-        assert_eq!(texts(&moments(0.0, 2.0, 4)), ["0 s", "0.5 s", "1 s", "1.5 s", "2 s"]);
-        assert!(moments(0.0, 1e9, 6).len() <= 7);
-        assert!(moments(0.0, 0.0, 6).is_empty());
+    fn time_ticks_are_whole_seconds_minutes_and_hours() {
+        assert_eq!(texts(&time_ticks(0.0, 120.0, 6)), ["0 s", "30 s", "1:00", "1:30", "2:00"]);
+        assert_eq!(texts(&time_ticks(0.0, 7200.0, 5)), ["0 s", "30:00", "1:00:00", "1:30:00", "2:00:00"]);
+        assert_eq!(texts(&time_ticks(0.0, 2.0, 4)), ["0 s", "0.5 s", "1 s", "1.5 s", "2 s"]);
+        assert!(time_ticks(0.0, 1e9, 6).len() <= 7);
+        assert!(time_ticks(0.0, 0.0, 6).is_empty());
     }
 }

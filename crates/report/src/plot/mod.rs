@@ -8,7 +8,7 @@ mod axis;
 mod render;
 
 pub(crate) use axis::Scale;
-pub(crate) use axis::{moment, moments};
+pub(crate) use axis::{time_label, time_ticks};
 
 use crate::number;
 
@@ -73,7 +73,7 @@ pub(crate) struct Line {
     pub(crate) name: String,
     /// Its class in the page's style, such as `c1`: colour and dashes.
     pub(crate) class: &'static str,
-    /// One for each of the plot's moments; nothing where nothing was measured.
+    /// One for each of the plot's times; nothing where nothing was measured.
     pub(crate) values: Vec<Option<f64>>,
 }
 

@@ -5,14 +5,14 @@
 use std::fmt::Write;
 
 use super::axis::Axis;
-use super::{Across, Line, Plot, Style, moments, nines};
+use super::{Across, Line, Plot, Style, nines, time_ticks};
 use crate::html::escape::{escape, json, thin};
 
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 200.0;
 
 /// Ticks of a time axis on a wide screen; a small one shows every second of them.
-const MOMENTS: usize = 8;
+const TIME_TICKS: usize = 8;
 
 impl Plot<'_> {
     /// Appends the plot to a page.
@@ -82,7 +82,7 @@ impl Plot<'_> {
         }
         page.push_str("</div><div class=\"ticks-x\" aria-hidden=\"true\">");
         let ticks = match self.across {
-            Across::Time => moments(self.ends.0, self.ends.1, MOMENTS),
+            Across::Time => time_ticks(self.ends.0, self.ends.1, TIME_TICKS),
             Across::Nines => nines(self.ends.1),
         };
         for (index, (at, text)) in ticks.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! The figures that a threshold may name: a table of name, where it exists, and what its value looks like.
 //!
-//! A time (`response`) is followed by which of its figures is meant (`.p99`); all others stand for themselves. What a
-//! row means is in `measure`.
+//! A time (`response`) is followed by which of its figures is meant (`.p99`); all others stand for
+//! themselves. `measure` holds the meaning of each row.
 
 use super::{Scope, Unit};
 

@@ -41,7 +41,8 @@ impl Threshold {
         &self.text
     }
 
-    /// Whether it holds of a run. What was not measured does not hold, and the answer says why.
+    /// Whether it holds of a run. A figure that was not measured does not hold, and the answer
+    /// gives the reason.
     pub fn evaluate(&self, run: &RunResult) -> crate::Threshold {
         let (observed, passed) = match measure::measure(self, run) {
             Ok(measured) => (measured.text, self.comparison.holds(measured.value, self.limit.value)),

@@ -1,6 +1,7 @@
 //! Reads a threshold from its line.
 //!
-//! Every mistake points at the bytes that are wrong and, where something like them exists, says it.
+//! Every mistake points at the bytes that are wrong and, where something like them exists, suggests
+//! it.
 
 use std::ops::Range;
 
@@ -331,7 +332,7 @@ fn find(names: &[&str], place: Place, at: Range<usize>) -> Result<(&'static Row,
     }
     let (last, first) = names.split_last().expect("a figure has at least one name");
     let stem = first.join(".");
-    // `messages.latency.p99` says the same as `messages.p99`.
+    // `messages.latency.p99` means the same as `messages.p99`.
     let stem = stem.strip_suffix(".latency").unwrap_or(&stem);
     if let Some(row) = here().find(|row| row.name == stem) {
         if !row.is_time() {

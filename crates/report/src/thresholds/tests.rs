@@ -1,4 +1,4 @@
-//! What thresholds mean, and what is said about those that mean nothing.
+//! What thresholds mean, and what is reported about those that mean nothing.
 //!
 //! Tables: a threshold, what it should find in one small run, and whether it holds there.
 
@@ -75,7 +75,7 @@ fn run() -> RunResult {
 }
 
 #[test]
-fn thresholds_say_what_was_measured_and_whether_it_held() {
+fn thresholds_report_what_was_measured_and_whether_it_held() {
     let run = run();
     for (text, observed, passed) in [
         ("response.p99 < 50ms", "10 ms", true),
@@ -142,7 +142,7 @@ fn what_was_not_measured_does_not_hold() {
     }
 }
 
-/// The text that a mistake points at, what it says, and what it suggests.
+/// The text that a mistake points at, its message, and its suggestion.
 fn mistake(text: &str) -> (String, String, Option<String>) {
     let Mistake { at, text: says, suggestion } = parse(text).expect_err(text);
     (text[at].to_owned(), says, suggestion)
@@ -196,7 +196,7 @@ fn no_prefix_of_a_threshold_and_no_byte_in_it_panics() {
 }
 
 #[test]
-fn every_figure_of_the_reference_is_read_where_it_says() {
+fn every_figure_of_the_reference_is_read_where_it_is_documented() {
     let mut read = 0;
     for row in super::figure::ROWS {
         for place in row.places {

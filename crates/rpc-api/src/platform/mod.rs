@@ -2,7 +2,7 @@
 //!
 //! A request becomes a command ([`read`]), the shards answer it, and the answer becomes a message ([`mod@write`]). As with wallets, how much may
 //! be under way is bounded by the shards' mailboxes, so methods are served as uploads. The service `stadium` beside it pushes to
-//! whoever is connected, without a registry.
+//! connected devices, without a registry.
 
 mod read;
 mod write;
@@ -46,7 +46,7 @@ pub fn service(shards: &ShardsHandle, keys: KeyStore) -> Service {
     serve(service, shards, &push::SCHEDULES, read::schedules, write::schedules)
 }
 
-/// What a caller must be allowed to. `None` for what the framework answers itself.
+/// The right that a caller needs. `None` for routes that the framework answers itself.
 fn needed(route: &str) -> Option<Role> {
     let looks = [
         &push::CHECK.route(),
@@ -70,7 +70,8 @@ fn needed(route: &str) -> Option<Role> {
     }
 }
 
-/// Adds a method: `read` makes a command of the request, and `write` a message of its answer, or says what that refuses.
+/// Adds a method: `read` makes a command of the request, and `write` a message of its answer, or
+/// returns its refusal.
 fn serve<Q, A>(
     service: Service,
     shards: &ShardsHandle,

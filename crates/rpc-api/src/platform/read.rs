@@ -1,7 +1,8 @@
 //! Requests become commands.
 //!
-//! Names, ids and JSON are checked here for their form, everything else by the shard. Zero and the empty text stand for "not said", as the
-//! contract has it; where zero could be meant, fields are optional. A mistake in JSON is refused with its path.
+//! Names, ids and JSON are checked here for their form, everything else by the shard. Zero and the
+//! empty text stand for "not given", as the contract has it; where zero could be meant, fields are
+//! optional. A mistake in JSON is refused with its path.
 
 use stadium_push::{
     AppName, Audience, AudienceName, Cap, Civil, CollapseKey, Command, Content, DeviceId, Held, Missed,
@@ -12,9 +13,9 @@ use stadium_registry::{Changes, Selector};
 use stadium_rpc::Refusal;
 
 use crate::proto;
-use crate::request::{named, said, wrong};
+use crate::request::{given, named, wrong};
 
-/// Items of a page that does not say how many.
+/// Items of a page of no given size.
 const PAGE: u32 = 100;
 
 pub(crate) fn send(request: proto::NewPush) -> Result<Command, Refusal> {
@@ -42,7 +43,7 @@ pub(crate) fn list(request: proto::ListPushesRequest) -> Result<Command, Refusal
         (0, []) => None,
         (at, push) => Some((Time(at), id("before_push", push)?)),
     };
-    let pushes_max = said(request.pushes_max).unwrap_or(PAGE);
+    let pushes_max = given(request.pushes_max).unwrap_or(PAGE);
     Ok(Command::Pushes { app: app(&request.app)?, before, pushes_max })
 }
 
@@ -124,7 +125,7 @@ pub(crate) fn schedule(request: proto::NewPushSchedule) -> Result<Command, Refus
         name: schedule_name(&request.name)?,
         cron: request.cron.into(),
         zone: if request.zone.is_empty() { Zone::Local } else { Zone::Named(request.zone.into()) },
-        missed: said(request.late_ms).map_or(Missed::Skip, Missed::Late),
+        missed: given(request.late_ms).map_or(Missed::Skip, Missed::Late),
         push: self::push(push)?,
     };
     Ok(Command::Schedule { schedule: Box::new(schedule) })
@@ -156,7 +157,7 @@ pub(crate) fn push(request: proto::NewPush) -> Result<NewPush, Refusal> {
         Some(Whom::Selector(json)) => Audience::Selector(selector(json)?),
     };
     let content = match request.content {
-        None => return Err(wrong("the push says nothing: set `notification` or `message`".to_owned())),
+        None => return Err(wrong("the push is empty: set `notification` or `message`".to_owned())),
         Some(What::Notification(notification)) => {
             Content::Notification(Box::new(self::notification(notification)))
         }
@@ -202,7 +203,7 @@ fn notification(notification: proto::Notification) -> Notification {
 fn options(given: proto::PushOptions) -> Result<Options, Refusal> {
     use proto::push_options::Pace as Given;
     let usual = Options::default();
-    // What does not fit is above the bound in any case, and the shard says so.
+    // A number that does not fit is above the bound in any case, and the shard refuses it.
     let small = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
     Ok(Options {
         expiry: given.expiry_ms,

@@ -1,7 +1,8 @@
 //! Answers become messages.
 //!
 //! Each function takes the one kind of answer that its method expects, and gives `None` for another kind, which would be a mistake of the
-//! shards. What is none in an answer is not set in its message; where nothing was found, that is a refusal.
+//! shards. A value that is none in an answer is not set in its message; where nothing was found,
+//! that is a refusal.
 
 use stadium_push::refusal::{DEVICE_UNKNOWN, PUSH_UNKNOWN};
 use stadium_push::{
@@ -278,7 +279,7 @@ fn of_notification(notification: Notification) -> proto::Notification {
     let words = |words: Words| proto::Words { title: words.title, body: words.body, data: words.data };
     let variants = |variants: Vec<(_, Words)>| {
         let variant =
-            |(of, said): (_, Words)| proto::WordsVariant { of: String::from(of), words: Some(words(said)) };
+            |(of, texts): (_, Words)| proto::WordsVariant { of: String::from(of), words: Some(words(texts)) };
         variants.into_iter().map(variant).collect()
     };
     proto::Notification {

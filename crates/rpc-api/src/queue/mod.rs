@@ -1,9 +1,10 @@
 //! The service `queue`: named queues of jobs, for services that have RPC.
 //!
 //! A request becomes a command ([`read`]), the shards answer it, and the answer becomes a message ([`mod@write`]); a stream
-//! of jobs is in [`work`]. How much may be under way is bounded by the shards' mailboxes, which say Busy. The loop's
-//! limit of concurrency, which follows latency, says nothing here: a caller who waits for a job is no sign of load. So
-//! methods are served as uploads, which stand outside of it, and whose bytes reach the shards without another copy.
+//! of jobs is in [`work`]. How much may be under way is bounded by the shards' mailboxes, which
+//! answer Busy. The loop's limit of concurrency, which follows latency, has no use here: a caller
+//! who waits for a job is no sign of load. So methods are served as uploads, which stand outside of
+//! it, and whose bytes reach the shards without another copy.
 
 mod read;
 mod work;
@@ -62,7 +63,7 @@ pub fn service(shards: &ShardsHandle, keys: KeyStore) -> Service {
     serve(service, shards, &queue::SCHEDULES, |_, request| read::schedules(&request), write::schedules)
 }
 
-/// What a caller must be allowed to. `None` for what the framework answers itself.
+/// The right that a caller needs. `None` for routes that the framework answers itself.
 fn needed(route: &str) -> Option<Role> {
     let looks = [queue::STATS.route(), queue::LIST.route(), queue::SCHEDULES.route(), queue::HISTORY.route()];
     let finds = [queue::PEEK.route(), queue::FIND.route()];

@@ -1,7 +1,7 @@
 //! Requests become commands: names and numbers are checked here for their form, everything else by the shard.
 //!
-//! Zero and the empty text stand for "not said", as the contract has it; where zero could be meant, fields are
-//! optional. Payloads go on as they are, sharing the bytes of the request.
+//! Zero and the empty text stand for "not given", as the contract has it; where zero could be
+//! meant, fields are optional. Payloads go on as they are, sharing the bytes of the request.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use stadium_queue::{
 use stadium_rpc::{CallContext, Refusal};
 
 use crate::proto;
-use crate::request::{named, said, wrong};
+use crate::request::{given, named, wrong};
 
 /// How much earlier than its caller gives up a reserve is answered that found nothing: time for the answer to travel.
 const BEFORE_DEADLINE: Duration = Duration::from_millis(50);
 
-/// Jobs of a peek that does not say how many.
+/// Jobs of a peek of no given size.
 const PEEK_JOBS: u32 = 100;
 
-/// Queues of a list that does not say how many.
+/// Queues of a list of no given size.
 const LIST_QUEUES: u32 = 1_000;
 
 pub(crate) fn put(request: proto::PutRequest) -> Result<Command, Refusal> {
@@ -34,7 +34,7 @@ pub(crate) fn reserve(context: &CallContext, request: proto::ReserveRequest) -> 
     Ok(Command::Reserve {
         queue: queue(&request.queue)?,
         jobs_max: request.jobs_max.max(1),
-        lease: said(request.lease_ms),
+        lease: given(request.lease_ms),
         wait: request.wait_ms.min(left),
         worker: worker(&request.worker)?,
     })
@@ -43,7 +43,7 @@ pub(crate) fn reserve(context: &CallContext, request: proto::ReserveRequest) -> 
 pub(crate) fn work(
     request: &proto::WorkRequest,
 ) -> Result<(QueueName, Option<Milliseconds>, Option<WorkerName>), Refusal> {
-    Ok((queue(&request.queue)?, said(request.lease_ms), worker(&request.worker)?))
+    Ok((queue(&request.queue)?, given(request.lease_ms), worker(&request.worker)?))
 }
 
 pub(crate) fn settle(request: proto::SettleRequest) -> Result<Command, Refusal> {
@@ -151,7 +151,7 @@ pub(crate) fn peek(request: &proto::PeekRequest) -> Result<Command, Refusal> {
         queue: queue(&request.queue)?,
         state: state(request.state)?,
         key: key(&request.key)?,
-        after: said(request.after).map(JobId),
+        after: given(request.after).map(JobId),
         jobs_max: if request.jobs_max == 0 { PEEK_JOBS } else { request.jobs_max },
     })
 }
@@ -194,43 +194,43 @@ pub(crate) fn new_job(job: proto::NewJob) -> Result<NewJob, Refusal> {
             ));
         }
         "" => None,
-        id => Some(Dedup { id: named(Key::new(id))?, window: said(job.dedup_window_ms) }),
+        id => Some(Dedup { id: named(Key::new(id))?, window: given(job.dedup_window_ms) }),
     };
     Ok(NewJob {
         payload: job.payload,
         when,
         priority: job.priority.map(priority).transpose()?,
-        time_to_live: said(job.time_to_live_ms),
+        time_to_live: given(job.time_to_live_ms),
         dedup,
         key: key(&job.key)?,
-        attempts_max: said(job.attempts_max).map(attempts).transpose()?,
+        attempts_max: given(job.attempts_max).map(attempts).transpose()?,
     })
 }
 
-fn settings(said_so: proto::QueueSettings) -> Result<QueueSettings, Refusal> {
+fn settings(declared: proto::QueueSettings) -> Result<QueueSettings, Refusal> {
     let usual = QueueSettings::default();
-    let dead_letter = match said_so.dead_letter {
+    let dead_letter = match declared.dead_letter {
         None | Some(proto::queue_settings::DeadLetter::DeadLetterDiscard(false)) => DeadLetter::Keep,
         Some(proto::queue_settings::DeadLetter::DeadLetterDiscard(true)) => DeadLetter::Discard,
         Some(proto::queue_settings::DeadLetter::DeadLetterQueue(name)) => DeadLetter::Queue(queue(&name)?),
     };
     let limit = |limit: proto::Limit| Limit { rate: limit.rate, burst: limit.burst };
     Ok(QueueSettings {
-        lease: said_so.lease_ms.unwrap_or(usual.lease),
-        attempts_max: said_so.attempts_max.map(attempts).transpose()?.unwrap_or(usual.attempts_max),
+        lease: declared.lease_ms.unwrap_or(usual.lease),
+        attempts_max: declared.attempts_max.map(attempts).transpose()?.unwrap_or(usual.attempts_max),
         backoff: Backoff {
-            first: said_so.backoff_first_ms.unwrap_or(usual.backoff.first),
-            factor: said_so.backoff_factor.unwrap_or(usual.backoff.factor),
-            max: said_so.backoff_max_ms.unwrap_or(usual.backoff.max),
-            jitter: said_so.backoff_jitter.unwrap_or(usual.backoff.jitter),
+            first: declared.backoff_first_ms.unwrap_or(usual.backoff.first),
+            factor: declared.backoff_factor.unwrap_or(usual.backoff.factor),
+            max: declared.backoff_max_ms.unwrap_or(usual.backoff.max),
+            jitter: declared.backoff_jitter.unwrap_or(usual.backoff.jitter),
         },
         dead_letter,
-        dead_time_to_live: said_so.dead_time_to_live_ms.unwrap_or(usual.dead_time_to_live),
-        dedup_window: said_so.dedup_window_ms.unwrap_or(usual.dedup_window),
-        jobs_max: said_so.jobs_max.unwrap_or(usual.jobs_max),
-        limit: said_so.limit.map(limit),
-        key_limit: said_so.key_limit.map(limit),
-        spread: if said_so.spread { Spread::AllShards } else { Spread::OneShard },
+        dead_time_to_live: declared.dead_time_to_live_ms.unwrap_or(usual.dead_time_to_live),
+        dedup_window: declared.dedup_window_ms.unwrap_or(usual.dedup_window),
+        jobs_max: declared.jobs_max.unwrap_or(usual.jobs_max),
+        limit: declared.limit.map(limit),
+        key_limit: declared.key_limit.map(limit),
+        spread: if declared.spread { Spread::AllShards } else { Spread::OneShard },
     })
 }
 

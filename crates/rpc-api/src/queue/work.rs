@@ -60,7 +60,7 @@ async fn serve(
     }
 }
 
-/// Waits until the consumer takes jobs, and says how many.
+/// Waits until the consumer takes jobs, and returns how many.
 async fn wanted(out: &StreamSender<ReservedJob>) -> Result<u32, Disconnected> {
     poll_fn(|context| {
         let credit = out.credit();
@@ -76,7 +76,8 @@ async fn wanted(out: &StreamSender<ReservedJob>) -> Result<u32, Disconnected> {
     .await
 }
 
-/// Jobs that are reserved for a consumer and not on their way to it. What is left when it goes is released.
+/// Jobs that are reserved for a consumer and not on their way to it. The rest is released when it
+/// goes.
 struct Unsent<'a> {
     shards: &'a ShardsHandle,
     jobs: VecDeque<Reserved<Bytes>>,

@@ -1,7 +1,7 @@
 //! Answers become messages.
 //!
 //! Each function takes the one kind of answer that its method expects, and gives `None` for another kind, which
-//! would be a mistake of the shards. What is none in an answer is not set in its message.
+//! would be a mistake of the shards. A value that is none in an answer is not set in its message.
 
 use bytes::Bytes;
 use stadium_queue::{
@@ -195,7 +195,7 @@ fn queue_stats(stats: QueueStats) -> proto::QueueStats {
 }
 
 fn settings(settings: QueueSettings) -> proto::QueueSettings {
-    use proto::queue_settings::DeadLetter as Told;
+    use proto::queue_settings::DeadLetter as Wire;
     let limit = |limit: Limit| proto::Limit { rate: limit.rate, burst: limit.burst };
     proto::QueueSettings {
         lease_ms: Some(settings.lease),
@@ -206,8 +206,8 @@ fn settings(settings: QueueSettings) -> proto::QueueSettings {
         backoff_jitter: Some(settings.backoff.jitter),
         dead_letter: match settings.dead_letter {
             DeadLetter::Keep => None,
-            DeadLetter::Discard => Some(Told::DeadLetterDiscard(true)),
-            DeadLetter::Queue(queue) => Some(Told::DeadLetterQueue(queue.as_str().to_owned())),
+            DeadLetter::Discard => Some(Wire::DeadLetterDiscard(true)),
+            DeadLetter::Queue(queue) => Some(Wire::DeadLetterQueue(queue.as_str().to_owned())),
         },
         dead_time_to_live_ms: Some(settings.dead_time_to_live),
         dedup_window_ms: Some(settings.dedup_window),

@@ -1,7 +1,8 @@
 //! Fields of a Protocol Buffers message, read from its bytes without making anything.
 //!
 //! For the methods that carry transfers: a message of prost's would allocate for each name, which costs more than the
-//! transfer does. Unknown fields are passed over, as everywhere; groups, which nobody writes any more, are refused.
+//! transfer does. Unknown fields are ignored, as everywhere; groups, which nobody writes any more,
+//! are refused.
 
 use stadium_rpc::Refusal;
 

@@ -2,8 +2,9 @@
 //!
 //! A request becomes a command ([`read`], and [`transfer`] for what moves amounts), the shards answer it, and the answer
 //! becomes a message ([`mod@write`]). As with queues, how much may be under way is bounded by the shards' mailboxes, which
-//! say Busy, and not by the loop's limit of concurrency, which follows latency: an answer waits for its commit, and more
-//! callers make the same commit larger. So methods are served as uploads, which stand outside of that limit.
+//! answer Busy, and not by the loop's limit of concurrency, which follows latency: an answer waits
+//! for its commit, and more callers make the same commit larger. So methods are served as uploads,
+//! which stand outside of that limit.
 
 mod fields;
 mod read;
@@ -50,7 +51,7 @@ pub fn service(shards: &ShardsHandle, keys: KeyStore, bounds: PushBounds) -> Ser
     serve(service, shards, &wallet::ASSETS, |_| Ok(Command::Assets), write::assets)
 }
 
-/// What a caller must be allowed to. `None` for what the framework answers itself.
+/// The right that a caller needs. `None` for routes that the framework answers itself.
 fn needed(route: &str) -> Option<Role> {
     let moves = [wallet::TRANSFER.route(), wallet::TOGETHER.route()];
     let rules = [wallet::DECLARE.route(), wallet::OPEN.route(), wallet::CHANGE.route()];
@@ -146,7 +147,7 @@ fn serve_wallets(service: Service, shards: &ShardsHandle) -> Service {
     })
 }
 
-/// Adds the method that tells the seals.
+/// Adds the method that lists the seals.
 fn serve_roots(service: Service, shards: &ShardsHandle) -> Service {
     let door = shards.clone();
     let method = Method::<Raw, proto::RootList>::unary(wallet::ROOTS.route());

@@ -1,7 +1,7 @@
 //! Requests become commands, but for those that move amounts, which are in [`super::transfer`].
 //!
 //! Names and numbers are checked here for their form, everything else by the shard. Zero and the empty text stand for "not
-//! said", as the contract has it; where zero could be meant, fields are optional.
+//! given", as the contract has it; where zero could be meant, fields are optional.
 
 use stadium_rpc::Refusal;
 use stadium_wallet::{
@@ -13,11 +13,11 @@ use crate::proto;
 use crate::request::{named, wrong};
 use crate::shards::Wanted;
 
-/// Items of a page that does not say how many.
+/// Items of a page of no given size.
 const PAGE: u32 = 100;
 
 pub(crate) fn declare(request: proto::DeclareAssetRequest) -> Result<Command, Refusal> {
-    // What does not fit is above the bound in any case.
+    // A number that does not fit is above the bound in any case.
     let scale = u8::try_from(request.scale).unwrap_or(u8::MAX);
     Ok(Command::Declare { asset: asset(&request.asset)?, scale })
 }

@@ -132,7 +132,7 @@ fn new_transfer(message: &[u8]) -> Result<NewTransfer, Refusal> {
             _ => {}
         }
     }
-    let missing = || wrong("it says not what to do: set post, hold, capture, void or reverse".to_owned());
+    let missing = || wrong("it has no kind: set post, hold, capture, void or reverse".to_owned());
     Ok(NewTransfer {
         id: id.ok_or_else(|| wrong("it has no id: 16 bytes that its client makes".to_owned()))?,
         kind: kind.ok_or_else(missing)?,
@@ -142,7 +142,7 @@ fn new_transfer(message: &[u8]) -> Result<NewTransfer, Refusal> {
     })
 }
 
-/// What a post and a hold say.
+/// The fields of a post and a hold.
 #[derive(Default)]
 struct Move<'a> {
     debit: &'a str,
@@ -196,7 +196,7 @@ fn capture(message: &[u8]) -> Result<Kind, Refusal> {
     Ok(Kind::Capture { hold: hold.ok_or_else(|| wrong("capture names no hold".to_owned()))?, amount })
 }
 
-/// The id that is all that a void or a reversal says.
+/// The id, the only field of a void or a reversal.
 fn only_id(name: &str, message: &[u8]) -> Result<TransferId, Refusal> {
     let mut id = None;
     let mut fields = Fields(message);
@@ -261,15 +261,15 @@ mod tests {
     }
 
     #[test]
-    fn what_prost_writes_is_read() {
-        use proto::new_transfer::Kind as Told;
+    fn messages_of_prost_are_read() {
+        use proto::new_transfer::Kind as Wire;
         let names = |debit: &str| {
             let wallet = |name| WalletName::new(name).expect("a name");
             (wallet(debit), wallet("@shop"), AssetCode::new("VOTE").expect("a code"))
         };
         let (debit, credit, asset) = names("alice");
         let posted = Kind::Post { debit, credit, asset, amount: u64::MAX };
-        assert_eq!(read(Told::Post(post("alice"))), posted);
+        assert_eq!(read(Wire::Post(post("alice"))), posted);
         let (debit, credit, asset) = names("{42}:votes");
         let held = Kind::Hold { debit, credit, asset, amount: 1, expires_after: 60_000 };
         let proto::Post { credit, asset, .. } = post("");
@@ -280,21 +280,21 @@ mod tests {
             amount: 1,
             expires_after_ms: 60_000,
         };
-        assert_eq!(read(Told::Hold(hold)), held);
+        assert_eq!(read(Wire::Hold(hold)), held);
         let id = 9_u128.to_be_bytes().to_vec();
         for amount in [None, Some(0), Some(3)] {
             let captured = Kind::Capture { hold: TransferId(9), amount };
-            assert_eq!(read(Told::Capture(proto::Capture { hold: id.clone(), amount })), captured);
+            assert_eq!(read(Wire::Capture(proto::Capture { hold: id.clone(), amount })), captured);
         }
-        assert_eq!(read(Told::Void(proto::Void { hold: id.clone() })), Kind::Void { hold: TransferId(9) });
+        assert_eq!(read(Wire::Void(proto::Void { hold: id.clone() })), Kind::Void { hold: TransferId(9) });
         assert_eq!(
-            read(Told::Reverse(proto::Reverse { transfer: id })),
+            read(Wire::Reverse(proto::Reverse { transfer: id })),
             Kind::Reverse { transfer: TransferId(9) }
         );
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_place() {
+    fn mistakes_are_named_with_their_place() {
         let reason = |request: &[u8]| match transfer(request) {
             Err(Refusal::Rejected { code, reason }) => format!("{code} {reason}"),
             other => panic!("{other:?}"),
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_are_passed_over() {
+    fn unknown_fields_are_ignored() {
         let mut request = encoded(proto::new_transfer::Kind::Void(proto::Void { hold: vec![0; 16] }));
         request.extend([0x79, 1, 2, 3, 4, 5, 6, 7, 8, 0x7d, 1, 2, 3, 4, 0x7a, 1, 9, 0x78, 1]);
         assert!(matches!(transfer(&request), Ok(Command::Transfer { linked: true, .. })));

@@ -1,7 +1,7 @@
 //! Answers become messages.
 //!
 //! Each function takes the one kind of answer that its method expects, and gives `None` for another kind, which
-//! would be a mistake of the shards. What is none in an answer is not set in its message.
+//! would be a mistake of the shards. A value that is none in an answer is not set in its message.
 
 use stadium_queue::Placed;
 use stadium_shard::Done;

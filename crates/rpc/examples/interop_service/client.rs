@@ -18,7 +18,7 @@ use crate::{Options, Result};
 /// How long a case waits for something that should come at once.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Runs the cases, and says whether all held.
+/// Runs the cases, and returns whether all held.
 pub fn run(address: &str, cases: &str, options: &Options) -> bool {
     let mut all = true;
     for case in cases.split(',') {

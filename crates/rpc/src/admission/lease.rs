@@ -88,7 +88,8 @@ impl<K: Copy> Leases<K> {
         }));
         self.wishes.sort_unstable_by_key(|(wish, _)| *wish);
 
-        // From the smallest wish up: whoever wishes less than an equal share of what is left gets the wish.
+        // From the smallest wish up: a peer that wishes less than an equal share of the rest gets
+        // its wish.
         let mut left = (per_second * f64::from(ttl_ms) / 1_000.0).min(MOST) as u64;
         let mut clients_left = self.wishes.len() as u64;
         for &(wish, key) in &self.wishes {

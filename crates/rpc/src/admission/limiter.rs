@@ -61,12 +61,12 @@ impl Entry {
     }
 }
 
-/// What a call that leaves says about latency.
+/// The meaning of a call that leaves for the latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// It was worked on until now, whether it succeeded or its deadline passed: its time counts.
     Done,
-    /// It was cancelled or refused before its work was done: its time says nothing.
+    /// It was cancelled or refused before its work was done: its time has no meaning.
     Abandoned,
 }
 
@@ -148,7 +148,7 @@ impl Limiter {
         }
     }
 
-    /// Lets a call in, or tells that the limit is reached.
+    /// Lets a call in, or returns that the limit is reached.
     #[inline]
     pub fn try_enter(&mut self, now_us: u64) -> Option<Entry> {
         if self.inflight >= self.in_force {
@@ -174,11 +174,11 @@ impl Limiter {
     #[inline]
     pub fn sample(&mut self, latency_us: u64, inflight: u32, now_us: u64) {
         if self.probe_from_us.is_some_and(|from_us| now_us < from_us) {
-            // It tells of the queue that the probe is to avoid.
+            // It measures the queue that the probe is to avoid.
             return;
         }
         if now_us.saturating_sub(latency_us) < self.begun_after_us {
-            // It tells of the limit before.
+            // It measures the limit before.
             return;
         }
         let window = &mut self.window;
@@ -241,7 +241,7 @@ impl Limiter {
             if lasted_us < self.settings.window_us * PATIENCE_WINDOWS || self.window_is_in_use() {
                 return;
             }
-            // So few calls tell nothing, except that there is nothing to limit.
+            // So few calls show nothing, except that there is nothing to limit.
             self.window = Window { since_us: now_us, ..Window::default() };
             self.rate_per_s = f64::from(window.calls) * 1e6 / lasted_us as f64;
             return;

@@ -1,7 +1,8 @@
 //! One figure for how loaded an instance is, and how long a refused caller should stay away.
 //!
 //! 0 is idle, 1 is all that the instance can do, more means that calls wait. It goes to clients
-//! (`message/x.stadium.load.v1`) and to discovery, so it is smoothed, and told only when it has changed.
+//! (`message/x.stadium.load.v1`) and to discovery, so it is smoothed, and reported only when it has
+//! changed.
 
 /// What a loop measured since the last reading.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,15 +27,15 @@ pub struct LoadSignal {
     factor: f32,
     wait_ms: u32,
     read_at_us: Option<u64>,
-    told: Option<(f32, u64)>,
+    reported: Option<(f32, u64)>,
 }
 
 /// Time in which two thirds of a change are taken over, in microseconds.
 const SMOOTHING_US: f32 = 500_000.0;
-/// The smallest change that is told at once.
-const TOLD_STEP: f32 = 0.05;
-/// After that long, in microseconds, any change is told.
-const TOLD_EVERY_US: u64 = 10_000_000;
+/// The smallest change that is reported at once.
+const REPORT_STEP: f32 = 0.05;
+/// After that long, in microseconds, any change is reported.
+const REPORT_EVERY_US: u64 = 10_000_000;
 /// What a refused caller waits at least, in milliseconds.
 const RETRY_MIN_MS: f32 = 10.0;
 /// What a refused caller waits at most, in milliseconds.
@@ -74,19 +75,20 @@ impl LoadSignal {
     }
 
     /// The factor, where peers should hear of it now: it has changed by 0.05, or a little for ten seconds.
-    pub fn tell(&mut self, now_us: u64) -> Option<f32> {
-        let worth_telling = self.told.is_none_or(|(told, at_us)| {
-            (told - self.factor).abs() >= TOLD_STEP
-                || (told != self.factor && now_us.saturating_sub(at_us) >= TOLD_EVERY_US)
+    pub fn report(&mut self, now_us: u64) -> Option<f32> {
+        let worth_reporting = self.reported.is_none_or(|(reported, at_us)| {
+            (reported - self.factor).abs() >= REPORT_STEP
+                || (reported != self.factor && now_us.saturating_sub(at_us) >= REPORT_EVERY_US)
         });
-        worth_telling.then(|| {
-            self.told = Some((self.factor, now_us));
+        worth_reporting.then(|| {
+            self.reported = Some((self.factor, now_us));
             self.factor
         })
     }
 
-    /// The next [`LoadSignal::tell`] tells, whatever was told: a peer has come that knows nothing yet.
-    pub fn tell_again(&mut self) {
-        self.told = None;
+    /// The next [`LoadSignal::report`] reports the factor in any case: a peer has come that knows
+    /// nothing yet.
+    pub fn report_again(&mut self) {
+        self.reported = None;
     }
 }

@@ -1,4 +1,4 @@
-//! How much a server takes on, and how it says that it is full.
+//! How much a server takes on, and how it reports that it is full.
 //!
 //! Everything here decides and does no I/O: the driver passes the time (microseconds of one monotonic
 //! clock) and what it measured. [`Limiter`] bounds the calls under way, [`Queue`] those that wait, [`LoadSignal`]

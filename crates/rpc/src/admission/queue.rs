@@ -2,16 +2,16 @@
 //!
 //! In good times it is first in, first out, and nearly empty. When its oldest call has stood there longer than
 //! the target for a whole interval, the queue only delays: then the newest call goes first, because its caller
-//! is the one most sure to wait still, and calls older than the interval are told BUSY. The idea is CoDel with
-//! adaptive LIFO (Maurer, "Fail at Scale", 2015). A call whose deadline has passed is handed out as expired,
-//! never as work.
+//! is the one most sure to wait still, and calls older than the interval get BUSY. The idea is
+//! CoDel with adaptive LIFO (Maurer, "Fail at Scale", 2015). A call whose deadline has passed is
+//! handed out as expired, never as work.
 
 use std::collections::VecDeque;
 
 /// What a [`Queue`] is built from.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueSettings {
-    /// Calls that may wait (default 1,000). Each costs its request's bytes; the next one is told BUSY.
+    /// Calls that may wait (default 1,000). Each costs its request's bytes; the next one gets BUSY.
     pub waiting_max: usize,
     /// The wait that is no reason to worry (default 5 ms, in microseconds).
     pub target_us: u64,
@@ -87,7 +87,7 @@ impl<T> Queue<T> {
         Self { settings, waiting: VecDeque::new(), above_since_us: None, worked_at_us: None, gap_us: 0.0 }
     }
 
-    /// Lets a call wait; or says who must be answered instead.
+    /// Lets a call wait; or returns the call that must be answered instead.
     pub fn push(&mut self, call: Waiting<T>) -> Pushed<T> {
         let now_us = call.since_us;
         self.observe(now_us);
@@ -107,7 +107,8 @@ impl<T> Queue<T> {
         }
     }
 
-    /// The next call, whatever is to be done with it. Ask again until there is work or nothing is left.
+    /// The next call, and what is to be done with it. Ask again until there is work or nothing is
+    /// left.
     pub fn pop(&mut self, now_us: u64) -> Option<Popped<T>> {
         self.observe(now_us);
         let overloaded = self.overloaded(now_us);

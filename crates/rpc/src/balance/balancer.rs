@@ -17,7 +17,7 @@ use super::{
 ///
 /// The order of a call: [`Balancer::choose`], [`Balancer::began`], then once [`Balancer::ended`]. The order
 /// of a connection: [`Balancer::wanted`] names those to keep up, and [`Balancer::connected`],
-/// [`Balancer::disconnected`] and [`Balancer::closed`] tell how that went.
+/// [`Balancer::disconnected`] and [`Balancer::closed`] report how that went.
 #[derive(Debug)]
 pub struct Balancer {
     pub(crate) settings: BalanceSettings,
@@ -155,7 +155,7 @@ impl Balancer {
         self.instance(id).map(|instance| &*instance.address)
     }
 
-    /// Whether `id` gets no new calls: it has said that it leaves, or weighs nothing.
+    /// Whether `id` gets no new calls: it has reported that it leaves, or weighs nothing.
     pub fn is_leaving(&self, id: InstanceId) -> bool {
         self.instance(id).is_some_and(Instance::quiescing)
     }

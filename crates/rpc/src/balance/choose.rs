@@ -10,7 +10,7 @@ use super::{
     ejection::Standing,
     instance::{Instance, InstanceId},
     random::Random,
-    rendezvous::{KeyHash, PARTITIONS, Seat},
+    rendezvous::{KeyHash, Node, PARTITIONS},
     settings::Policy,
 };
 
@@ -51,7 +51,7 @@ pub enum Why {
     RoundRobin,
     /// No instance of the subset is connected yet; this one is worth connecting to.
     NotConnected,
-    /// All instances of the subset have said BUSY.
+    /// All instances of the subset have answered BUSY.
     AllBusy,
     /// No instance of the subset is left.
     OutsideSubset,
@@ -96,14 +96,14 @@ pub(crate) struct Ready {
     latencies: Vec<f64>,
 }
 
-/// The seats of rendezvous hashing that are taken, prepared until something changes.
+/// The nodes of rendezvous hashing, prepared until something changes.
 #[derive(Debug, Default)]
 pub(crate) struct Keyed {
     /// Until when this holds; 0 when something has changed.
     pub(crate) fresh_until_us: u64,
-    seats: Vec<(Seat, u16)>,
-    /// The seats that `owners` was found with.
-    seats_before: Vec<(Seat, u16)>,
+    nodes: Vec<(Node, u16)>,
+    /// The nodes that `owners` was found with.
+    nodes_before: Vec<(Node, u16)>,
     /// The slot that owns each partition, or [`UNKNOWN`]; empty until a key is used.
     owners: Vec<u16>,
 }
@@ -148,7 +148,7 @@ impl Balancer {
         if now_us >= self.keyed.fresh_until_us {
             let mut keyed = std::mem::take(&mut self.keyed);
             self.prepare_keyed(&mut keyed, now_us);
-            keyed.forget_owners_of_other_seats();
+            keyed.forget_owners_of_other_nodes();
             self.keyed = keyed;
         }
         if choice.exclude.is_empty() {
@@ -271,8 +271,8 @@ impl Balancer {
     #[inline]
     fn owner(&self, keyed: &Keyed, key: KeyHash, exclude: &[InstanceId]) -> Option<Draw> {
         let mut best = (None, f64::INFINITY);
-        for (seat, slot) in &keyed.seats {
-            if let Some(score) = seat.score_below(key.partition() as u64, best.1)
+        for (node, slot) in &keyed.nodes {
+            if let Some(score) = node.score_below(key.partition() as u64, best.1)
                 && (exclude.is_empty() || !exclude.contains(&self.id_of(*slot)))
             {
                 best = (Some(*slot), score);
@@ -380,8 +380,8 @@ impl Balancer {
 
     /// Fills `keyed` with the instances that may own keys at `now_us`.
     pub(crate) fn prepare_keyed(&self, keyed: &mut Keyed, now_us: u64) {
-        keyed.seats.clear();
-        keyed.seats.reserve(self.slots.len());
+        keyed.nodes.clear();
+        keyed.nodes.reserve(self.slots.len());
         keyed.fresh_until_us = u64::MAX;
         // First those that are trusted; when that is nobody, all that can be reached.
         for panic in [false, true] {
@@ -397,10 +397,10 @@ impl Balancer {
                 let trusted =
                     instance.health.standing(now_us) == Standing::Serving || instance.wants_probe(now_us);
                 if instance.reachable(now_us) && (trusted || panic) {
-                    keyed.seats.push((instance.seat, slot));
+                    keyed.nodes.push((instance.node, slot));
                 }
             }
-            if !keyed.seats.is_empty() {
+            if !keyed.nodes.is_empty() {
                 break;
             }
         }
@@ -411,14 +411,14 @@ impl Balancer {
 const GUESS_HOLDS_US: u64 = 1_000_000;
 
 impl Keyed {
-    /// Forgets what was found with other seats than those there are now.
-    fn forget_owners_of_other_seats(&mut self) {
-        if self.owners.is_empty() || self.seats != self.seats_before {
+    /// Forgets what was found with other nodes than those there are now.
+    fn forget_owners_of_other_nodes(&mut self) {
+        if self.owners.is_empty() || self.nodes != self.nodes_before {
             self.owners.clear();
             self.owners.resize(PARTITIONS, UNKNOWN);
-            self.seats_before.clear();
-            self.seats_before.reserve(self.seats.capacity());
-            self.seats_before.extend_from_slice(&self.seats);
+            self.nodes_before.clear();
+            self.nodes_before.reserve(self.nodes.capacity());
+            self.nodes_before.extend_from_slice(&self.nodes);
         }
     }
 }

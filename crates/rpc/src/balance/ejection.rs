@@ -21,7 +21,7 @@ pub(crate) enum Standing {
     Probation {
         /// Calls that began earlier prove nothing.
         since_us: u64,
-        passed: u8,
+        succeeded: u8,
         /// A probe is under way.
         probing: bool,
     },
@@ -61,7 +61,7 @@ impl Health {
     pub(crate) fn standing(&self, now_us: u64) -> Standing {
         match self.standing {
             Standing::Ejected { until_us } if until_us <= now_us => {
-                Standing::Probation { since_us: until_us, passed: 0, probing: false }
+                Standing::Probation { since_us: until_us, succeeded: 0, probing: false }
             }
             other => other,
         }
@@ -83,7 +83,7 @@ impl Health {
         }
     }
 
-    /// A call that began at `began_us` ended without telling anything about the instance.
+    /// A call that began at `began_us` ended without a verdict on the instance.
     pub(crate) fn ended_silently(&mut self, began_us: u64) -> Verdict {
         match &mut self.standing {
             Standing::Probation { since_us, probing, .. } if *probing && *since_us <= began_us => {
@@ -103,10 +103,10 @@ impl Health {
             return Verdict::Unchanged;
         }
         match &mut self.standing {
-            Standing::Probation { since_us, passed, probing } if *since_us <= began_us => {
+            Standing::Probation { since_us, succeeded, probing } if *since_us <= began_us => {
                 *probing = false;
-                *passed = passed.saturating_add(1);
-                if *passed >= settings.probes {
+                *succeeded = succeeded.saturating_add(1);
+                if *succeeded >= settings.probes {
                     self.standing = Standing::Serving;
                     self.failures_in_row = 0;
                     self.trusted_since_us = now_us;

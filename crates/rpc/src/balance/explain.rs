@@ -51,7 +51,7 @@ pub struct Explained {
     pub state: State,
 }
 
-/// How an instance stood. Times are microseconds from the moment of the choice.
+/// How an instance stood. Times are microseconds from the time of the choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case", tag = "is")]
 pub enum State {
@@ -66,7 +66,7 @@ pub enum State {
     Probation,
     /// It is leaving, or has no weight.
     Quiescing,
-    /// It said BUSY, and is left alone for that long.
+    /// It answered BUSY, and is left alone for that long.
     Busy {
         /// How long still.
         for_us: u64,
@@ -171,7 +171,7 @@ impl Balancer {
             Why::Probe => format!("{chosen} is on probation, and this call is its probe"),
             Why::RoundRobin => format!("it is {chosen}'s turn"),
             Why::NotConnected => format!("nothing is connected, and {chosen} is worth a try{versus}"),
-            Why::AllBusy => format!("all have said BUSY, and {chosen} is the least bad{versus}"),
+            Why::AllBusy => format!("all have answered BUSY, and {chosen} is the least bad{versus}"),
             Why::OutsideSubset => format!("none of the subset is left, so {chosen} steps in{versus}"),
             Why::Panic => format!("all instances are ejected, so none is: {chosen} it is{versus}"),
         }
@@ -181,7 +181,7 @@ impl Balancer {
         let Some(key) = choice.key else { return String::new() };
         let instances = self.slots.iter().filter_map(|place| place.instance.as_ref());
         let partition = key.partition() as u64;
-        let owner = instances.min_by(|a, b| a.seat.score(partition).total_cmp(&b.seat.score(partition)));
+        let owner = instances.min_by(|a, b| a.node.score(partition).total_cmp(&b.node.score(partition)));
         match owner {
             Some(owner) if *owner.address != *chosen => format!(
                 "the key belongs to {}, which is {}; {chosen} is next in its order",

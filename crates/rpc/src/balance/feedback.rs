@@ -1,8 +1,9 @@
 //! What happened to calls and connections, and what the balancer learns from it.
 //!
-//! The driver says `began` when it sends a call and `ended` once for each of those, however it ended. A
-//! failure is an answer that did not come in time or a connection that broke; BUSY and REJECTED are answers
-//! of an instance that works. An id of an instance that has gone is ignored: its last calls end after it.
+//! The driver calls `began` when it sends a call and `ended` once for each of those, however it
+//! ended. A failure is an answer that did not come in time or a connection that broke; BUSY and
+//! REJECTED are answers of an instance that works. An id of an instance that has gone is ignored:
+//! its last calls end after it.
 
 use super::{
     balancer::Balancer,
@@ -30,7 +31,7 @@ pub enum Outcome {
     Cancelled,
 }
 
-/// What the time that something took says about its instance.
+/// The meaning of the time that something took for its instance.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Time {
     IsLatency,
@@ -57,7 +58,8 @@ impl Balancer {
 
     /// A stream or channel to `id` ended `lasted_us` after it had begun.
     ///
-    /// It may last for hours, and that says nothing about how fast the instance is; how it ended does count.
+    /// It may last for hours, and that is no measure of how fast the instance is; how it ended does
+    /// count.
     pub fn stream_ended(&mut self, id: InstanceId, outcome: Outcome, lasted_us: u64, now_us: u64) {
         self.learn(id, outcome, lasted_us, Time::SaysNothing, now_us);
     }
@@ -86,7 +88,7 @@ impl Balancer {
                     self.ready.fresh_until_us = 0;
                 }
                 instance.busy_until_us = instance.busy_until_us.max(now_us.saturating_add(wait_us));
-                // An instance on probation that says BUSY is alive, and has proved nothing else.
+                // An instance on probation that answers BUSY is alive, and has proved nothing else.
                 instance.health.ended_silently(began_us)
             }
             Outcome::Deadline | Outcome::Broken => {
@@ -135,13 +137,13 @@ impl Balancer {
         self.relink(id, Link::Idle);
     }
 
-    /// What `id` told on its connection (`message/x.stadium.load.v1`): fresher than discovery's word, and
-    /// kept until the connection is gone.
+    /// The load that `id` reported on its connection (`message/x.stadium.load.v1`): fresher than
+    /// discovery's report, and kept until the connection is gone.
     pub fn load(&mut self, id: InstanceId, load: f32, quiescing: bool) {
         let Some(instance) = self.instance_mut(id) else { return };
-        instance.tell_load(load);
+        instance.report_load(load);
         let was = instance.quiescing();
-        instance.leaving_told = quiescing;
+        instance.leaving_reported = quiescing;
         if was != instance.quiescing() {
             self.reselect();
         }
@@ -152,9 +154,9 @@ impl Balancer {
         let was_lost = matches!(instance.link, Link::Lost { .. });
         instance.link = link;
         if link != Link::Connected {
-            // Whoever answers there next is perhaps another process.
-            instance.load_told = false;
-            instance.leaving_told = false;
+            // The process that answers there next may be another one.
+            instance.load_reported = false;
+            instance.leaving_reported = false;
             instance.busy_until_us = 0;
         }
         if was_lost == matches!(link, Link::Lost { .. }) {

@@ -34,7 +34,7 @@ impl InstanceId {
     }
 }
 
-/// What discovery says about an instance.
+/// The report of discovery about an instance.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
     /// `HOST:PORT`; what makes it this instance and no other.
@@ -47,11 +47,11 @@ pub struct Known<'a> {
     pub weight: u32,
     /// The version of the service it runs.
     pub version: &'a str,
-    /// It has said that it is leaving, and gets no new calls.
+    /// It has reported that it is leaving, and gets no new calls.
     pub quiescing: bool,
 }
 
-/// The connection to an instance, as far as the driver told.
+/// The connection to an instance, as far as the driver reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
     /// Nobody has tried, or it was closed on purpose.
@@ -69,14 +69,14 @@ pub(crate) struct Instance {
     pub(crate) zone: Box<str>,
     pub(crate) version: Box<str>,
     pub(crate) weight: u32,
-    /// From discovery, until the instance itself tells more on its connection.
+    /// From discovery, until the instance itself reports more on its connection.
     pub(crate) load: f32,
-    /// The connection has told a load, which is fresher than discovery's.
-    pub(crate) load_told: bool,
-    /// Discovery says that it is leaving.
+    /// The connection has reported a load, which is fresher than discovery's.
+    pub(crate) load_reported: bool,
+    /// Discovery reports that it is leaving.
     pub(crate) leaving: bool,
-    /// The connection says that it is leaving.
-    pub(crate) leaving_told: bool,
+    /// The connection reports that it is leaving.
+    pub(crate) leaving_reported: bool,
     pub(crate) link: Link,
     /// One of those that this client spreads its calls over.
     pub(crate) in_subset: bool,
@@ -89,7 +89,7 @@ pub(crate) struct Instance {
     /// What its load and weight make of a cost.
     pub(crate) cost_factor: f64,
     /// Its place in rendezvous hashing; depends on address and weight only.
-    pub(crate) seat: rendezvous::Seat,
+    pub(crate) node: rendezvous::Node,
     /// The update that last named it.
     pub(crate) named_in: u64,
 }
@@ -102,9 +102,9 @@ impl Instance {
             version: "".into(),
             weight: 0,
             load: 0.0,
-            load_told: false,
+            load_reported: false,
             leaving: false,
-            leaving_told: false,
+            leaving_reported: false,
             link: Link::Idle,
             in_subset: false,
             inflight: 0,
@@ -112,7 +112,7 @@ impl Instance {
             latency: PeakEwma::default(),
             health: Health::default(),
             cost_factor: 1.0,
-            seat: rendezvous::Seat {
+            node: rendezvous::Node {
                 hash: rendezvous::scramble(rendezvous::fnv(known.address.as_bytes())),
                 inverse_weight: 1.0,
             },
@@ -122,7 +122,7 @@ impl Instance {
         instance
     }
 
-    /// Takes over what discovery says now, and keeps what was learnt.
+    /// Takes over what discovery reports now, and keeps what was learnt.
     pub(crate) fn apply(&mut self, known: &Known<'_>) {
         if *self.zone != *known.zone {
             self.zone = known.zone.into();
@@ -132,17 +132,17 @@ impl Instance {
         }
         self.weight = known.weight;
         self.leaving = known.quiescing;
-        if !self.load_told {
+        if !self.load_reported {
             self.load = sane(known.load);
         }
-        self.seat.inverse_weight = 1.0 / f64::from(known.weight.max(1));
+        self.node.inverse_weight = 1.0 / f64::from(known.weight.max(1));
         self.weigh();
     }
 
-    /// Notes a load factor that the instance told on its connection.
-    pub(crate) fn tell_load(&mut self, load: f32) {
+    /// Notes a load factor that the instance reported on its connection.
+    pub(crate) fn report_load(&mut self, load: f32) {
         self.load = sane(load);
-        self.load_told = true;
+        self.load_reported = true;
         self.weigh();
     }
 
@@ -154,7 +154,7 @@ impl Instance {
 
     /// It gets no new calls: it is leaving, or weighs nothing.
     pub(crate) fn quiescing(&self) -> bool {
-        self.leaving || self.leaving_told || self.weight == 0
+        self.leaving || self.leaving_reported || self.weight == 0
     }
 
     pub(crate) fn connected(&self) -> bool {
@@ -170,7 +170,7 @@ impl Instance {
     }
 }
 
-/// A load factor that arithmetic can bear, whatever the network said.
+/// A load factor that arithmetic can bear, from any input of the network.
 fn sane(load: f32) -> f32 {
     if load.is_finite() { load.clamp(0.0, 100.0) } else { 0.0 }
 }

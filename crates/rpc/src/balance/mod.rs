@@ -1,9 +1,10 @@
 //! Which instance gets a call, and what happens when the answer is not OK.
 //!
 //! Everything here decides and does no I/O: the driver passes the time (microseconds of one monotonic
-//! clock), tells what happened, and asks. Nothing allocates for a call once warm. [`Balancer`] owns the
-//! instances of one service; [`RetryBudget`], [`RetryRule`], [`Hedge`] and [`Backoff`] are asked by the
-//! client's calls and connections. What a server does with too many calls is in [`crate::admission`].
+//! clock), reports what happened, and asks. Nothing allocates for a call once warm. [`Balancer`]
+//! owns the instances of one service; [`RetryBudget`], [`RetryRule`], [`Hedge`] and [`Backoff`] are
+//! asked by the client's calls and connections. What a server does with too many calls is in
+//! [`crate::admission`].
 
 mod backoff;
 mod balancer;

@@ -1,7 +1,8 @@
 //! A small generator of random numbers, so that decisions can be replayed from a seed.
 //!
 //! It is xorshift64* (Vigna, 2016): a few cycles a number, good enough to spread calls and waits, and
-//! never to be used for a secret. Whoever builds one passes the seed; nothing here asks the system.
+//! never to be used for a secret. The code that builds one passes the seed; nothing here asks the
+//! system.
 
 /// A seeded generator; the same seed gives the same numbers.
 #[derive(Clone, Copy, Debug)]

@@ -59,28 +59,28 @@ pub(crate) const fn scramble(mut bits: u64) -> u64 {
 
 /// One instance as rendezvous hashing sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Seat {
+pub(crate) struct Node {
     /// The scrambled hash of the instance's address.
     pub(crate) hash: u64,
     /// One over its weight, so that the scan multiplies.
     pub(crate) inverse_weight: f64,
 }
 
-impl Seat {
-    /// How far from 1 this seat's draw for `key` lies, from 0 up to, and without, 1.
+impl Node {
+    /// How far from 1 this node's draw for `key` lies, from 0 up to, and without, 1.
     #[inline]
     fn distance(&self, key: u64) -> f64 {
         const UNIT: f64 = 1.0 / (1u64 << 53) as f64;
         (scramble(key ^ self.hash) >> 11) as f64 * UNIT
     }
 
-    /// The score of this seat for `key`; the lowest of all seats wins.
+    /// The score of this node for `key`; the lowest of all nodes wins.
     #[inline]
     pub(crate) fn score(&self, key: u64) -> f64 {
         -(1.0 - self.distance(key)).ln() * self.inverse_weight
     }
 
-    /// The score, where it is below `best`; saves the logarithm for the many seats that cannot win.
+    /// The score, where it is below `best`; saves the logarithm for the many nodes that cannot win.
     #[inline]
     pub(crate) fn score_below(&self, key: u64, best: f64) -> Option<f64> {
         let distance = self.distance(key);
@@ -97,14 +97,14 @@ impl Seat {
 mod tests {
     use super::*;
 
-    fn seat(name: &str, weight: f64) -> Seat {
-        Seat { hash: scramble(fnv(name.as_bytes())), inverse_weight: 1.0 / weight }
+    fn node(name: &str, weight: f64) -> Node {
+        Node { hash: scramble(fnv(name.as_bytes())), inverse_weight: 1.0 / weight }
     }
 
-    fn winner(seats: &[Seat], key: u64) -> usize {
+    fn winner(nodes: &[Node], key: u64) -> usize {
         let mut best = (0, f64::INFINITY);
-        for (index, seat) in seats.iter().enumerate() {
-            if let Some(score) = seat.score_below(key, best.1) {
+        for (index, node) in nodes.iter().enumerate() {
+            if let Some(score) = node.score_below(key, best.1) {
                 best = (index, score);
             }
         }
@@ -113,10 +113,10 @@ mod tests {
 
     #[test]
     fn keys_spread_by_weight() {
-        let seats = [seat("a:1", 1.0), seat("b:1", 1.0), seat("c:1", 2.0)];
+        let nodes = [node("a:1", 1.0), node("b:1", 1.0), node("c:1", 2.0)];
         let mut counts = [0u32; 3];
         for n in 0..40_000u32 {
-            counts[winner(&seats, KeyHash::of(&n.to_be_bytes()).0)] += 1;
+            counts[winner(&nodes, KeyHash::of(&n.to_be_bytes()).0)] += 1;
         }
         for (count, wanted) in counts.iter().zip([10_000u32, 10_000, 20_000]) {
             assert!(count.abs_diff(wanted) < wanted / 20, "{counts:?}");
@@ -125,13 +125,13 @@ mod tests {
 
     #[test]
     fn the_shortcut_finds_the_lowest_score() {
-        let seats: Vec<Seat> =
-            (0..17).map(|n| seat(&format!("10.0.0.{n}:7800"), f64::from(n % 4 + 1))).collect();
+        let nodes: Vec<Node> =
+            (0..17).map(|n| node(&format!("10.0.0.{n}:7800"), f64::from(n % 4 + 1))).collect();
         for n in 0..2_000u64 {
             let key = KeyHash::of(&n.to_be_bytes()).0;
-            let scores = seats.iter().map(|seat| seat.score(key));
-            let lowest = scores.enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).expect("there are seats").0;
-            assert_eq!(winner(&seats, key), lowest);
+            let scores = nodes.iter().map(|node| node.score(key));
+            let lowest = scores.enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).expect("there are nodes").0;
+            assert_eq!(winner(&nodes, key), lowest);
         }
     }
 

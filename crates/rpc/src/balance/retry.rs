@@ -6,7 +6,7 @@
 
 use super::{budget::RetryBudget, feedback::Outcome, random::Random};
 
-/// Whether doing it twice is the same as doing it once; the service's contract says so.
+/// Whether doing it twice is the same as doing it once; the service's contract states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idempotence {
     /// Safe to do again when nobody knows whether it was done.

@@ -38,7 +38,8 @@ pub struct BalanceSettings {
     pub decay_us: u64,
     /// Latency that is assumed while no instance has answered yet (default 1 ms, in microseconds).
     pub latency_default_us: u64,
-    /// The longest that one BUSY keeps calls away (default 5 s, in microseconds), whatever it asked for.
+    /// The longest that one BUSY keeps calls away (default 5 s, in microseconds), even where it
+    /// asked for more.
     pub busy_max_us: u64,
     /// When an instance is taken out of use.
     pub ejection: EjectionSettings,

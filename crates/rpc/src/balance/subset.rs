@@ -16,23 +16,23 @@ impl Balancer {
         for (slot, place) in (0u16..).zip(&self.slots) {
             let Some(instance) = &place.instance else { continue };
             if !instance.quiescing() && zone.is_none_or(|zone| *instance.zone == *zone) {
-                ranks.push((instance.seat.score(self.settings.client.0), slot));
+                ranks.push((instance.node.score(self.settings.client.0), slot));
             }
         }
         ranks.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
 
-        let mut seats_left = self.settings.subset_size.max(1);
-        let mut lost_left = seats_left;
+        let mut places_left = self.settings.subset_size.max(1);
+        let mut lost_left = places_left;
         let mut members = 0;
         let mut changed = false;
         for (_, slot) in &ranks {
-            if seats_left == 0 {
+            if places_left == 0 {
                 break;
             }
             let place = &self.slots[usize::from(*slot)];
             let lost =
                 place.instance.as_ref().is_some_and(|instance| matches!(instance.link, Link::Lost { .. }));
-            let left = if lost { &mut lost_left } else { &mut seats_left };
+            let left = if lost { &mut lost_left } else { &mut places_left };
             if *left == 0 {
                 continue;
             }

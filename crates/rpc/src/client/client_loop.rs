@@ -1,8 +1,10 @@
-//! A client's loop: calls go out over the connections of its pools, answers come back to whoever waits.
+//! A client's loop: calls go out over the connections of its pools, answers come back to their
+//! callers.
 //!
 //! The loop belongs to a thread of the client ([`super::Client`]) or to the caller itself
-//! ([`super::LocalClient`]). The balancer says where a call goes, the retry rule whether it goes again; here
-//! is what carries that out: [`instances`] has the connections, [`calls`] sends, [`answers`] hears.
+//! ([`super::LocalClient`]). The balancer decides where a call goes, the retry rule whether it goes
+//! again; here is what carries that out: [`instances`] has the connections, [`calls`] sends,
+//! [`answers`] hears.
 
 mod answers;
 mod broken;
@@ -402,7 +404,7 @@ impl Handler for ClientLoop {
             Item::Farewell => self.take_leave(io),
             Item::Explain { service, key, answer } => {
                 if let Some(explained) = self.explain(io, service, key) {
-                    // Whoever asked may have gone.
+                    // The caller may have gone.
                     let _ = answer.try_send(explained);
                 }
             }

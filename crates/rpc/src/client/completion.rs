@@ -1,6 +1,8 @@
-//! Who is told how a call ended: a future on any thread, the loop's own caller, a callback, or nobody.
+//! Where the end of a call is reported: a future on any thread, the loop's own caller, a callback,
+//! or nobody.
 //!
-//! Whatever becomes of a call, its end is told once: an end that is dropped untold says that it was cancelled.
+//! The end of a call is reported once in any case: an end that is dropped without a report reports
+//! that it was cancelled.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,7 +32,8 @@ pub(crate) enum Completion {
 /// What a callback is.
 pub(crate) type Callback = Box<dyn FnOnce(Result<&[u8], CallError>) + Send>;
 
-/// The loop's end of an answer. Dropped without one, as with the loop itself, it tells that the call was cancelled.
+/// The loop's end of an answer. Dropped without one, as with the loop itself, it reports that the
+/// call was cancelled.
 pub(crate) struct AnswerEnd(pub(crate) Arc<Answer>);
 
 impl Drop for AnswerEnd {
@@ -39,7 +42,8 @@ impl Drop for AnswerEnd {
     }
 }
 
-/// The loop's end of a stream's messages. Dropped before the stream has ended it tells that it was cancelled.
+/// The loop's end of a stream's messages. Dropped before the stream has ended it reports that it
+/// was cancelled.
 pub(crate) struct ItemsEnd(pub(crate) Arc<Items>);
 
 impl Drop for ItemsEnd {
@@ -48,7 +52,8 @@ impl Drop for ItemsEnd {
     }
 }
 
-/// A callback that is called once, whatever becomes of the call. Where it panics the others' calls go on.
+/// A callback that is called exactly once, with any outcome of the call. Where it panics the
+/// others' calls go on.
 pub(crate) struct CallbackEnd(Option<Callback>);
 
 impl CallbackEnd {
@@ -57,10 +62,10 @@ impl CallbackEnd {
     }
 
     pub(crate) fn call(mut self, answer: Result<&[u8], CallError>) {
-        self.tell(answer);
+        self.answer(answer);
     }
 
-    fn tell(&mut self, answer: Result<&[u8], CallError>) {
+    fn answer(&mut self, answer: Result<&[u8], CallError>) {
         let Some(callback) = self.0.take() else { return };
         if catch_unwind(AssertUnwindSafe(|| callback(answer))).is_err() {
             tracing::error!("A callback of a call panicked");
@@ -70,12 +75,13 @@ impl CallbackEnd {
 
 impl Drop for CallbackEnd {
     fn drop(&mut self) {
-        self.tell(Err(CallError::Cancelled));
+        self.answer(Err(CallError::Cancelled));
     }
 }
 
-/// The place of a call, told by the loop to whoever holds its future: place and serial, plus one so that zero
-/// means unknown. The holder may give up before it is told; the loop then does not begin the call.
+/// The place of a call, reported by the loop to the holder of its future: place and serial, plus
+/// one so that zero means unknown. The holder may give up before the report; the loop then does not
+/// begin the call.
 #[derive(Debug, Default)]
 pub(crate) struct Place(AtomicU64);
 
@@ -83,7 +89,7 @@ pub(crate) struct Place(AtomicU64);
 const GIVEN_UP: u64 = u64::MAX;
 
 impl Place {
-    /// Tells the place; false where nobody waits any more.
+    /// Reports the place; false where nobody waits any more.
     pub(crate) fn set(&self, place: u32, serial: u32) -> bool {
         let both = (u64::from(serial) << 32 | u64::from(place)) + 1;
         self.0.compare_exchange(0, both, Ordering::AcqRel, Ordering::Acquire).is_ok()
@@ -93,7 +99,7 @@ impl Place {
         Self::read(self.0.load(Ordering::Acquire))
     }
 
-    /// Nobody waits any more. Returns the place that the loop has to be told of.
+    /// Nobody waits any more. Returns the place that the loop has to be notified of.
     pub(crate) fn give_up(&self) -> Option<(u32, u32)> {
         Self::read(self.0.swap(GIVEN_UP, Ordering::AcqRel))
     }
@@ -116,7 +122,7 @@ pub(crate) struct Answer {
 struct AnswerState {
     answer: Option<Result<Vec<u8>, CallError>>,
     /// There was an answer, taken or not.
-    told: bool,
+    answered: bool,
     waker: Option<Waker>,
 }
 
@@ -131,7 +137,7 @@ impl Answer {
     /// Gives the answer; the first one counts.
     pub(crate) fn complete(&self, answer: Result<Vec<u8>, CallError>) {
         let mut state = self.state.lock();
-        if std::mem::replace(&mut state.told, true) {
+        if std::mem::replace(&mut state.answered, true) {
             return;
         }
         state.answer = Some(answer);
@@ -195,8 +201,8 @@ struct ItemsState {
     unwanted: bool,
 }
 
-/// Messages of a channel that its caller may give ahead of the service's credit; the next is told Busy. As many
-/// as a service takes in a few round trips: more would only hide that it is slow.
+/// Messages of a channel that its caller may give ahead of the service's credit; the next gets
+/// Busy. As many as a service takes in a few round trips: more would only hide that it is slow.
 const UNSENT_MAX: usize = 1_024;
 
 impl Items {

@@ -100,7 +100,7 @@ pub struct ClientConfig {
     pub setup_metadata: Vec<u8>,
     /// Composite metadata added to every request, such as authentication.
     pub metadata: Vec<u8>,
-    /// How long the loop looks on after something happened before it sleeps; zero for not at all. See
+    /// How long the loop spins after something happened before it sleeps; zero for not at all. See
     /// [`crate::ServerConfig::busy_poll`].
     pub busy_poll: Duration,
     /// The thread's name.
@@ -120,7 +120,7 @@ impl ClientConfig {
         Self::from_source(Source::Names(names.into_iter().map(Into::into).collect()))
     }
 
-    /// A client of whatever discovery knows, of any version.
+    /// A client of all that discovery knows, of any version.
     #[must_use]
     pub fn discovered(discovery: Discovery) -> Self {
         Self::from_source(Source::Discovery { discovery, versions: Versions::Any })
@@ -165,7 +165,7 @@ impl ClientConfig {
         }
     }
 
-    /// What its loop is told.
+    /// The settings of its loop.
     pub(super) fn loop_settings(&self) -> LoopSettings {
         LoopSettings {
             name: self.name.clone(),
@@ -191,6 +191,7 @@ pub struct CallOptions<'a> {
     pub key: Option<&'a [u8]>,
     /// Composite metadata added to the request.
     pub metadata: &'a [u8],
-    /// The caller's own name for the call, which a [`super::LocalClient`] tells again when it is done.
+    /// The caller's own name for the call, which a [`super::LocalClient`] returns again when it is
+    /// done.
     pub tag: u64,
 }

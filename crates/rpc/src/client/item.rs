@@ -1,4 +1,4 @@
-//! What other threads tell a client's loop.
+//! The messages of other threads to a client's loop.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,8 +73,8 @@ impl NewCall {
     }
 }
 
-/// Tells a caller's future the place of its call; false where nobody waits for it any more.
-pub(crate) fn tell_place(completion: &Completion, place: u32, serial: u32) -> bool {
+/// Reports to a caller's future the place of its call; false where nobody waits for it any more.
+pub(crate) fn report_place(completion: &Completion, place: u32, serial: u32) -> bool {
     match completion {
         Completion::Future(answer) => answer.0.place.set(place, serial),
         Completion::Stream(items) => items.0.place.set(place, serial),

@@ -148,7 +148,7 @@ impl LocalClient {
     fn turn_within(&mut self, at_most: Option<Duration>) -> std::io::Result<()> {
         let handler = self.driven.handler_mut();
         if handler.done.is_empty() {
-            // Whatever was told has been read, or is not wanted.
+            // All reported answers have been read, or are not wanted.
             self.turns += 1;
             handler.answers.clear();
             handler.answers.shrink_to(ANSWERS_BYTES_KEPT);
@@ -178,7 +178,7 @@ impl LocalClient {
         }
     }
 
-    /// A call that has ended and was not told yet, without turning the loop.
+    /// A call that has ended and was not reported yet, without turning the loop.
     pub fn done(&mut self) -> Option<Done> {
         let turns = self.turns;
         self.driven.handler_mut().done.pop_front().map(|done| Done { done, turns })
@@ -198,7 +198,8 @@ impl LocalClient {
         answer.merge(bytes).map_err(|error| CallError::Protocol(error.to_string()))
     }
 
-    /// Waits for a call: turns the loop until it has ended. Others that end meanwhile are told afterwards.
+    /// Waits for a call: turns the loop until it has ended. Others that end meanwhile are reported
+    /// afterwards.
     ///
     /// # Errors
     /// What became of the call instead.

@@ -52,7 +52,7 @@ pub struct Client {
     shared: Arc<Shared>,
 }
 
-/// The services that were asked for: their places, and what tells their instances.
+/// The services that were asked for: their places, and the sources of their instances.
 type Known = HashMap<Arc<str>, (u16, Option<Watch>)>;
 
 struct Shared {
@@ -66,7 +66,7 @@ impl Drop for Shared {
     fn drop(&mut self) {
         self.services.lock().clear();
         if self.config.resume.is_some() {
-            self.tell(Item::Farewell);
+            self.send(Item::Farewell);
         }
         self.handle.stop();
         if let Some(thread) = self.thread.lock().take()
@@ -110,14 +110,14 @@ impl Client {
         }
         let place = services.len().min(SERVICES_MAX) as u16;
         let name: Arc<str> = name.into();
-        self.shared.tell(Item::Service { name: Arc::clone(&name), place });
+        self.shared.send(Item::Service { name: Arc::clone(&name), place });
         let watch = match &self.shared.config.source {
             Source::Static(_) | Source::Names(_) => None,
             Source::Discovery { discovery, versions } => {
                 let handle = self.shared.handle.clone();
-                let tell =
+                let on_change =
                     move |snapshot| handle.send_beyond_bound(Item::Instances { service: place, snapshot });
-                let watch = discovery.watch(&name, versions.clone(), tell);
+                let watch = discovery.watch(&name, versions.clone(), on_change);
                 if let Err(error) = &watch {
                     tracing::warn!(service = %name, %error, "The service cannot be watched");
                 }
@@ -136,17 +136,17 @@ impl std::fmt::Debug for Client {
 }
 
 impl Shared {
-    /// Sends a word that must arrive: there are few for each service, stream and client.
-    fn tell(&self, item: Item) {
+    /// Sends an item that must arrive: there are few for each service, stream and client.
+    fn send(&self, item: Item) {
         self.handle.send_beyond_bound(item);
     }
 
     fn call(&self, call: NewCall) {
-        self.tell_call(Item::Call(Box::new(call)));
+        self.send_call(Item::Call(Box::new(call)));
     }
 
-    /// Sends a call, or tells its caller Busy.
-    fn tell_call(&self, item: Item) {
+    /// Sends a call, or answers its caller Busy.
+    fn send_call(&self, item: Item) {
         if let Err(Full(Item::Call(call) | Item::Datagram(call))) = self.handle.try_send(item) {
             call.fail(CallError::Busy {
                 retry_after: Duration::from_millis(10),
@@ -199,7 +199,7 @@ impl ServiceClient {
         let answer = Arc::new(Answer::default());
         let completion = Completion::Future(AnswerEnd(Arc::clone(&answer)));
         let call = self.new_call(method, request, options, completion);
-        self.shared.tell_call(Item::Datagram(Box::new(call)));
+        self.shared.send_call(Item::Datagram(Box::new(call)));
         Pending::new(answer, self.shared.handle.clone())
     }
 
@@ -220,7 +220,7 @@ impl ServiceClient {
     }
 
     /// Calls, and has `then` called on the client's thread with the encoded answer; it must not block, and where it
-    /// panics the log says so. For those who have a loop of their own to go back to.
+    /// panics the log has an entry. For those who have a loop of their own to go back to.
     pub fn call_bytes_then(
         &self,
         route: &str,
@@ -352,7 +352,7 @@ impl ServiceClient {
     #[must_use]
     pub fn explain(&self, key: Option<&[u8]>, within: Duration) -> Option<Explained> {
         let (answer, answered) = std::sync::mpsc::sync_channel(1);
-        self.shared.tell(Item::Explain { service: self.place, key: key.map(KeyHash::of), answer });
+        self.shared.send(Item::Explain { service: self.place, key: key.map(KeyHash::of), answer });
         answered.recv_timeout(within).ok()
     }
 

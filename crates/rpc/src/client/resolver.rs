@@ -1,4 +1,5 @@
-//! The names of instances of a client that has its own list: discovery's resolver looks them up and tells the loop.
+//! The names of instances of a client that has its own list: discovery's resolver looks them up and
+//! notifies the loop.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -22,8 +23,8 @@ pub(crate) fn resolver(
     let read = |name: &String| name.parse::<HostPort>().map_err(refused);
     let places = names.iter().map(read).collect::<std::io::Result<Vec<HostPort>>>()?;
     let handle = handle.clone();
-    let tell = move |known: &[Lookup]| handle.send_beyond_bound(Item::Resolved(Found::of(known)));
-    Resolver::start(places, config.resolve.clone(), EVERY, tell).map(Some)
+    let on_change = move |known: &[Lookup]| handle.send_beyond_bound(Item::Resolved(Found::of(known)));
+    Resolver::start(places, config.resolve.clone(), EVERY, on_change).map(Some)
 }
 
 /// What was found.

@@ -1,8 +1,9 @@
 //! Connections that outlive their sockets: a client takes them up again where they were.
 //!
-//! A connection that lost its socket keeps its calls; what they say meanwhile is kept with it. It goes back to the
-//! same instance, and while it tries new calls go elsewhere or wait. Where the instance refuses, or nobody
-//! listens there any more, the calls have failed as on any broken connection.
+//! A connection that lost its socket keeps its calls; their output is kept with it meanwhile. It
+//! goes back to the same instance, and while it tries new calls go elsewhere or wait. Where the
+//! instance refuses, or nobody listens there any more, the calls have failed as on any broken
+//! connection.
 
 use std::cmp::Reverse;
 
@@ -25,7 +26,7 @@ pub(super) fn new_token() -> Option<[u8; 32]> {
 }
 
 impl Link {
-    /// Tells an instance that nobody will come back for the session.
+    /// Notifies an instance that nobody will come back for the session.
     pub(super) fn take_leave(&mut self, io: &mut Io<Item>) {
         if let Some(connection) = &mut self.connection
             && connection.resume_token().is_some()

@@ -36,7 +36,7 @@ pub(crate) struct Slot {
     /// Attempts so far.
     pub(crate) made: u8,
     tried_count: u8,
-    /// In the wheel, for whatever [`Slot::next_us`] says.
+    /// In the wheel, for the time of [`Slot::next_us`].
     pub(crate) timed: bool,
     /// Its deadline is the wheel's business, because it came out of order.
     pub(crate) deadline_in_wheel: bool,
@@ -49,8 +49,8 @@ pub(crate) struct Slot {
     pub(crate) deadline_us: u64,
     /// A local caller's own name for the call.
     pub(crate) tag: u64,
-    /// Composite metadata beside route and deadline (key, authentication, whatever the caller added), then the
-    /// request.
+    /// Composite metadata beside route and deadline (key, authentication, and what the caller
+    /// added), then the request.
     bytes: Vec<u8>,
     // From here on only where it is used.
     pub(crate) second: Option<Attempt>,
@@ -64,7 +64,7 @@ pub(crate) struct Slot {
     pub(crate) hedge_us: u64,
     /// What a channel's caller sends.
     pub(crate) channel: Option<Box<ChannelOut>>,
-    /// What goes in pieces; where [`Slot::transfers`] says so.
+    /// The transfer in pieces, where [`Slot::transfers`] is set.
     pub(crate) transfer: Option<Box<Transfer>>,
     timer: TimerLink,
 }

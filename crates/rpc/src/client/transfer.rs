@@ -140,7 +140,7 @@ impl ClientLoop {
         if more == More::Whole {
             *slot.attempt(which) = None;
             let one = &mut self.services[usize::from(slot.service)];
-            // How long it took says how large it was, not how its instance is.
+            // Its duration shows how large it was, not how its instance is.
             let lasted_us = now_us.saturating_sub(attempt.sent_us);
             one.balancer.stream_ended(attempt.instance, Outcome::Ok, lasted_us, now_us);
             self.end(place, Ok(()), &[]);

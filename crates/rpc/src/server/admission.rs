@@ -2,7 +2,8 @@
 //!
 //! Inline functions are bounded by how long a request waits for its turn ([`Pace`]). Asynchronous and blocking ones
 //! are bounded in number by a limit that follows the measured latency; beyond it calls wait in a bounded
-//! queue, and are told Busy when that is full or has stood for too long. Streams are bounded for each connection.
+//! queue, and get Busy when that is full or has stood for too long. Streams are bounded for each
+//! connection.
 
 use std::time::Duration;
 
@@ -114,13 +115,13 @@ impl Gate {
     }
 
     /// The load factor, where peers should hear of it.
-    pub(crate) fn load_to_tell(&mut self, now_us: u64) -> Option<f32> {
-        self.signal.tell(now_us)
+    pub(crate) fn load_to_report(&mut self, now_us: u64) -> Option<f32> {
+        self.signal.report(now_us)
     }
 
-    /// Whatever the peers were told, they are told at the next look.
-    pub(crate) fn tell_again(&mut self) {
-        self.signal.tell_again();
+    /// The peers get the load at the next look, in any case.
+    pub(crate) fn report_again(&mut self) {
+        self.signal.report_again();
     }
 
     /// Answers that take about as long to make as one write takes: so many are worth a write of their own while

@@ -19,7 +19,7 @@ use crate::service::Call;
 /// `warn`, `info`, `debug`, `trace`, `off`. Returns the level in force.
 pub type LogLevelControl = Arc<dyn Fn(Option<&str>) -> Result<String, String> + Send + Sync>;
 
-/// Lets a caller use the operating methods, or says why not. Called on the loop; must not block.
+/// Lets a caller use the operating methods, or returns why not. Called on the loop; must not block.
 pub type Authorise = Arc<dyn Fn(&Call<'_>) -> Result<(), Refusal> + Send + Sync>;
 
 /// Who may use the operating methods of a server's services: `NAME/quiesce` and `NAME/log-level`. Whoever may
@@ -35,7 +35,7 @@ pub enum Operations {
 
 impl Operations {
     /// Callers that show this token as a bearer token in their request's authentication metadata. Without TLS
-    /// whoever can read the connection learns it. An empty token lets nobody through.
+    /// everybody who can read the connection learns it. An empty token lets nobody through.
     #[must_use]
     pub fn bearer(token: impl Into<String>) -> Self {
         let token = token.into();
@@ -83,11 +83,11 @@ impl Listen {
     }
 }
 
-/// What the server takes on before it says Busy.
+/// The amount of work that the server takes on before it answers Busy.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionSettings {
-    /// How long a request for an inline function may wait for its turn on the loop before it is told Busy. More
-    /// smooths bursts and lets latency grow to about twice of it under overload.
+    /// How long a request for an inline function may wait for its turn on the loop before it gets
+    /// Busy. More smooths bursts and lets latency grow to about twice of it under overload.
     pub inline_wait_max: Duration,
     /// The number of requests that asynchronous and blocking functions work on at once before anything was measured, for
     /// each loop. It doubles while latency stays flat, so a low one costs a fraction of a second of Busy answers; a high one
@@ -97,7 +97,8 @@ pub struct AdmissionSettings {
     pub concurrency_min: u32,
     /// The most; between the two the limit follows the measured latency.
     pub concurrency_max: u32,
-    /// Requests that may wait for asynchronous and blocking functions, for each loop; the next is told Busy.
+    /// Requests that may wait for asynchronous and blocking functions, for each loop; the next gets
+    /// Busy.
     pub queue_max: usize,
 }
 
@@ -124,9 +125,9 @@ pub struct ServerConfig {
     pub loops: usize,
     /// The processor that the first loop is pinned to, the next one the next; `None` leaves it to the system.
     pub first_cpu: Option<usize>,
-    /// How long a loop looks on after something happened before it sleeps; zero for not at all. It saves waking up
-    /// where calls follow each other closely, and costs processor time there. Where it does not find anything it
-    /// soon gives up looking, and tries again now and then.
+    /// How long a loop spins after something happened before it sleeps; zero for not at all. It
+    /// saves waking up where calls follow each other closely, and costs processor time there. Where
+    /// it does not find anything it soon gives up looking, and tries again now and then.
     pub busy_poll: Duration,
     /// The deadline of a request that names none.
     pub deadline: Duration,
@@ -184,7 +185,8 @@ pub struct ServerConfig {
     pub zone: Option<String>,
     /// The weight to register: an instance of weight 200 gets twice the calls of one of 100.
     pub weight: u32,
-    /// Who may use `NAME/quiesce` and `NAME/log-level`. Nobody, unless it is said here how operators are known.
+    /// Who may use `NAME/quiesce` and `NAME/log-level`. Nobody, unless it is set here how operators
+    /// are known.
     pub operations: Operations,
     /// What `NAME/log-level` does; without it the route answers that it cannot.
     pub log_level: Option<LogLevelControl>,

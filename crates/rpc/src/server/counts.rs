@@ -172,7 +172,7 @@ mod tests {
         for us in (0..100_000).chain([1 << 20, (1 << 31) + 12_345]) {
             let place = bucket(us);
             assert!(us <= end_of(place), "{us} lies in bucket {place} that ends at {}", end_of(place));
-            assert!(end_of(place) as f64 <= us as f64 * 1.25 + 1.0, "{us} is told as {}", end_of(place));
+            assert!(end_of(place) as f64 <= us as f64 * 1.25 + 1.0, "{us} is reported as {}", end_of(place));
         }
     }
 

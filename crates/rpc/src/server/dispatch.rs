@@ -2,7 +2,8 @@
 //!
 //! Everything here writes to one connection's output of the turn. A request that an inline function answers
 //! never enters a table: its answer is encoded behind the answers before it. [`begin`] takes requests, [`progress`]
-//! has the calls that go on, [`ticking`] the ticking streams, [`caller`] what callers say meanwhile.
+//! has the calls that go on, [`ticking`] the ticking streams, [`caller`] the frames of callers
+//! meanwhile.
 
 mod begin;
 mod caller;
@@ -50,7 +51,7 @@ pub(crate) struct Core {
     pub(crate) deadlines: BinaryHeap<Reverse<(u64, u32, u64)>>,
     /// Connections that were not read because of an upload, which goes on or has ended.
     pub(crate) caught_up: Vec<ConnectionId>,
-    /// Calls that lost their place in the queue, to be told.
+    /// Calls that lost their place in the queue, to be answered.
     pub(crate) displaced: Vec<(Held, Displaced)>,
     /// The route of the request before.
     pub(crate) recent: RecentRoute,
@@ -87,18 +88,18 @@ pub(crate) struct Request<'a> {
 impl Core {
     pub(crate) fn count(&mut self, method: u16, outcome: Outcome) {
         self.counts.methods[usize::from(method)].count(outcome);
-        self.tell_interceptors(method, outcome);
+        self.notify_interceptors(method, outcome);
     }
 
-    fn tell_interceptors(&self, method: u16, outcome: Outcome) {
+    fn notify_interceptors(&self, method: u16, outcome: Outcome) {
         let service = self.shared.methods.at(method).service;
         if !self.shared.services[usize::from(service)].interceptors.is_empty() {
             let latency = self.pace.began().map_or(Duration::ZERO, |began| began.elapsed());
-            self.tell(method, outcome, latency);
+            self.notify_finished(method, outcome, latency);
         }
     }
 
-    fn tell(&self, method: u16, outcome: Outcome, latency: Duration) {
+    fn notify_finished(&self, method: u16, outcome: Outcome, latency: Duration) {
         let method = self.shared.methods.at(method);
         // The first one is the outermost: it is the last to hear of the end.
         for interceptor in self.shared.services[usize::from(method.service)].interceptors.iter().rev() {

@@ -16,29 +16,29 @@ use super::item::Item;
 pub(crate) struct Ready {
     tasks: Mutex<Vec<u32>>,
     /// The loop knows, or will look before it sleeps.
-    told: AtomicBool,
+    notified: AtomicBool,
     handle: LoopHandle<Item>,
 }
 
 impl Ready {
     pub(crate) fn new(handle: LoopHandle<Item>) -> Arc<Self> {
-        Arc::new(Self { tasks: Mutex::new(Vec::new()), told: AtomicBool::new(false), handle })
+        Arc::new(Self { tasks: Mutex::new(Vec::new()), notified: AtomicBool::new(false), handle })
     }
 
     /// The loop is awake and will look: wakes need not knock.
     pub(crate) fn loop_is_awake(&self) {
-        self.told.store(true, Ordering::SeqCst);
+        self.notified.store(true, Ordering::SeqCst);
     }
 
     /// Takes what is ready into `into`. Wakes after this knock again.
     pub(crate) fn take(&self, into: &mut Vec<u32>) {
-        self.told.store(false, Ordering::SeqCst);
+        self.notified.store(false, Ordering::SeqCst);
         into.append(&mut self.tasks.lock());
     }
 
     fn wake(&self, task: u32) {
         self.tasks.lock().push(task);
-        if !self.told.swap(true, Ordering::SeqCst) {
+        if !self.notified.swap(true, Ordering::SeqCst) {
             // A full mailbox means that the loop is awake, and it looks before it sleeps.
             let _ = self.handle.try_send(Item::Woken);
         }

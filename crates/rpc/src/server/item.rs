@@ -1,4 +1,4 @@
-//! What other threads tell a server's loop.
+//! The messages of other threads to a server's loop.
 
 use super::sessions::Resumption;
 use crate::answer::Refusal;
@@ -16,7 +16,8 @@ pub(crate) enum Item {
         /// The encoded answer.
         answer: Result<Vec<u8>, Refusal>,
     },
-    /// Take on nothing new, tell the peers, and close each connection when it has nothing under way.
+    /// Take on nothing new, notify the peers, and close each connection when it has nothing under
+    /// way.
     Quiesce,
     /// The server's connections hold too much that is unfinished, and this loop's hold most.
     OverBudget,

@@ -57,7 +57,7 @@ use methods::Methods;
 use pace::Pace;
 use pool::Pool;
 use server_loop::{ServerLoop, Station};
-use sessions::{ParkedLimits, Seats};
+use sessions::{ParkedLimits, SessionPlaces};
 use shared::{Shared, Status};
 use tickers::Tickers;
 use work::Works;
@@ -80,7 +80,7 @@ pub enum StartError {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The error of the system.
         error: std::io::Error,
     },
     /// Discovery does not take the registration.
@@ -109,7 +109,7 @@ pub struct Sessions {
     pub resumed: u64,
 }
 
-/// What the loops' owner is told.
+/// The commands to the loops' owner.
 enum Word {
     Quiesce(Duration),
     Stop,
@@ -178,14 +178,14 @@ impl Server {
         let handles: Vec<LoopHandle<Item>> = made.iter().map(Loop::handle).collect();
         let mut threads = Vec::with_capacity(made.len());
         let budget = Arc::new(Budget::new(config.loops, config.connections_max, config.partial_bytes_max));
-        let (seats, siblings) = (Arc::new(Seats::default()), Arc::from(handles.as_slice()));
+        let (session_places, siblings) = (Arc::new(SessionPlaces::default()), Arc::from(handles.as_slice()));
         for (index, one) in made.into_iter().enumerate() {
             let core = core_of(&config, &shared, index, &pool, one.handle());
             let station = Station {
                 place: index,
                 protocol: Arc::clone(&protocol),
                 leases: config.leases,
-                seats: Arc::clone(&seats),
+                session_places: Arc::clone(&session_places),
                 siblings: Arc::clone(&siblings),
                 parked: parked_limits(&config),
                 budget: Arc::clone(&budget),
@@ -240,7 +240,7 @@ impl Server {
     #[must_use]
     pub fn statistics(&self, service: &str) -> Option<proto::Statistics> {
         let place = self.shared.services.iter().position(|one| one.name == service)?;
-        let mut statistics = traits::gather(&self.shared, place as u16);
+        let mut statistics = traits::sum_counts(&self.shared, place as u16);
         statistics.uptime_ms = self.status.started.elapsed().as_millis() as u64;
         Some(statistics)
     }
@@ -266,10 +266,11 @@ impl Server {
         self.status.quiescing.load(Ordering::Relaxed)
     }
 
-    /// Stops granting, tells peers and discovery, lets what is under way finish. The future is ready when the last
-    /// connection is gone or the time is over, with the connections that were left; at least 1 while one-way calls are
-    /// worked on whose callers have gone. [`Quiescing::wait`] waits for it on a thread. Whether it is waited for or not,
-    /// the server quiesces.
+    /// Stops granting, notifies peers and discovery, lets what is under way finish. The future is
+    /// ready when the last connection is gone or the time is over, with the connections that were
+    /// left; at least 1 while one-way calls are worked on whose callers have gone.
+    /// [`Quiescing::wait`] waits for it on a thread. Whether it is waited for or not, the server
+    /// quiesces.
     pub fn quiesce(&self, within: Duration) -> Quiescing {
         // The steward ends only after `stop`.
         let _ = self.words.send(Word::Quiesce(within));
@@ -485,7 +486,7 @@ fn steward(
                 for registration in registered.drain(..) {
                     registration.update(1.0, State::Quiescing);
                     if let Err(error) = registration.withdraw(WITHDRAW_WITHIN) {
-                        tracing::warn!(%error, "Discovery was not told that the instance leaves");
+                        tracing::warn!(%error, "Discovery was not notified that the instance leaves");
                     }
                 }
                 for handle in handles {

@@ -99,7 +99,7 @@ fn run(shared: &Shared) {
         };
         drop(queue);
         if work.cancelled.load(Ordering::Relaxed) || Instant::now() >= work.deadline {
-            // The loop has told, or will tell, the caller; nobody waits for this.
+            // The loop has answered, or will answer, the caller; nobody waits for this.
             continue;
         }
         let job = std::panic::AssertUnwindSafe(work.job);

@@ -30,13 +30,13 @@ struct State {
     waker: Option<Waker>,
 }
 
-/// Tells the end when it is dropped, whatever became of who looks for it.
-struct Teller {
+/// Reports the end when it is dropped, even where the watching thread panicked.
+struct EndGuard {
     signal: Arc<Signal>,
     left: u64,
 }
 
-impl Drop for Teller {
+impl Drop for EndGuard {
     fn drop(&mut self) {
         let mut state = self.signal.state.lock();
         state.left = Some(self.left);
@@ -75,10 +75,10 @@ impl Quiescing {
 
     fn spawn(look: impl FnOnce() -> u64 + Send + 'static) -> Self {
         let signal = Arc::new(Signal::default());
-        let teller = Teller { signal: Arc::clone(&signal), left: 0 };
+        let guard = EndGuard { signal: Arc::clone(&signal), left: 0 };
         let spawned = std::thread::Builder::new().name("rpc-quiescing".to_owned()).spawn(move || {
-            let mut teller = teller;
-            teller.left = look();
+            let mut guard = guard;
+            guard.left = look();
         });
         if let Err(error) = spawned {
             tracing::error!(%error, "Nobody can look for the end of the RPC server");

@@ -1,4 +1,4 @@
-//! One loop of a server: what the reactor tells it, and which part of the server that concerns.
+//! One loop of a server: the calls of the reactor, and which part of the server they concern.
 //!
 //! Each connection has its RSocket state machine here; requests go to [`Core`]. What a turn produces for a
 //! connection leaves in one write at the turn's end.
@@ -24,7 +24,7 @@ use super::counts::LoopCounts;
 use super::dispatch::{Core, Request};
 use super::item::Item;
 use super::peer::{Peer, Peers};
-use super::sessions::{ParkedLimits, Resumption, Seats};
+use super::sessions::{ParkedLimits, Resumption, SessionPlaces};
 use super::timers::Timers;
 use super::udp;
 use super::work::{Kind, Work};
@@ -46,7 +46,7 @@ pub(crate) struct Station {
     /// Whether clients that ask for leases get them.
     pub(crate) leases: bool,
     /// Where sessions live.
-    pub(crate) seats: Arc<Seats>,
+    pub(crate) session_places: Arc<SessionPlaces>,
     /// All loops, by their places.
     pub(crate) siblings: Arc<[LoopHandle<Item>]>,
     /// What the loop keeps of lost connections.
@@ -74,7 +74,7 @@ pub(crate) struct ServerLoop {
     /// Answers of blocking functions that wait for their connections; at most one for each call under way.
     done: VecDeque<(u32, u64, Result<Vec<u8>, Refusal>)>,
     /// Streams that have produced enough for their connections in this turn.
-    crowded: Vec<(ConnectionId, u32)>,
+    outpaced: Vec<(ConnectionId, u32)>,
     /// Those of the functions that are futures.
     timers: Timers,
     /// What is to be done for the streams of connections.
@@ -83,7 +83,7 @@ pub(crate) struct ServerLoop {
     fragments: usize,
     /// What was last reported to the budget, in bytes.
     reported: usize,
-    /// Another loop says that this one holds most of what is too much.
+    /// Another loop reports that this one holds most of what is too much.
     is_suspected: bool,
 }
 
@@ -115,7 +115,7 @@ impl ServerLoop {
             datagrams: udp::Answers::default(),
             turn: 1,
             done: VecDeque::new(),
-            crowded: Vec::new(),
+            outpaced: Vec::new(),
             timers: Timers::install(),
             chores: VecDeque::new(),
             fragments: 0,
@@ -140,7 +140,7 @@ impl ServerLoop {
     }
 }
 
-/// Writes what has gathered, which is not the functions' time.
+/// Writes what is staged, which is not the functions' time.
 fn write_now(core: &mut Core, io: &mut Io<Item>) {
     let began = Instant::now();
     io.write_now();
@@ -359,8 +359,10 @@ impl Handler for ServerLoop {
     fn adopted(&mut self, io: &mut Io<Item>, id: ConnectionId, attachment: Item) {
         self.turn_begins(io.now_us());
         match attachment {
-            Item::Resumes(resumption) => match self.station.seats.find(&resumption.token) {
-                Some(seat) if seat.owner == self.station.place => self.take_up(io, id, seat.id, &resumption),
+            Item::Resumes(resumption) => match self.station.session_places.find(&resumption.token) {
+                Some(place) if place.owner == self.station.place => {
+                    self.take_up(io, id, place.id, &resumption)
+                }
                 _ => refuse_resumption(io, id),
             },
             _ => io.close(id),
@@ -407,7 +409,7 @@ impl Handler for ServerLoop {
                     while let Some(peer) = self.peers.parked.next() {
                         self.forget(&peer);
                     }
-                    self.core.gate.tell_again();
+                    self.core.gate.report_again();
                     self.next_housekeeping_ms = 0;
                 }
             }
@@ -442,7 +444,7 @@ impl Handler for ServerLoop {
 
     fn turn_flushed(&mut self, io: &mut Io<Item>) {
         self.turn += 1;
-        while let Some((id, place)) = self.crowded.pop() {
+        while let Some((id, place)) = self.outpaced.pop() {
             if io.unsent(id) == 0
                 && let Some(Work { kind: Kind::Future(running), connection, .. }) = self.core.works.at(place)
                 && *connection == id

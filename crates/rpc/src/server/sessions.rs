@@ -1,8 +1,9 @@
 //! Sessions that outlive their sockets: which loop has which session, and those that wait for their client.
 //!
-//! A token stands in [`Seats`] from SETUP to the session's end, so that a client that comes back is found from
-//! any loop. A session without a socket keeps its state under the id of the socket that it lost; what its
-//! calls produce meanwhile is kept by its connection, within the bound of its store.
+//! A token stands in [`SessionPlaces`] from SETUP to the session's end, so that a client that comes
+//! back is found from any loop. A session without a socket keeps its state under the id of the
+//! socket that it lost; what its calls produce meanwhile is kept by its connection, within the
+//! bound of its store.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -13,50 +14,52 @@ use stadium_rsocket::frame::{Resume, Version};
 
 use super::peer::Peer;
 
-/// The shortest token that is taken, in bytes: whoever knows a token has the session, so nobody may guess it.
+/// The shortest token that is taken, in bytes: a client that knows a token has the session, so
+/// nobody may guess it.
 pub(crate) const TOKEN_BYTES_MIN: usize = 16;
 
 /// Where a session lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seat {
+pub(crate) struct SessionPlace {
     /// The loop, by its place.
     pub(crate) owner: usize,
     /// The socket that it has or had.
     pub(crate) id: ConnectionId,
 }
 
-/// The seats of all sessions of a server: at most one for each connection and each waiting session.
+/// The places of all sessions of a server: at most one for each connection and each waiting
+/// session.
 #[derive(Debug, Default)]
-pub(crate) struct Seats(Mutex<HashMap<Box<[u8]>, Seat>>);
+pub(crate) struct SessionPlaces(Mutex<HashMap<Box<[u8]>, SessionPlace>>);
 
-impl Seats {
+impl SessionPlaces {
     /// A session begins; false where another one has that token.
-    pub(crate) fn take(&self, token: &[u8], seat: Seat) -> bool {
+    pub(crate) fn take(&self, token: &[u8], place: SessionPlace) -> bool {
         match self.0.lock().entry(token.into()) {
             std::collections::hash_map::Entry::Occupied(_) => false,
             std::collections::hash_map::Entry::Vacant(vacant) => {
-                vacant.insert(seat);
+                vacant.insert(place);
                 true
             }
         }
     }
 
-    pub(crate) fn find(&self, token: &[u8]) -> Option<Seat> {
+    pub(crate) fn find(&self, token: &[u8]) -> Option<SessionPlace> {
         self.0.lock().get(token).copied()
     }
 
     /// A session has another socket now.
-    pub(crate) fn move_to(&self, token: &[u8], seat: Seat) {
+    pub(crate) fn move_to(&self, token: &[u8], place: SessionPlace) {
         if let Some(old) = self.0.lock().get_mut(token) {
-            *old = seat;
+            *old = place;
         }
     }
 
     /// A session has ended.
-    pub(crate) fn give_up(&self, token: &[u8], seat: Seat) {
-        let mut seats = self.0.lock();
-        if seats.get(token) == Some(&seat) {
-            seats.remove(token);
+    pub(crate) fn give_up(&self, token: &[u8], place: SessionPlace) {
+        let mut places = self.0.lock();
+        if places.get(token) == Some(&place) {
+            places.remove(token);
         }
     }
 }
@@ -86,7 +89,7 @@ impl Parked {
         Self { limits, sessions: HashMap::new(), order: VecDeque::new(), bytes: 0 }
     }
 
-    /// Keeps a session for its client. [`Parked::next_over`] then tells which ones are over.
+    /// Keeps a session for its client. [`Parked::next_over`] then returns those that are over.
     pub(crate) fn insert(&mut self, mut peer: Peer, now_ms: u64) {
         peer.parked = true;
         let bytes = peer.connection.memory_bytes() + self.limits.store_bytes_max;
@@ -167,7 +170,7 @@ impl Resumption {
         }
     }
 
-    /// The frame that said so.
+    /// The RESUME frame.
     pub(crate) fn frame(&self) -> Resume<'_> {
         Resume {
             version: Version::V1_0,

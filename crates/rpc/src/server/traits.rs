@@ -17,7 +17,7 @@ use crate::method::Interaction;
 use crate::proto;
 use crate::service::{Call, Function, Served, Service, inline};
 
-/// How the traits reach what they tell; it is made after them.
+/// How the traits reach what they report; it is made after them.
 pub(crate) type SharedLater = Arc<OnceLock<Weak<Shared>>>;
 
 /// The traits of all services, with the places of their services.
@@ -111,7 +111,7 @@ fn describe(service: &Service) -> Function {
     })
 }
 
-/// The messages of methods, by what the descriptors say.
+/// The messages of methods, by the descriptors.
 struct MethodTypes(Vec<MethodType>);
 
 #[derive(Clone, Default)]
@@ -158,14 +158,14 @@ fn statistics(service: u16, status: &Arc<Status>, later: &SharedLater) -> Functi
     let (status, later) = (Arc::clone(status), Arc::clone(later));
     function(move |_: &proto::StatisticsRequest, answer: &mut proto::Statistics| {
         let shared = reach(&later)?;
-        *answer = gather(&shared, service);
+        *answer = sum_counts(&shared, service);
         answer.uptime_ms = status.started.elapsed().as_millis() as u64;
         Ok(())
     })
 }
 
 /// Sums a service's counts over the loops.
-pub(crate) fn gather(shared: &Shared, service: u16) -> proto::Statistics {
+pub(crate) fn sum_counts(shared: &Shared, service: u16) -> proto::Statistics {
     let sum = |field: fn(&super::counts::LoopCounts) -> u64| -> u64 {
         shared.counts.iter().map(|counts| field(counts)).sum()
     };

@@ -1,7 +1,7 @@
 //! Calls that outlive the turn in which they came: futures, blocking functions, and those that wait.
 //!
-//! A call's place in the table is its stream's tag, so that whatever the peer says about the stream finds it
-//! without a search.
+//! A call's place in the table is its stream's tag, so that each frame of the peer about the stream
+//! finds it without a search.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -25,7 +25,7 @@ use crate::service::{Download, Inbound, Outbound, Task, Upload};
 pub(crate) struct Work {
     pub(crate) connection: ConnectionId,
     pub(crate) stream: StreamId,
-    /// Tells calls apart that had the same place.
+    /// Distinguishes calls that had the same place.
     pub(crate) serial: u64,
     pub(crate) method: u16,
     pub(crate) interaction: Interaction,
@@ -148,7 +148,7 @@ impl Works {
         self.table.get_mut(place as usize)
     }
 
-    /// Takes a call out; whoever still works on it learns that nobody waits.
+    /// Takes a call out; a worker that still has it learns that nobody waits.
     pub(crate) fn remove(&mut self, place: u32) -> Option<Work> {
         let work = self.table.try_remove(place as usize)?;
         work.cancelled.store(true, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! What a function knows about the call that it answers.
 //!
 //! [`Call`] borrows from the request while an inline function runs. [`CallContext`] is owned, for functions that
-//! outlive the loop's turn; it also says when the caller has gone.
+//! outlive the loop's turn; it also reports when the caller has gone.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use crate::answer::Refusal;
 pub enum Outcome {
     /// Answered, or for a stream: completed.
     Ok,
-    /// Told Busy.
+    /// Refused as Busy.
     Busy,
     /// Rejected, or not understood.
     Rejected,

@@ -182,8 +182,8 @@ impl Service {
     }
 
     /// Answers with a stream whose messages are due at times, for very many streams at once: each costs its
-    /// [`Ticks`] and some 60 bytes, and nothing is allocated for a message. `open` says what the stream is and
-    /// how long its first message takes.
+    /// [`Ticks`] and some 60 bytes, and nothing is allocated for a message. `open` decides what the
+    /// stream is and how long its first message takes.
     #[must_use]
     pub fn ticking<Q, A, T, F>(self, method: &Method<Q, A>, open: F) -> Self
     where

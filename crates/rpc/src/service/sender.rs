@@ -19,8 +19,8 @@ pub(crate) const INBOUND_CREDIT: u32 = 64;
 /// Messages that a function may send before the loop has taken them; the function waits then. They leave at
 /// the end of its poll, so that more would only make bursts longer.
 const OUTBOUND_MAX: usize = 256;
-/// Bytes of them beyond which the function waits, whatever their number: far less than a connection's write
-/// queue takes.
+/// Bytes of them beyond which the function waits, for any number of them: far less than a
+/// connection's write queue takes.
 const OUTBOUND_BYTES_MAX: usize = 256 * 1024;
 
 /// What the loop and a sending function share.

@@ -115,17 +115,17 @@ fn refusals_come_by_datagram_too() {
 
 #[test]
 fn one_way_datagram_reaches_its_function() {
-    let told = Notes::default();
+    let noted = Notes::default();
     let server = serve_both(|| {
-        let told = told.clone();
+        let noted = noted.clone();
         words().inline(&TELL, move |_: &Call<'_>, request: &Word, _: &mut Word| {
-            told.add(&request.text);
+            noted.add(&request.text);
             Ok(())
         })
     });
     let words = client_of(&[&server]).service("words");
     assert_eq!(words.datagram(&TELL, &word("a"), &none()).wait(), Ok(word("")));
-    until("it is told", || told.all() == ["a"]);
+    until("it is noted", || noted.all() == ["a"]);
 }
 
 #[test]
@@ -139,7 +139,8 @@ fn request_that_does_not_fit_is_rejected_at_once() {
     assert_eq!(counted(&server, "words/Echo").ok, 1);
 }
 
-/// An instance of the test's own: a UDP socket, and a listener that takes connections and says nothing.
+/// An instance of the test's own: a UDP socket, and a listener that takes connections and sends
+/// nothing.
 struct Instance {
     socket: UdpSocket,
     _listener: TcpListener,

@@ -1,4 +1,4 @@
-//! Deadlines travel with requests; what has expired is dropped, told and counted.
+//! Deadlines travel with requests; what has expired is dropped, answered and counted.
 //!
 //! Where time has to pass, what is waited for is the end that it brings, on the client and in the server's counts.
 
@@ -20,7 +20,7 @@ fn within(deadline: Duration) -> CallOptions<'static> {
 }
 
 /// An echo that answers how many milliseconds its call has left.
-fn tells_time_left() -> Service {
+fn answers_time_left() -> Service {
     words().inline(&ECHO, |call: &Call<'_>, _: &Word, answer: &mut Word| {
         answer.number = call.time_left().as_millis() as u64;
         Ok(())
@@ -29,7 +29,7 @@ fn tells_time_left() -> Service {
 
 #[test]
 fn function_sees_the_time_that_is_left() {
-    let server = serve(tells_time_left());
+    let server = serve(answers_time_left());
     let words = client_of(&[&server]).service("words");
     let left = words.call_with(&ECHO, &word(""), &within(Duration::from_secs(3))).wait().expect("it answers");
     assert!((1..=3_000).contains(&left.number), "{} ms of 3,000 are left", left.number);
@@ -39,7 +39,7 @@ fn function_sees_the_time_that_is_left() {
 fn request_without_a_deadline_gets_the_servers() {
     let server = serve_with(
         ServerConfig { deadline: Duration::from_millis(1_234), ..server_config() },
-        tells_time_left(),
+        answers_time_left(),
     );
     let mut plain = Plain::dial(&server);
     plain.ask("words/Echo", 0, &word(""));
@@ -51,7 +51,7 @@ fn request_without_a_deadline_gets_the_servers() {
 fn longer_deadlines_are_cut_to_the_servers_longest() {
     let server = serve_with(
         ServerConfig { deadline_max: Duration::from_secs(7), ..server_config() },
-        tells_time_left(),
+        answers_time_left(),
     );
     let words = client_of(&[&server]).service("words");
     let options = within(Duration::from_secs(5_000));
@@ -82,7 +82,7 @@ fn ask_within(plain: &mut Plain, deadline_ms: u32) {
 }
 
 #[test]
-fn server_tells_a_plain_client_that_the_deadline_has_passed() {
+fn server_notifies_a_plain_client_that_the_deadline_has_passed() {
     let (bell, begun) = (Bell::default(), Tally::default());
     let server = serve(named_waiting("", &bell, &begun));
     let mut plain = Plain::dial(&server);
@@ -165,7 +165,7 @@ fn call_that_waits_for_its_turn_is_begun_when_there_is_room() {
     assert_eq!(begun.count(), 1);
     bell.ring();
     assert_eq!(answer(first), Ok(word("one")));
-    // It may have waited for longer than is good for a queue, and is told so then.
+    // It may have waited for longer than is good for a queue, and is refused then.
     let second = answer(second);
     assert!(matches!(second, Ok(_) | Err(CallError::Busy { .. })), "{second:?}");
     until("nothing waits", || server.statistics("words").is_some_and(|now| now.queued + now.inflight == 0));
@@ -199,7 +199,7 @@ fn queue_is_bounded() {
     let server = narrow(named_waiting("one", &bell, &begun));
     let words = words_tried_once(&server);
     let calls: Vec<_> = (0..20).map(|_| words.call(&ECHO, &word(""))).collect();
-    until("those that have no room are told", || counted(&server, "words/Echo").busy >= 15);
+    until("those that have no room are refused", || counted(&server, "words/Echo").busy >= 15);
     bell.ring();
     let answers: Vec<_> = calls.into_iter().map(answer).collect();
     let busy = answers.iter().filter(|answer| matches!(answer, Err(CallError::Busy { .. }))).count();

@@ -23,7 +23,7 @@ fn client_finds_a_server_that_restarts_on_its_port() {
 }
 
 #[test]
-fn call_under_way_on_a_broken_connection_is_told_so() {
+fn call_under_way_on_a_broken_connection_is_notified() {
     let (bell, begun) = (Bell::default(), Tally::default());
     let server = serve(named_waiting("", &bell, &begun));
     let words = client_of(&[&server]).service("words");
@@ -84,7 +84,7 @@ fn calls_go_on_while_one_of_two_servers_dies() {
 
 #[test]
 fn server_that_no_longer_answers_is_found_out_by_its_keep_alive() {
-    // It takes the connection, and never says anything.
+    // It takes the connection, and never sends anything.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("there are free ports");
     let mut config = stadium_rpc::ClientConfig::at(vec![silent.local_addr().expect("it is bound")]);
     config.keepalive_interval = Duration::from_millis(50);
@@ -124,7 +124,7 @@ fn what_panics_on_a_clients_thread_ends_its_own_call_alone() {
         Some(vec![1; 1_000])
     });
     assert_eq!(words.upload(&PUT, pieces, &options).wait(), Err(CallError::Cancelled));
-    until("the service is told that no more comes", || dropped.count() == 1);
+    until("the service is notified that no more comes", || dropped.count() == 1);
     bell.ring();
     assert_eq!(under_way.wait(), Ok(word("here")));
     assert_eq!(words.call(&ECHO, &word("")).wait(), Ok(word("here")), "the client goes on");

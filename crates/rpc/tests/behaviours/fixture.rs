@@ -56,7 +56,7 @@ pub fn echo() -> Service {
     })
 }
 
-/// The service with an echo that tells the server's name.
+/// The service with an echo that answers the server's name.
 pub fn named(name: &'static str) -> Service {
     words().inline(&ECHO, move |_: &Call<'_>, _: &Word, answer: &mut Word| {
         answer.text.push_str(name);

@@ -131,11 +131,11 @@ fn blocking_functions_run_beside_each_other_and_the_loop() {
 
 #[test]
 fn one_way_request_reaches_its_function() {
-    let told = Notes::default();
+    let noted = Notes::default();
     let service = echo().inline(&TELL, {
-        let told = told.clone();
+        let noted = noted.clone();
         move |_: &Call<'_>, request: &Word, _: &mut Word| {
-            told.add(&request.text);
+            noted.add(&request.text);
             Ok(())
         }
     });
@@ -143,14 +143,14 @@ fn one_way_request_reaches_its_function() {
     let words = client_of(&[&server]).service("words");
     words.one_way(&TELL, &word("a"), &CallOptions::default());
     words.one_way(&TELL, &word("b"), &CallOptions::default());
-    until("both are told", || told.all() == ["a", "b"]);
+    until("both are noted", || noted.all() == ["a", "b"]);
     until("they are counted", || counted(&server, "words/Tell").ok == 2);
 }
 
 #[test]
 fn one_way_request_may_go_to_asynchronous_and_blocking_functions() {
-    let told = Notes::default();
-    let (first, second) = (told.clone(), told.clone());
+    let noted = Notes::default();
+    let (first, second) = (noted.clone(), noted.clone());
     const LATER: Method<Word, Word> = Method::one_way("words/Later");
     let service = words()
         .asynchronous(&TELL, move |_: CallContext, request: Word| {
@@ -164,9 +164,9 @@ fn one_way_request_may_go_to_asynchronous_and_blocking_functions() {
     let server = serve(service);
     let words = client_of(&[&server]).service("words");
     words.one_way(&TELL, &word("future"), &CallOptions::default());
-    until("the future ran", || told.all() == ["future"]);
+    until("the future ran", || noted.all() == ["future"]);
     words.one_way(&LATER, &word("thread"), &CallOptions::default());
-    until("the thread ran", || told.all() == ["future", "thread"]);
+    until("the thread ran", || noted.all() == ["future", "thread"]);
     until("nothing is left", || server.statistics("words").is_some_and(|now| now.inflight == 0));
 }
 
@@ -349,7 +349,7 @@ fn interceptor_lets_in_those_who_authenticate() {
     assert_eq!(
         notes.all(),
         ["words/Echo Rejected", "words/Echo Ok", "words/health Rejected"],
-        "the end of each call is told"
+        "the end of each call is reported"
     );
 }
 
@@ -447,12 +447,12 @@ fn caller_that_goes_away_cancels_what_it_asked_for() {
 fn callback_gets_the_answer_on_the_clients_thread() {
     let server = serve(echo());
     let words = client_of(&[&server]).service("words");
-    let (tell, told) = std::sync::mpsc::channel();
+    let (answered, answers) = std::sync::mpsc::channel();
     let request = prost::Message::encode_to_vec(&word("back"));
     words.call_bytes_then("words/Echo", request.clone(), &none(), move |answer| {
-        drop(tell.send(answer.map(<[u8]>::to_vec)));
+        drop(answered.send(answer.map(<[u8]>::to_vec)));
     });
-    assert_eq!(told.recv_timeout(SOON), Ok(Ok(request)));
+    assert_eq!(answers.recv_timeout(SOON), Ok(Ok(request)));
 }
 
 #[test]

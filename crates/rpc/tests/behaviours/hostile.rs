@@ -1,4 +1,5 @@
-//! Bytes that are no RSocket, connections that say nothing, datagrams that are no requests: others are served on.
+//! Bytes that are no RSocket, connections that send nothing, datagrams that are no requests: others
+//! are served on.
 //!
 //! What is thrown is random, and after each throw another client is answered; in the end nothing is left of it.
 

@@ -35,11 +35,11 @@ fn calls_are_taken_in_the_order_of_their_ends() {
     for _ in 0..500 {
         let done = client.next(SOON).expect("the loop turns").expect("one is done");
         let round = done.tag();
-        let ticket = tickets[round as usize].take().expect("each is told once");
+        let ticket = tickets[round as usize].take().expect("each is reported once");
         assert!(done.is_answered());
         assert_eq!(client.read(done, &mut answer), Ok(()));
         assert_eq!(answer, number(round));
-        assert_eq!(client.wait(&ticket, &mut answer), Err(CallError::Cancelled), "it is told once");
+        assert_eq!(client.wait(&ticket, &mut answer), Err(CallError::Cancelled), "it is reported once");
     }
     assert_eq!(client.calls(), 0);
     assert!(client.done().is_none());

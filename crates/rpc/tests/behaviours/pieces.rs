@@ -27,12 +27,12 @@ const LARGE: u64 = 64 * 1024 * 1024;
 pub const OPTIONS: CallOptions<'static> =
     CallOptions { deadline: Some(SOON), key: None, metadata: &[], tag: 0 };
 
-/// Bytes that say where they stand.
+/// Bytes that hold their position.
 pub fn bytes_at(at: u64, count: usize) -> Vec<u8> {
     (at..at + count as u64).map(|place| (place % 251) as u8).collect()
 }
 
-/// So many bytes, in pieces of odd sizes. Tells how many have been taken.
+/// So many bytes, in pieces of odd sizes. Reports how many have been taken.
 pub fn pieces(total: u64, taken: &Arc<AtomicU64>) -> impl Iterator<Item = Vec<u8>> + Send + 'static {
     let (mut at, taken) = (0, Arc::clone(taken));
     std::iter::from_fn(move || {
@@ -63,7 +63,7 @@ fn measures(bell: &Bell) -> Service {
     })
 }
 
-/// Sends as many bytes as it is asked for. Tells how many it has got rid of.
+/// Sends as many bytes as it is asked for. Reports how many it has got rid of.
 pub fn sends(sent: &Arc<AtomicU64>) -> Service {
     let sent = Arc::clone(sent);
     words().download(&FETCH, move |_: CallContext, request: Word, out: PieceSender| {
@@ -272,7 +272,7 @@ fn dropped_download_ends_its_function_and_leaves_the_connection_in_use() {
 }
 
 #[test]
-fn upload_that_is_refused_in_the_middle_tells_so() {
+fn upload_that_is_refused_in_the_middle_reports_it() {
     let service = words().upload(&PUT, |_: CallContext, pieces: PieceReceiver| async move {
         pieces.next().await;
         Err::<Word, _>(no())
@@ -296,7 +296,7 @@ fn upload_that_is_answered_in_the_middle_is_answered() {
 }
 
 #[test]
-fn download_that_fails_in_the_middle_tells_so() {
+fn download_that_fails_in_the_middle_reports_it() {
     let service = words().download(&FETCH, |_: CallContext, _: Word, out: PieceSender| async move {
         out.send(&bytes_at(0, 200_000)).await?;
         Err(no())

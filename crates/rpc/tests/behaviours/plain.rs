@@ -23,7 +23,7 @@ pub struct Plain {
     started: Instant,
 }
 
-/// What it was told.
+/// What it received.
 #[derive(Debug, PartialEq)]
 pub enum Got {
     Message { stream: StreamId, data: Vec<u8>, completes: Completes },
@@ -200,7 +200,7 @@ fn silent_clients_are_let_go_in_the_lifetimes_of_their_own_setups() {
         plain.ask("words/Echo", 0, &word("waits"));
         plain
     };
-    // Neither says anything after its request, and no FIN comes of either.
+    // Neither sends anything after its request, and no FIN comes of either.
     let patient = dial(600_000);
     until("its call has begun", || begun.count() == 1);
     let mut hasty = dial(300);
@@ -208,7 +208,7 @@ fn silent_clients_are_let_go_in_the_lifetimes_of_their_own_setups() {
     until("the call of the one is dropped", || dropped.count() == 1);
     until("its connection is gone", || connections(&server) == 1);
     assert_eq!(dropped.count(), 1, "the other one is within its lifetime");
-    assert_eq!(hasty.next(), Got::Closed, "it was told with an ERROR");
+    assert_eq!(hasty.next(), Got::Closed, "it was notified with an ERROR");
     drop(patient);
     until("the other call is dropped with its connection", || dropped.count() == 2);
 }

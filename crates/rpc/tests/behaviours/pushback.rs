@@ -19,7 +19,7 @@ fn narrow() -> ServerConfig {
 }
 
 #[test]
-fn call_beyond_the_limit_is_told_busy() {
+fn call_beyond_the_limit_gets_busy() {
     let (bell, begun) = (Bell::default(), Tally::default());
     let server = serve_with(narrow(), named_waiting("one", &bell, &begun));
     let words = words_tried_once(&server);
@@ -54,7 +54,7 @@ fn busy_call_goes_to_another_instance() {
 }
 
 #[test]
-fn busy_call_comes_back_when_it_is_told_to() {
+fn busy_call_comes_back_after_its_delay() {
     let asked = Tally::default();
     let server = serve(words().inline(&ECHO, {
         let asked = asked.clone();
@@ -104,7 +104,7 @@ fn rejected_call_is_not_made_again() {
     assert_eq!(asked.count(), 1);
 }
 
-/// Answers at once until it is told to hold, and from then on only after the bell.
+/// Answers at once until the test holds it, and from then on only after the bell.
 fn moody(name: &'static str, hold: &Bell, bell: &Bell, held: &Tally) -> Server {
     let (hold, bell, held) = (hold.clone(), bell.clone(), held.clone());
     serve(words().asynchronous(&ECHO, move |_: CallContext, _: Word| {

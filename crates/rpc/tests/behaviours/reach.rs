@@ -1,4 +1,4 @@
-//! Calls that reach nobody end early, and say who was tried and what came of it.
+//! Calls that reach nobody end early, and report the instances that were tried and their outcomes.
 //!
 //! Names of instances are looked up by the system, or by a function of the test.
 
@@ -179,9 +179,9 @@ fn a_listed_name_that_is_not_found_is_said_in_the_error_and_where_the_choice_is_
 
 #[test]
 fn a_name_that_is_no_host_and_port_is_refused_when_the_client_starts() {
-    for (name, said) in [("words.internal", "port is missing"), (":7800", "host is missing")] {
+    for (name, expected) in [("words.internal", "port is missing"), (":7800", "host is missing")] {
         let error = Client::start(ClientConfig::at_names([name])).expect_err("it is no HOST:PORT");
         assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
-        assert!(error.to_string().contains(name) && error.to_string().contains(said), "{error}");
+        assert!(error.to_string().contains(name) && error.to_string().contains(expected), "{error}");
     }
 }

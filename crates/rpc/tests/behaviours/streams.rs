@@ -13,7 +13,8 @@ use stadium_rsocket::frame::REQUEST_N_MAX;
 use crate::fixture::*;
 use crate::plain::{Got, Plain};
 
-/// Counts upward, up to `number` of the request or for ever, and tells how far it got and when it was dropped.
+/// Counts upward, up to `number` of the request or for ever, and reports how far it got and when it
+/// was dropped.
 fn counting(sent: &Tally, dropped: &Tally) -> Server {
     let (sent, dropped) = (sent.clone(), dropped.clone());
     serve(echo().streaming(&COUNT, move |_: CallContext, upto: Word, out: StreamSender<Word>| {
@@ -90,7 +91,7 @@ fn dropped_stream_stops_the_service() {
     for _ in 0..100 {
         drop(words.stream(&COUNT, &number(0), 4, &none()));
     }
-    assert!(words.call(&ECHO, &word("")).wait().is_ok(), "what was said before has arrived");
+    assert!(words.call(&ECHO, &word("")).wait().is_ok(), "what was sent before has arrived");
     until("none of them stays", || server.statistics("words").is_some_and(|now| now.inflight == 0));
 }
 
@@ -117,13 +118,13 @@ fn stream_is_not_begun_again_once_it_has_messages() {
     let mut stream = words.stream(&COUNT_TWICE, &number(0), 2, &none());
     assert_eq!(stream.next_within(SOON), Ok(Some(number(1))));
     let serving = |server: &Server| server.statistics("words").is_some_and(|now| now.inflight == 1);
-    until("the loop has told", || serving(&one) || serving(&two));
+    until("the loop has reported", || serving(&one) || serving(&two));
     let (broken, _left) = if serving(&one) { (one, two) } else { (two, one) };
     broken.stop();
     let mut expected = 2;
     loop {
         match stream.next_within(SOON) {
-            Ok(Some(next)) => assert_eq!(next.number, expected, "messages do not come again"),
+            Ok(Some(next)) => assert_eq!(next.number, expected, "messages are not repeated"),
             Err(CallError::Broken(_)) => return,
             other => panic!("a stream that broke ends so: {other:?}"),
         }

@@ -56,7 +56,7 @@ fn services_call_each_other_and_await_on_their_loops() {
 }
 
 #[test]
-fn function_gathers_the_answers_of_several_calls() {
+fn function_collects_the_answers_of_several_calls() {
     let leaf = serve(echo());
     let client = client_of(&[&leaf]);
     let service = Service::new("sums", "1").asynchronous(&SUM, move |_: CallContext, request: Word| {

@@ -16,7 +16,7 @@ use crate::link::{Link, now_ms};
 use crate::metadata::{note, padded, route, text};
 use crate::{Options, Result};
 
-/// Runs the cases, and says whether all held.
+/// Runs the cases, and returns whether all held.
 pub fn run(address: &str, cases: &str, options: &Options) -> bool {
     let mut all = true;
     for case in cases.split(',') {
@@ -305,7 +305,8 @@ impl Cases<'_> {
         })
     }
 
-    /// The server grants three requests at a time; where there is no lease left we are told so at once.
+    /// The server grants three requests at a time; where there is no lease left the client is
+    /// refused at once.
     fn lease(&self) -> Result<()> {
         let mut client = self.connect_with(&Plan { lease: true, ..Plan::default() })?;
         let (mut answered, mut refused) = (0, 0);

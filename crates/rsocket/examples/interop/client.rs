@@ -27,7 +27,7 @@ pub enum Happening {
     Closed(String),
 }
 
-/// One connection, driven by whoever waits for something.
+/// One connection, driven by the code that waits for something.
 pub struct Client {
     pub connection: Connection,
     pub link: Link,

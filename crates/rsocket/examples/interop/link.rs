@@ -71,7 +71,8 @@ impl Link {
                 handle(connection, event, &mut self.out)?;
             }
         }
-        // The peer may be gone before it has read everything; the end of the socket says so in the next turn.
+        // The peer may be gone before it has read everything; the end of the socket shows it in the
+        // next turn.
         let written = self.flush();
         Ok(if written.is_err() { Turn::Ended } else { turn })
     }

@@ -86,7 +86,8 @@ pub type Decide = dyn Fn(Interaction, Option<&[u8]>) -> Assembly + Send + Sync;
 pub enum Reassembly {
     /// Always.
     Whole,
-    /// As this function says for each request that comes in fragments, once its metadata is complete.
+    /// As this function decides for each request that comes in fragments, once its metadata is
+    /// complete.
     Pieces(Arc<Decide>),
 }
 
@@ -108,7 +109,7 @@ pub enum Assembly {
     Pieces,
 }
 
-/// What a client says of itself when it connects.
+/// The data of a client about itself when it connects.
 #[derive(Debug, Clone, Copy)]
 pub struct SetupOptions<'a> {
     /// MIME type of all metadata, at most 255 bytes.

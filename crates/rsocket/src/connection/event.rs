@@ -1,4 +1,4 @@
-//! What a connection tells its driver, and what it answers to the driver's calls.
+//! The events of a connection for its driver, and what it answers to the driver's calls.
 //!
 //! Events borrow from the bytes that were received, so a driver deals with one before it takes the next. An
 //! error of a call means that nothing was written.
@@ -171,17 +171,17 @@ pub enum Scope {
 /// Why a connection has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Closed<'a> {
-    /// The peer says so.
+    /// The peer reports it.
     Peer {
         /// Why.
         code: ErrorCode,
         /// In its words.
         text: &'a [u8],
     },
-    /// The peer broke the protocol; the ERROR that tells it so is in `out`.
+    /// The peer broke the protocol; the ERROR that reports it to the peer is in `out`.
     Violation(Violation),
-    /// No sign of life for the lifetime that SETUP tells. With resumption the session is suspended: close
-    /// the transport and wait for, or try, a new one.
+    /// No sign of life for the lifetime that SETUP states. With resumption the session is
+    /// suspended: close the transport and wait for, or try, a new one.
     KeepAliveTimeout {
         /// That lifetime.
         lifetime_ms: u32,
@@ -201,7 +201,7 @@ pub enum Violation {
     FirstFrame,
     /// A first frame, or its length, that is more than a SETUP may have.
     SetupTooLarge {
-        /// What its length says, in bytes.
+        /// The value of its length, in bytes.
         bytes: u32,
         /// What is taken, in bytes.
         bytes_max: u32,
@@ -269,7 +269,7 @@ impl fmt::Display for SetupPart {
 }
 
 impl Violation {
-    /// The code of the ERROR frame that tells the peer.
+    /// The code of the ERROR frame that notifies the peer.
     pub const fn code(&self) -> ErrorCode {
         match self {
             Self::FirstFrame
@@ -370,7 +370,7 @@ impl fmt::Display for SendError {
 
 impl std::error::Error for SendError {}
 
-/// Why a session cannot be resumed. The ERROR that tells the client is in `out`.
+/// Why a session cannot be resumed. The ERROR that notifies the client is in `out`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResumeRefused {
     /// The client needs frames that are no longer stored here.

@@ -1,14 +1,16 @@
 //! Time: KEEPALIVE frames, and what happens when none come.
 //!
-//! A client sends KEEPALIVE in the interval of its SETUP, whatever else it sends: with resumption they carry
-//! the position up to which frames have come. Any bytes of the peer are a sign of life.
+//! A client sends KEEPALIVE in the interval of its SETUP, independent of what else it sends: with
+//! resumption they carry the position up to which frames have come. Any bytes of the peer are a
+//! sign of life.
 
 use crate::frame::{ErrorCode, Frame, Respond, encode};
 
 use super::{Closed, Connection, Event, Phase};
 
 impl Connection {
-    /// Does what is due. Appends to `out` what has to be sent, and tells if the connection has ended.
+    /// Does what is due. Appends to `out` what has to be sent, and returns whether the connection
+    /// has ended.
     ///
     /// A call before [`deadline_ms`](Self::deadline_ms) does nothing that matters, and costs little.
     pub fn advance(&mut self, now_ms: u64, out: &mut Vec<u8>) -> Option<Event<'static>> {
@@ -57,9 +59,10 @@ impl Connection {
 
     /// When [`advance`](Self::advance) must be called next, in milliseconds of the driver's clock.
     ///
-    /// Bytes that come only move it away, so a driver may look again when the moment is there. It comes nearer
-    /// with [`accept`](Self::accept), [`suspend`](Self::suspend), a resumption and a lease, given or taken: a
-    /// lease that is over is noticed then, because [`request`](Self::request) has no clock.
+    /// Bytes that come only move it away, so a driver may look again at that time. It comes nearer
+    /// with [`accept`](Self::accept), [`suspend`](Self::suspend), a resumption and a lease, given
+    /// or taken: a lease that is over is noticed then, because [`request`](Self::request) has no
+    /// clock.
     pub fn deadline_ms(&self) -> Option<u64> {
         let mut deadline_ms = self.ends_ms()?;
         if matches!(self.phase, Phase::Open | Phase::Closing) {
@@ -105,7 +108,8 @@ impl Connection {
         }
     }
 
-    /// Sends metadata of the connection (METADATA_PUSH). It is not resumed: it says how things are now.
+    /// Sends metadata of the connection (METADATA_PUSH). It is not resumed: it describes the state
+    /// of now.
     pub fn metadata_push(&mut self, metadata: &[u8], out: &mut Vec<u8>) {
         if matches!(self.phase, Phase::Open | Phase::Closing) {
             encode(&Frame::MetadataPush { metadata }, out);

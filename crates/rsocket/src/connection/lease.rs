@@ -24,7 +24,7 @@ pub(super) struct Grant {
 }
 
 impl Grant {
-    /// Counts one request, or tells after how many milliseconds the lease is over.
+    /// Counts one request, or returns after how many milliseconds the lease is over.
     #[inline]
     pub fn take(&mut self, now_ms: u64) -> Result<(), u32> {
         if now_ms >= self.until_ms {

@@ -1,10 +1,10 @@
 //! One connection, both roles: either side may be requester and responder at once.
 //!
 //! A [`Connection`] takes bytes and the current time in [`receive`](Connection::receive), and returns
-//! [`Event`]s; what it has to say by itself (KEEPALIVE, ERROR, RESUME_OK) and what the driver sends through
-//! it is appended to an `out` that the driver writes to its socket. Frames in `out` have their length before
-//! them, as on TCP; over WebSocket the driver takes it off with [`crate::frame::split`]. The driver calls
-//! [`advance`](Connection::advance) at [`deadline_ms`](Connection::deadline_ms).
+//! [`Event`]s; what it has to send by itself (KEEPALIVE, ERROR, RESUME_OK) and what the driver
+//! sends through it is appended to an `out` that the driver writes to its socket. Frames in `out`
+//! have their length before them, as on TCP; over WebSocket [`crate::frame::split`] takes it off.
+//! The driver calls [`advance`](Connection::advance) at [`deadline_ms`](Connection::deadline_ms).
 //!
 //! A request that is answered before the next `receive` never enters the table of streams. Nothing is
 //! allocated for a message once the table is large enough for the streams that are open at a time.
@@ -71,11 +71,11 @@ pub struct Connection {
     peers_used: u64,
     /// The peer has used its last id, and has begun again.
     peers_ids_again: bool,
-    /// Where SETUP says that requests need leases.
+    /// Where SETUP states that requests need leases.
     leases: Option<Box<Leases>>,
     /// Payloads that come in fragments and are not whole yet.
     partials: Option<Box<Partials>>,
-    /// Where SETUP says that the session can be resumed.
+    /// Where SETUP states that the session can be resumed.
     session: Option<Box<Session>>,
 }
 
@@ -154,7 +154,7 @@ impl Connection {
         matches!(self.phase, Phase::Closed)
     }
 
-    /// Whether requests may be sent; [`request`](Self::request) tells what else stands against one.
+    /// Whether requests may be sent; [`request`](Self::request) returns what else prevents one.
     pub const fn is_open(&self) -> bool {
         matches!(self.phase, Phase::Open)
     }
@@ -230,7 +230,7 @@ impl Connection {
             };
     }
 
-    /// Tells the peer what broke the protocol, and ends the connection.
+    /// Reports to the peer what broke the protocol, and ends the connection.
     #[cold]
     fn violate(&mut self, violation: Violation, out: &mut Vec<u8>) -> Event<'static> {
         self.close(violation.code(), &violation.to_string(), out);
@@ -259,7 +259,7 @@ impl Connection {
         if stream.role() == Role::Responder {
             self.peers_streams -= 1;
         }
-        if stream.state.has(streams::State::GATHERING)
+        if stream.state.has(streams::State::REASSEMBLING)
             && let Some(partials) = &mut self.partials
         {
             partials.forget(id);

@@ -1,8 +1,9 @@
 //! Fragments of the peer, put together or handed out as they come (Fragmentation and Reassembly).
 //!
 //! What is put together stands in [`Partials`](super::partial::Partials), within its bound. A stream whose
-//! payload is unfinished says so in its state, and the next PAYLOAD on it belongs to that payload. A payload
-//! that is larger than configured fails in the same way whether it comes in fragments or in one frame.
+//! payload is unfinished is marked so in its state, and the next PAYLOAD on it belongs to that
+//! payload. A payload that is larger than configured fails in the same way whether it comes in
+//! fragments or in one frame.
 
 use std::borrow::Cow;
 
@@ -22,7 +23,7 @@ impl Connection {
         out: &mut Vec<u8>,
     ) -> Option<Event<'a>> {
         let Request { stream, interaction, initial, completes, more, payload } = request;
-        let mut state = State::UNDELIVERED.with(State::GATHERING);
+        let mut state = State::UNDELIVERED.with(State::REASSEMBLING);
         // Whether a channel's requester sends more is known with the last fragment.
         if interaction != Interaction::RequestChannel {
             state.set(State::HEARD_ALL);
@@ -34,7 +35,7 @@ impl Connection {
         }
         self.peers_streams += 1;
         self.partials.get_or_insert_default().begin(stream);
-        self.gather(Incoming { stream, more, completes, next: Next::Value, payload }, out)
+        self.reassemble(Incoming { stream, more, completes, next: Next::Value, payload }, out)
     }
 
     /// A PAYLOAD that is not alone: the first fragment of a value, or a later one of anything.
@@ -42,8 +43,8 @@ impl Connection {
     pub(super) fn on_fragment<'a>(&mut self, incoming: Incoming<'a>, out: &mut Vec<u8>) -> Option<Event<'a>> {
         let Incoming { stream, more, payload, .. } = incoming;
         let found = self.stream_mut(stream)?;
-        if found.state.has(State::GATHERING) {
-            return self.gather(incoming, out);
+        if found.state.has(State::REASSEMBLING) {
+            return self.reassemble(incoming, out);
         }
         if found.state.has(State::PIECING) {
             return self.hand_out_piece(incoming);
@@ -60,9 +61,9 @@ impl Connection {
             let (tag, next, completes, payload) = (found.tag, Next::Value, Completes::No, payload.into());
             return Some(Event::Payload { stream, tag, next, completes, payload, more });
         }
-        found.state.set(State::GATHERING);
+        found.state.set(State::REASSEMBLING);
         self.partials.get_or_insert_default().begin(stream);
-        self.gather(incoming, out)
+        self.reassemble(incoming, out)
     }
 
     /// A fragment of a payload that is handed out piece by piece.
@@ -90,12 +91,12 @@ impl Connection {
     }
 
     /// A fragment of a payload that is handed out whole, or whose metadata is not complete yet.
-    fn gather<'a>(&mut self, incoming: Incoming<'a>, out: &mut Vec<u8>) -> Option<Event<'a>> {
+    fn reassemble<'a>(&mut self, incoming: Incoming<'a>, out: &mut Vec<u8>) -> Option<Event<'a>> {
         let Incoming { stream, more, completes, payload, .. } = incoming;
         let found = self.stream(stream).copied()?;
         let partials = self.partials.as_mut()?;
-        let gathered = partials.add(stream, &payload, completes, self.config.payload_bytes_max);
-        let partial = match gathered {
+        let added = partials.add(stream, &payload, completes, self.config.payload_bytes_max);
+        let partial = match added {
             Ok(partial) => partial?,
             Err(TooMuch) => return self.too_much(&found, out),
         };
@@ -111,7 +112,7 @@ impl Connection {
             }
             let partial = partials.finish(stream)?;
             let opened = self.stream_mut(stream)?;
-            opened.state.clear(State::UNDELIVERED.with(State::GATHERING));
+            opened.state.clear(State::UNDELIVERED.with(State::REASSEMBLING));
             opened.state.set(State::PIECES.with(State::PIECING));
             if partial.completes.is_yes() {
                 opened.state.set(State::HEARD_ALL);
@@ -120,7 +121,7 @@ impl Connection {
         }
         let partial = partials.finish(stream)?;
         let opened = self.stream_mut(stream)?;
-        opened.state.clear(State::GATHERING);
+        opened.state.clear(State::REASSEMBLING);
         if found.state.has(State::UNDELIVERED) {
             opened.state.clear(State::UNDELIVERED);
             let completes = match found.interaction {
@@ -187,7 +188,8 @@ impl Connection {
     }
 }
 
-/// What a peer is told whose payload has more bytes than [`Config::payload_bytes_max`](super::Config).
+/// The error that a peer gets whose payload has more bytes than
+/// [`Config::payload_bytes_max`](super::Config).
 const TOO_LARGE: &str = "payload is larger than this side takes";
 
 /// The text of [`Event::Failed`] where it was this side that did not take what its own request was answered with: the

@@ -112,8 +112,8 @@ impl Connection {
 
     /// The request handed out last was not answered at once: its stream stays.
     ///
-    /// Where the table has no place for its id, which no honest peer brings about, the peer is told and the
-    /// driver finds the stream unknown.
+    /// Where the table has no place for its id, which no honest peer brings about, the peer is
+    /// notified and the driver finds the stream unknown.
     #[inline]
     pub(super) fn keep_fresh(&mut self, out: &mut Vec<u8>) {
         if self.fresh.is_some() {
@@ -127,7 +127,8 @@ impl Connection {
 
     /// Takes a frame that stands in `used` bytes.
     ///
-    /// What happens most is told in the shortest way: an event is written once, where the caller wants it.
+    /// The most frequent case takes the shortest way: an event is written once, where the caller
+    /// wants it.
     #[inline]
     fn take<'a>(&mut self, bytes: &'a [u8], used: usize, out: &mut Vec<u8>) -> Received<'a> {
         match self.phase {
@@ -213,7 +214,7 @@ impl Connection {
         match error {
             // "If Metadata Length is greater than this value, the entire frame MUST be ignored."
             Error::MetadataLength | Error::UnknownType { ignorable: Ignorable::Yes, .. } => None,
-            // A late SETUP is ignored, whatever it says.
+            // A late SETUP is ignored, with any contents.
             Error::ZeroTime => None,
             Error::RequestN => {
                 let &[a, b, c, d] = bytes.first_chunk::<4>()?;
@@ -452,7 +453,7 @@ impl Connection {
         let Some(found) = find_mut(&mut self.fresh, &mut self.streams, stream) else {
             return Received { used, event: None };
         };
-        if more == More::Follows || found.state.has_any(State::GATHERING.with(State::PIECING)) {
+        if more == More::Follows || found.state.has_any(State::REASSEMBLING.with(State::PIECING)) {
             return Received { used, event: self.on_fragment(incoming, out) };
         }
         // "If a PAYLOAD for a REQUEST_RESPONSE is received that does not have a COMPLETE flag set, the
@@ -499,7 +500,7 @@ fn is_of_connection(frame: &[u8]) -> bool {
     frame.starts_with(&StreamId::CONNECTION.0.to_be_bytes())
 }
 
-/// Why a request is not served now. It is told in the words of a Busy.
+/// Why a request is not served now. The peer gets it as the text of a Busy.
 enum Busy {
     Closing,
     /// So many are open.

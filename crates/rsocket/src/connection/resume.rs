@@ -2,7 +2,7 @@
 //!
 //! Both sides count the bytes of all frames of streams, without the length before them: that is a frame's
 //! position. What was sent is kept until the peer has acknowledged it in a KEEPALIVE, within a bound. When
-//! the transport is gone a session is suspended; RESUME and RESUME_OK tell each other what has come, and
+//! the transport is gone a session is suspended; RESUME and RESUME_OK exchange what has come, and
 //! each side sends the rest again. A whole frame counts when it is received, so none comes twice.
 
 use crate::frame::{ErrorCode, Frame, PREFIX_BYTES, Resume, StreamId, Version, encode};
@@ -123,9 +123,9 @@ impl Connection {
     /// The transport is gone. Whether the session waits for a new one: without resumption it has ended, and
     /// the driver fails its [`streams`](Self::streams).
     ///
-    /// Bytes that were received in part, or not yet sent, are lost with the transport: they come again.
-    /// Requests and payloads can still be sent and wait for the new transport, as far as the store holds
-    /// them.
+    /// Bytes that were received in part, or not yet sent, are lost with the transport: they are
+    /// sent again. Requests and payloads can still be sent and wait for the new transport, as far
+    /// as the store holds them.
     pub fn suspend(&mut self, now_ms: u64) -> Suspended {
         // What a request would be refused with goes nowhere now; with a session it is kept.
         self.keep_fresh(&mut Vec::new());

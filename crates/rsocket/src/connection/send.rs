@@ -36,9 +36,10 @@ impl Connection {
     /// Sends a request.
     ///
     /// `initial` is how many payloads the responder may send at first, at least 1 (0 counts as 1); of no
-    /// meaning where there is one answer or none. `completes` tells, on a channel, that this is all that we
-    /// send; it is of no meaning elsewhere. `metadata` is composite metadata, and `encode` appends the data.
-    /// A fire-and-forget is done when it is written, and its stream exists no more.
+    /// meaning where there is one answer or none. `completes` states, on a channel, that this is
+    /// all that we send; it is of no meaning elsewhere. `metadata` is composite metadata, and
+    /// `encode` appends the data. A fire-and-forget is done when it is written, and its stream
+    /// exists no more.
     #[expect(clippy::too_many_arguments, reason = "they are the fields of one frame, and its output")]
     #[inline]
     pub fn request(
@@ -237,7 +238,7 @@ impl Connection {
         let completes = if is_single { Completes::Yes } else { piece.completes };
         match piece.more {
             More::Follows => flags |= flag::FOLLOWS,
-            // A request says with its kind that it is the only one.
+            // A request states with its kind that it is the only one.
             More::Whole if completes.is_yes() && (is_answer || !is_single) => flags |= flag::COMPLETE,
             More::Whole => {}
         }
@@ -331,12 +332,12 @@ impl Connection {
             Role::Responder => {
                 found.state.set(State::HEARD_ALL);
                 found.state.clear(State::PIECING);
-                let gathering = found.state.has(State::GATHERING);
-                found.state.clear(State::GATHERING);
+                let reassembling = found.state.has(State::REASSEMBLING);
+                found.state.clear(State::REASSEMBLING);
                 if found.is_over() {
                     self.end(stream);
                 }
-                if gathering && let Some(partials) = &mut self.partials {
+                if reassembling && let Some(partials) = &mut self.partials {
                     partials.forget(stream);
                 }
             }
@@ -428,7 +429,8 @@ fn finish(
 #[inline]
 fn write_metadata(metadata: Option<&[u8]>, out: &mut Vec<u8>) {
     let Some(metadata) = metadata else { return };
-    // More than 24 bits can tell does not fit a frame, and is refused or fragmented before it is sealed.
+    // More than 24 bits can hold does not fit a frame, and is refused or fragmented before it is
+    // sealed.
     let [_, a, b, c] = (metadata.len() as u32).to_be_bytes();
     out.extend_from_slice(&[a, b, c]);
     out.extend_from_slice(metadata);

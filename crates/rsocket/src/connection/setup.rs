@@ -1,6 +1,7 @@
 //! The first frames: SETUP and what answers it (Connection Establishment).
 //!
-//! A SETUP that is refused says what is wrong with it, part by part. RESUME, the other first frame, is in [`super::resume`].
+//! The refusal of a SETUP names each part that is wrong. RESUME, the other first frame, is in
+//! [`super::resume`].
 
 use crate::frame::{
     self, ErrorCode, Frame, HEADER_BYTES, Payload, Setup, StreamId, Version, WantsLease, encode,
@@ -33,7 +34,7 @@ impl Connection {
         self.agree(lease, token);
     }
 
-    /// What SETUP says of leases and resumption holds from now on.
+    /// The leases and the resumption of SETUP hold from now on.
     fn agree(&mut self, lease: WantsLease, token: Option<&[u8]>) {
         if lease == WantsLease::Yes {
             self.leases = Some(Box::default());

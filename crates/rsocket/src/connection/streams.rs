@@ -43,8 +43,8 @@ impl State {
     pub const SENT_ALL: Self = Self(2);
     /// The peer sends no more values.
     pub const HEARD_ALL: Self = Self(4);
-    /// Fragments of a payload are being gathered.
-    pub const GATHERING: Self = Self(8);
+    /// Fragments of a payload are being reassembled.
+    pub const REASSEMBLING: Self = Self(8);
     /// Fragments of a payload are being handed out.
     pub const PIECING: Self = Self(16);
     /// The driver does not know of this request yet.

@@ -9,7 +9,7 @@ use super::FRAME_BYTES_MAX;
 pub enum Error {
     /// The length before the frame is greater than the reader allows.
     TooLarge {
-        /// What the length says, in bytes.
+        /// The value of the length, in bytes.
         bytes: u32,
     },
     /// The frame ends before a field of its type.
@@ -22,7 +22,7 @@ pub enum Error {
     UnknownType {
         /// The type, six bits.
         kind: u8,
-        /// Whether the sender says that it can be ignored.
+        /// Whether the sender marked it as one that can be ignored.
         ignorable: Ignorable,
     },
     /// SETUP with a keep-alive interval or a lifetime of 0.
@@ -56,7 +56,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What kind of failure an ERROR frame tells.
+/// The kind of failure that an ERROR frame reports.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ErrorCode(pub u32);
 
@@ -121,5 +121,5 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-// What a 24-bit length can say fits the field that tells it.
+// The value of a 24-bit length fits the field that holds it.
 const _: () = assert!(FRAME_BYTES_MAX <= u32::MAX as usize);

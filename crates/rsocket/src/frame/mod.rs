@@ -17,7 +17,7 @@ pub use encode::encode;
 pub(crate) use encode::{Head, seal};
 pub use error::{Error, ErrorCode, Ignorable};
 
-/// The longest frame that a 24-bit length can tell, in bytes.
+/// The longest frame that a 24-bit length can hold, in bytes.
 pub const FRAME_BYTES_MAX: usize = 0xFF_FFFF;
 
 /// Bytes of a frame's header: stream id, then type and flags.
@@ -97,9 +97,9 @@ pub mod flag {
 /// Metadata and data of a frame. Metadata that is absent and metadata of no bytes are different things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Payload<'a> {
-    /// What the metadata MIME type of SETUP says; composite metadata here, see [`crate::metadata`].
+    /// As the metadata MIME type of SETUP states; composite metadata here, see [`crate::metadata`].
     pub metadata: Option<&'a [u8]>,
-    /// What the data MIME type of SETUP says.
+    /// As the data MIME type of SETUP states.
     pub data: &'a [u8],
 }
 
@@ -134,7 +134,7 @@ pub enum Completes {
 }
 
 impl Completes {
-    /// As the type says.
+    /// As the type states.
     #[inline]
     pub const fn is_yes(self) -> bool {
         matches!(self, Self::Yes)
@@ -220,7 +220,7 @@ pub struct Setup<'a> {
     pub metadata_mime: &'a [u8],
     /// MIME type of all data, at most 255 bytes.
     pub data_mime: &'a [u8],
-    /// What the client says of itself: authentication, for example.
+    /// Data of the client about itself: authentication, for example.
     pub payload: Payload<'a>,
 }
 
@@ -352,7 +352,7 @@ pub enum Frame<'a> {
     Extension {
         /// The stream, or 0.
         stream: StreamId,
-        /// All ten flags; [`flag::IGNORE`] tells whether it may be ignored.
+        /// All ten flags; [`flag::IGNORE`] states whether it may be ignored.
         flags: u16,
         /// What extension it is.
         extended_type: u32,

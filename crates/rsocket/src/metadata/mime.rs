@@ -66,7 +66,7 @@ impl PartialEq for Mime<'_> {
 
 impl Eq for Mime<'_> {}
 
-/// Bytes of a name that its 7-bit length can tell.
+/// Bytes of a name that its 7-bit length can hold.
 pub const NAME_BYTES_MAX: usize = 128;
 
 /// Reads a MIME type and returns what follows it.

@@ -32,12 +32,12 @@ impl<'a> Iterator for Mimes<'a> {
 
 impl std::iter::FusedIterator for Mimes<'_> {}
 
-/// Appends an entry that tells the MIME type of the stream's data.
+/// Appends an entry that states the MIME type of the stream's data.
 pub fn write_mime_type(out: &mut Vec<u8>, mime: Mime<'_>) {
     write_entry_with(out, Mime::MIME_TYPE, |out| mime::write(out, mime));
 }
 
-/// Appends an entry that tells the MIME types that the requester can read.
+/// Appends an entry that states the MIME types that the requester can read.
 pub fn write_accept<'a>(out: &mut Vec<u8>, accepted: impl IntoIterator<Item = Mime<'a>>) {
     write_entry_with(out, Mime::ACCEPT_MIME_TYPES, |out| {
         for mime in accepted {

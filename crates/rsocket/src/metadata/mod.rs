@@ -36,7 +36,7 @@ impl std::error::Error for Malformed {}
 pub struct Entry<'a> {
     /// What it is.
     pub mime: Mime<'a>,
-    /// What it says.
+    /// Its contents.
     pub content: &'a [u8],
 }
 
@@ -86,8 +86,8 @@ pub fn find<'a>(bytes: &'a [u8], mime: Mime<'_>) -> Option<&'a [u8]> {
 
 /// Appends an entry.
 ///
-/// A name is cut to 128 bytes and a content to 16,777,215, which is what their lengths can tell; both are
-/// far beyond what a frame of the default size holds.
+/// A name is cut to 128 bytes and a content to 16,777,215, which is what their lengths can hold;
+/// both are far beyond what a frame of the default size holds.
 #[inline]
 pub fn write_entry(out: &mut Vec<u8>, mime: Mime<'_>, content: &[u8]) {
     let content = &content[..content.len().min(CONTENT_BYTES_MAX)];
@@ -97,7 +97,7 @@ pub fn write_entry(out: &mut Vec<u8>, mime: Mime<'_>, content: &[u8]) {
     out.extend_from_slice(content);
 }
 
-/// Bytes of one entry's content that its 24-bit length can tell.
+/// Bytes of one entry's content that its 24-bit length can hold.
 pub const CONTENT_BYTES_MAX: usize = 0xFF_FFFF;
 
 /// Writes an entry whose content `write` appends; the length is filled in afterwards.

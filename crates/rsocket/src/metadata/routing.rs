@@ -4,7 +4,7 @@
 
 use super::{Malformed, Mime, write_entry_with};
 
-/// Bytes of a tag that its 8-bit length can tell.
+/// Bytes of a tag that its 8-bit length can hold.
 pub const TAG_BYTES_MAX: usize = 255;
 
 /// Walks the tags of a routing entry. After a malformed tag there are no others.

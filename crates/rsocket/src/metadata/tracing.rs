@@ -11,7 +11,7 @@ pub enum Sampling {
     NotSampled,
     /// Yes.
     Sampled,
-    /// Yes, whatever else says no.
+    /// Yes, even where another rule decides no.
     Debug,
 }
 
@@ -40,7 +40,7 @@ pub enum TraceId {
 pub struct Tracing {
     /// Whether the trace is recorded.
     pub sampling: Sampling,
-    /// `None` where the entry tells the sampling only.
+    /// `None` where the entry has the sampling only.
     pub ids: Option<Ids>,
 }
 

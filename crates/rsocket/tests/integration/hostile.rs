@@ -10,7 +10,7 @@ use stadium_rsocket::frame::{
 use stadium_rsocket::metadata::{Mime, entries, find, write_entry};
 use stadium_rsocket::{Config, Connection, Event, SetupOptions};
 
-/// A server that has accepted a client, and what it says.
+/// A server that has accepted a client, and what it sends.
 struct Server {
     connection: Connection,
     out: Vec<u8>,
@@ -49,12 +49,12 @@ impl Server {
         self.hear(&bytes);
     }
 
-    /// How many ERROR frames of `code` it has said.
+    /// How many ERROR frames of `code` it has sent.
     fn errors(&self, code: ErrorCode) -> usize {
         let (mut rest, mut count) = (self.out.as_slice(), 0);
         while let Some((frame, used)) = frame::split(rest, 1 << 24).expect("our own") {
             let decoded = frame::decode(frame).expect("our own");
-            count += usize::from(matches!(decoded, Frame::Error { code: said, .. } if said == code));
+            count += usize::from(matches!(decoded, Frame::Error { code: sent, .. } if sent == code));
             rest = &rest[used..];
         }
         count

@@ -127,13 +127,13 @@ struct View {
 struct Pipe {
     config: Arc<Config>,
     sides: [Connection; 2],
-    /// The server's side of a new transport, until a RESUME tells which session it is.
+    /// The server's side of a new transport, until a RESUME states which session it is.
     stranger: Option<Connection>,
     /// Bytes on their way to each side.
     way: [Vec<u8>; 2],
     views: [HashMap<StreamId, View>; 2],
     /// Values of fire-and-forget requests.
-    told: [Vec<Said>; 2],
+    fired: [Vec<Said>; 2],
     heard: [Vec<Said>; 2],
     counter: u32,
 }
@@ -154,7 +154,7 @@ impl Pipe {
             sides: [client, server],
             way: Default::default(),
             views: Default::default(),
-            told: Default::default(),
+            fired: Default::default(),
             heard: Default::default(),
             counter: 0,
         }
@@ -190,7 +190,7 @@ impl Pipe {
                     .request(interaction, initial, completes, tag, made.0.as_deref(), write, out)
                     .expect("few streams, small values");
                 if interaction == Interaction::FireAndForget {
-                    return self.told[side].push(made);
+                    return self.fired[side].push(made);
                 }
                 let granted = if interaction == Interaction::RequestResponse { 1 } else { initial.into() };
                 let view = View { tag, sent: vec![made], granted, ..View::default() };
@@ -400,7 +400,7 @@ impl Pipe {
         let open = |side: &Connection| side.streams().map(|(id, ..)| id).collect::<HashSet<_>>();
         assert_eq!(open(&self.sides[CLIENT]), open(&self.sides[SERVER]));
         for side in [CLIENT, SERVER] {
-            assert_eq!(self.told[side], self.heard[1 - side], "fire-and-forget");
+            assert_eq!(self.fired[side], self.heard[1 - side], "fire-and-forget");
             for (id, view) in &self.views[side] {
                 assert_eq!(view.is_over, self.sides[side].tag(*id).is_none());
                 let Some(peer) = self.views[1 - side].get(id) else {

@@ -1,4 +1,4 @@
-//! What is encoded decodes to the same, whatever it is; what is cut or damaged never panics.
+//! Each encoded frame decodes to the same; cut or damaged bytes never panic.
 //!
 //! That our bytes are the right ones is shown by `vectors.rs`.
 
@@ -121,7 +121,7 @@ proptest! {
         }
         let cut = cut.index(frame.len() + 1);
         if let Ok(decoded) = frame::decode(&frame[..cut]) {
-            // What it says can be said.
+            // A decoded frame can be encoded.
             let mut again = Vec::new();
             frame::encode(&decoded, &mut again);
             prop_assert_eq!(frame::decode(&again[3..]), Ok(decoded));

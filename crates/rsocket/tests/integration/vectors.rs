@@ -244,7 +244,7 @@ fn composite_metadata_is_what_the_vectors_say() {
     }
 }
 
-/// A connection that does what a vector says.
+/// A connection that follows a vector.
 struct Subject {
     connection: Connection,
     out: Vec<u8>,
@@ -367,15 +367,15 @@ fn hostile_bytes_end_as_the_vectors_say() {
             out.clear();
         }
         let events = subject.hear(&hex(&vector["hex"]));
-        let said = std::mem::take(&mut subject.out);
+        let sent = std::mem::take(&mut subject.out);
         let last = |stream: u32, code: &Value| {
             let mut frames = Vec::new();
             let mut at = 0;
-            while let Some((frame, used)) = frame::split(&said[at..], 1 << 24).expect("a frame") {
+            while let Some((frame, used)) = frame::split(&sent[at..], 1 << 24).expect("a frame") {
                 frames.push(frame::decode(frame).expect("a frame"));
                 at += used;
             }
-            let found = frames.last().unwrap_or_else(|| panic!("{name}: nothing was said, {events:?}"));
+            let found = frames.last().unwrap_or_else(|| panic!("{name}: nothing was sent, {events:?}"));
             let Frame::Error { stream: on, code: with, data } = found else { panic!("{name}: {found:?}") };
             assert_eq!((*on, with.0), (StreamId(stream), small(code)), "{name}");
             assert!(!data.is_empty(), "{name}: an ERROR says why");
@@ -387,14 +387,14 @@ fn hostile_bytes_end_as_the_vectors_say() {
                 assert_eq!(events.last(), Some(&"closed"), "{name}");
                 assert!(subject.connection.is_closed(), "{name}");
                 assert!(subject.hear(&[0, 0, 6, 0, 0, 0, 9, 0x10, 0]).is_empty(), "{name}");
-                assert!(subject.out.is_empty(), "{name}: nothing is said after the end");
+                assert!(subject.out.is_empty(), "{name}: nothing is sent after the end");
             }
             Some(("error", error)) => {
                 last(small(&error["stream"]), &error["code"]);
                 assert!(!subject.connection.is_closed(), "{name}");
             }
             Some(("ignored", Value::Bool(true))) => {
-                assert!(said.is_empty(), "{name}: {said:02x?}");
+                assert!(sent.is_empty(), "{name}: {sent:02x?}");
                 assert!(!subject.connection.is_closed(), "{name}");
             }
             other => panic!("{name}: {other:?}"),

@@ -83,7 +83,7 @@ impl<'a> Builder<'a, '_> {
         Some((source, text, default))
     }
 
-    /// A key that says all by being there.
+    /// A key whose presence is its whole meaning.
     pub(super) fn is_true(&mut self, item: &'a Item<'a>) {
         if self.reader.bool(item) == Some(false) {
             self.reader.problem(item.span(), "only `true` says something here");
@@ -257,7 +257,7 @@ impl<'a> Builder<'a, '_> {
         checks.push(Check { text, test: Test::Bytes(least, most) });
     }
 
-    /// What is wanted of a subject, and how one would say it.
+    /// What is wanted of a subject, and how one would write it.
     fn wants(&mut self, item: &'a Item<'a>) -> Vec<(Want, String)> {
         if !item.get_ref().is_table() {
             return self.want("equals", item).into_iter().collect();

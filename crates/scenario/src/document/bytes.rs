@@ -79,7 +79,7 @@ impl<'a> Builder<'a, '_> {
                 }
             }
             DeValue::Boolean(value) => out.push_literal(if *value { b"true" } else { b"false" }),
-            DeValue::Datetime(moment) => out.push_literal(format!("\"{moment}\"").as_bytes()),
+            DeValue::Datetime(datetime) => out.push_literal(format!("\"{datetime}\"").as_bytes()),
             DeValue::Array(items) => {
                 out.push_literal(b"[");
                 for (at, item) in items.iter().enumerate() {

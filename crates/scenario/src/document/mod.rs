@@ -1,7 +1,7 @@
 //! Scenario files: TOML, read, checked and compiled to a program.
 //!
-//! All problems of a file are found in one go. What a file may say stands in `shape`; reading it in `reader`; then one
-//! module for each part. docs/load-scenarios.md is the reference.
+//! All problems of a file are found in one go. `shape` lists what a file may hold, `reader` reads
+//! it, and each part has a module. docs/load-scenarios.md is the reference.
 
 mod answer;
 mod bytes;
@@ -25,10 +25,10 @@ use crate::template::{Encoding, Template};
 use reader::{Fields, Item, Reader};
 use variables::Variables;
 
-/// Time for a step that says none.
+/// Time for a step that states none.
 const TIMEOUT_NS: u64 = 30_000_000_000;
 
-/// Problems that are told; beyond, a file is something else.
+/// Problems that are reported; beyond, a file is something else.
 const PROBLEMS_MAX: usize = 100;
 
 /// Reads a scenario. `files` gives the bytes of a file that the scenario names, by the path that stands in it.
@@ -46,7 +46,7 @@ pub fn parse(
         reader.problem(at, format!("not TOML: {}", error.message()));
     }
     if reader.has_problems() {
-        // What was recovered is not what was meant: more would be told of it than is true.
+        // The recovered document is not the intended one: problems of it would be false.
         return Err(reader.problems());
     }
     let at = root.span();
@@ -244,7 +244,7 @@ impl<'a> Builder<'a, '_> {
         self.reader.problem(at, "more than 65535 variables");
     }
 
-    /// Notes a mistake in a value's text. A variable of another session is told as one.
+    /// Notes a mistake in a value's text. A variable of another session is reported as one.
     fn note_in(&mut self, item: &Item<'_>, mut mistake: Mistake) {
         let text = item.get_ref().as_str().unwrap_or("");
         if let Some(name) = text.get(mistake.range.clone())

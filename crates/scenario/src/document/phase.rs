@@ -1,4 +1,4 @@
-//! Phases: who comes when, and what they do.
+//! Phases: which users come when, and what they do.
 //!
 //! Sessions are known when phases are read: a mix names them.
 

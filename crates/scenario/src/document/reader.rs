@@ -1,7 +1,7 @@
 //! Reads values of a TOML document by their shape, and collects what is wrong with them.
 //!
-//! A reader never stops at the first problem: what cannot be read is `None`, and a problem is noted. Keys that a shape
-//! does not have are found when its table is opened.
+//! A reader never stops at the first problem: a value that cannot be read is `None`, and a problem
+//! is noted. Keys that a shape does not have are found when its table is opened.
 
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
         Reader { source, problems: BTreeMap::new() }
     }
 
-    /// Notes a problem. A place has one: what follows from the first is not said.
+    /// Notes a problem. A place has one: problems that follow from the first are not reported.
     pub(crate) fn problem(&mut self, at: Range<usize>, message: impl Into<String>) {
         self.note(Mistake::new(at, message));
     }
@@ -151,7 +151,7 @@ impl<'a> Reader<'a> {
         Fields { table, shape, at }
     }
 
-    /// Opens a table that is one of several, told apart by a key that only it has.
+    /// Opens a table that is one of several, distinguished by a key that only it has.
     pub(crate) fn one_of(
         &mut self,
         item: &'a Item<'a>,
@@ -306,7 +306,7 @@ impl<'a> Reader<'a> {
         match item.get_ref() {
             DeValue::String(text) => Some(Value::Text(text.clone().into_owned())),
             DeValue::Boolean(value) => Some(Value::Bool(*value)),
-            DeValue::Datetime(moment) => Some(Value::Text(moment.to_string())),
+            DeValue::Datetime(datetime) => Some(Value::Text(datetime.to_string())),
             DeValue::Integer(_) | DeValue::Float(_) => as_number(item).map(Value::Number),
             DeValue::Array(_) | DeValue::Table(_) => {
                 self.wrong_kind(item, "a text, a number, true or false");

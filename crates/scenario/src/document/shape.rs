@@ -1,4 +1,4 @@
-//! What a scenario file may say: tables, their keys, what each holds and means.
+//! What a scenario file may hold: tables, their keys, what each holds and means.
 //!
 //! Defined here once: the reader refuses keys that are not here, the JSON schema is made of it, and the reference page is
 //! tested against it.
@@ -7,7 +7,7 @@ use Shape::{Any, Bool, Duration, Expression, Json, List, Map, Number, Scalar, Te
 
 /// A table with known keys.
 pub(crate) struct Table {
-    /// What it is, as a sentence about it would say.
+    /// What it is, as a sentence about it would name it.
     pub(crate) name: &'static str,
     /// Where the table is one of several: keys of which it has exactly one, and by which it is known.
     pub(crate) marks: &'static [&'static str],
@@ -31,7 +31,7 @@ pub(crate) enum Shape {
     /// A time with its unit.
     Duration,
     Bool,
-    /// Nothing but `true`: the key says it all.
+    /// Nothing but `true`: the presence of the key is its meaning.
     True,
     /// A whole number between the two.
     Whole(u64, u64),
@@ -39,7 +39,7 @@ pub(crate) enum Shape {
     Words(&'static [&'static str]),
     /// A text, a number, true or false.
     Scalar,
-    /// Anything that JSON can say.
+    /// Anything that JSON can hold.
     Json,
     /// A list of steps.
     Steps,

@@ -13,7 +13,7 @@ use crate::mistake::{Mistake, nearest};
 use crate::program::{Action, Http, Interaction, Mqtt, Op, Rsocket, Scheme, Step, Tcp, Until, WebSocket};
 use crate::template::{Encoding, Template};
 
-/// The data's MIME type of RSocket where a step says none.
+/// The data's MIME type of RSocket where a step states none.
 const MIME: &str = "application/octet-stream";
 
 fn is_http(scheme: Scheme) -> bool {
@@ -379,7 +379,7 @@ impl<'a> Builder<'a, '_> {
     }
 }
 
-/// The key that says which table it is.
+/// The key that identifies the table.
 fn mark<'a>(fields: &Fields<'a>) -> Option<(&'static str, &'a Item<'a>)> {
     fields.first(fields.marks())
 }

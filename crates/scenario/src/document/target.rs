@@ -8,10 +8,10 @@ use super::shape;
 use crate::mistake::{Mistake, nearest};
 use crate::program::{Connections, Scheme, Target, Tls, Version};
 
-/// Time for a connection where a target says none.
+/// Time for a connection where a target states none.
 const CONNECT_TIMEOUT_NS: u64 = 10_000_000_000;
 
-/// Schemes, and the port where a URL says none.
+/// Schemes, and the port where a URL has none.
 const SCHEMES: &[(&str, Scheme, Option<u16>)] = &[
     ("http", Scheme::Http, Some(80)),
     ("https", Scheme::Https, Some(443)),
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_urls_say_why() {
+    fn wrong_urls_are_refused_with_a_reason() {
         for (text, says) in [
             ("localhost:80", "not a URL"),
             ("htp://a", "did you mean `http`"),

@@ -1,4 +1,4 @@
-//! What scenario files become, and what is said of wrong ones.
+//! What scenario files become, and which problems wrong ones report.
 //!
 //! `tests/scenarios/everything.toml` uses all of the language; the small texts here are about one thing each.
 
@@ -214,7 +214,7 @@ fn loops_and_conditions_jump_where_they_should() {
 }
 
 #[test]
-fn problems_are_told_where_they_are() {
+fn problems_are_reported_where_they_are() {
     for (text, wrong, says) in [
         (with_steps("nmae = \"x\"", "{ get = \"/\" }"), "nmae", "did you mean `name`?"),
         (with_steps("", "{ gett = \"/\" }"), "gett", "did you mean `get`?"),
@@ -296,14 +296,14 @@ fn all_problems_are_found_at_once_and_in_order() {
 }
 
 #[test]
-fn a_variable_of_another_session_is_told_as_one() {
+fn a_variable_of_another_session_is_reported_as_one() {
     let text = with_steps("", "{ get = \"/\", extract = { token = \"$.t\" } }")
         + "[[sessions]]\nname = \"other\"\nsteps = [{ get = \"/${token}\" }]\n";
     assert!(problems(&text)[0].to_string().contains("set in another session"));
 }
 
 #[test]
-fn what_is_not_toml_says_so() {
+fn a_file_that_is_not_toml_is_reported() {
     let problems = problems("name = \n[x\n");
     assert!(problems.iter().all(|problem| problem.message.starts_with("not TOML")));
     assert_eq!(problems[0].line, 1);

@@ -1,8 +1,9 @@
-//! Expressions: what conditions, assignments and `${...}` in templates say.
+//! Expressions: the language of conditions, assignments and `${...}` in templates.
 //!
-//! Parsed once, with names turned into slots; evaluated by walking a tree. A variable and a literal are borrowed, so a
-//! comparison of them allocates nothing. What cannot be computed is null. The language is described in
-//! docs/load-scenarios.md; reading is in `parse`, what functions do is in `functions`.
+//! Parsed once, with names turned into slots; evaluated by walking a tree. A variable and a literal
+//! are borrowed, so a comparison of them allocates nothing. A value that cannot be computed is
+//! null. The language is described in docs/load-scenarios.md; reading is in `parse`, what functions
+//! do is in `functions`.
 
 mod functions;
 mod parse;
@@ -138,17 +139,17 @@ impl Expression {
         }
     }
 
-    /// What it says.
+    /// Its value.
     pub fn value(&self, scope: &mut Scope<'_>) -> Value {
         self.operand(scope).into_value()
     }
 
-    /// Whether what it says counts as true.
+    /// Whether its value counts as true.
     pub fn truth(&self, scope: &mut Scope<'_>) -> bool {
         self.operand(scope).truthy()
     }
 
-    /// What it says, borrowed where that is possible.
+    /// Its value, borrowed where that is possible.
     pub(crate) fn operand<'s>(&'s self, scope: &'s mut Scope<'_>) -> Operand<'s> {
         let mut chance = Chance { random: scope.random, wall_ms: scope.wall_ms, user: scope.user };
         self.node.evaluate(scope.variables, &mut chance)

@@ -1,4 +1,4 @@
-//! What expressions say, as tables of text and value.
+//! What expressions yield, as tables of text and value.
 //!
 //! The variables of these tests: `n` is 3, `name` is "Ada", `voters.age` is the text "41", `nothing` is null.
 
@@ -28,7 +28,7 @@ fn mistake(text: &str) -> (String, String) {
 }
 
 #[test]
-fn expressions_compute_what_they_say() {
+fn expressions_compute_their_values() {
     let number = Value::Number;
     let yes = || Value::Bool(true);
     for (text, value) in [

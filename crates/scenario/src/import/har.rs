@@ -179,7 +179,7 @@ fn take(entry: Entry, targets: &mut Vec<Target>) -> Result<Taken, String> {
     let started: jiff::Timestamp = entry
         .started_date_time
         .parse()
-        .map_err(|_| format!("{}: `{}` is not a moment", request.url, entry.started_date_time))?;
+        .map_err(|_| format!("{}: `{}` is not a time", request.url, entry.started_date_time))?;
     let scheme = request.url.split(':').next().unwrap_or("").to_ascii_lowercase();
     if scheme != "http" && scheme != "https" {
         return Err(format!("a request of `{scheme}:`, which is not HTTP"));
@@ -301,7 +301,7 @@ fn written(title: &str, targets: &[Target], taken: &[Taken]) -> String {
                 let _ = writeln!(out, "body = {}", quoted_literal(text));
             }
             Some(Body::Form(fields)) => {
-                // A field may come twice, which a table cannot say: the form is written out.
+                // A field may come twice, which a table cannot hold: the form is written out.
                 let pairs: Vec<String> = fields
                     .iter()
                     .map(|(name, value)| format!("{}={}", encoded(name), encoded(value)))
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_har_says_so() {
+    fn a_file_that_is_not_har_is_reported() {
         assert!(har("{\"log\": {}}").unwrap_err().message.contains("entries"));
         assert!(har("{\"log\": {\"entries\": []}}").unwrap_err().message.contains("no request"));
         assert!(har("<html>").unwrap_err().message.contains("not a HAR file"));

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_tsung_says_so() {
+    fn a_file_that_is_not_tsung_is_reported() {
         assert!(tsung("<a").unwrap_err().message.contains("not XML"));
         assert!(tsung("<html/>").unwrap_err().message.contains("<html>"));
         assert!(tsung("<tsung/>").unwrap_err().message.contains("no sessions"));

@@ -153,7 +153,7 @@ impl Sessions {
                         inner.join(", ")
                     ));
                 }
-                // Those of a <repeat>, which were told there.
+                // Those of a <repeat>, which were reported there.
                 "until" => {}
                 "match" | "dyn_variable" => {
                     import.leave(child, format!("<{}> outside a request", child.tag_name().name()))

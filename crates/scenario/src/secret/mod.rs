@@ -1,8 +1,9 @@
 //! Secrets of a run: which values are secret, and texts without them.
 //!
-//! A value is secret where the scenario says so (`[secrets]`), where its name does ([`is_secret_name`]), or where it looks
-//! like one (`Bearer ...`, an API key, a JWT, the user part of a URL, a private key). [`Secrets`] replaces all of them with
-//! [`HIDDEN`]. Whoever shows or keeps a text of a run passes it through here first.
+//! A value is secret where the scenario declares it (`[secrets]`), where its name does
+//! ([`is_secret_name`]), or where it looks like one (`Bearer ...`, an API key, a JWT, the user part
+//! of a URL, a private key). [`Secrets`] replaces all of them with [`HIDDEN`]. Code that shows or
+//! keeps a text of a run passes it through here first.
 //!
 //! Values that are known are found anywhere. Shorter ones than [`KNOWN_CHARS_MIN`] are found by their name and place only.
 
@@ -24,7 +25,8 @@ pub const HIDDEN: &str = "<secret>";
 
 /// Characters from which on a declared secret is replaced wherever it occurs.
 ///
-/// A shorter one occurs in every report by chance: replacing it would spoil the report and so tell what it is.
+/// A shorter one occurs in every report by chance: replacing it would spoil the report and so
+/// reveal it.
 pub const KNOWN_CHARS_MIN: usize = 4;
 
 /// The same for values that only their name makes secret, which more often are ordinary words.

@@ -28,8 +28,8 @@ const ENDINGS: &[&str] = &["apikey", "passphrase", "passwd", "password", "secret
 
 /// Whether what a name stands for is a secret: its last word is `password`, `token`, `key`, `authorization` or the like.
 ///
-/// Words end at anything but letters and digits, and before a capital after a small letter: `x-api-key`, `accessToken`.
-/// `key_file` and `token_url` are no secrets: they say where one is.
+/// Words end at anything but letters and digits, and before a capital after a small letter:
+/// `x-api-key`, `accessToken`. `key_file` and `token_url` are no secrets: they state where one is.
 pub fn is_secret_name(name: &str) -> bool {
     let word = last_word(name);
     WORDS.contains(&word.as_str()) || ENDINGS.iter().any(|ending| word.ends_with(ending))

@@ -1,8 +1,9 @@
 //! Secrets in the text of a scenario, found by the keys that they stand under.
 //!
-//! Keys of the language are told from names that people gave: `extract = { token = "$.token" }` says where a token will
-//! be found, `[secrets]` where one comes from, `tls = { key = "..." }` names a file. What stands outside of values (comments)
-//! is hidden as any other text is.
+//! Keys of the language are distinguished from names that people gave:
+//! `extract = { token = "$.token" }` states where a token will be found, `[secrets]` where one
+//! comes from, `tls = { key = "..." }` names a file. Text outside of values (comments) is hidden as
+//! any other text is.
 
 use std::ops::Range;
 
@@ -11,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::{HIDDEN, is_secret_name, shape};
 
-/// Tables whose keys are names of variables and whose values say where they come from.
+/// Tables whose keys are names of variables and whose values state where they come from.
 const SOURCES: &[&str] = &["extract", "secrets", "thresholds", "mix", "tls"];
 /// Tables whose keys are expressions' variables: only texts in quotes within a value are literal.
 const EXPRESSIONS: &[&str] = &["set"];

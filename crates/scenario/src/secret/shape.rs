@@ -54,7 +54,8 @@ pub(super) fn hide(text: &str) -> String {
     KEYS.replace_all(&text, HIDDEN).into_owned()
 }
 
-/// The literal parts of what is secret by its name; what varies (`${...}`) and the scheme before it stay.
+/// The literal parts of a value that is secret by its name; the varying parts (`${...}`) and the
+/// scheme before it stay.
 pub(super) fn hide_value(value: &str) -> Cow<'_, str> {
     if !value.contains("${") {
         let (scheme, rest) = scheme(value);
@@ -147,7 +148,7 @@ fn named(text: &str) -> String {
             "" => unquoted(inside, is_header(name.as_str())),
             quote => &inside[..closing(inside, quote)],
         };
-        // A path into JSON says where a value is.
+        // A path into JSON states where a value is.
         let is_path = value.starts_with("$.") || value.starts_with("$[");
         let stays = is_path || (is_colon && !is_quoted && is_prose(name.as_str(), value));
         out.push_str(quote);

@@ -1,9 +1,11 @@
-//! The format as fixtures hold it: what any version wrote is read for ever, and what the newest wrote is written the same today.
+//! The format as fixtures hold it: events of any version are read for ever, and those of the newest
+//! version are written the same today.
 //!
-//! `tests/fixtures/v*/events` has one event of each kind, `checkpoint` the chunks of the state after them, each behind its length.
-//! A change of either is a new version, beside the old ones. Version 2 names retained messages that are over, and
-//! remembers publishes at QoS 2 with their receivers. Version 3 takes parts of publishes back, and tells copies by shared
-//! subscriptions apart.
+//! `tests/fixtures/v*/events` has one event of each kind, `checkpoint` the chunks of the state
+//! after them, each behind its length. A change of either is a new version, beside the old ones.
+//! Version 2 names retained messages that are over, and remembers publishes at QoS 2 with their
+//! receivers. Version 3 takes parts of publishes back, and distinguishes copies by shared
+//! subscriptions.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -203,7 +205,7 @@ fn checkpoint_is_read(checkpoint: &[u8]) {
     }
     read.restore_finish().expect("all of it is there");
     assert_eq!(images(&mut read), images(&mut wrote));
-    // What was taken by its origin is known still.
+    // A publish that was taken by its origin is known still.
     let again = Command::Batch(vec![keep(
         b"two",
         vec![receiver("phone", 4, 2)],

@@ -1,4 +1,5 @@
-//! The machine by itself: what it remembers, what a replay gives, what a checkpoint holds that was taken while it changed.
+//! The machine by itself: its memory, the result of a replay, and the content of a checkpoint that
+//! was taken while it changed.
 //!
 //! Random batches of a few clients and topics drive it; its pages are what is compared.
 
@@ -117,7 +118,7 @@ fn owed(machine: &mut Sessions, client: &str) -> Vec<(u32, Option<String>)> {
 }
 
 #[test]
-fn a_session_is_owed_letters_in_their_order_until_it_is_done_with_them() {
+fn a_session_is_owed_deliveries_in_their_order_until_it_is_done_with_them() {
     let mut one = Journalled::new();
     one.batch(Time(1), vec![connect("a", 1), connect("b", 2)]);
     one.batch(
@@ -243,7 +244,8 @@ fn a_part_that_is_taken_back_leaves_the_other_parts_of_its_publish_known() {
     for mut machine in [one.replayed(), one.machine] {
         assert_eq!(owed(&mut machine, "a").len(), 1);
         assert!(owed(&mut machine, "b").is_empty());
-        // The server is killed before the other part is taken back: sent again, it goes to whoever is not owed it.
+        // The server is killed before the other part is taken back: sent again, it goes to every
+        // receiver that is not owed it.
         let mut again = Journalled { machine, records: Vec::new() };
         let outcomes = again.batch(Time(4), vec![publish(&[("a", 2), ("b", 2)])]);
         assert_eq!(outcomes, [Outcome::Partly([0].into())]);
@@ -252,7 +254,7 @@ fn a_part_that_is_taken_back_leaves_the_other_parts_of_its_publish_known() {
 }
 
 #[test]
-fn a_publish_of_which_all_is_taken_back_is_another_one_when_it_comes_again() {
+fn a_publish_of_which_all_is_taken_back_is_another_one_when_it_is_repeated() {
     let mut one = three_clients();
     let ask = || vec![Change::Ask { origin: ORIGIN }];
     assert_eq!(one.batch(Time(2), ask()), [Outcome::Done]);

@@ -1,7 +1,7 @@
 //! Live state is checkpoint and replay: a machine that took a checkpoint back and replayed the records behind it holds what the
 //! machine holds that wrote them, and both go on alike.
 //!
-//! Retained messages end here in bursts, at one moment, over several turns with few events each.
+//! Retained messages end here in bursts, at one time, over several turns with few events each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -200,7 +200,7 @@ fn an_event_of_before_removes_what_was_over_and_never_refuses() {
     assert_eq!(after(60, 3), (3..10).collect(), "the earliest, and of these the lowest places");
     assert_eq!(after(60, 6), (6..10).collect());
     assert_eq!(after(60, 8), (8..10).collect());
-    assert_eq!(after(60, 1_000), (8..10).collect(), "fewer than it says were over");
+    assert_eq!(after(60, 1_000), (8..10).collect(), "fewer than it counts were over");
     assert_eq!(after(10, 5), (0..10).collect(), "nothing was over");
 }
 
@@ -306,7 +306,7 @@ fn kind() -> impl Strategy<Value = Kind> {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => proptest::collection::vec(kind(), 1..6).prop_map(Step::Batch),
-        // Bursts that end at few moments, so that many end together.
+        // Bursts that end at few times, so that many end together.
         4 => (0..600_u32, 1..900_u32, 1..3_u64)
             .prop_map(|(from, topics, expiry)| Step::Retain { from, topics, expiry: expiry * 100 }),
         1 => (0..600_u32, 1..200_u32).prop_map(|(from, topics)| Step::Remove { from, topics }),

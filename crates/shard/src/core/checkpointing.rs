@@ -242,7 +242,7 @@ enum Writer {
 }
 
 struct WriterThread {
-    /// None once it was told to finish.
+    /// None once it was asked to finish.
     chunks: Option<SyncSender<Vec<u8>>>,
     used: Receiver<Vec<u8>>,
     finished: Receiver<Result<CheckpointInfo, Error>>,
@@ -302,7 +302,7 @@ impl WriterThread {
         let (chunks, incoming) = sync_channel::<Vec<u8>>(CHUNKS_WAITING_MAX);
         let (give_back, used) = channel();
         let (done, finished) = channel();
-        let (finish, told) = channel();
+        let (finish, finish_asked) = channel();
         let work = move || {
             for chunk in incoming {
                 if let Err(error) = writer.chunk(&chunk) {
@@ -312,7 +312,7 @@ impl WriterThread {
                 let _ = give_back.send(chunk);
             }
             // The chunks' end without a word means that the checkpoint was given up.
-            if told.try_recv().is_ok() {
+            if finish_asked.try_recv().is_ok() {
                 let _ = done.send(writer.finish());
             }
         };
@@ -355,7 +355,7 @@ impl WriterThread {
 }
 
 impl Drop for WriterThread {
-    /// Waits for the thread: whoever opens the folder next must not meet its file.
+    /// Waits for the thread: the next process that opens the folder must not meet its file.
     fn drop(&mut self) {
         self.chunks = None;
         if let Some(thread) = self.thread.take() {

@@ -19,7 +19,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         &mut self.outboxes[self.machines.at(machine)]
     }
 
-    /// Announces what is to be sent, and what was confirmed, when it is durable.
+    /// Announces messages to be sent, and confirmed ones, when that is durable.
     pub(super) fn announce(&mut self, since_us: u64) {
         for at in 0..self.machines.kinds.len() {
             let machine = self.machines.kinds.get(at).id;
@@ -73,7 +73,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
                 self.outbox(machine).again(now.after((*retry_after).clamp(10, 10_000)), number);
                 return Ok(true);
             }
-            // Only a newer or older version of the other shard could say that; it may be replaced.
+            // Only a newer or older version of the other shard could send that; it may be replaced.
             Err(Refusal::Rejected { .. }) if !self.machines.kinds.of(machine).rejection_answers => {
                 self.outbox(machine).again(now.after(10_000), number);
                 return Ok(true);

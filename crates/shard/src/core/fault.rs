@@ -1,7 +1,7 @@
 //! Why a shard starts over, and why a record cannot be written now.
 //!
-//! What is decided is appended first and answered when it is durable; where the journal gives it another
-//! position than was announced, or refuses it, the whole is given up.
+//! Decisions are appended first and answered when they are durable. Where the journal gives a
+//! record another position than was announced, or refuses it, the whole is given up.
 
 use std::any::Any;
 
@@ -13,7 +13,7 @@ use crate::error::{busy, rejected};
 /// How long to wait before asking again for what a full disk, or a process without descriptors, did not have.
 pub(super) const FULL_RETRY: Milliseconds = 1_000;
 
-/// How long after a panic the shard is recovered: what panics at once again must not do so all the time.
+/// How long after a panic the shard is recovered: a repeated panic must not occur all the time.
 pub(super) const AFTER_PANIC: Milliseconds = 1_000;
 
 /// Why a shard throws its memory away and recovers from its journal.
@@ -83,8 +83,8 @@ impl Lack {
     }
 }
 
-/// Why a record was not read: it is asked for again where the process had no descriptor for its segment (JRN-013); else
-/// `damaged` says so of its bytes.
+/// Why a record was not read: it is asked for again where the process had no descriptor for its
+/// segment (JRN-013); else `damaged` describes its bytes.
 pub(super) fn not_read(error: Error, damaged: impl FnOnce(String) -> Refusal) -> Refusal {
     match error {
         Error::Descriptors => busy(

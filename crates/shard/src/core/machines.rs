@@ -1,6 +1,6 @@
-//! The state machines of a shard: what a record is applied to, and what a checkpoint holds.
+//! The state machines of a shard: records are applied to them, and checkpoints hold them.
 //!
-//! They stand in slots, in the order of their ids. The settings say which ones there are
+//! They stand in slots, in the order of their ids. The settings determine which ones there are
 //! ([`super::kinds`]).
 
 use stadium_journal::Position;
@@ -61,7 +61,7 @@ impl Machines {
         self.kinds.iter().zip(&mut self.slots).map(|(kind, slot)| (kind.id, &mut **slot as &mut dyn Slot))
     }
 
-    /// Applies a record that was read back. Says whether it may never be removed.
+    /// Applies a record that was read back. Returns whether it may never be removed.
     pub(super) fn apply(&mut self, position: Position, body: &[u8]) -> Result<bool, String> {
         let frame = Frame::parse(body)?;
         // One that cannot be read whole is not applied at all.
@@ -85,7 +85,7 @@ impl Machines {
         self.slots.iter_mut().for_each(|slot| slot.checkpoint_begin());
     }
 
-    /// Makes the next chunk, of about so many bytes. Says whether there are more.
+    /// Makes the next chunk, of about so many bytes. Returns whether there are more.
     pub(super) fn checkpoint_next(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) -> bool {
         chunk.extend_from_slice(&chunk_header(self.kinds.get(self.saving).id));
         debug_assert_eq!(chunk.len(), CHUNK_HEADER_BYTES, "the chunk was empty");

@@ -50,8 +50,8 @@ use self::waiting::Waiting;
 use crate::metrics::Counts;
 use crate::{Error, ShardMetrics};
 
-/// A shard. Whoever drives it calls [`Self::turn`] after input, when the journal wakes it, and at the deadline
-/// of the last turn; extra turns are harmless.
+/// A shard. Its driver calls [`Self::turn`] after input, when the journal wakes it, and at the
+/// deadline of the last turn; extra turns are harmless.
 pub struct Core<S: Store, C: Caller> {
     store: S,
     settings: CoreSettings,
@@ -71,7 +71,7 @@ pub struct Core<S: Store, C: Caller> {
     /// No consumer waits any more: the process is about to stop.
     nobody_waits: bool,
     measured: Measured,
-    /// Wakes whoever drives this; handed on to each journal that is opened.
+    /// Wakes the driver; handed on to each journal that is opened.
     wake: Option<stadium_journal::Wake>,
     turns: u64,
     turn_commands: Counts,
@@ -110,7 +110,7 @@ impl<S: Store, C: Caller> Core<S, C> {
     ///
     /// # Errors
     ///
-    /// The journal cannot be opened or read, or what it holds cannot be applied.
+    /// The journal cannot be opened or read, or its records cannot be applied.
     pub fn open(
         mut store: S,
         settings: CoreSettings,
@@ -171,7 +171,8 @@ impl<S: Store, C: Caller> Core<S, C> {
         self.waiting.remove(caller);
     }
 
-    /// An answer could not be given to its caller, who has gone: what it reserved is released, and the attempt does not count.
+    /// An answer could not be given to its caller, who has gone: its reserved jobs are released,
+    /// and the attempt does not count.
     pub fn undelivered(&mut self, answer: &Result<crate::Answer, Refusal>) {
         if let Ok(crate::Answer::Queue(Answer::Reserved(jobs))) = answer
             && !jobs.is_empty()
@@ -180,7 +181,8 @@ impl<S: Store, C: Caller> Core<S, C> {
         }
     }
 
-    /// What was reserved for somebody who has gone is due again, and the attempt does not count.
+    /// Jobs that were reserved for a caller that has gone are due again, and the attempt does not
+    /// count.
     pub fn release(&mut self, leases: Vec<Lease>) {
         self.inbox.push_back(Input::Release(leases));
     }
@@ -207,8 +209,8 @@ impl<S: Store, C: Caller> Core<S, C> {
         }
     }
 
-    /// Takes no more commands, lets waiting consumers go, finishes what was begun and writes a last
-    /// checkpoint. Turns go on until one says `stopped`.
+    /// Takes no more commands, lets waiting consumers go, finishes the work that was begun and
+    /// writes a last checkpoint. Turns go on until one returns `stopped`.
     pub fn stop(&mut self) {
         if self.stopping == Stopping::No {
             self.stopping = Stopping::Finishing;

@@ -68,8 +68,8 @@ impl Measured {
     }
 }
 
-/// Opens the journal and builds the state that it tells. `after_failure` is what was durable when a handle failed
-/// before, in this process.
+/// Opens the journal and builds its state. `after_failure` is the durable position when a handle
+/// failed before, in this process.
 pub(super) fn open<S: Store, C: Caller>(
     store: &mut S,
     settings: &CoreSettings,
@@ -107,8 +107,8 @@ pub(super) fn open<S: Store, C: Caller>(
     Ok((running, measured))
 }
 
-/// Builds the state that a checkpoint and the records after it tell, and throws it away. `reached` is told of each record before it is applied.
-/// Answers how many records there are.
+/// Builds the state of a checkpoint and the records after it, and throws it away. `reached` is
+/// called for each record before it is applied. Returns the number of records.
 pub(crate) fn replay_all(
     settings: &CoreSettings,
     checkpoint: Option<Box<dyn CheckpointReader>>,
@@ -140,7 +140,7 @@ fn restore(
     let opening = reader.next()?.ok_or_else(|| corrupt("it is empty".into()))?;
     let opening = frame::Opening::decode(opening).map_err(corrupt)?;
     if opening.position != info.position.0 {
-        return Err(corrupt(format!("it says inside that it is of position {:#x}", opening.position)));
+        return Err(corrupt(format!("its content is of position {:#x}", opening.position)));
     }
     let mut bytes = 0;
     while let Some(chunk) = reader.next()? {
@@ -174,7 +174,8 @@ fn replay(
 /// Takes in the body of the record that stands at a position.
 type Apply<'a> = dyn FnMut(&mut Machines, Position, &[u8]) -> Result<(), String> + 'a;
 
-/// Applies all records that the reader gives; `step` is told every few thousand how many there were, and where the last one ends.
+/// Applies all records that the reader gives; `step` is called every few thousand with their
+/// number, and the end of the last one.
 fn apply_all(
     reader: &mut dyn Reader,
     machines: &mut Machines,

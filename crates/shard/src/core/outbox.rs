@@ -1,7 +1,7 @@
 //! What is on its way to other shards, in one sequence of numbers.
 //!
-//! A number is announced when what it stands for is decided, sent when that is durable, and sent again until its
-//! confirmation is durable too. What it stands for is the machine's.
+//! A number is announced when its message is decided, sent when that is durable, and sent again
+//! until its confirmation is durable too. The machine knows the messages.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -17,13 +17,14 @@ pub(super) struct Outbox {
     announced: u64,
     /// Those below were sent.
     sent: u64,
-    /// Those below are confirmed, and that is announced: it is told when it is durable.
+    /// Those below are confirmed, and that is announced: it is reported when it is durable.
     confirmed: u64,
     /// Those below are durably confirmed: they never leave again.
     done: u64,
     /// To be sent again.
     again: BTreeSet<(Time, u64)>,
-    /// Those below this number were sent; what of them is not confirmed at this time is sent again.
+    /// Those below this number were sent; those of them that are not confirmed at this time are
+    /// sent again.
     watch: Option<(Time, u64)>,
 }
 
@@ -46,19 +47,20 @@ impl Due {
 }
 
 impl Outbox {
-    /// That of a machine that was just recovered: what is below `first` is done.
+    /// That of a machine that was just recovered: messages below `first` are done.
     pub(super) fn new(first: u64) -> Self {
         Self { announced: 0, sent: 0, confirmed: first, done: first, again: BTreeSet::new(), watch: None }
     }
 
-    /// The machine's next number is known. Says whether there are new ones.
+    /// The machine's next number is known. Returns whether there are new ones.
     pub(super) fn announce(&mut self, next: u64) -> bool {
         let is_new = next > self.announced;
         self.announced = self.announced.max(next);
         is_new
     }
 
-    /// The machine's lowest number that is not confirmed is known. Says whether more are confirmed.
+    /// The machine's lowest number that is not confirmed is known. Returns whether more are
+    /// confirmed.
     pub(super) fn announce_confirmed(&mut self, first: u64) -> bool {
         let is_new = first > self.confirmed;
         self.confirmed = self.confirmed.max(first);
@@ -118,7 +120,8 @@ impl Outbox {
     }
 }
 
-/// Nothing waits longer than [`UNANSWERED`]: what seems to was told its time before the clock was set back.
+/// Nothing waits longer than [`UNANSWERED`]: a message that seems to got its time before the clock
+/// was set back.
 fn is_due(at: Time, now: Time) -> bool {
     at <= now || at > now.after(UNANSWERED)
 }
@@ -140,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_confirmed_is_sent_again_and_the_rest_is_not() {
+    fn unconfirmed_messages_are_sent_again_and_the_rest_is_not() {
         let mut outbox = Outbox::new(0);
         assert!(outbox.announce(3));
         assert_eq!(outbox.leave(3), 0..3);
@@ -156,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_refused_for_now_is_sent_again_when_it_was_said() {
+    fn a_message_refused_for_now_is_sent_again_at_the_stated_time() {
         let mut outbox = Outbox::new(5);
         outbox.announce(8);
         outbox.leave(8);

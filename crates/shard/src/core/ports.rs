@@ -1,4 +1,4 @@
-//! What goes into a shard's core and what comes out, and what it stands on.
+//! Inputs and outputs of a shard's core, and the parts that it stands on.
 //!
 //! A driver owns threads, mailboxes and clocks; the core sees requests, the time, and a journal. A
 //! thread drives it in production, a simulator in tests.
@@ -27,8 +27,9 @@ pub trait Store: Send {
     /// As the journal's own opening: in use, corrupt, foreign, or the disk's.
     fn open(&mut self, opening: Opening) -> Result<Self::Journal, stadium_journal::Error>;
 
-    /// The checkpoints beside it. First without the journal's id, to read the newest one, whose position [`Self::open`] is
-    /// told: nothing may be changed then, since somebody else may have the journal open. Then with its id, to be written to.
+    /// The checkpoints beside it. First without the journal's id, to read the newest one, whose
+    /// position [`Self::open`] gets: nothing may be changed then, since somebody else may have the
+    /// journal open. Then with its id, to be written to.
     ///
     /// # Errors
     ///
@@ -41,7 +42,7 @@ pub trait Store: Send {
 
 /// Who asked: what the driver wants back with the answer.
 pub trait Caller: Send {
-    /// Tells this request apart from all others that are not answered yet.
+    /// Distinguishes this request from all others that are not answered yet.
     fn id(&self) -> u64;
 
     /// Nobody waits for the answer any more.
@@ -74,19 +75,19 @@ pub struct Request<C> {
 pub enum Search {
     /// In this shard only; every command but a reserve of a spread queue.
     Here,
-    /// Here, and where nothing is due, in so many other shards: see [`Output::passed`].
+    /// Here, and where nothing is due, in so many other shards: see [`Output::forwarded`].
     Then {
         /// Shards that were not asked.
         shards: u16,
     },
-    /// In all shards at once: whoever has a job takes the claim.
+    /// In all shards at once: a shard that has a job takes the claim.
     Everywhere(Claim),
 }
 
 /// The right to answer a request that several shards hold.
 ///
-/// A shard that looks whether it has a job tries the claim meanwhile, and keeps it or gives it back. Another one that comes by at
-/// that moment does not know yet: it waits, and looks again.
+/// A shard that looks whether it has a job tries the claim meanwhile, and keeps it or gives it
+/// back. Another one that comes by meanwhile does not know yet: it waits, and looks again.
 #[derive(Debug, Clone, Default)]
 pub struct Claim(Arc<AtomicU8>);
 
@@ -152,7 +153,7 @@ pub struct Output<C> {
     pub replies: Vec<Reply<C>>,
     /// Reserves that found nothing here: for the next shard where some are left to ask, and else, where they
     /// want to wait, for all shards, this one included, with one claim.
-    pub passed: Vec<Request<C>>,
+    pub forwarded: Vec<Request<C>>,
     /// Messages to other shards. Each is answered by [`Confirmation`], and sent again until it is.
     pub deliveries: Vec<(u16, Delivery)>,
     /// Answers to deliveries of other shards, by the shard that they came from.
@@ -167,7 +168,7 @@ impl<C> Default for Output<C> {
     fn default() -> Self {
         Self {
             replies: Vec::new(),
-            passed: Vec::new(),
+            forwarded: Vec::new(),
             deliveries: Vec::new(),
             confirmations: Vec::new(),
             to_transport: Vec::new(),
@@ -176,7 +177,7 @@ impl<C> Default for Output<C> {
     }
 }
 
-/// What one shard sends to another, taken in once however often it comes.
+/// A message from one shard to another, taken in once however often it arrives.
 pub struct Delivery {
     /// The machine that takes it in; it was sent by the same one of the other shard.
     pub machine: MachineId,

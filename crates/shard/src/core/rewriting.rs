@@ -10,7 +10,7 @@ use super::settings::CoreSettings;
 use crate::frame::{HEADER_BYTES, MachineId};
 
 impl<J: Journal, C: Caller> Running<J, C> {
-    /// Writes a slice of a nearly dead segment's payloads again. Says whether there is more.
+    /// Writes a slice of a nearly dead segment's payloads again. Returns whether there is more.
     pub(super) fn rewrite(&mut self, now: Time, settings: &CoreSettings) -> Result<bool, Fault> {
         if self.segments.rewriting().is_none() {
             return Ok(false);

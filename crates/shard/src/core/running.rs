@@ -60,9 +60,9 @@ pub(super) enum Waits<C> {
     Confirmation(u16, Confirmation),
     /// What goes to devices.
     Transport(Vec<stadium_push::TransportCommand>),
-    /// What goes to other shards and has a number below this one may be sent.
+    /// Cross-shard messages with a number below this one may be sent.
     Outgoing(MachineId, u64),
-    /// What was sent below this number is confirmed, and that is remembered.
+    /// Messages sent below this number are confirmed, and that is remembered.
     Confirmed(MachineId, u64),
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Running<J, C> {
     pub(super) payloads: Payloads,
     pub(super) spoilt: Vec<Spoilt>,
     pub(super) random: Random,
-    /// Microseconds since some moment.
+    /// Microseconds since an arbitrary time.
     pub(super) stopwatch: fn() -> u64,
     /// Something was appended since the last commit was started.
     uncommitted: bool,
@@ -330,8 +330,8 @@ impl<J: Journal, C: Caller> Running<J, C> {
         }
     }
 
-    /// The shard starts over, or stops: what is under way between shards goes on later, and nobody
-    /// can wait for it here.
+    /// The shard starts over, or stops: work under way between shards goes on later, and nobody can
+    /// wait for it here.
     pub(super) fn give_up_undecided(&mut self, output: &mut Output<C>) {
         for ((machine, _), caller) in self.undecided.drain() {
             let refusal = self.machines.kinds.of(machine).pending_refusal();
@@ -339,7 +339,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         }
     }
 
-    /// Does what time brings, within the bounds of a turn. Says whether more is due.
+    /// Does the work that is due, within the bounds of a turn. Returns whether more is due.
     pub(super) fn take_time(&mut self, now: Time, settings: &CoreSettings) -> Result<bool, Fault> {
         let mut more = false;
         for at in 0..self.machines.kinds.len() {
@@ -372,7 +372,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
                 Err(NoRoom::TooLarge { .. }) if events > 1 => events /= 2,
                 Err(NoRoom::TooLarge { bytes, bytes_max }) => {
                     return Err(Fault::Broken(format!(
-                        "what time brings asks for a record of {bytes} bytes; the journal takes {bytes_max}"
+                        "due work asks for a record of {bytes} bytes; the journal takes {bytes_max}"
                     )));
                 }
             }
@@ -390,7 +390,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         self.full_at = Some(now);
     }
 
-    /// Whether the disk was full a moment ago, so that nothing is tried that can wait.
+    /// Whether the disk was full a short time ago, so that nothing is tried that can wait.
     pub(super) fn is_full(&mut self, now: Time) -> bool {
         // A clock that was set back ends it too.
         if self.full_at.is_some_and(|at| now < at || now >= at.after(FULL_RETRY)) {
@@ -513,7 +513,8 @@ impl<J: Journal, C: Caller> Running<J, C> {
         Ok(())
     }
 
-    /// What was reserved for somebody who has gone is due again, and the attempt does not count.
+    /// Jobs that were reserved for a caller that has gone are due again, and the attempt does not
+    /// count.
     pub(super) fn give_back(&mut self, leases: Vec<Lease>, now: Time) -> Result<(), Fault> {
         // Where there is no room the leases end by themselves.
         self.execute(&Command::Release { leases, retry: Retry::NotTried(0), error: None }, now)?;
@@ -541,7 +542,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         Ok(step)
     }
 
-    /// Tells all whose answers wait that nothing is acknowledged.
+    /// Answers everyone whose answer waits that nothing is acknowledged.
     pub(super) fn give_up(&mut self, refusal: &Refusal, output: &mut Output<C>) {
         for pending in self.pending.drain(..) {
             let refusal = match pending.decided_by {
@@ -556,7 +557,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
                     let refused = Confirmation { taken: Err(refusal), ..confirmation };
                     output.confirmations.push((shard, refused));
                 }
-                // Whoever is connected arrives anew, and is given what it is owed.
+                // Every connected device arrives anew, and is given the pushes that it is owed.
                 Waits::Outgoing(..) | Waits::Confirmed(..) | Waits::Transport(_) => {}
             }
         }

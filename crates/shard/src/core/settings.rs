@@ -9,11 +9,11 @@ use super::kinds::Kind;
 pub struct CoreSettings {
     /// Which shard of how many.
     pub place: Place,
-    /// What its queues may hold.
+    /// Bounds of its queues.
     pub bounds: Bounds,
-    /// What its wallets may hold.
+    /// Bounds of its wallets.
     pub wallet: stadium_wallet::Bounds,
-    /// What its push platform may hold.
+    /// Bounds of its push platform.
     pub push: stadium_push::Bounds,
     /// How many MQTT sessions and retained messages it may keep.
     pub session: stadium_session::Bounds,
@@ -22,7 +22,8 @@ pub struct CoreSettings {
     pub more_machines: Vec<Kind>,
     /// Where its random numbers start; retries' jitter comes from them. Decisions are in the journal, so it may differ at each start.
     pub seed: u64,
-    /// Consumers that wait for a job at once; another one is told Busy. About 200 bytes each. 100,000.
+    /// Consumers that wait for a job at once; another one is answered Busy. About 200 bytes each.
+    /// 100,000.
     pub waiting_max: usize,
     /// Commands that one turn takes on, so that answers of the last batch do not wait for it too long. 1,024.
     pub turn_commands_max: usize,
@@ -50,11 +51,12 @@ pub struct CoreSettings {
     /// Bytes of a log without segments that are accounted for together. Fewer are given back
     /// earlier, and make more accounts, which are looked at every second. 1 MiB.
     pub stretch_bytes: u64,
-    /// Bytes of records that a history reads at most; what is older is left out. 16 MiB.
+    /// Bytes of records that a history reads at most; older ones are left out. 16 MiB.
     pub history_bytes_max: usize,
     /// How long after a failure of the journal it is opened again; doubled up to 16 times so long. 100 ms.
     pub reopen_after: Milliseconds,
-    /// A stopwatch: microseconds since some moment. Only metrics and lengths of slices depend on it.
+    /// A stopwatch: microseconds since an arbitrary time. Only metrics and lengths of slices depend
+    /// on it.
     pub stopwatch: fn() -> u64,
 }
 

@@ -30,7 +30,7 @@ impl Account {
         }
     }
 
-    /// Nothing in it is needed, where what precedes `floor` is not needed for a recovery.
+    /// Nothing in it is needed, provided that no records before `floor` are needed for a recovery.
     fn may_be_trimmed(&self, floor: Position) -> bool {
         self.is_old(floor) && self.live <= 0 && !self.pinned
     }
@@ -60,8 +60,8 @@ impl Segments {
         }
     }
 
-    /// Finds what is dead at the old end, and what is worth rewriting there. So many dead bytes are
-    /// kept.
+    /// Finds dead stretches at the old end, and records worth rewriting there. So many dead bytes
+    /// are kept.
     pub(super) fn look_at_stretches(
         &mut self,
         end: Position,

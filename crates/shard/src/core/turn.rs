@@ -63,7 +63,8 @@ impl<S: Store, C: Caller> Core<S, C> {
         next
     }
 
-    /// Whoever drives this panicked between turns: starts over as after a panic in one. What was handed in stays.
+    /// The driver of the shard panicked between turns: starts over as after a panic in one. Inputs
+    /// that were handed in stay.
     pub fn start_over(&mut self, now: Time, output: &mut Output<C>) {
         if let Some(running) = self.running.take() {
             self.fail(running, &Fault::Panicked("the shard's thread panicked".into()), now, output);
@@ -98,7 +99,7 @@ impl<S: Store, C: Caller> Core<S, C> {
             Step::After(span) => Some(now.after(span)),
             Step::Idle | Step::AtOnce | Step::Finished => None,
         };
-        // What a stopping shard still waits for is looked at often.
+        // Work that a stopping shard still waits for is checked often.
         let background = match self.stopping {
             Stopping::Finishing | Stopping::Checkpoint => Some(now.after(2)),
             Stopping::No | Stopping::Stopped => background,
@@ -113,7 +114,8 @@ impl<S: Store, C: Caller> Core<S, C> {
         })
     }
 
-    /// Takes on what was handed in, as much as a turn takes. Says whether more could be taken at once.
+    /// Takes inputs that were handed in, as many as a turn takes. Returns whether more could be
+    /// taken at once.
     fn take_inputs(
         &mut self,
         running: &mut Run<S, C>,
@@ -173,8 +175,8 @@ impl<S: Store, C: Caller> Core<S, C> {
         Ok(!self.inbox.is_empty())
     }
 
-    /// Says whether an input was taken on. Where the journal is behind it stands first in the inbox
-    /// again.
+    /// Returns whether an input was taken. Where the journal is behind, the input stands first in
+    /// the inbox again.
     fn again(&mut self, behind: Option<Input<C>>) -> bool {
         let is_done = behind.is_none();
         if let Some(input) = behind {
@@ -206,7 +208,7 @@ impl<S: Store, C: Caller> Core<S, C> {
             }
             Command::Reserve { queue, .. } => {
                 if self.waiting.of_queue(queue) > 0 {
-                    // Who waits was here first.
+                    // Waiting consumers were here first.
                     let queue = queue.clone();
                     if let Err(fault) = self.serve(running, &queue, now, began) {
                         if takes_answer(&request.search) {
@@ -359,7 +361,7 @@ impl<S: Store, C: Caller> Core<S, C> {
             Found::Answer(answer) => running.answer(request.caller, answer, began),
             Found::Nothing | Found::Contended if request.caller.is_gone() => {}
             Found::Nothing | Found::Contended => match request.search {
-                Search::Then { shards } if shards > 0 || wait > 0 => output.passed.push(request),
+                Search::Then { shards } if shards > 0 || wait > 0 => output.forwarded.push(request),
                 _ if wait == 0 => {
                     running.answer(request.caller, Ok(Answer::Reserved(Vec::new())), began);
                 }
@@ -460,7 +462,8 @@ impl<S: Store, C: Caller> Core<S, C> {
 
     fn finish_stopping(&mut self, running: &mut Run<S, C>, step: &Step, now: Time) {
         match self.stopping {
-            // What is under way between shards is finished, as long as the others are there; else at the next start.
+            // Work that is under way between shards is finished, as long as the others are there;
+            // else at the next start.
             Stopping::Finishing
                 if running.machines.pending() > 0
                     && now <= *self.finishing_until.get_or_insert(now.after(UNDECIDED_WAIT)) => {}
@@ -478,7 +481,8 @@ impl<S: Store, C: Caller> Core<S, C> {
         }
     }
 
-    /// A turn while the journal is not open: everything is told Busy, and nothing is lost by it.
+    /// A turn while the journal is not open: everything is answered Busy, and nothing is lost by
+    /// it.
     fn turn_closed(&mut self, now: Time, output: &mut Output<C>) -> Next {
         let refusal = if self.stopping == Stopping::No { self.not_open() } else { stopping() };
         while let Some(input) = self.inbox.pop_front() {
@@ -504,7 +508,8 @@ impl<S: Store, C: Caller> Core<S, C> {
             output.replies.push(Reply { caller: waiter.request.caller, answer: Err(refusal.clone()) });
         }
         if self.stopping != Stopping::No {
-            // The journal is not opened again, and what was not durable is not cut: it may be there at the next start.
+            // The journal is not opened again, and records that were not durable are not cut:
+            // they may be there at the next start.
             for reply in self.given_up.replies.drain(..) {
                 output.replies.push(Reply { answer: Err(unknown()), ..reply });
             }
@@ -527,7 +532,8 @@ impl<S: Store, C: Caller> Core<S, C> {
         now: Time,
         output: &mut Output<C>,
     ) -> Next {
-        // What was handed over goes on becoming durable until the journal stops: only then it is known what did.
+        // Records that were handed over go on becoming durable until the journal stops: only then
+        // it is known which did.
         let stopped_at = running.journal.stop();
         let (why, durable) = match fault {
             Fault::Journal(error @ stadium_journal::Error::Failed { durable, .. }) => {
@@ -550,7 +556,8 @@ impl<S: Store, C: Caller> Core<S, C> {
             // An answer whose making panics is lost with its caller, who hears that it is not known; the next one is made.
             while catch_unwind(AssertUnwindSafe(&mut release)).is_err() {}
         }
-        // That nothing of the rest happened is true once it is cut, durably: until then nobody is told.
+        // That nothing of the rest happened is true once it is cut, durably: until then nobody is
+        // answered.
         let refusal = self.not_open();
         running.give_up(&refusal, &mut self.given_up);
         self.before.add(&running.figures);
@@ -643,7 +650,7 @@ fn claimed<J: Journal, C: Caller>(
     if let Some(claim) = claim {
         match found {
             Ok(Found::Behind | Found::Nothing) => claim.give_back(),
-            // Whoever asked hears of the fault from here.
+            // The caller hears of the fault from here.
             _ => claim.keep(),
         }
     }

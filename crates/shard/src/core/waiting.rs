@@ -17,7 +17,7 @@ pub(super) struct Waiter<C> {
     pub(super) request: Request<C>,
     queue: QueueName,
     deadline: Time,
-    /// Tells entries of one slot apart.
+    /// Distinguishes entries of one slot.
     number: u64,
     previous: Option<usize>,
     next: Option<usize>,
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_leaves_the_line_wherever_it_stands() {
+    fn a_consumer_that_goes_leaves_the_line_wherever_it_stands() {
         for gone in 1..=3 {
             let mut waiting = Waiting::new();
             (1..=3).for_each(|caller| wait(&mut waiting, caller, "mail", 100));

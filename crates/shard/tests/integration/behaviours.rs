@@ -1,6 +1,7 @@
 //! Behaviours of shards on real files: what a caller sees, also over a restart.
 //!
-//! Each has a data directory of its own; what crashes and full disks do is told in `core.rs`, on a disk in memory.
+//! Each has a data directory of its own; the tests of crashes and full disks are in `core.rs`, on a
+//! disk in memory.
 
 use crate::fixture;
 
@@ -28,7 +29,7 @@ fn a_job_is_put_reserved_and_settled() {
 }
 
 #[test]
-fn what_was_acknowledged_is_there_after_a_restart() {
+fn acknowledged_jobs_are_there_after_a_restart() {
     for with_checkpoint in [false, true] {
         let data = Data::new(1);
         let shards = data.open();
@@ -82,7 +83,7 @@ fn a_waiting_consumer_gets_what_is_put_later() {
 }
 
 #[test]
-fn a_delayed_job_wakes_who_waits_for_it() {
+fn a_delayed_job_wakes_the_consumer_that_waits_for_it() {
     let data = Data::new(1);
     let shards = data.open();
     let ticket = shards.submit(fixture::wait_for("mail", 1, 30_000));
@@ -209,7 +210,7 @@ fn one_of_all_shards_answers_a_consumer_of_a_spread_queue() {
         soon(&shards, Command::Settle { leases }).expect("settled");
     }
     let waits = || shards.metrics().iter().map(|metrics| metrics.waiting_consumers).sum::<u64>();
-    // What the shards that did not answer hold ends when they look at it next.
+    // Jobs that the shards that did not answer hold end when those shards check them next.
     let ticket = shards.submit(fixture::wait_for("wide", 1, 60_000));
     fixture::until("it waits at all three", || waits() >= 3);
     drop(ticket);
@@ -274,7 +275,7 @@ fn a_job_is_forwarded_to_a_queue_of_another_shard() {
 }
 
 #[test]
-fn the_history_of_a_job_is_told_newest_first() {
+fn the_history_of_a_job_is_listed_newest_first() {
     let data = Data::new(1);
     let shards = data.open();
     let job = fixture::placed(&shards, put("mail", "often tried"))[0];
@@ -306,7 +307,7 @@ fn jobs_of_shards_that_are_not_there_are_refused() {
 }
 
 #[test]
-fn a_full_mailbox_says_busy_and_nothing_is_lost() {
+fn a_full_mailbox_answers_busy_and_nothing_is_lost() {
     let data = Data::with(1, |settings| settings.mailbox_commands_max = 8);
     let shards = data.open();
     let tickets: Vec<_> = (0..5_000).map(|number| shards.submit(put("mail", &number.to_string()))).collect();
@@ -328,13 +329,17 @@ fn a_full_mailbox_says_busy_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_stopped_shard_says_busy() {
+fn a_stopped_shard_answers_busy() {
     let data = Data::new(1);
     let shards = data.open();
     let waiting = shards.submit(fixture::wait_for("mail", 1, 60_000));
     fixture::until("it waits", || shards.metrics()[0].waiting_consumers == 1);
     assert!(shards.stop(fixture::LONG));
-    assert_eq!(waiting.wait(Duration::ZERO), Some(Ok(Answer::Reserved(Vec::new()))), "who waited was let go");
+    assert_eq!(
+        waiting.wait(Duration::ZERO),
+        Some(Ok(Answer::Reserved(Vec::new()))),
+        "the waiting consumer was let go"
+    );
     let answer = soon(&shards, put("mail", "too late"));
     assert!(matches!(answer, Err(Refusal::Busy { code: "SHARD-004", .. })), "{answer:?}");
     assert!(shards.stop(fixture::LONG), "stopping twice is harmless");

@@ -55,7 +55,7 @@ fn a_cancellation_whose_client_leaves_is_carried_out_on_all_shards() {
     drop(shards.submit_push(Command::Cancel { app: app(), push }));
     until("all have cancelled it", || view(&shards, push).counts.cancelled == DEVICES);
 
-    // The home has answered when its client leaves: what comes after it at home is answered.
+    // The home has answered when its client leaves: later commands at home are answered.
     let push = send(&shards, 2);
     let ticket = shards.submit_push(Command::Cancel { app: app(), push });
     ask(&shards, Command::Audiences { app: app() });

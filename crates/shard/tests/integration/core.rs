@@ -82,34 +82,34 @@ fn text(payload: &Bytes) -> String {
 
 /// The answers that the test got, and its commands without an answer.
 #[derive(Default)]
-struct Told {
+struct Acknowledged {
     placed: Vec<String>,
     settled: Vec<String>,
     open: Option<String>,
 }
 
 /// A small test: puts, a reserve, settles, a checkpoint, more puts. Ends where the power fails.
-fn test(shard: &mut Shard, told: &mut Told) -> Option<()> {
+fn test(shard: &mut Shard, acknowledged: &mut Acknowledged) -> Option<()> {
     for number in 0..4 {
         let payload = format!("job {number}");
-        told.open = Some(payload.clone());
+        acknowledged.open = Some(payload.clone());
         shard.ask(put(&payload))?.expect("accepted");
-        told.placed.push(payload);
+        acknowledged.placed.push(payload);
     }
-    told.open = None;
+    acknowledged.open = None;
     let Ok(Answer::Reserved(jobs)) = shard.ask(reserve(0))? else { panic!("jobs") };
     for job in &jobs[..2] {
-        told.open = Some(text(&job.payload));
+        acknowledged.open = Some(text(&job.payload));
         shard.ask(Command::Settle { leases: vec![job.lease] })?.expect("settled");
-        told.settled.push(text(&job.payload));
+        acknowledged.settled.push(text(&job.payload));
     }
-    told.open = None;
+    acknowledged.open = None;
     shard.core.checkpoint_soon();
-    told.open = Some("after the checkpoint".into());
+    acknowledged.open = Some("after the checkpoint".into());
     shard.ask(put("after the checkpoint"))?.expect("accepted");
-    told.placed.push("after the checkpoint".into());
+    acknowledged.placed.push("after the checkpoint".into());
     let release = jobs[2..].iter().map(|job| job.lease).collect();
-    told.open = None;
+    acknowledged.open = None;
     let retry = stadium_queue::Retry::NotTried(0);
     shard.ask(Command::Release { leases: release, retry, error: None })?.expect("released");
     Some(())
@@ -119,7 +119,7 @@ fn test(shard: &mut Shard, told: &mut Told) -> Option<()> {
 fn a_crash_at_any_operation_loses_nothing_that_was_acknowledged() {
     let whole = Machine::new();
     let mut shard = whole.boot();
-    test(&mut shard, &mut Told::default()).expect("nothing fails");
+    test(&mut shard, &mut Acknowledged::default()).expect("nothing fails");
     let operations = whole.disk.operations() + whole.checkpoints.operations();
     let mut crashes = 0;
     for stop in 1..operations {
@@ -131,8 +131,8 @@ fn a_crash_at_any_operation_loses_nothing_that_was_acknowledged() {
                 continue;
             }
             machine.disk.stop_after(stop - used);
-            let mut told = Told::default();
-            if test(&mut shard, &mut told).is_some() {
+            let mut acknowledged = Acknowledged::default();
+            if test(&mut shard, &mut acknowledged).is_some() {
                 continue;
             }
             crashes += 1;
@@ -140,12 +140,16 @@ fn a_crash_at_any_operation_loses_nothing_that_was_acknowledged() {
             machine.crash(survives);
             let mut shard = machine.boot();
             let due = shard.all_due();
-            let mut expected: Vec<String> =
-                told.placed.iter().filter(|payload| !told.settled.contains(payload)).cloned().collect();
+            let mut expected: Vec<String> = acknowledged
+                .placed
+                .iter()
+                .filter(|payload| !acknowledged.settled.contains(payload))
+                .cloned()
+                .collect();
             expected.sort();
             let mut other = expected.clone();
-            // What was asked for and not answered happened, or not.
-            if let Some(open) = &told.open {
+            // A command without an answer happened, or not.
+            if let Some(open) = &acknowledged.open {
                 match other.iter().position(|payload| payload == open) {
                     Some(at) => drop(other.remove(at)),
                     None => other.push(open.clone()),
@@ -219,7 +223,7 @@ fn a_failed_sync_takes_the_batch_back_and_the_shard_goes_on() {
 }
 
 #[test]
-fn who_waits_is_served_after_the_journal_was_opened_again() {
+fn a_waiting_consumer_is_served_after_the_journal_was_opened_again() {
     let machine = Machine::new();
     let mut shard = machine.boot();
     let waiting = shard.submit(reserve(1_000_000));
@@ -424,7 +428,8 @@ fn the_warm_path_allocates_no_more_than_its_answers() {
     assert!(each <= 24, "{each} allocations for a put, a reserve and a settle, the test's own included");
 }
 
-/// A consumer of a spread queue that this shard is told of while another one looks whether it has a job.
+/// A consumer of a spread queue, offered to this shard while another one checks whether it has a
+/// job.
 fn contended(shard: &mut Shard, claim: &Claim) -> u64 {
     assert_eq!(claim.try_out(), Trial::Mine, "the other shard looks");
     let caller = shard.caller();

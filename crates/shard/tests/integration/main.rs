@@ -1,6 +1,7 @@
 //! The integration tests of this crate, one program: each module is a suite, and its name
 //! a filter, as in `cargo test -p stadium-shard --test integration core::`.
 
+mod backlog;
 mod behaviours;
 mod cancelling;
 mod core;
@@ -10,6 +11,5 @@ mod replay;
 mod restored_memory;
 mod session_room;
 mod spending;
-mod telling;
 mod trimming;
 mod wallets;

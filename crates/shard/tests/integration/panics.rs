@@ -1,8 +1,10 @@
-//! A turn panics, or the journal breaks its word, at every place where it may: who was answered, was answered the truth.
+//! A turn panics, or the journal breaks its promise, at every place where it may: every answer that
+//! was given is true.
 //!
-//! Accepted is there, also after a crash. Busy is not there, and never comes. Of what is unknown,
-//! or has no answer since the panic took its caller along, nothing is said. The journal of these
-//! behaviours finishes what it was handed before it stops, as a thread of its own does.
+//! An accepted job is there, also after a crash. A job that was answered Busy is not there, and
+//! never comes. A job whose outcome is unknown, or that has no answer since the panic dropped its
+//! caller, may be either. The journal of these behaviours finishes the work that it was handed
+//! before it stops, as a thread of its own does.
 
 use crate::fixture;
 
@@ -22,7 +24,7 @@ use stadium_queue::{Answer, Command, Refusal, Time};
 use stadium_shard::UNKNOWN;
 use stadium_shard::core::{Core, Output, Request, Search, Store};
 
-/// What a journal is asked for, where something may go wrong.
+/// The operations of a journal in which something may go wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
     Room,
@@ -91,7 +93,7 @@ impl Fragile {
         }
     }
 
-    /// What a thread of its own does before it ends.
+    /// The work of a thread of its own before it ends.
     fn finish(&self) {
         while self.stepper.commit() {}
     }
@@ -191,14 +193,14 @@ impl Journal for Fragile {
     }
 }
 
-/// A shard whose journal has a plan, and what everybody was told.
+/// A shard whose journal has a plan, and all answers that were given.
 struct Behaviour {
     core: Core<Workshop, u64>,
     workshop: Workshop,
     now: u64,
     output: Output<u64>,
     asked: BTreeMap<u64, String>,
-    told: BTreeMap<u64, Result<(), Refusal>>,
+    answers: BTreeMap<u64, Result<(), Refusal>>,
 }
 
 impl Behaviour {
@@ -211,7 +213,7 @@ impl Behaviour {
             now: 1_000_000,
             output: Output::default(),
             asked: BTreeMap::new(),
-            told: BTreeMap::new(),
+            answers: BTreeMap::new(),
         }
     }
 
@@ -223,14 +225,14 @@ impl Behaviour {
         self.now += milliseconds;
         let next = self.core.turn(Time(self.now), &mut self.output);
         for reply in self.output.replies.drain(..) {
-            let twice = self.told.insert(reply.caller, reply.answer.map(drop));
+            let twice = self.answers.insert(reply.caller, reply.answer.map(drop));
             assert!(twice.is_none(), "caller {} is answered twice", reply.caller);
         }
         next.at_once || next.awaited > 0
     }
 
     /// Puts, and looks at what is there; the journal is behind by some steps all the time.
-    fn tell(&mut self) {
+    fn run(&mut self) {
         for round in 0..12_u64 {
             if round == 6 {
                 // Beyond the time after which a shard that panicked is recovered.
@@ -282,12 +284,12 @@ impl Behaviour {
         panic!("no answer");
     }
 
-    /// What was said is true.
+    /// All answers are true.
     fn check(&self, there: &[String], what: &str) -> (usize, usize) {
         let (mut accepted, mut refused) = (0, 0);
         for (caller, payload) in &self.asked {
             let is_there = there.contains(payload);
-            match self.told.get(caller) {
+            match self.answers.get(caller) {
                 Some(Ok(())) => {
                     accepted += 1;
                     assert!(is_there, "{what}: {payload} was accepted and is lost");
@@ -295,7 +297,7 @@ impl Behaviour {
                 Some(Err(refusal)) if refusal.code() == UNKNOWN => {}
                 Some(Err(refusal)) => {
                     refused += 1;
-                    assert!(!is_there, "{what}: {payload} is there, and was told {refusal}");
+                    assert!(!is_there, "{what}: {payload} is there, and was answered {refusal}");
                 }
                 None => {}
             }
@@ -304,25 +306,25 @@ impl Behaviour {
     }
 }
 
-/// Goes through a test in which something goes wrong; says whether it did, and how many were
+/// Goes through a test in which something goes wrong; returns whether it did, and how many were
 /// accepted, refused and left without an answer.
 fn go_through(asked: Asked, nth: usize, wrong: Wrong) -> Option<(usize, usize, usize)> {
     let workshop = Workshop { machine: Machine::new(), plan: Plan::default() };
     let mut test = Behaviour::begin(workshop.clone());
     *workshop.plan.lock().expect("free") = Some((asked, nth, wrong));
-    test.tell();
+    test.run();
     let has_happened = workshop.plan.lock().expect("free").take().is_none();
     let what = format!("{wrong:?} in {asked:?} {nth}");
     let there = test.there();
     let (accepted, refused) = test.check(&there, &what);
-    // Also when the power fails: what was cut stays away, what was accepted is there.
-    let Behaviour { core, asked: all, told, .. } = test;
+    // Also when the power fails: jobs that were cut stay away, accepted jobs are there.
+    let Behaviour { core, asked: all, answers, .. } = test;
     drop(core);
     workshop.machine.crash(true);
-    let mut again = Behaviour { asked: all, told, ..Behaviour::begin(workshop) };
+    let mut again = Behaviour { asked: all, answers, ..Behaviour::begin(workshop) };
     let there = again.there();
     again.check(&there, &format!("{what}, after a crash"));
-    let silent = again.asked.keys().filter(|caller| !again.told.contains_key(caller)).count();
+    let silent = again.asked.keys().filter(|caller| !again.answers.contains_key(caller)).count();
     has_happened.then_some((accepted, refused, silent))
 }
 
@@ -384,7 +386,8 @@ impl Wake for Panicking {
     }
 }
 
-/// A caller's waker panics on the shard's thread, between turns: everybody else is answered, the shard starts over, and says so.
+/// A caller's waker panics on the shard's thread, between turns: all other callers are answered,
+/// the shard starts over, and reports it.
 #[test]
 fn a_panic_between_turns_loses_no_answer_and_devices_arrive_again() {
     quiet();

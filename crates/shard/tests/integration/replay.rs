@@ -1,4 +1,5 @@
-//! A folder whose checksums are right and whose events are wrong: a start refuses it, and a replay says the same, without a start.
+//! A folder whose checksums are right and whose events are wrong: a start refuses it, and a replay
+//! reports the same, without a start.
 
 use crate::fixture;
 
@@ -33,7 +34,7 @@ fn last_record(data: &Data) -> Vec<u8> {
 }
 
 #[test]
-fn what_a_start_refuses_a_replay_names_and_changes_nothing() {
+fn a_replay_names_the_damage_that_a_start_refuses_and_changes_nothing() {
     let data = Data::new(1);
     let shards = data.open();
     placed(&shards, put("mail", "one"));
@@ -73,7 +74,7 @@ fn what_a_start_refuses_a_replay_names_and_changes_nothing() {
     assert!(before == files(), "a replay changes nothing");
     match Shards::open(data.settings(), |_, _| ()).map(drop) {
         Err(Error::Corrupt { position: refused_at, what: reason }) => {
-            assert_eq!((refused_at, reason), (position, what), "a start says the same");
+            assert_eq!((refused_at, reason), (position, what), "a start reports the same");
         }
         other => panic!("{other:?}"),
     }

@@ -1,4 +1,5 @@
-//! What is restored costs memory in proportion to the bytes that are there, whatever numbers these name.
+//! Restored data cost memory in proportion to the bytes that are there, whatever numbers these
+//! name.
 //!
 //! Checkpoints and records of all machines, as the fixtures of their crates hold them, are changed at random, most of all where they
 //! may hold a count, a length or a page's number. Whether one is refused or not: its restore stays within the budget. A page of 256 entries

@@ -1,4 +1,5 @@
-//! Sessions on a full disk: a shard refuses to keep more, and is still told what need not be kept.
+//! Sessions on a full disk: a shard refuses to keep more, and still takes changes that free
+//! something.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Behaviours of wallets on real shards: threads, files, restarts, many who spend at once.
 //!
-//! What is counted in the end is what was acknowledged.
+//! The amounts counted in the end are those that were acknowledged.
 
 use crate::fixture;
 
@@ -181,7 +181,8 @@ fn balances(shards: &Shards, names: &[String]) -> Vec<i64> {
     names.iter().map(|name| balance(shards, name).posted).collect()
 }
 
-/// Figures are some moments old: that nothing is under way says only together with the balances that all has arrived.
+/// Figures are slightly old: only together with the balances do they show that nothing is under
+/// way.
 fn is_at_rest(shards: &Shards) -> bool {
     shards.metrics().iter().all(|one| (one.wallet.pending, one.wallet.outgoing) == (0, 0))
 }
@@ -207,7 +208,7 @@ fn over_three(names: &[String]) -> Vec<NewTransfer> {
 }
 
 #[test]
-fn what_a_list_over_several_shards_booked_is_known_to_whoever_sends_it_alone() {
+fn a_transfer_of_a_list_over_several_shards_is_known_when_it_is_sent_alone() {
     let data = Data::new(3);
     let mut shards = data.open();
     let names = one_on_each();
@@ -231,7 +232,7 @@ fn what_a_list_over_several_shards_booked_is_known_to_whoever_sends_it_alone() {
         data.stop(shards);
         shards = data.open();
     }
-    // Whoever asks for it or takes it back is answered by the shard that decided it.
+    // A caller that asks for it or takes it back is answered by the shard that decided it.
     for id in [20, 21, 22] {
         let Answer::Transfer(view) = done(&shards, Command::Find { transfer: TransferId(id) }) else {
             panic!("one")
@@ -248,7 +249,7 @@ fn what_a_list_over_several_shards_booked_is_known_to_whoever_sends_it_alone() {
 }
 
 #[test]
-fn what_was_booked_alone_is_not_booked_by_a_list() {
+fn a_transfer_booked_alone_is_not_booked_by_a_list() {
     let data = Data::new(3);
     let shards = data.open();
     let names = one_on_each();
@@ -380,7 +381,7 @@ fn an_asset_that_only_some_shards_know_is_known_to_all_after_the_next_start() {
 }
 
 #[test]
-fn a_stopped_shard_says_busy_and_a_stopping_one_finishes() {
+fn a_stopped_shard_answers_busy_and_a_stopping_one_finishes() {
     let data = Data::new(2);
     let shards = data.open();
     open(&shards, &["ada".into()], 1);

@@ -46,7 +46,7 @@ fn posted(posted: i64) -> Balance {
 }
 
 #[test]
-fn what_was_booked_is_there_after_a_crash_with_and_without_a_checkpoint() {
+fn booked_transfers_are_there_after_a_crash_with_and_without_a_checkpoint() {
     for with_checkpoint in [false, true] {
         let mut town = Town::new(1);
         town.open(&["ada", "bob"], 10);
@@ -79,7 +79,7 @@ fn transfers_and_jobs_are_one_record() {
     let again = town.together(vote(1, "ada")).expect("power is on").expect("known");
     assert!(again.booked[0].duplicate && again.placed.is_empty());
     town.together(vote(2, "ada")).expect("power is on").expect("voted");
-    // Who has nothing left has no ballot either.
+    // A person without credit has no ballot either.
     let refused = town.together(vote(3, "ada")).expect("power is on").expect_err("nothing is left");
     assert!(refused.to_string().contains("WAL-023"), "{refused}");
     assert_eq!(ballots_of(&mut town), 2);
@@ -109,18 +109,18 @@ fn a_crash_at_any_operation_leaves_a_debit_with_its_job_or_neither() {
             town.open(&["ada"], 10);
             town.settle_down();
             town.machines[0].disk.stop_after(stop);
-            let told = (1..=4)
+            let answered = (1..=4)
                 .map_while(|id| town.together(vote(id, "ada")))
                 .inspect(|answer| assert!(answer.is_ok(), "{answer:?}"))
                 .count() as i64;
-            if told == 4 {
+            if answered == 4 {
                 continue;
             }
             crashes += 1;
             town.crash(survives);
             let spent = 10 - town.balance("ada").posted;
             assert_eq!(ballots_of(&mut town) as i64, spent, "stop {stop}, {survives}");
-            assert!(spent == told || spent == told + 1, "told {told}, spent {spent}");
+            assert!(spent == answered || spent == answered + 1, "answered {answered}, spent {spent}");
             town.audit();
         }
     }
@@ -185,7 +185,7 @@ fn a_shard_that_dies_in_the_middle_of_a_transfer_loses_and_makes_nothing() {
                 town.open(&[&ada, &bob], 10);
                 town.settle_down();
                 town.machines[dies].disk.stop_after(stop);
-                let told = town.book(post(1, &ada, &bob, 4));
+                let answer = town.book(post(1, &ada, &bob, 4));
                 if town.is_whole() {
                     continue;
                 }
@@ -197,8 +197,8 @@ fn a_shard_that_dies_in_the_middle_of_a_transfer_loses_and_makes_nothing() {
                 let booked = (mine, theirs) == (posted(6), posted(14));
                 let context = format!("shard {dies} stops at {stop}, {survives}: {mine:?} {theirs:?}");
                 assert!(booked || (mine, theirs) == (posted(10), posted(10)), "{context}");
-                if let Some(told) = told {
-                    assert_eq!(told.is_ok(), booked, "{context}: {told:?}");
+                if let Some(answer) = answer {
+                    assert_eq!(answer.is_ok(), booked, "{context}: {answer:?}");
                 }
                 // Asked again it is booked, once.
                 let again = town.book(post(1, &ada, &bob, 4)).expect("power is on").expect(&context);
@@ -223,12 +223,12 @@ fn a_shard_whose_journal_fails_in_the_middle_of_a_transfer_goes_on() {
             town.open(&[&ada, &bob], 10);
             town.settle_down();
             town.machines[fails].disk.fail_sync(sync, Kept::Nothing);
-            let told = town.book(post(1, &ada, &bob, 4)).expect("power is on");
+            let answer = town.book(post(1, &ada, &bob, 4)).expect("power is on");
             town.settle_down();
             failed += town.shard(fails as u16).core.reopened();
-            // Who was told Busy asks again, and gets what became of it.
-            if let Err(refusal) = &told {
-                // That nothing happened is told only where the transfer had not begun.
+            // A caller that was answered Busy asks again, and gets the outcome.
+            if let Err(refusal) = &answer {
+                // The answer that nothing happened is given only where the transfer had not begun.
                 assert_eq!(refusal.code(), "WAL-043", "{fails} {sync}: {refusal}");
                 town.book(post(1, &ada, &bob, 4)).expect("power is on").expect("booked");
                 town.settle_down();
@@ -284,7 +284,7 @@ fn a_system_wallet_is_the_sum_of_its_parts() {
 }
 
 #[test]
-fn what_names_only_an_id_is_done_by_the_shard_that_knows_it() {
+fn a_command_with_only_an_id_is_done_by_the_shard_that_knows_it() {
     let mut town = Town::new(3);
     let (ada, bob) = (on(1, 3), on(2, 3));
     town.open(&[&ada, &bob], 10);
@@ -354,11 +354,11 @@ fn segments_with_records_of_the_wallets_stay_and_their_history_is_read() {
         town.settle_down();
     }
     let removed = town.shard(0).core.metrics().segments_removed;
-    assert!(removed > 0 || town.shard(0).core.metrics().segments < 12, "what only jobs were in went");
+    assert!(removed > 0 || town.shard(0).core.metrics().segments < 12, "segments with jobs only went");
 }
 
 #[test]
-fn seals_are_told_when_they_are_durable() {
+fn seals_are_answered_when_they_are_durable() {
     let mut town = Town::new(1);
     town.open(&["ada"], 10);
     town.book(post(1, "ada", "@shop", 1)).expect("power is on").expect("booked");

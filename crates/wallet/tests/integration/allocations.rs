@@ -1,6 +1,7 @@
 //! Once warm, a transfer costs no allocation, and neither does its replay.
 //!
-//! What a whole command allocates is the list in its answer, however many transfers it is about.
+//! A whole command allocates the list in its answer and nothing else, however many transfers it is
+//! about.
 
 use bytes::Bytes;
 use stadium_wallet::{

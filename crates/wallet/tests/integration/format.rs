@@ -1,7 +1,8 @@
 //! Fixtures of version 1 of docs/formats/wallet-events.md: records and checkpoints of two shards that version 1 wrote.
 //!
-//! They stay for ever, and are read for ever: `v1` is of before a list told the shards that would decide its transfers alone, `v1-homes`
-//! of today. `STADIUM_WRITE_FIXTURE=1` writes `v1-homes` anew, which is right only before version 1 is released.
+//! They stay for ever, and are read for ever: `v1` is of before a list notified the shards that
+//! would decide its transfers alone, `v1-homes` of today. `STADIUM_WRITE_FIXTURE=1` writes
+//! `v1-homes` anew, which is right only before version 1 is released.
 
 use crate::harness;
 
@@ -54,7 +55,7 @@ fn pending(harness: &mut Harness, transfers: Vec<NewTransfer>, linked: bool) {
     assert!(matches!(executed, Ok(Executed::Pending(_))), "{executed:?}");
 }
 
-/// Everything that version 1 can say, once at least.
+/// Every event of version 1, once at least.
 fn test() -> [Harness; 2] {
     let mut harnesses = [0, 1].map(|shard| Harness::with(Bounds::default(), place(shard)));
     assert_eq!(post(BY_ID, "@shop", "@bank", "EUR", 1).home(2), Some(1));
@@ -185,7 +186,7 @@ fn seen(shard: u16, ledger: &Ledger) -> String {
     seen + &format!("{figures:?}\n")
 }
 
-/// What a fixture's files hold is what was seen when they were written.
+/// A fixture's files hold the state that was seen when they were written.
 fn is_read(fixture: &str, shard: u16) {
     let expected = String::from_utf8(read(fixture, shard, "seen.txt")).unwrap();
     assert_eq!(
@@ -211,12 +212,12 @@ fn in_words(mut file: &[u8]) -> String {
 }
 
 #[test]
-fn what_version_1_wrote_before_homes_were_told_is_read() {
+fn version_1_records_from_before_homes_were_sent_are_read() {
     (0..2).for_each(|shard| is_read("v1", shard));
 }
 
 #[test]
-fn what_version_1_wrote_is_read() {
+fn files_of_version_1_are_read() {
     const FIXTURE: &str = "v1-homes";
     for mut harness in test() {
         let shard = harness.place.shard;
@@ -230,7 +231,7 @@ fn what_version_1_wrote_is_read() {
             std::fs::write(name("words.txt"), in_words(&to_file(&harness.records))).unwrap();
         }
         is_read(FIXTURE, shard);
-        // What is decided today is written as it was then.
+        // Decisions of today are written as they were then.
         assert!(
             to_file(&harness.records) == read(FIXTURE, shard, "records.bin"),
             "the records of shard {shard} differ"

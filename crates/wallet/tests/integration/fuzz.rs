@@ -52,8 +52,8 @@ fn an_event_that_changes_the_rules_of_a_system_wallet_is_refused() {
 
 #[test]
 fn an_event_that_holds_more_than_there_is_is_refused() {
-    // A transaction of which the journal says that it began: one transfer of more than its payer
-    // has. Found by libFuzzer.
+    // A transaction that began according to the journal: one transfer of more than its payer has.
+    // Found by libFuzzer.
     const BEGAN: [u8; 44] = [
         43, 16, 2, 0, 1, 136, 0, 0, 4, 35, 58, 0, 1, 1, 128, 32, 2, 8, 215, 4, 128, 32, 0, 64, 109, 105, 110,
         116, 0, 169, 170, 170, 170, 170, 170, 170, 0, 0, 0, 0, 0, 0, 0, 0,

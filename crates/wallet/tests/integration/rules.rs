@@ -146,7 +146,7 @@ fn open(harness: &mut Harness, name: &str, rules: &[&str]) -> String {
     }
 }
 
-/// Does what a row says, and answers in the table's words.
+/// Executes a row, and answers in the table's words.
 fn command(harness: &mut Harness, text: &str) -> String {
     if let Some((kind, rest)) = text.split_once('[') {
         let inner = rest.trim_end().strip_suffix(']').expect("a list ends with ]");
@@ -269,8 +269,8 @@ fn the_rules_hold() {
         }
         let harness = harness.as_mut().expect("a table begins with what was before");
         let (records, was) = (harness.records.len(), everything(harness));
-        let said = command(harness, asked);
-        assert_eq!(said, *answer, "{shown}");
+        let answered = command(harness, asked);
+        assert_eq!(answered, *answer, "{shown}");
         if answer.starts_with("WAL-") {
             seen.insert((*answer).to_owned());
             assert_eq!(harness.records.len(), records, "a refusal writes nothing: {shown}");
@@ -287,7 +287,7 @@ fn the_rules_hold() {
     }
 }
 
-/// What a table came to comes back from its records, and from a checkpoint.
+/// The result of a table is restored from its records, and from a checkpoint.
 fn survives(harness: &mut Harness) {
     let was = everything(harness);
     harness.crash();
@@ -345,7 +345,8 @@ fn the_rest_of_the_codes() {
     assert_eq!(code(harness.execute(&misread).expect_err("it is read from the journal")), "WAL-034");
 }
 
-/// A setting is raised between two starts: ids that were forgotten when they came again are remembered now when the records are replayed.
+/// A setting is raised between two starts: ids that were forgotten when they were repeated are
+/// remembered now when the records are replayed.
 #[test]
 fn a_longer_memory_is_no_trouble() {
     let mut harness = new_books("alice 100, bob 0", Bounds { transfers_remembered: 2, ..Bounds::default() });

@@ -1,7 +1,8 @@
 //! Transfers between the ledgers of three shards, whatever becomes of the messages between them.
 //!
-//! When all is settled every client asks again: what was booked was booked once, on all shards or on none, nobody is overdrawn, and every
-//! balance is what the booked transfers give. `WALLET_SEEDS=n` runs more seeds.
+//! When all is settled every client asks again: a booked transfer was booked once, on all shards or
+//! on none, nobody is overdrawn, and every balance is the sum of the booked transfers.
+//! `WALLET_SEEDS=n` runs more seeds.
 
 use crate::harness;
 use crate::house;
@@ -29,7 +30,7 @@ fn shards_agree_whatever_becomes_of_messages() {
             }
             house.check();
             for asked in &house.asked {
-                match &asked.told {
+                match &asked.answered {
                     Some(Ok(outcomes)) if outcomes.iter().all(Result::is_ok) => booked += 1,
                     _ => refused += 1,
                 }
@@ -61,11 +62,11 @@ fn nobody_waits_for_ever_for_a_shard_that_is_away() {
     house.sync(home);
     house.mail.clear();
     assert_eq!(house.harnesses[home].balance(debit.as_str(), "VOTE").available(), 30, "it is promised");
-    assert!(house.asked.last().is_some_and(|asked| asked.told.is_none()));
+    assert!(house.asked.last().is_some_and(|asked| asked.answered.is_none()));
     house.harnesses.iter_mut().for_each(|harness| harness.now = harness.now.after(60_000));
     house.settle();
-    let told = house.asked.last().and_then(|asked| asked.told.clone()).expect("it was given up");
-    let refusal = match told {
+    let answered = house.asked.last().and_then(|asked| asked.answered.clone()).expect("it was given up");
+    let refusal = match answered {
         Ok(outcomes) => outcomes[0].clone().expect_err("nothing was booked"),
         Err(refusal) => refusal,
     };
@@ -75,7 +76,7 @@ fn nobody_waits_for_ever_for_a_shard_that_is_away() {
 }
 
 #[test]
-fn what_is_promised_to_another_shard_is_not_spent_twice() {
+fn an_amount_promised_to_another_shard_is_not_spent_twice() {
     let mut house = house(2);
     let (home, debit, credit) = apart(&house);
     let asset = harness::asset("VOTE");
@@ -87,8 +88,10 @@ fn what_is_promised_to_another_shard_is_not_spent_twice() {
     }
     house.settle();
     let last = &house.asked[house.asked.len() - 3..];
-    let outcomes: Vec<bool> =
-        last.iter().map(|asked| matches!(&asked.told, Some(Ok(outcomes)) if outcomes[0].is_ok())).collect();
+    let outcomes: Vec<bool> = last
+        .iter()
+        .map(|asked| matches!(&asked.answered, Some(Ok(outcomes)) if outcomes[0].is_ok()))
+        .collect();
     assert_eq!(outcomes, [true, false, false]);
     assert_eq!(house.harnesses[home].balance(debit.as_str(), "VOTE").posted, 40);
     house.check();
@@ -125,8 +128,8 @@ fn an_account_on_another_shard_has_its_entry_at_the_time_of_that_shard() {
         let id = post.id;
         house.ask(vec![post], false);
         house.settle();
-        let told = house.asked.last().and_then(|asked| asked.told.clone()).expect("it was answered");
-        let booked_at = told.expect("it is booked")[0].as_ref().expect("it is booked").at;
+        let answered = house.asked.last().and_then(|asked| asked.answered.clone()).expect("it was answered");
+        let booked_at = answered.expect("it is booked")[0].as_ref().expect("it is booked").at;
         assert_eq!(booked_at, start.after(first_ms), "the answer has the time of the decision");
 
         let mut newest = |shard: usize, name: &str| {
@@ -165,7 +168,7 @@ fn a_balance_at_a_time_that_is_over_never_changes() {
     // Until the decision is answered, and the other shard has not heard of it.
     loop {
         (0..house.harnesses.len()).for_each(|shard| house.sync(shard));
-        if house.asked.last().is_some_and(|asked| asked.told.is_some()) {
+        if house.asked.last().is_some_and(|asked| asked.answered.is_some()) {
             break;
         }
         assert!(!house.mail.is_empty(), "something is under way");
@@ -173,8 +176,8 @@ fn a_balance_at_a_time_that_is_over_never_changes() {
             house.deliver(newest);
         }
     }
-    let told = house.asked.last().and_then(|asked| asked.told.clone()).expect("it was answered");
-    let booked_at = told.expect("it is booked")[0].as_ref().expect("it is booked").at;
+    let answered = house.asked.last().and_then(|asked| asked.answered.clone()).expect("it was answered");
+    let booked_at = answered.expect("it is booked")[0].as_ref().expect("it is booked").at;
     house.harnesses.iter_mut().for_each(|harness| harness.now = harness.now.after(1));
     let posted = |house: &mut House<Nowhere>, at: Time| {
         house.harnesses[other].balance_at(credit.as_str(), "VOTE", at).expect("it is answered").posted

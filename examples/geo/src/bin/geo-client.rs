@@ -1,4 +1,4 @@
-//! `geo-client`: stores random events and says how fast that went, or one event, or asks.
+//! `geo-client`: stores random events and prints the rate, or stores one event, or asks.
 //!
 //! Every call carries its device's id as the affinity key, so that with several instances one of them knows all
 //! about a device. Answers go to standard output; a call that was not answered OK makes the exit code 1.
@@ -111,20 +111,20 @@ fn store_one(service: &ServiceClient, device: &str, latitude: f64, longitude: f6
         significance: Significance::Significant.into(),
     };
     let answer = service.call_with(&geo::STORE, &event, &about(device)).wait()?;
-    say(&format!("{:?} {}", answer.code(), answer.message))
+    print_line(&format!("{:?} {}", answer.code(), answer.message))
 }
 
 fn last(service: &ServiceClient, device: &str) -> anyhow::Result<()> {
     let asked = Device { device_id: device.to_owned() };
     let event = service.call_with(&geo::LAST, &asked, &about(device)).wait()?;
-    say(&line(&event))
+    print_line(&line(&event))
 }
 
 fn near(service: &ServiceClient, circle: &Circle, patience: Duration) -> anyhow::Result<()> {
     // More credit is given as messages are taken, so that a slow terminal slows the service down.
     let mut events = service.stream(&geo::NEAR, circle, NEAR_CREDIT, &CallOptions::default());
     while let Some(event) = events.next_within(patience)? {
-        say(&line(&event))?;
+        print_line(&line(&event))?;
     }
     Ok(())
 }
@@ -132,7 +132,7 @@ fn near(service: &ServiceClient, circle: &Circle, patience: Duration) -> anyhow:
 /// Events that the service may send ahead of us.
 const NEAR_CREDIT: u32 = 256;
 
-/// The longest latency that is told apart: an hour, in microseconds.
+/// The longest latency that is measured: an hour, in microseconds.
 const LATENCY_US_MAX: u64 = 3_600_000_000;
 
 /// What became of the random events.
@@ -189,10 +189,12 @@ fn storm(service: &ServiceClient, flags: &Flags) -> anyhow::Result<()> {
     let seconds = begun.elapsed().as_secs_f64();
 
     let Tally { stored, busy, rejected, failed, why, latencies } = tally.into_inner();
-    say(&format!("{stored} stored, {busy} busy, {rejected} rejected, {failed} failed in {seconds:.2} s"))?;
+    print_line(&format!(
+        "{stored} stored, {busy} busy, {rejected} rejected, {failed} failed in {seconds:.2} s"
+    ))?;
     let ms = |quantile| latencies.value_at_quantile(quantile) as f64 / 1000.0;
     let rate = stored as f64 / seconds;
-    say(&format!(
+    print_line(&format!(
         "{rate:.0} stored/s; latency p50 {:.3} ms, p99 {:.3} ms, max {:.3} ms",
         ms(0.5),
         ms(0.99),
@@ -230,6 +232,6 @@ fn line(event: &GeoEvent) -> String {
     format!("{device_id} {latitude} {longitude} {timestamp_ms} {:?}", event.significance())
 }
 
-fn say(line: &str) -> anyhow::Result<()> {
+fn print_line(line: &str) -> anyhow::Result<()> {
     writeln!(std::io::stdout(), "{line}").context("cannot write to standard output")
 }

@@ -1,7 +1,8 @@
 //! `geo-service`: keeps the last location of every device, until SIGTERM asks it to leave.
 //!
-//! The first SIGTERM or SIGINT, or a call of `geo/quiesce`, quiesces: peers and discovery are told, what was accepted is finished, and the
-//! process ends with 0. A second one ends it at once. Logs go to standard error, the addresses to standard output.
+//! The first SIGTERM or SIGINT, or a call of `geo/quiesce`, quiesces: peers and discovery are
+//! notified, accepted requests are finished, and the process ends with 0. A second one ends it at
+//! once. Logs go to standard error, the addresses to standard output.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::net::SocketAddr;
@@ -94,10 +95,10 @@ fn run(flags: &Flags) -> anyhow::Result<()> {
     let service = service(Arc::clone(&places), Duration::from_micros(flags.work));
     let server = Server::start(config, vec![service]).context("cannot start the server")?;
     for address in server.bound() {
-        say(&format!("geo 1 listens on {address}"))?;
+        print_line(&format!("geo 1 listens on {address}"))?;
     }
     if let Some(address) = server.udp() {
-        say(&format!("geo 1 takes datagrams on {address}"))?;
+        print_line(&format!("geo 1 takes datagrams on {address}"))?;
     }
 
     let (signalled, leave) = mpsc::channel();
@@ -149,6 +150,6 @@ fn start_log(level: LevelFilter) -> anyhow::Result<LogLevelControl> {
     }))
 }
 
-fn say(line: &str) -> anyhow::Result<()> {
+fn print_line(line: &str) -> anyhow::Result<()> {
     writeln!(std::io::stdout(), "{line}").context("cannot write to standard output")
 }

@@ -49,7 +49,7 @@ fn requests_that_fit_a_datagram_are_answered_by_one() {
 
     let event = GeoEvent { device_id: "phone-1".to_owned(), latitude: 37.98, ..GeoEvent::default() };
     let stored = ask(&socket, 7, &request(7, REQUEST_RESPONSE, "geo/Store", &event));
-    assert_eq!(stored, (PAYLOAD, Vec::new()), "an OK with nothing to say has no bytes");
+    assert_eq!(stored, (PAYLOAD, Vec::new()), "an OK without a message has no bytes");
 
     // Fire and forget: seen by asking for it.
     let moved = GeoEvent { latitude: 38.0, timestamp_ms: 1, ..event };

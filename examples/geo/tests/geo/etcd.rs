@@ -64,7 +64,8 @@ fn calls_go_on_when_one_of_two_instances_leaves() {
     let config = ClientConfig { deadline: PATIENCE, ..ClientConfig::discovered(discovery) };
     let client = Client::start(config).expect("the client starts");
 
-    // Given a caller that stores events of a hundred devices, one after the other, until it is told to stop,
+    // Given a caller that stores events of a hundred devices, one after the other, until it is
+    // stopped,
     let (stored, over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     let caller = thread::spawn({
         let (stored, over, service) = (Arc::clone(&stored), Arc::clone(&over), client.service(geo::NAME));

@@ -15,7 +15,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Service {
     process: Child,
     pub address: SocketAddr,
-    /// What it says later goes nowhere, but into a pipe that somebody holds.
+    /// Its later output goes nowhere, but into a pipe that somebody holds.
     _out: BufReader<ChildStdout>,
 }
 

@@ -35,7 +35,7 @@ fn an_event_is_stored_and_found_again() {
 }
 
 #[test]
-fn what_can_never_work_is_rejected_with_its_code() {
+fn impossible_requests_are_rejected_with_their_code() {
     let service = Service::start(&[]);
     for (flags, code) in [
         (&["--device", "phone-1", "--lat", "95", "--lon", "0"][..], "GEO-001"),
@@ -62,7 +62,7 @@ fn a_storm_is_stored_whole() {
 }
 
 #[test]
-fn under_overload_the_rest_is_told_busy() {
+fn under_overload_the_rest_is_answered_busy() {
     // One event takes 2 ms, so that 500 at once are a second's work; 10 ms of it may wait.
     let service = Service::start(&["--work", "2000"]);
     let output = service.client(&["--events", "1000", "--in-flight", "500", "--deadline", "30000"]);
@@ -81,7 +81,7 @@ fn a_full_store_is_busy_for_new_devices_only() {
 }
 
 #[test]
-fn sigterm_finishes_what_was_accepted_and_ends_with_0() {
+fn sigterm_finishes_accepted_requests_and_ends_with_0() {
     // Given a service that is in the midst of a stream, because its caller takes one event at a time,
     let mut service = Service::start(&[]);
     assert!(service.client(&["--events", "200", "--devices", "20"]).status.success());

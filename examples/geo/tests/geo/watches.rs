@@ -34,17 +34,18 @@ fn a_watcher_hears_the_last_locations_then_the_newer_ones_until_the_instance_lea
     first.sort();
     assert_eq!(first, [("a".to_owned(), 1), ("b".to_owned(), 1)]);
     let mut later = client.stream(&geo::WATCH, &WatchRequest::default(), 16, &CallOptions::default());
-    // What is stored before a watch has begun is no news to it: it has where it tells of one.
+    // An event that is stored before a watch has begun is no news to it: once it reports one, it
+    // has begun.
     let mut at = 2;
-    let told = loop {
+    let event = loop {
         store(&client, "a", at);
         match later.next_within(std::time::Duration::from_millis(100)) {
             Ok(event) => break event.expect("it does not end"),
             Err(_) => at += 1,
         }
     };
-    assert_eq!(told.device_id, "a");
-    assert!((2..=at).contains(&told.timestamp_ms));
+    assert_eq!(event.device_id, "a");
+    assert!((2..=at).contains(&event.timestamp_ms));
     store(&client, "a", 1);
     store(&client, "b", at + 1);
     while next(&mut all) != ("b".to_owned(), at + 1) {}
@@ -68,11 +69,11 @@ fn a_slow_watcher_gets_the_newest_location_of_each_device() {
         store(&client, if at % 2 == 0 { "a" } else { "b" }, at);
     }
     let mut last = BTreeMap::new();
-    let mut told = 0;
+    let mut received = 0;
     while last.get("a") != Some(&EVENTS) || last.get("b") != Some(&(EVENTS - 1)) {
         let (device, at) = next(&mut events);
         assert!(last.insert(device, at).is_none_or(|before| before < at), "an older one came later");
-        told += 1;
+        received += 1;
     }
-    assert!(told <= 6, "{told} events were told to a watcher that was away for all but the last");
+    assert!(received <= 6, "{received} events were sent to a watcher that was away for all but the last");
 }

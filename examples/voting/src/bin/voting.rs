@@ -70,13 +70,13 @@ struct Serve {
     /// The data directory of a `stadium serve` on this machine: its addresses and its key are found there
     #[arg(long, value_name = "DIR", env = "STADIUM_DATA", required_unless_present_all = ["rpc", "key_file"])]
     data: Option<PathBuf>,
-    /// Where Stadium answers RPC [default: as the data directory says]
+    /// Where Stadium answers RPC [default: as in the data directory]
     #[arg(long, value_name = "HOST:PORT")]
     rpc: Option<SocketAddr>,
     /// File with an API key of role admin [default: the data directory's admin.key]
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// Where devices are connected [default: as the data directory says]
+    /// Where devices are connected [default: as in the data directory]
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "no_devices")]
     mqtt: Option<SocketAddr>,
     /// User name at the MQTT listener, where it asks for one
@@ -92,11 +92,11 @@ struct Serve {
     /// Name of the poll
     #[arg(long, value_name = "NAME", default_value = "poll")]
     poll: String,
-    /// Who can be voted for; repeat it
+    /// A candidate; repeat it
     #[arg(long = "candidate", value_name = "ID=NAME", required = true, value_parser = candidate)]
     candidates: Vec<(String, String)>,
-    /// When voting closes, as 2026-12-24T20:15:00+01:00; what is booked before it counts
-    #[arg(long, value_name = "TIME", conflicts_with = "closes_after", value_parser = moment)]
+    /// When voting closes, as 2026-12-24T20:15:00+01:00; votes that are booked before it count
+    #[arg(long, value_name = "TIME", conflicts_with = "closes_after", value_parser = timestamp)]
     closes_at: Option<u64>,
     /// When voting closes, from this start on: 90s, 10m, 2h
     #[arg(long, value_name = "TIME", value_parser = span)]
@@ -111,7 +111,7 @@ struct Serve {
     /// The secret that tickets and tokens are made of; made where there is none. Instances of one service share it
     #[arg(long, value_name = "FILE", required_unless_present = "open")]
     secret: Option<PathBuf>,
-    /// Tells several instances of one service apart
+    /// Distinguishes several instances of one service
     #[arg(long, value_name = "NAME", default_value = "1")]
     instance: String,
     /// Threads; 0 is one for each core
@@ -127,9 +127,9 @@ fn candidate(text: &str) -> Result<(String, String), String> {
     Ok((id.to_owned(), name.to_owned()))
 }
 
-fn moment(text: &str) -> Result<u64, String> {
-    let moment: jiff::Timestamp = text.parse().map_err(|error| format!("{error}"))?;
-    u64::try_from(moment.as_millisecond()).map_err(|_| "that was before 1970".to_owned())
+fn timestamp(text: &str) -> Result<u64, String> {
+    let timestamp: jiff::Timestamp = text.parse().map_err(|error| format!("{error}"))?;
+    u64::try_from(timestamp.as_millisecond()).map_err(|_| "that was before 1970".to_owned())
 }
 
 fn span(text: &str) -> Result<Duration, String> {
@@ -161,11 +161,13 @@ fn run(command: Command) -> anyhow::Result<()> {
             let access = Access::from_file(&secret, Entry::Tickets)?;
             for name in &voters {
                 let voter = Voter::new(name)?;
-                say(&format!("{} {}", voter.name(), access.ticket(&voter)))?;
+                print_line(&format!("{} {}", voter.name(), access.ticket(&voter)))?;
             }
             Ok(())
         }
-        Command::OperatorKey { secret } => say(&Access::from_file(&secret, Entry::Tickets)?.operator_key()),
+        Command::OperatorKey { secret } => {
+            print_line(&Access::from_file(&secret, Entry::Tickets)?.operator_key())
+        }
     }
 }
 
@@ -185,7 +187,7 @@ fn serve(flags: &Serve) -> anyhow::Result<()> {
         None => Access::ephemeral(Entry::Open)?,
     };
     let closes_ms = match (flags.closes_at, flags.closes_after) {
-        (Some(moment), _) => Some(moment),
+        (Some(time), _) => Some(time),
         (None, Some(after)) => Some(now_ms() + u64::try_from(after.as_millis()).unwrap_or(u64::MAX / 2)),
         (None, None) => None,
     };
@@ -211,7 +213,7 @@ fn serve(flags: &Serve) -> anyhow::Result<()> {
     if let Some(address) = voting.secured_address() {
         addresses.push_str(&format!("\nvoting listens on https://{address}"));
     }
-    say(&addresses)?;
+    print_line(&addresses)?;
     signals.forever().next();
     tracing::info!("Leaving: finishing the votes that were taken");
     std::thread::spawn(|| {
@@ -233,7 +235,7 @@ fn stadium(flags: &Serve) -> anyhow::Result<Stadium> {
         None => None,
     };
     let mut stadium = match (found, flags.rpc, key) {
-        // What flags say needs no data directory.
+        // Addresses in flags need no data directory.
         (_, Some(rpc), Some(key)) => Stadium { rpc, key, mqtt: None },
         (Ok(Some(found)), rpc, key) => {
             Stadium { rpc: rpc.unwrap_or(found.rpc), key: key.unwrap_or(found.key), mqtt: found.mqtt }
@@ -260,6 +262,6 @@ fn read_secret(file: &std::path::Path) -> anyhow::Result<String> {
     Ok(text.trim().to_owned())
 }
 
-fn say(line: &str) -> anyhow::Result<()> {
+fn print_line(line: &str) -> anyhow::Result<()> {
     writeln!(std::io::stdout(), "{line}").context("cannot write to standard output")
 }

@@ -1,4 +1,5 @@
-//! The closing moment, under load: what was booked before it counts, what was booked later is with its voter again.
+//! The closing time, under load: votes that were booked before it count, later ones are with their
+//! voters again.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,16 +11,16 @@ use crate::fixture::{Voting, audit, stadium};
 /// People who vote without a pause.
 const VOTERS: usize = 8;
 
-/// What each has: more than can be cast.
+/// The credit of each: more than can be cast.
 const CREDIT: i64 = 100_000;
 
 #[test]
-fn votes_count_until_the_closing_moment_and_none_after() -> Result<()> {
+fn votes_count_until_the_closing_time_and_none_after() -> Result<()> {
     let stadium = stadium()?;
     let closes = SystemTime::now() + Duration::from_secs(4);
     let closes_ms = u64::try_from(closes.duration_since(UNIX_EPOCH)?.as_millis())?;
-    let moment = jiff::Timestamp::from_millisecond(i64::try_from(closes_ms)?)?.to_string();
-    let voting = Voting::start(&stadium.data(), &["--welcome", "100000", "--closes-at", &moment])?;
+    let closes_at = jiff::Timestamp::from_millisecond(i64::try_from(closes_ms)?)?.to_string();
+    let voting = Voting::start(&stadium.data(), &["--welcome", "100000", "--closes-at", &closes_at])?;
 
     let voters: Vec<_> = (0..VOTERS)
         .map(|n| {
@@ -31,7 +32,7 @@ fn votes_count_until_the_closing_moment_and_none_after() -> Result<()> {
                     let (status, answer) = voter.vote("ann", &id)?;
                     match status {
                         201 => {
-                            let at_ms = answer["at_ms"].as_u64().context("no moment")?;
+                            let at_ms = answer["at_ms"].as_u64().context("no time")?;
                             ensure!(
                                 at_ms < closes_ms,
                                 "a vote of {at_ms} counts, {closes_ms} is the closing"
@@ -46,7 +47,7 @@ fn votes_count_until_the_closing_moment_and_none_after() -> Result<()> {
                         _ => bail!("{status}: {answer}"),
                     }
                 }
-                // One that counted and is sent again is still told that it does.
+                // A vote that counted and is sent again is still answered that it does.
                 let (status, answer) = voter.vote("ann", "0")?;
                 ensure!(counted == 0 || status == 200, "{status}: {answer}");
                 Ok((counted, last_ms))
@@ -68,10 +69,11 @@ fn votes_count_until_the_closing_moment_and_none_after() -> Result<()> {
     );
 
     let results = voting.results("the poll to be settled", |results| results["state"] == "settled")?;
-    ensure!(results["total"] == total, "{total} votes were told that they count: {results}");
+    ensure!(results["total"] == total, "{total} votes were answered that they count: {results}");
     ensure!(results["books"]["balance"] == true, "{results}");
     voting.leave()?;
-    // What came late went back: nobody has lost a vote that did not count, and the candidate has no more than counts.
+    // Late votes went back: nobody has lost a vote that did not count, and the candidate has no
+    // more than counts.
     let wallets = Wallets::of(stadium.api())?;
     ensure!(wallets.posted("@final:ann")? == total);
     for (n, own) in counted.iter().enumerate() {

@@ -237,7 +237,7 @@ impl Phone {
         }
     }
 
-    /// The next message: topic, and what it says.
+    /// The next message: topic and text.
     pub fn hear(&mut self) -> Result<(String, Value)> {
         loop {
             let frame = self.device.next_packet()?;

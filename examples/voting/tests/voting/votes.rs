@@ -79,7 +79,7 @@ fn votes_over_both_ways_are_paid_for_confirmed_and_in_the_books() -> Result<()> 
     ensure!(results["books"]["balance"] == true, "{results}");
     ensure!(results["candidates"][0]["votes"] == 4 && results["candidates"][1]["votes"] == 1, "{results}");
     voting.leave()?;
-    // The books are Stadium's: they say the same without the service.
+    // The books are Stadium's: they are the same without the service.
     let votes = Wallets::of(stadium.api())?;
     ensure!(votes.posted("@final:ann")? == 4 && votes.posted("@final:ben")? == 1);
     votes.balanced(PATIENCE)?;
@@ -117,7 +117,7 @@ fn people_vote_over_https_and_over_http_in_the_same_poll() -> Result<()> {
 }
 
 #[test]
-fn sixty_four_programs_of_one_voter_cast_exactly_what_was_paid_for() -> Result<()> {
+fn sixty_four_programs_of_one_voter_cast_exactly_the_votes_that_were_paid_for() -> Result<()> {
     const PAID: i64 = 100;
     let stadium = stadium()?;
     let voting = Voting::start(&stadium.data(), &["--welcome", "100"])?;
@@ -157,7 +157,7 @@ fn sixty_four_programs_of_one_voter_cast_exactly_what_was_paid_for() -> Result<(
 }
 
 #[test]
-fn a_service_that_is_killed_counts_what_devices_sent_once() -> Result<()> {
+fn a_service_that_is_killed_counts_votes_of_devices_once() -> Result<()> {
     const VOTES: usize = 200;
     let stadium = stadium()?;
     let mut voting = Voting::start(&stadium.data(), &[])?;
@@ -175,7 +175,8 @@ fn a_service_that_is_killed_counts_what_devices_sent_once() -> Result<()> {
     let voting = Voting::start(&stadium.data(), &[])?;
     let results = voting.results("every vote", |results| results["total"] == VOTES)?;
     ensure!(results["books"]["balance"] == true, "{results}");
-    // Each has an answer; what the first service answered and had not acknowledged may have two.
+    // Each has an answer; a vote that the first service answered and had not acknowledged may have
+    // two.
     voting.leave()?;
     ensure!(Wallets::of(stadium.api())?.posted("voter:seat-7")? == 0);
     audit(stadium)

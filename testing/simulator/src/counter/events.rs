@@ -1,6 +1,6 @@
 //! The counter's events.
 //!
-//! Each is a byte that says which, and its numbers, seven bits a byte.
+//! Each is a byte that names its kind, and its numbers, seven bits a byte.
 
 use stadium_state_machine::encoding::{Reader, corrupt, number};
 use stadium_state_machine::{Corrupt, Description};

@@ -1,14 +1,16 @@
-//! What devices were promised, and what they may get: written from docs/sessions.md and from nothing of the broker.
+//! Promises to devices, and the messages that they may get: written from docs/sessions.md and from
+//! nothing of the broker.
 //!
-//! Everything that happens has a number in its order. A subscription, a message and a session are known up to what a lost answer leaves
-//! open: what is sure must be kept, what may be is allowed.
+//! Everything that happens has a number in its order. A subscription, a message and a session are
+//! known up to the effects of a lost answer: certain effects must be kept, possible ones are
+//! allowed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use stadium_mqtt::topic;
 
 use super::groups::{GroupPlan, Groups};
-use super::moment::{Moment, Over};
+use super::timestamp::{Over, Timestamp};
 use super::wills::{Leaves, Outcome, Will};
 
 /// Which session of a device: they are numbered.
@@ -29,7 +31,7 @@ struct Subscription {
 #[derive(Debug, Default)]
 pub(super) struct Session {
     pub(super) era: u64,
-    /// The server has said that it has one that outlives the connection.
+    /// The server has reported that it has one that outlives the connection.
     pub(super) is_sure: bool,
     /// Its device has no connection on which it was let in.
     pub(super) is_away: bool,
@@ -38,12 +40,12 @@ pub(super) struct Session {
     may_be_gone: bool,
     subscriptions: Vec<Subscription>,
     /// When it was left after it was let in the last time.
-    left: Option<Moment>,
+    left: Option<Timestamp>,
     /// What had been sent when its last connection ended.
     left_at: u64,
     /// A CONNECT is not answered.
     is_entering: bool,
-    /// The largest bound of its letters since then.
+    /// The largest bound of its deliveries since then.
     messages_max: usize,
     /// The smallest bound ever.
     pub(super) messages_min: usize,
@@ -88,7 +90,8 @@ pub struct Admission {
     pub expiry_s: u32,
     /// Messages that the session may hold while its device is away.
     pub messages_max: usize,
-    /// Whether its messages may have been refused meanwhile: what was under way had no answer then in 3.1.1.
+    /// Whether its messages may have been refused meanwhile: messages under way had no answer then
+    /// in 3.1.1.
     pub may_be_refused: bool,
 }
 
@@ -117,7 +120,7 @@ impl Message {
 
 impl Session {
     /// Whether its time may be over since it was left.
-    pub(super) fn may_be_over(&self, now: Moment) -> bool {
+    pub(super) fn may_be_over(&self, now: Timestamp) -> bool {
         let span = u64::from(self.expiry_s) * 1_000;
         self.expiry_s != u32::MAX && self.left.is_some_and(|left| left.may_have_passed(span, now))
     }
@@ -142,7 +145,7 @@ impl Books {
         self.now
     }
 
-    /// An edge starts with this bound for the letters of each session.
+    /// An edge starts with this bound for the deliveries of each session.
     pub fn bound(&mut self, messages_max: usize) {
         for session in &mut self.sessions {
             session.messages_max = session.messages_max.max(messages_max);
@@ -151,7 +154,7 @@ impl Books {
     }
 
     /// A device asks to be let in.
-    pub fn connects(&mut self, device: usize, clean_start: bool, now: Moment) {
+    pub fn connects(&mut self, device: usize, clean_start: bool, now: Timestamp) {
         let asked = self.next();
         let session = &mut self.sessions[device];
         (session.is_entering, session.asked) = (true, asked);
@@ -174,7 +177,7 @@ impl Books {
         });
     }
 
-    /// The server lets it in: what is published from now on need not be kept for it.
+    /// The server lets it in: messages published from now on need not be kept for it.
     pub fn was_let_in(&mut self, device: usize) {
         let at = self.next();
         let session = &mut self.sessions[device];
@@ -188,7 +191,7 @@ impl Books {
     /// # Errors
     ///
     /// A session that must be there is not.
-    pub fn let_in(&mut self, device: usize, admission: &Admission, now: Moment) -> Result<(), String> {
+    pub fn let_in(&mut self, device: usize, admission: &Admission, now: Timestamp) -> Result<(), String> {
         let &Admission { present, clean_start, expiry_s, messages_max: bound, may_be_refused } = admission;
         let at = self.next();
         let session = &mut self.sessions[device];
@@ -233,7 +236,7 @@ impl Books {
     }
 
     /// Its connection is gone, or may be.
-    pub fn leaves(&mut self, device: usize, was_in: bool, how: Leaves, now: Moment, bound: usize) {
+    pub fn leaves(&mut self, device: usize, was_in: bool, how: Leaves, now: Timestamp, bound: usize) {
         self.wills_at_leaving(device, how, now);
         let at = self.next();
         let session = &mut self.sessions[device];
@@ -269,7 +272,7 @@ impl Books {
         for one in session.subscriptions.iter_mut().filter(|one| one.filter == filter) {
             one.is_sure = false;
         }
-        // What is not answered yet may come after it.
+        // Packets that are not answered yet may come after it.
         let whose = (device, session.era);
         for message in self.messages.values_mut().filter(|message| message.answered.is_none()) {
             message.owed.remove(&whose);
@@ -330,7 +333,7 @@ impl Books {
     /// # Errors
     ///
     /// It is refused, and a session that persists got it.
-    pub fn answered(&mut self, number: u64, taken: bool, now: Moment) -> Result<(), String> {
+    pub fn answered(&mut self, number: u64, taken: bool, now: Timestamp) -> Result<(), String> {
         let at = self.next();
         let Some(message) = self.messages.get_mut(&number) else { return Ok(()) };
         message.answered = Some(at);
@@ -357,7 +360,7 @@ impl Books {
         topic: &str,
         qos: u8,
         dup: bool,
-        now: Moment,
+        now: Timestamp,
     ) -> Result<(), String> {
         self.delivered += 1;
         self.will_may_come(number, now)?;
@@ -435,12 +438,13 @@ impl Books {
         Ok(())
     }
 
-    /// A device is back and has everything: what it was owed came, unless it may not have had to.
+    /// A device is back and has everything: all owed messages came, unless they may not have had
+    /// to.
     ///
     /// # Errors
     ///
     /// Something that was acknowledged is lost.
-    pub fn all_arrived(&self, now: Moment, drops: bool) -> Result<(), String> {
+    pub fn all_arrived(&self, now: Timestamp, drops: bool) -> Result<(), String> {
         self.all_came_to_groups(now, drops)?;
         for (number, message) in &self.messages {
             if message.answered.is_none() || message.over.is_some_and(|over| over.may_be(now)) {

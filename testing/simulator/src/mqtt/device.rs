@@ -1,4 +1,5 @@
-//! A device's side of MQTT: what it has published and is not done with, what it has received and not released.
+//! A device's side of MQTT: its unfinished publishes, and the received messages that are not
+//! released.
 //!
 //! It keeps that over its connections, as a client library with a store does, and forgets it where the server has no session of it.
 
@@ -40,7 +41,7 @@ pub struct WillAsked<'a> {
 struct Unfinished {
     packet_id: u16,
     message: Outgoing,
-    /// The server has said PUBREC.
+    /// The server has sent PUBREC.
     is_received: bool,
     /// It was sent on this connection.
     is_sent: bool,
@@ -243,7 +244,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// What no server may send.
+    /// Packets that no server may send.
     pub fn read(&mut self, bytes: &[u8], heard: &mut Vec<Heard>) -> Result<Vec<u8>, String> {
         self.received.extend_from_slice(bytes);
         let received = std::mem::take(&mut self.received);

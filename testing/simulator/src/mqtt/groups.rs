@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use stadium_mqtt::topic;
 
 use super::books::{Books, Message, SessionOf};
-use super::moment::Moment;
+use super::timestamp::Timestamp;
 
 /// A group as the plan has it.
 #[derive(Debug, Clone)]
@@ -151,7 +151,7 @@ impl Books {
     /// # Errors
     ///
     /// It should not have got it, or another member got it already.
-    pub fn got_shared(&mut self, device: usize, shared: &Shared<'_>, now: Moment) -> Result<(), String> {
+    pub fn got_shared(&mut self, device: usize, shared: &Shared<'_>, now: Timestamp) -> Result<(), String> {
         let &Shared { group, number, topic, qos, dup } = shared;
         self.delivered += 1;
         let at = self.next();
@@ -221,9 +221,9 @@ impl Books {
         Ok(())
     }
 
-    /// Whether a message may have gone on to another member: a session ended that may have had it. What was sent at QoS 2 goes to
-    /// nobody else [MQTT-4.8.2-5].
-    fn moved_on(&self, number: u64, group: usize, sent: u64, now: Moment) -> bool {
+    /// Whether a message may have gone on to another member: a session ended that may have had it.
+    /// A message sent at QoS 2 goes to nobody else [MQTT-4.8.2-5].
+    fn moved_on(&self, number: u64, group: usize, sent: u64, now: Timestamp) -> bool {
         let copies = self.groups.copies.get(&(number, group));
         self.groups.candidates(group, sent).any(|(device, _)| {
             let had = copies.into_iter().flatten().filter(|(whose, copy)| whose.0 == device && copy.qos == 2);
@@ -255,7 +255,7 @@ impl Books {
     /// # Errors
     ///
     /// A message came to nobody of a group with a member that persists.
-    pub(super) fn all_came_to_groups(&self, now: Moment, drops: bool) -> Result<(), String> {
+    pub(super) fn all_came_to_groups(&self, now: Timestamp, drops: bool) -> Result<(), String> {
         for (group, plan) in self.groups.plans.iter().enumerate() {
             let of_group = |message: &Message| topic::matches(&plan.filter, &message.topic);
             for (&number, message) in self.messages.iter().filter(|(_, message)| of_group(message)) {
@@ -272,7 +272,7 @@ impl Books {
         Ok(())
     }
 
-    fn must_come(&self, number: u64, group: usize, message: &Message, drops: bool, now: Moment) -> bool {
+    fn must_come(&self, number: u64, group: usize, message: &Message, drops: bool, now: Timestamp) -> bool {
         let is_taken = message.answered.is_some() && !message.is_refused && message.qos > 0;
         if !is_taken || message.over.is_some_and(|over| over.may_be(now)) {
             return false;
@@ -285,7 +285,8 @@ impl Books {
         }
         candidates.all(|(device, one)| {
             let ended = self.groups.ends[device].iter().any(|&end| end >= sent);
-            // What is owed at QoS 2 ends with its session, and what is handed on may find a shard without room.
+            // A message owed at QoS 2 ends with its session, and a message that is handed on may
+            // find a shard without room.
             let is_dropped = ended && (drops || message.qos.min(one.qos) == 2);
             // One that was kept for a session that is not kept any more, or was lost with the process.
             let is_kept = one.persists && one.qos > 0 && !is_dropped;

@@ -49,7 +49,7 @@ pub struct Around {
     /// Links that were let in after their CONNECT was durable.
     pub entered: BTreeSet<Link>,
     interests: Interests,
-    keepers: Interests,
+    retained_interests: Interests,
     /// What is on its way to each loop.
     pub wire: Vec<VecDeque<Wire>>,
     /// By loop and shard.
@@ -73,7 +73,7 @@ impl Around {
             closed: BTreeMap::new(),
             entered: BTreeSet::new(),
             interests: none(),
-            keepers: none(),
+            retained_interests: none(),
             wire: (0..loops).map(|_| VecDeque::new()).collect(),
             lanes: (0..loops).map(|_| (0..shards).map(|_| Lane::default()).collect()).collect(),
             wanted_by: Vec::new(),
@@ -125,8 +125,8 @@ impl Turn<'_> {
         self.around.lanes[self.at][usize::from(shard)].put(change, then);
     }
 
-    /// The origin of a part of a publish, as its shard is told. A publish of which the packet id
-    /// is noted in the same change has one part.
+    /// The origin of a part of a publish, as its shard gets it. A publish of which the packet id is
+    /// noted in the same change has one part.
     fn origin(&self, origin: Option<Origin>, publisher: Option<&str>) -> Option<stadium_session::Origin> {
         let at = if publisher.is_some() { 0 } else { self.at };
         origin.map(|origin| self.around.origins.of_part(origin, at))
@@ -219,10 +219,10 @@ impl Host for Turn<'_> {
         LoopIndex(self.around.home_of(group_filter) as u16)
     }
 
-    fn tell(&mut self, to: LoopIndex, message: GroupMessage) {
+    fn send_group_message(&mut self, to: LoopIndex, message: GroupMessage) {
         match (&message, self.around.sabotage) {
             (
-                GroupMessage::Deliver { filter, home, publication, passed, .. },
+                GroupMessage::Deliver { filter, home, publication, skipped, .. },
                 Sabotage::SharedMessagesAreDoubled,
             ) => {
                 let (filter, publication) = (Arc::clone(filter), Arc::clone(publication));
@@ -231,13 +231,13 @@ impl Host for Turn<'_> {
                     publication,
                     origin: None,
                     reply_to: None,
-                    passed: *passed,
+                    skipped: *skipped,
                 };
                 self.around.wire[usize::from(home.0)].push_back(Wire::Group(again));
             }
             (&GroupMessage::Return { reply_to, .. }, Sabotage::SharedMessagesAreNotHandedOn) => {
                 if let Some(to) = reply_to {
-                    self.tell_kept(to, nothing_kept());
+                    self.report_kept(to, nothing_kept());
                 }
                 return;
             }
@@ -338,7 +338,7 @@ impl Host for Turn<'_> {
     }
 
     fn others_keep(&mut self, topic: &str) -> usize {
-        let keep = wanted(&self.around.keepers, self.at, topic);
+        let keep = wanted(&self.around.retained_interests, self.at, topic);
         self.around.kept_by = keep.into_iter().filter(|to| self.around.wanted_by.contains(to)).collect();
         self.around.kept_by.len()
     }
@@ -353,11 +353,11 @@ impl Host for Turn<'_> {
         }
     }
 
-    fn tell_kept(&mut self, to: ReplyTo, part: Part) {
+    fn report_kept(&mut self, to: ReplyTo, part: Part) {
         self.around.wire[usize::from(to.at.0)].push_back(Wire::Kept(to.then, part));
     }
 
-    fn tell_verdict(&mut self, at: LoopIndex, held: Then, mut verdict: Verdict) {
+    fn send_verdict(&mut self, at: LoopIndex, held: Then, mut verdict: Verdict) {
         if self.around.sabotage == Sabotage::RefusedPartsAreDelivered
             && let Verdict::Withdraw(to) = verdict
         {
@@ -368,7 +368,7 @@ impl Host for Turn<'_> {
     }
 
     fn keep_interest(&mut self, at: LoopIndex, filter: &str, change: Interest) {
-        count(&mut self.around.keepers, usize::from(at.0), filter, change);
+        count(&mut self.around.retained_interests, usize::from(at.0), filter, change);
     }
 
     fn entered(&mut self, link: Link) {

@@ -1,6 +1,7 @@
 //! What a loop hands to one shard: one batch at a time, in the loop's order.
 //!
-//! What can fail is told so; what has happened already is handed over again until the shard takes it, and nothing overtakes it.
+//! A change that can fail is answered so. A change that reports a past event is handed over again
+//! until the shard takes it, and nothing overtakes it.
 
 use std::collections::VecDeque;
 
@@ -23,7 +24,7 @@ pub struct Answered {
     pub known: Vec<(Then, Box<[u32]>)>,
 }
 
-/// What becomes of a change that was sent, and the change where it must be sent again.
+/// The result for a change that was sent, and the change where it must be sent again.
 type Sent = (Then, Option<Change>);
 
 #[derive(Default)]
@@ -33,7 +34,7 @@ pub struct Lane {
     /// The batch under way: its number as the shard was asked, and what it holds.
     under_way: Option<(u64, Vec<Sent>)>,
     retry_at_ms: u64,
-    /// The last batch was refused: what takes room travels apart from what does not.
+    /// The last batch was refused: changes that take room travel apart from the others.
     apart: bool,
 }
 
@@ -43,7 +44,7 @@ impl Lane {
         self.waiting.push_back((change, then, can_fail));
     }
 
-    /// The same for a change of which nobody can be told that it was not taken.
+    /// The same for a change whose refusal can be reported to nobody.
     pub fn put_for_certain(&mut self, change: Change, then: Then) {
         self.waiting.push_back((change, then, false));
     }
@@ -132,7 +133,7 @@ impl Lane {
     }
 }
 
-/// Whether nothing has happened yet that a change tells of.
+/// Whether a change reports no past event.
 fn can_fail(change: &Change) -> bool {
     change.takes_room() || matches!(change, Change::Ask { .. })
 }

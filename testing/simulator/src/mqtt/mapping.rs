@@ -1,6 +1,7 @@
 //! The broker's words about sessions in those of the shards, and back: what the edge does in between.
 //!
-//! An edge reads both its clocks for each conversion, as the product's does; the shards are told the wall clock.
+//! An edge reads both its clocks for each conversion, as the product's does; the shards get the
+//! wall clock.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use stadium_session::{
     Withdraw,
 };
 
-/// Both clocks at this moment: a moment keeps its distance from now.
+/// Both clocks at this instant: a time keeps its distance from now.
 #[derive(Debug, Clone, Copy)]
 pub struct Clocks {
     /// The edge's milliseconds since it began.
@@ -28,7 +29,7 @@ impl Clocks {
         Time((self.wall_ms + node_ms).saturating_sub(self.node_ms))
     }
 
-    /// 0 is never: a moment before the edge began is over.
+    /// 0 is never: a time before the edge began is over.
     pub fn node_ms(self, wall: Time) -> u64 {
         (wall.0.saturating_add(self.node_ms)).saturating_sub(self.wall_ms).max(1)
     }

@@ -1,6 +1,7 @@
 //! An edge without sockets: brokers of some loops, and what carries bytes and changes to and from them.
 //!
-//! It lives as long as its process. What a client sends is read whole packet by whole packet; a client whose CONNECT waits is not read.
+//! It lives as long as its process. A client's bytes are read whole packet by whole packet; a
+//! client whose CONNECT waits is not read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -132,7 +133,7 @@ impl Node {
         self.received.entry(link).or_default().extend_from_slice(bytes);
     }
 
-    /// What was sent to a link, and whether the connection is over.
+    /// The bytes sent to a link, and whether the connection is over.
     pub fn take(&mut self, link: Link) -> (Vec<u8>, bool) {
         let bytes = self.around.outgoing.remove(&link).unwrap_or_default();
         (bytes, self.around.closed.contains_key(&link))
@@ -220,7 +221,7 @@ impl Node {
         }
     }
 
-    /// Tells brokers of connections that are gone.
+    /// Notifies brokers of connections that are gone.
     fn bury(&mut self) {
         let gone: Vec<Link> =
             self.links.keys().filter(|link| self.around.closed.contains_key(link)).copied().collect();

@@ -11,7 +11,7 @@ use stadium_session::Origin;
 use super::mapping::kept_origin;
 use crate::machine::Sabotage;
 
-/// Tells the loops' names of one publish from each other.
+/// Distinguishes the loops' names of one publish.
 const LOOP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Names of publishes.

@@ -1,6 +1,6 @@
 //! What a seed decides about MQTT: loops, devices, topics, bounds.
 //!
-//! What was added later has random numbers of its own, so that the rest of a seed stays as it was.
+//! Later additions have random numbers of their own, so that the rest of a seed stays as it was.
 
 use fastrand::Rng;
 use stadium_mqtt::packet::Version;
@@ -10,7 +10,7 @@ use super::groups::GroupPlan;
 /// Bounds of an edge. Other ones at each start.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Letters for a session whose client is away.
+    /// Deliveries for a session whose client is away.
     pub messages_max: usize,
     /// Deliveries that wait for a slow client.
     pub queued_max: u32,
@@ -40,7 +40,7 @@ pub struct MqttPlan {
     pub topics: u32,
     /// Topics with retained messages.
     pub retained_topics: u32,
-    /// So many retained messages that expire in one moment; 0 for none.
+    /// So many retained messages that expire at one time; 0 for none.
     pub burst: u32,
     /// Bursts in a run, at most.
     pub bursts_max: u32,
@@ -60,7 +60,7 @@ pub struct MqttPlan {
     pub leaves: u32,
     /// How slowly devices acknowledge: one in so many steps.
     pub slow: u32,
-    /// Choices of the bound of letters of a session.
+    /// Choices of the bound of deliveries of a session.
     pub messages_max: Vec<usize>,
     pub retained_max: usize,
     /// Bytes of the messages that sessions of a shard are owed.

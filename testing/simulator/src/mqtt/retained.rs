@@ -1,12 +1,13 @@
-//! What each topic may have retained: the last message that was accepted, until it is over.
+//! The possible retained messages of each topic: the last message that was accepted, until it is
+//! over.
 //!
 //! A message that is not answered may be there or not; what was seen decides.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::moment::{Moment, Over};
+use super::timestamp::{Over, Timestamp};
 
-/// What a topic may have.
+/// The possible retained messages of a topic.
 #[derive(Debug, Clone, Default)]
 struct Candidate {
     /// None: it was removed.
@@ -16,7 +17,8 @@ struct Candidate {
     over: Option<Over>,
     /// A will that may be published later, or never.
     is_pending: bool,
-    /// It was not there: its time was over by the edge's own clock. The next start reads the wall clock, which may say otherwise.
+    /// It was not there: its time was over by the edge's own clock. The next start reads the wall
+    /// clock, which may differ.
     is_over_until_start: bool,
 }
 
@@ -59,8 +61,9 @@ impl RetainedBooks {
         self.now
     }
 
-    /// It was answered: what was answered before it was sent is gone. What was not may have been accepted after it.
-    pub fn answered(&mut self, topic: &str, sent: u64, taken: bool, now: Moment) {
+    /// It was answered: messages that were answered before it was sent are gone. Others may have
+    /// been accepted after it.
+    pub fn answered(&mut self, topic: &str, sent: u64, taken: bool, now: Timestamp) {
         let Some(candidates) = self.topics.get_mut(topic) else { return };
         if !taken {
             candidates.retain(|one| one.sent != sent);
@@ -77,7 +80,7 @@ impl RetainedBooks {
     }
 
     /// Topics that may have a message now, at most.
-    pub fn most(&self, now: Moment) -> usize {
+    pub fn most(&self, now: Timestamp) -> usize {
         let may = |one: &Candidate| {
             one.number.is_some() && !one.is_over_until_start && !one.over.is_some_and(|over| over.is(now))
         };
@@ -94,7 +97,7 @@ impl RetainedBooks {
     /// # Errors
     ///
     /// A topic has another message than it can have.
-    pub fn seen(&mut self, seen: &BTreeMap<String, u64>, now: Moment) -> Result<(), String> {
+    pub fn seen(&mut self, seen: &BTreeMap<String, u64>, now: Timestamp) -> Result<(), String> {
         for (topic, number) in seen {
             let candidates = self.topics.get(topic).map(Vec::as_slice).unwrap_or_default();
             let Some(one) = candidates.iter().find(|one| one.number == Some(*number)) else {
@@ -141,26 +144,26 @@ mod tests {
     fn not_found(back: u64) -> (RetainedBooks, Clock) {
         let (mut books, mut clock) = (RetainedBooks::default(), Clock::default());
         clock.advance(100_000);
-        let over = Over::new(Moment::of(&clock), 2_000);
+        let over = Over::new(Timestamp::of(&clock), 2_000);
         let sent = books.publishes("r/1", Some(7), Some(over));
-        books.answered("r/1", sent, true, Moment::of(&clock));
+        books.answered("r/1", sent, true, Timestamp::of(&clock));
         clock.set_back(back);
         clock.advance(3_000);
-        books.seen(&BTreeMap::new(), Moment::of(&clock)).expect("its time may be over");
+        books.seen(&BTreeMap::new(), Timestamp::of(&clock)).expect("its time may be over");
         (books, clock)
     }
 
     fn is_allowed(books: &mut RetainedBooks, clock: &Clock) -> bool {
-        books.seen(&[("r/1".to_owned(), 7)].into(), Moment::of(clock)).is_ok()
+        books.seen(&[("r/1".to_owned(), 7)].into(), Timestamp::of(clock)).is_ok()
     }
 
     #[test]
     fn a_message_whose_time_is_over_comes_back_only_at_a_start_after_the_clock_was_set_back() {
         let (mut books, clock) = not_found(50_000);
-        assert_eq!(books.most(Moment::of(&clock)), 0);
+        assert_eq!(books.most(Timestamp::of(&clock)), 0);
         assert!(!is_allowed(&mut books, &clock), "the edge knows that it is over");
         books.edge_starts();
-        assert_eq!(books.most(Moment::of(&clock)), 1);
+        assert_eq!(books.most(Timestamp::of(&clock)), 1);
         assert!(is_allowed(&mut books, &clock), "by the wall clock it is not over");
         let (mut books, mut clock) = not_found(50_000);
         clock.advance(60_000);

@@ -1,10 +1,10 @@
 //! Wills: which must be published, which may be, and which never.
 //!
-//! What hangs on an answer that was lost, or on what was durable at a crash, is not known: such a will may be published or not. All others
-//! are published exactly once, or never.
+//! A will that depends on a lost answer, or on the durable state at a crash, is uncertain: it may
+//! be published or not. All others are published exactly once, or never.
 
 use super::books::Books;
-use super::moment::{Moment, Over};
+use super::timestamp::{Over, Timestamp};
 
 /// The books' knowledge of a will.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +23,7 @@ pub(super) enum State {
         /// The session ended: it is published whether its delay is over or not.
         ended: bool,
     },
-    /// It is owed durably to whoever is to get it.
+    /// It is owed durably to its receiver.
     Published,
     /// Nobody gets it.
     Never,
@@ -90,7 +90,8 @@ impl Books {
         }
     }
 
-    /// From now on it is published when its delay is over, and owed to whoever has surely subscribed.
+    /// From now on it is published when its delay is over, and owed to every client that has surely
+    /// subscribed.
     fn will_is_due(&mut self, number: u64, over: Over) {
         self.will_is(number, State::Due { over, attempts: 0, ended: false });
         let sent = self.next();
@@ -101,7 +102,7 @@ impl Books {
         }
     }
 
-    /// Its device sends CONNECT: what waits may be given up, if it arrives.
+    /// Its device sends CONNECT: a waiting will may be given up, if it arrives.
     pub(super) fn wills_at_connect(&mut self, device: usize) {
         for (number, _) in self.wills_of(device) {
             if let Some(Will { state: State::Due { attempts, .. }, .. }) = self.wills.get_mut(&number) {
@@ -117,7 +118,7 @@ impl Books {
         present: bool,
         clean_start: bool,
         expiry_s: u32,
-        now: Moment,
+        now: Timestamp,
     ) {
         for (number, will) in self.wills_of(device) {
             match will.state {
@@ -148,7 +149,7 @@ impl Books {
     }
 
     /// The connection of its device is gone.
-    pub(super) fn wills_at_leaving(&mut self, device: usize, leaves: Leaves, now: Moment) {
+    pub(super) fn wills_at_leaving(&mut self, device: usize, leaves: Leaves, now: Timestamp) {
         for (number, will) in self.wills_of(device) {
             match (will.state, leaves) {
                 (State::Asked, _) | (State::Held, Leaves::Unknown) => self.will_is(number, State::Unknown),
@@ -163,8 +164,8 @@ impl Books {
         }
     }
 
-    /// All processes end: whoever was connected counts as gone when they start again.
-    pub fn wills_at_crash(&mut self, now: Moment) {
+    /// All processes end: a connected device counts as gone when they start again.
+    pub fn wills_at_crash(&mut self, now: Timestamp) {
         self.groups.crashed = self.next();
         let all: Vec<(u64, Will)> = self.wills.iter().map(|(&number, &will)| (number, will)).collect();
         for (number, will) in all {
@@ -192,7 +193,7 @@ impl Books {
     }
 
     /// Everything has started again.
-    pub fn wills_at_start(&mut self, now: Moment) {
+    pub fn wills_at_start(&mut self, now: Timestamp) {
         for will in self.wills.values_mut() {
             if let State::Due { over, .. } = &mut will.state {
                 over.begins_by(now);
@@ -200,8 +201,9 @@ impl Books {
         }
     }
 
-    /// Nothing is under way: what was handed over is durable, and what was due has been published.
-    pub fn wills_at_rest(&mut self, now: Moment) {
+    /// Nothing is under way: changes that were handed over are durable, and wills that were due
+    /// have been published.
+    pub fn wills_at_rest(&mut self, now: Timestamp) {
         let all: Vec<(u64, Will)> = self.wills.iter().map(|(&number, &will)| (number, will)).collect();
         for (number, will) in all {
             match will.state {
@@ -217,7 +219,7 @@ impl Books {
     }
 
     /// Whether a will may come now.
-    pub(super) fn will_may_come(&self, number: u64, now: Moment) -> Result<(), String> {
+    pub(super) fn will_may_come(&self, number: u64, now: Timestamp) -> Result<(), String> {
         match self.wills.get(&number) {
             Some(Will { state: State::Never, device, .. }) => Err(format!(
                 "will {number} of device {device} was published, and the device left in order or came back in time"

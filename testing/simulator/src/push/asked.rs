@@ -1,6 +1,7 @@
-//! What clients and the edge ask of the push platform, and what the answers tell the books.
+//! Requests of clients and the edge to the push platform, and the effects of the answers on the
+//! books.
 //!
-//! A command is noted when it leaves, since it may happen from then on; its answer says what did.
+//! A command is noted when it leaves, since it may happen from then on; its answer shows what did.
 
 use stadium_push::live::{LiveReach, LiveToken};
 use stadium_push::{
@@ -61,7 +62,7 @@ pub enum Ask {
     Connect {
         who: Who,
     },
-    /// What may be answered anything that is no refusal.
+    /// Requests to which every answer but a refusal is right.
     Question(Command),
     /// What must be refused with this code.
     Wrong(Command, &'static str),
@@ -71,9 +72,9 @@ pub enum Ask {
 #[derive(Debug, Clone)]
 pub struct Asked {
     pub ask: Ask,
-    /// What was known of the push when it was asked for.
+    /// The state of the push when it was asked for.
     pub was: Is,
-    /// The moments that the clock showed since.
+    /// The times that the clock showed since.
     pub during: Span,
     /// Something was broken meanwhile that may make a shard busy.
     pub may_be_busy: bool,
@@ -169,7 +170,7 @@ impl Ask {
             }
             Ask::Opened { who, push } => {
                 let known = books.pushes.get_mut(&(who.0, *push)).expect("devices open what they got");
-                known.told.entry(who.1).or_default().opened = true;
+                known.reports.entry(who.1).or_default().opened = true;
                 Is::Maybe
             }
             Ask::Schedule(half) => {
@@ -209,7 +210,7 @@ impl Ask {
 }
 
 impl Asked {
-    /// What its answer tells the books.
+    /// The effect of its answer on the books.
     ///
     /// # Errors
     ///
@@ -220,7 +221,7 @@ impl Asked {
         }
         match answer {
             Err(refusal @ Refusal::Busy { .. }) if !self.may_be_busy => {
-                return Err(format!("is told busy without any need: {refusal}"));
+                return Err(format!("is answered busy without any need: {refusal}"));
             }
             Err(Refusal::Busy { .. }) => {
                 if let Ask::Cancel { app, push } = &self.ask {
@@ -273,8 +274,8 @@ impl Asked {
                 _ => wrong(),
             },
             (Ask::Remove { who }, Ok(Answer::Removed(_))) => {
-                // Who is connected is cut, and may not come back before this was answered.
-                // Where connecting registers, one that arrived meanwhile is there again.
+                // Connected devices are cut, and may not come back before this was answered. Where
+                // connecting registers, one that arrived meanwhile is there again.
                 if !plan.apps[who.0].1.register_at_connect {
                     books.is(*who, |facts| !facts.registered);
                 }
@@ -303,9 +304,9 @@ impl Asked {
                 Ok(())
             }
             (Ask::Unschedule { .. }, Err(refusal)) if refusal.code() == "PSH-024" => Ok(()),
-            (Ask::Connect { who }, Ok(Answer::Authenticated(said))) => {
+            (Ask::Connect { who }, Ok(Answer::Authenticated(outcome))) => {
                 let known = &books.devices[who];
-                let may = known.now.iter().any(|facts| match said {
+                let may = known.now.iter().any(|facts| match outcome {
                     Authenticated::Revoked => facts.revoked,
                     Authenticated::Unknown => !facts.revoked,
                     // Nobody has a credential here.
@@ -314,7 +315,7 @@ impl Asked {
                 if may { Ok(()) } else { wrong() }
             }
             (Ask::Question(_), Ok(_)) => Ok(()),
-            // What was asked for may not be there.
+            // The requested push may not be there.
             (Ask::Question(_), Err(refusal)) if matches!(refusal.code(), "PSH-021" | "PSH-022") => Ok(()),
             _ => wrong(),
         }
@@ -346,7 +347,7 @@ fn sent(known: &mut Push, was: Is, answer: &Answered) -> Result<(), String> {
             Err("is accepted as new for the second time".into())
         }
         Ok(Answer::Accepted(Accepted::Before)) if known.asks < 2 => {
-            Err("is said to be known, and nobody asked for it before".into())
+            Err("is reported as known, and nobody asked for it before".into())
         }
         Ok(Answer::Accepted(how)) => {
             known.accepted = Is::Yes;

@@ -1,4 +1,5 @@
-//! The checker's own record: what each device may be, which pushes were asked for, and what was told of each delivery.
+//! The checker's own record: the possible states of each device, the pushes that were asked for,
+//! and the reports about each delivery.
 //!
 //! Nothing here is the machine's. Where an answer is outstanding or lost, everything that may be so is kept.
 
@@ -29,7 +30,7 @@ pub enum Is {
 pub struct Known {
     /// What it may be now.
     pub now: Vec<Facts>,
-    /// What it may have been since the last look.
+    /// The states that it may have had since the last look.
     pub since: Vec<Facts>,
     /// A command about it is under way.
     pub busy: bool,
@@ -52,19 +53,19 @@ pub struct Push {
     pub cancelled: Is,
     /// Cancellations that may have been carried out: under way, or with an answer that was lost.
     pub cancels: u32,
-    /// When it may have started, as far as clocks tell; the end is open while it may not have.
+    /// When it may have started, as far as clocks show; the end is open while it may not have.
     pub start: Span,
-    /// What each device may have been when it started.
+    /// The possible states of each device when it started.
     pub facts: BTreeMap<usize, Vec<Facts>>,
     /// Devices whose shards have surely started it.
     pub closed: BTreeSet<usize>,
-    /// What was told of each device.
-    pub told: BTreeMap<usize, Told>,
+    /// The reports about each device.
+    pub reports: BTreeMap<usize, Reports>,
     /// Where each device stood when it was looked at last.
     pub seen: BTreeMap<usize, State>,
     /// How often each device had been removed when it was asked for: one that was since is another one.
     pub removals: BTreeMap<usize, u32>,
-    /// When it was accepted, as it says.
+    /// When it was accepted, as it states.
     pub accepted_at: Option<Time>,
     /// Times that it was asked for.
     pub asks: u32,
@@ -72,27 +73,27 @@ pub struct Push {
     pub accepted_now: bool,
 }
 
-/// What edge and devices said about a delivery.
+/// Reports of edge and devices about a delivery.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Told {
+pub struct Reports {
     /// Times that it was dispatched, and given back.
     pub dispatched: u32,
     pub returned: u32,
-    /// The device acknowledged it: the edge said so; and it is durable.
+    /// The device acknowledged it: the edge reported that; and it is durable.
     pub acknowledged: bool,
     pub is_durable: bool,
     pub refused: bool,
     pub too_large: bool,
-    /// A client said that its user opened it.
+    /// A client reported that its user opened it.
     pub opened: bool,
 }
 
 /// A live push.
 #[derive(Debug, Clone)]
 pub struct Live {
-    /// What was asked for, and what devices may have been until it was answered.
+    /// The request, and the possible states of devices until it was answered.
     pub push: Push,
-    /// Connections that the shards say they sent it to; none until they are asked.
+    /// Connections that the shards report to have sent it to; none until they are asked.
     pub connected: Option<u64>,
     /// The times that it was dispatched to each device.
     pub got: BTreeMap<usize, u32>,
@@ -193,8 +194,8 @@ impl Books {
         }
     }
 
-    /// Nothing is under way: live pushes that were answered have left, each to as many devices as was
-    /// said. A shard whose journal failed may have lost what had not left.
+    /// Nothing is under way: live pushes that were answered have left, each to as many devices as
+    /// reported. A shard whose journal failed may have lost those that had not left.
     ///
     /// # Errors
     ///
@@ -256,7 +257,7 @@ impl Books {
             start: Span { min, max: OPEN },
             facts,
             closed: BTreeSet::new(),
-            told: BTreeMap::new(),
+            reports: BTreeMap::new(),
             seen: BTreeMap::new(),
             removals,
             accepted_at: None,
@@ -304,10 +305,10 @@ impl Books {
         *turn
     }
 
-    /// What was told of a delivery.
-    pub fn told(&mut self, who: Who, push: PushId) -> &mut Told {
+    /// The reports about a delivery.
+    pub fn reports(&mut self, who: Who, push: PushId) -> &mut Reports {
         let push = self.pushes.get_mut(&(who.0, push)).expect("only what is known is dispatched");
-        push.told.entry(who.1).or_default()
+        push.reports.entry(who.1).or_default()
     }
 
     /// A delivery that is owed to a device that can come and get it, as the last look saw it.
@@ -325,8 +326,8 @@ impl Books {
         })
     }
 
-    /// What a device is owed, as the last look saw it, in its order. Only what goes out at once, and where acceptance
-    /// is known without doubt.
+    /// The pushes that a device is owed, as the last look saw them, in their order. Only those that
+    /// go out at once, and whose acceptance is known without doubt.
     pub fn backlog(&self, plan: &PushPlan, who: Who) -> BTreeMap<PushId, Turn> {
         let (app, device) = (&plan.apps[who.0].0, &plan.devices[who.1]);
         let is_home = device_home(app, device, self.shards) == app_home(app, self.shards);

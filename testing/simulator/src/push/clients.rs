@@ -115,7 +115,7 @@ impl Choice<'_> {
             Kind::Remove => self.alone(who).then_some(Ask::Remove { who }),
             Kind::Opened => {
                 let got = self.books.pushes.values().filter(|push| {
-                    push.app == app && push.told.get(&who.1).is_some_and(|told| told.dispatched > 0)
+                    push.app == app && push.reports.get(&who.1).is_some_and(|reports| reports.dispatched > 0)
                 });
                 let got: Vec<PushId> = got.map(|push| push.new.id).collect();
                 (!got.is_empty()).then(|| Ask::Opened { who, push: got[self.random.usize(..got.len())] })

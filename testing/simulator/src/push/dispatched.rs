@@ -8,7 +8,7 @@ use super::facts::{Facts, NAME};
 use super::plan::PushPlan;
 use crate::clock::Clock;
 
-/// The push that a payload says it comes of.
+/// The push that a payload names as its origin.
 pub fn push_of(payload: &[u8]) -> Option<PushId> {
     let text = std::str::from_utf8(payload).ok()?;
     let (_, rest) = text.split_once("\"push\":\"")?;
@@ -76,7 +76,7 @@ impl Books {
         let known = &self.devices[&who];
         let push = self.pushes.get_mut(&(who.0, id)).expect("it was found just now");
         let is_other = push.is_other(who.1, known);
-        // What leaves is durable, and so is what led to it.
+        // Dispatches that leave are durable, and so is their cause.
         push.accepted = Is::Yes;
         if push.cancelled == Is::Yes {
             return Err(name("it is dispatched after its cancellation was answered"));
@@ -92,17 +92,17 @@ impl Books {
             return Err(name("it is dispatched before its time"));
         }
         check_content(push, &dispatch.payload).map_err(|what| name(&what))?;
-        let told = push.told.entry(who.1).or_default();
+        let reports = push.reports.entry(who.1).or_default();
         if !is_other {
-            if told.acknowledged && told.is_durable {
+            if reports.acknowledged && reports.is_durable {
                 return Err(name("it is dispatched again, after its acknowledgement was durable"));
             }
-            if (told.refused || told.too_large) && told.is_durable {
+            if (reports.refused || reports.too_large) && reports.is_durable {
                 return Err(name(
                     "it is dispatched again, after that the device does not take it was durable",
                 ));
             }
-            if dispatch.qos == 0 && told.dispatched > told.returned {
+            if dispatch.qos == 0 && reports.dispatched > reports.returned {
                 return Err(name("it is dispatched for the second time at QoS 0"));
             }
             if let Some(state) = push.seen.get(&who.1)
@@ -111,7 +111,7 @@ impl Books {
                 return Err(name(&format!("it is dispatched, and was seen as {state:?}")));
             }
         }
-        told.dispatched += 1;
+        reports.dispatched += 1;
         push.closed.insert(who.1);
         Ok(id)
     }
@@ -126,7 +126,7 @@ fn check_content(push: &super::books::Push, payload: &[u8]) -> Result<(), String
     let text = String::from_utf8_lossy(payload);
     match &push.new.content {
         Content::Raw { payload: wanted, .. } => {
-            // Occurrences say the id of their schedule's push; there is none in their bytes.
+            // Occurrences carry the id of their schedule's push; there is none in their bytes.
             if push.is_occurrence || wanted == payload {
                 return Ok(());
             }

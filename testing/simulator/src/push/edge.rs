@@ -1,7 +1,8 @@
-//! The edge and its devices: who is connected, what they have in hand, and what shards are to hear of it.
+//! The edge and its devices: connections, deliveries in hand, and reports to shards.
 //!
-//! It does what the product's edge does: steps and arrivals are told in batches, a delivery for a connection that is gone is given back, and who
-//! was connected arrives again at a shard that has started over. Nobody hears whether the telling was answered.
+//! It does what the product's edge does: steps and arrivals are reported in batches, a delivery for
+//! a connection that is gone is given back, and connected devices arrive again at a shard that has
+//! started over. Nobody hears whether the report was answered.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,8 +26,8 @@ pub struct Link {
     /// Its app knew it when it arrived, or registered it.
     is_ours: bool,
     /// Its arrival waits in a batch.
-    is_untold: bool,
-    /// That arrival was told before, to a shard that started over.
+    is_unreported: bool,
+    /// That arrival was reported before, to a shard that started over.
     is_again: bool,
     /// Something was given back, so that the shard sends nothing for a while.
     pub is_slow: bool,
@@ -34,7 +35,7 @@ pub struct Link {
     may: u32,
     /// How often it was.
     got: BTreeMap<PushId, u32>,
-    /// What it was owed when it arrived, as the last look saw it.
+    /// The pushes that it was owed when it arrived, as the last look saw them.
     pub backlog: BTreeMap<PushId, Turn>,
     /// What came of it last.
     pub last: Option<Turn>,
@@ -51,7 +52,7 @@ struct InHand {
     wait: u32,
 }
 
-/// What a telling was about.
+/// What a report was about.
 #[derive(Debug, Clone)]
 pub enum Note {
     /// Each delivery, and what happened to it.
@@ -67,12 +68,12 @@ struct Batch {
     notes: Vec<(Who, PushId, Happened)>,
     arrived: Vec<(Who, Arrival)>,
     left: Vec<(Who, Departure)>,
-    /// No moment in it is before this one, also where the clock was set back.
+    /// No timestamp in it is before this one, also where the clock was set back.
     latest: Time,
 }
 
 impl Batch {
-    fn moment(&mut self, clock: &Clock) -> Time {
+    fn timestamp(&mut self, clock: &Clock) -> Time {
         self.latest = self.latest.max(clock.now());
         self.latest
     }
@@ -128,7 +129,7 @@ impl Edge {
             name,
             is_known: false,
             is_ours: true,
-            is_untold: false,
+            is_unreported: false,
             is_again: false,
             is_slow: false,
             may: 0,
@@ -143,14 +144,14 @@ impl Edge {
     fn arrive(&mut self, plan: &PushPlan, books: &mut Books, who: Who, clock: &Clock) {
         let shards = self.shards();
         let Some(link) = self.links.get_mut(&who) else { return };
-        if link.is_untold {
+        if link.is_unreported {
             return;
         }
         (link.is_known, link.is_slow, link.last) = (false, false, None);
         link.is_again = link.may > 0;
-        link.is_untold = true;
+        link.is_unreported = true;
         link.may += 1;
-        // Where the clock was set back, moments don't say what came first.
+        // Where the clock was set back, timestamps give no order.
         link.backlog = if clock.jumps_back() == 0 { books.backlog(plan, who) } else { BTreeMap::new() };
         let (app, device) = (plan.apps[who.0].0.clone(), plan.devices[who.1].clone());
         let shard = device_home(&app, &device, shards);
@@ -159,7 +160,7 @@ impl Edge {
         link.is_ours =
             settings.register_at_connect || books.devices[&who].now.iter().all(|facts| facts.registered);
         let batch = &mut self.batches[usize::from(shard)];
-        let arrival = Arrival { app, device, connection: link.name, at: batch.moment(clock) };
+        let arrival = Arrival { app, device, connection: link.name, at: batch.timestamp(clock) };
         batch.arrived.push((who, arrival));
     }
 
@@ -170,10 +171,10 @@ impl Edge {
         let (app, device) = (plan.apps[who.0].0.clone(), plan.devices[who.1].clone());
         let shard = device_home(&app, &device, self.shards());
         let batch = &mut self.batches[usize::from(shard)];
-        if link.is_untold && link.is_again {
+        if link.is_unreported && link.is_again {
             batch.arrived.retain(|(_, arrival)| arrival.connection != link.name);
         }
-        let left = Departure { app, device, connection: link.name, at: batch.moment(clock) };
+        let left = Departure { app, device, connection: link.name, at: batch.timestamp(clock) };
         batch.left.push((who, left));
     }
 
@@ -225,7 +226,7 @@ impl Edge {
                     link.is_slow = true;
                     link.may += 1;
                 }
-                books.told(who, push).returned += 1;
+                books.reports(who, push).returned += 1;
                 self.step(shard, who, push, Step { what: Happened::Returned, ..step });
                 continue;
             };
@@ -262,7 +263,7 @@ impl Edge {
         Ok(())
     }
 
-    /// A shard dispatches a live push, whose outcomes it is not told.
+    /// A shard dispatches a live push, whose outcomes are not reported to it.
     ///
     /// # Errors
     ///
@@ -291,11 +292,11 @@ impl Edge {
         self.in_hand.iter_mut().for_each(|delivery| delivery.wait -= 1);
         let due: Vec<InHand> = due;
         for InHand { who, push, shard, step, .. } in due {
-            let told = books.told(who, push);
+            let reports = books.reports(who, push);
             match step.what {
-                Happened::Acknowledged => told.acknowledged = true,
-                Happened::Refused => told.refused = true,
-                Happened::TooLarge => told.too_large = true,
+                Happened::Acknowledged => reports.acknowledged = true,
+                Happened::Refused => reports.refused = true,
+                Happened::TooLarge => reports.too_large = true,
                 Happened::Sent | Happened::Returned => {}
             }
             self.step(shard, who, push, Step { at: clock.now(), ..step });
@@ -309,12 +310,12 @@ impl Edge {
     }
 
     /// What shards are to hear now, in this order.
-    pub fn tell(&mut self, plan: &PushPlan, books: &mut Books) -> Vec<(u16, Command, Note)> {
-        let mut told = Vec::new();
+    pub fn report(&mut self, plan: &PushPlan, books: &mut Books) -> Vec<(u16, Command, Note)> {
+        let mut reports = Vec::new();
         for (shard, batch) in (0..).zip(&mut self.batches) {
             let Batch { steps, notes, arrived, left, .. } = std::mem::take(batch);
             if !steps.is_empty() {
-                told.push((shard, Command::Progress { steps }, Note::Steps(notes)));
+                reports.push((shard, Command::Progress { steps }, Note::Steps(notes)));
             }
             if !arrived.is_empty() || !left.is_empty() {
                 for (who, arrival) in &arrived {
@@ -323,20 +324,20 @@ impl Edge {
                     }
                     if let Some(link) = self.links.get_mut(who).filter(|link| link.name == arrival.connection)
                     {
-                        link.is_untold = false;
+                        link.is_unreported = false;
                     }
                 }
                 let whose = arrived.iter().map(|(who, arrival)| (*who, arrival.connection)).collect();
                 let arrived = arrived.into_iter().map(|(_, arrival)| arrival).collect();
                 let gone = left.iter().map(|(who, _)| *who).collect();
                 let left = left.into_iter().map(|(_, departure)| departure).collect();
-                told.push((shard, Command::Presence { arrived, left }, Note::Presence(whose, gone)));
+                reports.push((shard, Command::Presence { arrived, left }, Note::Presence(whose, gone)));
             }
         }
-        told
+        reports
     }
 
-    /// A shard answered what it was told: it is durable.
+    /// A shard answered a report: it is durable.
     pub fn heard(&mut self, books: &mut Books, note: &Note) {
         match note {
             Note::Steps(steps) => {
@@ -344,7 +345,7 @@ impl Edge {
                     let is_end =
                         matches!(what, Happened::Acknowledged | Happened::Refused | Happened::TooLarge);
                     if is_end {
-                        books.told(who, push).is_durable = true;
+                        books.reports(who, push).is_durable = true;
                     }
                 }
             }

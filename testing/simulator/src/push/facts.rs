@@ -1,4 +1,5 @@
-//! What a device is, as the checker sees it: a few fields that clients change, and whom an audience has by them.
+//! The state of a device, as the checker sees it: a few fields that clients change, and the
+//! audiences that they match.
 //!
 //! While an answer is outstanding, or lost, a device may be one thing or another; the checker keeps all of them.
 
@@ -49,7 +50,7 @@ impl Facts {
         Facts { registered: true, opted_in: true, ..Facts::default() }
     }
 
-    /// What it is where it was there; a new one where not.
+    /// Its state where it was there; a new one where not.
     #[must_use]
     pub fn registered(self) -> Facts {
         if self.registered { self } else { Facts::new() }
@@ -70,7 +71,7 @@ impl Facts {
         facts
     }
 
-    /// What the registry says of one; none where it says what nobody ever told it.
+    /// The registry's entry of one device; none where it contains data that nobody ever sent.
     pub fn of(device: Option<&Device>) -> Option<Facts> {
         let Some(device) = device else { return Some(Facts::default()) };
         let mut facts =
@@ -112,7 +113,7 @@ impl Facts {
 }
 
 impl Change {
-    /// As the platform is told.
+    /// As the platform gets it.
     pub fn changes(&self) -> Changes {
         let tags = |has| {
             let tag = self.tag.filter(|(_, gets)| *gets == has);

@@ -1,4 +1,5 @@
-//! The checker asks what is where, when nothing is under way, and holds what is said against the books.
+//! The checker asks for the state of everything, when nothing is under way, and compares the
+//! answers with the books.
 //!
 //! It asks as any client would. After it what each device is, and which pushes there are, is known without doubt.
 
@@ -15,7 +16,7 @@ use super::dispatched::is_over;
 use super::edge::Edge;
 use super::facts::Facts;
 use super::plan::PushPlan;
-use super::states::Moment;
+use super::states::Conditions;
 use crate::clock::{Clock, Span};
 
 /// What the checker asks.
@@ -31,7 +32,7 @@ pub enum Question {
 #[derive(Debug, Default)]
 pub struct Look {
     answers: BTreeMap<Question, Answer>,
-    /// Somebody was told Busy: it looks again later.
+    /// A question was answered Busy: the checker looks again later.
     pub is_busy: bool,
 }
 
@@ -97,14 +98,14 @@ impl Look {
         is_calm: bool,
         is_at_rest: bool,
     ) -> Result<(), String> {
-        let moment = Moment { now: clock.now(), high: clock.high(), is_calm };
+        let conditions = Conditions { now: clock.now(), high: clock.high(), is_calm };
         for (question, answer) in &self.answers {
             match (question, answer) {
                 (Question::Device(who), Answer::Device(view)) => {
-                    device(plan, books, edge, *who, view.as_deref(), moment)?
+                    device(plan, books, edge, *who, view.as_deref(), conditions)?
                 }
                 (Question::Pushes(app), Answer::Pushes(views)) => {
-                    pushes(plan, books, *app, views, clock, moment, is_at_rest)?;
+                    pushes(plan, books, *app, views, clock, conditions, is_at_rest)?;
                 }
                 (Question::Schedules(app), Answer::Schedules(views)) => schedules(books, *app, views)?,
                 (Question::Deliveries(..), Answer::Deliveries(_)) => {}
@@ -113,14 +114,14 @@ impl Look {
                 }
             }
         }
-        // After all views: they say which pushes there are.
+        // After all views: they list the pushes.
         for (question, answer) in &self.answers {
             if let (Question::Deliveries(app, id), Answer::Deliveries(views)) = (question, answer) {
-                self.deliveries(plan, books, edge, *app, *id, views, moment, is_at_rest)
+                self.deliveries(plan, books, edge, *app, *id, views, conditions, is_at_rest)
                     .map_err(|what| format!("push {id} of {}: {what}", plan.apps[*app].0))?;
             }
         }
-        self.inboxes(plan, books, moment)?;
+        self.inboxes(plan, books, conditions)?;
         for known in books.devices.values_mut() {
             known.since = known.now.clone();
             known.removals_before = known.removals;
@@ -138,7 +139,7 @@ impl Look {
         app: usize,
         id: PushId,
         views: &[DeliveryView],
-        moment: Moment,
+        conditions: Conditions,
         is_at_rest: bool,
     ) -> Result<(), String> {
         let mut stands = BTreeMap::new();
@@ -158,7 +159,7 @@ impl Look {
             let is_other = push.is_other(device, known);
             let Some(state) = stands.get(&device) else {
                 let (_, must) = push.means(device, name.as_str());
-                // What was cancelled may never have started there.
+                // A cancelled push may never have started there.
                 let must = must && push.new.when == When::Now && push.cancelled == Is::No && !is_other;
                 if must && has_started && is_at_rest {
                     return Err(format!("{name} is in its audience, and nowhere to be found"));
@@ -171,12 +172,12 @@ impl Look {
                 }
                 continue;
             };
-            books.check_state(plan, push, who, state, moment).map_err(|what| format!("{name} {what}"))?;
-            // Who is there gets at once what it is owed.
+            books.check_state(plan, push, who, state, conditions).map_err(|what| format!("{name} {what}"))?;
+            // A device that is there gets at once the pushes that it is owed.
             let link = edge.links.get(&who).filter(|link| link.is_known && !link.is_slow);
             // At QoS 0 it goes to those who were there when it started.
             let goes_at_once = push.options().pace == Pace::AtOnce && push.options().qos > 0;
-            if *state == State::Owed && link.is_some() && goes_at_once && moment.is_calm && !is_other {
+            if *state == State::Owed && link.is_some() && goes_at_once && conditions.is_calm && !is_other {
                 return Err(format!("{name} is connected, reads its inbox, is owed it and does not get it"));
             }
         }
@@ -204,7 +205,7 @@ impl Look {
     }
 
     /// What devices are owed all in all: no more than their inbox holds, and one of each collapse key.
-    fn inboxes(&self, plan: &PushPlan, books: &Books, moment: Moment) -> Result<(), String> {
+    fn inboxes(&self, plan: &PushPlan, books: &Books, conditions: Conditions) -> Result<(), String> {
         for &who in books.devices.keys() {
             let name = format!("{}/{}", plan.apps[who.0].0, plan.devices[who.1]);
             let Some(Answer::Device(Some(view))) = self.answers.get(&Question::Device(who)) else { continue };
@@ -226,7 +227,7 @@ impl Look {
                     && !push.seen.is_empty()
                     && !matches!(stands, Some(State::Owed | State::InFlight | State::Waiting(_)))
                 {
-                    return Err(format!("{name} is owed {}, which says {stands:?}", owed.push));
+                    return Err(format!("{name} is owed {}, which is {stands:?}", owed.push));
                 }
                 if matches!(stands, Some(State::Owed | State::Waiting(_)))
                     && let Some(key) = &push.options().collapse
@@ -251,7 +252,7 @@ impl Look {
             let missing = owed
                 .filter(|push| !push.is_other(who.1, &books.devices[&who]))
                 .find(|push| !view.inbox.iter().any(|owed| owed.push == push.new.id));
-            if let Some(push) = missing.filter(|_| view.inbox.len() < 100 && moment.is_calm) {
+            if let Some(push) = missing.filter(|_| view.inbox.len() < 100 && conditions.is_calm) {
                 return Err(format!("{name} is owed {} and it is not in its inbox", push.new.id));
             }
         }
@@ -259,14 +260,14 @@ impl Look {
     }
 }
 
-/// What the registry says of a device.
+/// The registry's entry of a device.
 fn device(
     plan: &PushPlan,
     books: &mut Books,
     edge: &Edge,
     who: Who,
     view: Option<&DeviceView>,
-    moment: Moment,
+    conditions: Conditions,
 ) -> Result<(), String> {
     let name = format!("{}/{}", plan.apps[who.0].0, plan.devices[who.1]);
     let Some(facts) = Facts::of(view.map(|view| &view.device)) else {
@@ -279,12 +280,12 @@ fn device(
     known.now = vec![facts];
     let linked = edge.links.get(&who).filter(|link| link.is_known).map(|link| link.name);
     let is_seen = view.and_then(|view| view.connection);
-    if moment.is_calm && facts.registered && linked.is_some() && linked != is_seen {
-        return Err(format!("{name} is connected on {linked:?}; {is_seen:?} is said"));
+    if conditions.is_calm && facts.registered && linked.is_some() && linked != is_seen {
+        return Err(format!("{name} is connected on {linked:?}; {is_seen:?} is reported"));
     }
     let is_unsure = edge.unheard.contains(&who);
-    if moment.is_calm && is_seen.is_some() && !edge.links.contains_key(&who) && !is_unsure {
-        return Err(format!("{name} has left; {is_seen:?} is said"));
+    if conditions.is_calm && is_seen.is_some() && !edge.links.contains_key(&who) && !is_unsure {
+        return Err(format!("{name} has left; {is_seen:?} is reported"));
     }
     Ok(())
 }
@@ -296,7 +297,7 @@ fn pushes(
     app: usize,
     views: &[PushView],
     clock: &Clock,
-    moment: Moment,
+    conditions: Conditions,
     is_at_rest: bool,
 ) -> Result<(), String> {
     for view in views {
@@ -313,7 +314,7 @@ fn pushes(
         }
         if push.accepted_at.is_some_and(|before| before != view.accepted_at) {
             return Err(name(format!(
-                "it was accepted at {:?}; {:?} is said",
+                "it was accepted at {:?}; {:?} is reported",
                 push.accepted_at, view.accepted_at
             )));
         }
@@ -321,13 +322,13 @@ fn pushes(
         sum(&view.counts).map_err(name)?;
         let is_due = match push.new.when {
             When::Now => true,
-            When::At(at) => at <= moment.now,
+            When::At(at) => at <= conditions.now,
             When::Local(_) => false,
         };
-        if view.stage == Stage::Scheduled && is_due && moment.is_calm && is_at_rest {
+        if view.stage == Stage::Scheduled && is_due && conditions.is_calm && is_at_rest {
             return Err(name("it is its time, and it has not started".into()));
         }
-        let may_start = push.start.min <= moment.high || matches!(push.new.when, When::Local(_));
+        let may_start = push.start.min <= conditions.high || matches!(push.new.when, When::Local(_));
         if view.started_at.is_some() && !may_start && view.stage != Stage::Cancelled {
             return Err(name(format!("it has started at {:?}, before its time", view.started_at)));
         }
@@ -346,7 +347,7 @@ fn pushes(
             return Err(name(format!("it is for one device, and {} are targeted", view.counts.targeted)));
         }
     }
-    // What was accepted is there; what is not there never was.
+    // Accepted pushes are there; others never were.
     for push in books.pushes.values_mut().filter(|push| push.app == app) {
         let is_there = views.iter().any(|view| view.push.id == push.new.id);
         match (is_there, push.accepted) {
@@ -401,15 +402,15 @@ fn counts(counts: &Counts, stands: &BTreeMap<usize, State>) -> Result<(), String
         (counts.refused, count(|state| matches!(state, State::Refused | State::TooLarge)), "refused"),
         (counts.cancelled, count(|state| *state == State::Cancelled), "cancelled"),
     ];
-    match places.iter().find(|(said, seen, _)| said != seen) {
+    match places.iter().find(|(reported, seen, _)| reported != seen) {
         None => Ok(()),
-        Some((said, seen, what)) => {
-            Err(format!("{said} devices are said to be {what}; {seen} are seen: {stands:?}"))
+        Some((reported, seen, what)) => {
+            Err(format!("{reported} devices are reported as {what}; {seen} are seen: {stands:?}"))
         }
     }
 }
 
-/// Each occurrence of a schedule made one push, and says which.
+/// Each occurrence of a schedule made one push, and records which.
 fn schedules(books: &Books, app: usize, views: &[ScheduleView]) -> Result<(), String> {
     for scheduled in books.schedules.values().filter(|one| one.app == app && one.there == Is::Yes) {
         if !views.iter().any(|view| view.schedule.push.id == scheduled.push.id) {
@@ -452,11 +453,11 @@ fn schedules(books: &Books, app: usize, views: &[ScheduleView]) -> Result<(), St
             books.pushes.keys().filter(|(of, push)| *of == app && (push.0 >> 64) as u64 == half).count()
                 as u64;
         if there > view.made {
-            return Err(format!("{name} says that it made {} pushes; {there} are there", view.made));
+            return Err(format!("{name} reports that it made {} pushes; {there} are there", view.made));
         }
         let listed = view.last.iter().filter(|(_, push)| push.is_some()).count() as u64;
         if view.made < listed || (view.last.len() < 20 && view.made != listed) {
-            return Err(format!("{name} says that it made {} pushes: {:?}", view.made, view.last));
+            return Err(format!("{name} reports that it made {} pushes: {:?}", view.made, view.last));
         }
     }
     Ok(())

@@ -1,8 +1,9 @@
 //! The push platform's side of a simulation: applications, an edge with its devices, and a checker that is written from docs/push.md
 //! and the platform's types.
 //!
-//! The checker shares nothing with the machine. It knows who may be in each audience, what was told of each delivery, and which answers are durable;
-//! from these alone follows where each delivery can stand.
+//! The checker shares nothing with the machine. It knows the possible audiences, the reports about
+//! each delivery, and which answers are durable. The possible states of each delivery follow from
+//! these alone.
 
 mod asked;
 mod books;

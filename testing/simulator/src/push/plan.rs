@@ -26,7 +26,7 @@ pub struct PushPlan {
     pub refuses: u8,
     /// Steps until a device answers, at most.
     pub answer_steps_max: u32,
-    /// How long pushes live that say so.
+    /// The time to live of pushes that set one.
     pub expiry: Milliseconds,
     /// One in so many messages between shards comes late, or twice; 0 for none.
     pub messages: u32,
@@ -60,7 +60,7 @@ pub enum Kind {
     Revoke,
     /// Its user opened what it got.
     Opened,
-    /// What is there is looked at.
+    /// Present pushes are looked at.
     Ask,
     /// What can never be right.
     Wrong,
@@ -87,7 +87,7 @@ const ALL: &[(Kind, u32)] = &[
 ];
 
 impl PushPlan {
-    /// What the seed says about the push platform.
+    /// The seed's choices for the push platform.
     pub fn new(random: &mut Rng, shards: u16, is_alone: bool) -> PushPlan {
         let often = |random: &mut Rng, choices: &[u32]| choices[random.usize(..choices.len())];
         let apps = ["default", "shop"][..random.usize(1..3)].iter().map(|name| {

@@ -1,6 +1,6 @@
-//! Whether a delivery can stand where the platform says it stands.
+//! Whether a delivery can be in the state that the platform reports.
 //!
-//! Each state has its reason; the books know which reasons there can be. What is over stays as it is.
+//! Each state has its reason; the books know the possible reasons. A final state stays as it is.
 
 use stadium_push::{Audience, Pace, QuietHours, State, Time, When};
 
@@ -10,7 +10,7 @@ use super::plan::PushPlan;
 
 /// What else is known when the checker looks.
 #[derive(Debug, Clone, Copy)]
-pub struct Moment {
+pub struct Conditions {
     pub now: Time,
     /// The latest that any clock ever showed.
     pub high: Time,
@@ -30,16 +30,16 @@ impl Books {
         push: &Push,
         who: Who,
         state: &State,
-        moment: Moment,
+        conditions: Conditions,
     ) -> Result<(), String> {
         let device = who.1;
-        let told = push.told.get(&device).copied().unwrap_or_default();
+        let reports = push.reports.get(&device).copied().unwrap_or_default();
         let is_other = push.is_other(device, &self.devices[&who]);
         if let Some(before) = push.seen.get(&device)
             && is_over(before)
             && !is_other
             && std::mem::discriminant(before) != std::mem::discriminant(state)
-            && !(*before == State::Delivered && *state == State::Opened && told.opened)
+            && !(*before == State::Delivered && *state == State::Opened && reports.opened)
         {
             return Err(format!("was {before:?} and is {state:?}"));
         }
@@ -58,7 +58,7 @@ impl Books {
         // At QoS 0 it is over for everybody a minute after its start.
         let expiry = if options.qos == 0 { expiry.min(60_000) } else { expiry };
         let can = match state {
-            // Only live pushes say so, which no shard keeps.
+            // Only live pushes have these states, which no shard keeps.
             State::Counted => false,
             State::Scheduled => push.new.when != When::Now && !push.has_started(device),
             State::NotRegistered => push.any(device, |facts| !facts.registered),
@@ -80,38 +80,40 @@ impl Books {
                 may && push.asks_for_name() && push.any(device, |facts| facts.name.is_none())
             }
             State::Waiting(until) => {
-                let is_over = moment.is_calm && *until <= moment.now;
+                let is_over = conditions.is_calm && *until <= conditions.now;
                 may && quiet && options.quiet_hours == QuietHours::Wait && !is_over
             }
             State::Owed | State::InFlight => {
                 let expires = push.start.max.0.saturating_add(expiry);
-                let has_expired = moment.is_calm && push.start.max != OPEN && expires <= moment.now.0;
+                let has_expired = conditions.is_calm && push.start.max != OPEN && expires <= conditions.now.0;
                 if has_expired {
                     return Err(format!(
                         "is {state:?}, and it expired at {expires}, {} ms ago",
-                        moment.now.0 - expires
+                        conditions.now.0 - expires
                     ));
                 }
                 if push.cancelled == Is::Yes {
                     return Err(format!("is {state:?}, and it was cancelled"));
                 }
                 let goes_nowhere = options.qos == 0 && options.pace == Pace::AtOnce && *state == State::Owed;
-                if goes_nowhere && moment.is_calm {
+                if goes_nowhere && conditions.is_calm {
                     return Err("is owed at QoS 0 what was not sent to it when it started".into());
                 }
-                let is_told = (told.acknowledged || told.refused || told.too_large) && told.is_durable;
-                if is_told {
+                let is_reported =
+                    (reports.acknowledged || reports.refused || reports.too_large) && reports.is_durable;
+                if is_reported {
                     return Err(format!("is {state:?}, and that it has it was durable"));
                 }
-                may && (*state == State::Owed || told.dispatched > 0)
+                may && (*state == State::Owed || reports.dispatched > 0)
             }
             State::Delivered | State::Opened => {
                 // Whose user opened it has it.
-                let has_it = told.dispatched > 0 && (told.acknowledged || told.opened || options.qos == 0);
-                may && has_it && (*state == State::Delivered || told.opened)
+                let has_it =
+                    reports.dispatched > 0 && (reports.acknowledged || reports.opened || options.qos == 0);
+                may && has_it && (*state == State::Delivered || reports.opened)
             }
             State::Expired => {
-                let in_time = push.start.min.0.saturating_add(expiry) > moment.high.0;
+                let in_time = push.start.min.0.saturating_add(expiry) > conditions.high.0;
                 may && (options.qos == 0 || !in_time)
             }
             State::Collapsed => {
@@ -123,8 +125,8 @@ impl Books {
                 let may_have = others().filter(|other| other.means(device, plan.devices[device].as_str()).0);
                 may && may_have.count() >= usize::from(app.inbox_max)
             }
-            State::Refused => may && told.refused,
-            State::TooLarge => may && told.too_large,
+            State::Refused => may && reports.refused,
+            State::TooLarge => may && reports.too_large,
             State::Cancelled => {
                 may && (push.cancelled != Is::No || push.any(device, |facts| !facts.registered))
             }
@@ -134,7 +136,7 @@ impl Books {
         }
         let facts = push.facts.get(&device);
         Err(format!(
-            "is {state:?}, which cannot be: told {told:?}, the device may have been {facts:?}, push {:?}",
+            "is {state:?}, which cannot be: reports {reports:?}, the device may have been {facts:?}, push {:?}",
             push.new
         ))
     }

@@ -13,11 +13,11 @@ use super::books::{Books, Leg, Outcome};
 use crate::ledger::Violation;
 
 /// An answer as a client gets it.
-pub type Answered = Result<Said, Refusal>;
+pub type Answered = Result<Replied, Refusal>;
 
 /// A yes.
 #[derive(Debug, Clone)]
-pub enum Said {
+pub enum Replied {
     /// Of the wallets.
     Wallet(Answer),
     /// Of wallets and queues together.
@@ -39,7 +39,7 @@ impl Checker {
                 asked.ask.transfers().iter().for_each(|transfer| self.may_be_under_way(transfer.id, refusal));
                 self.refused(&asked, refusal, high)
             }
-            (Ask::Together { transfers, jobs }, Ok(Said::Together(booked, placed))) => {
+            (Ask::Together { transfers, jobs }, Ok(Replied::Together(booked, placed))) => {
                 // Nothing is put again.
                 let is_known = !booked.is_empty() && booked.iter().all(|booked| booked.duplicate);
                 let put = if is_known { 0 } else { jobs.len() };
@@ -54,7 +54,9 @@ impl Checker {
                 }
                 (0..booked.len()).try_for_each(|at| self.booked(&asked, at, &booked[at]))
             }
-            (Ask::Wallet(command), Ok(Said::Wallet(answer))) => self.said(&asked, command, answer, high),
+            (Ask::Wallet(command), Ok(Replied::Wallet(answer))) => {
+                self.wallet_answered(&asked, command, answer, high)
+            }
             (ask, answer) => Violation::new(format!("{ask:?} was answered {answer:?}")),
         }
     }
@@ -116,7 +118,7 @@ impl Checker {
         }
     }
 
-    /// A transfer is said to be booked.
+    /// A transfer is reported as booked.
     fn booked(&mut self, asked: &Asked, at: usize, booked: &Booked) -> Result<(), Violation> {
         let transfer = &asked.ask.transfers()[at];
         let id = transfer.id;
@@ -130,7 +132,7 @@ impl Checker {
             if asked.booked.contains(&id) {
                 return Violation::new(format!("{id} had been booked and is booked again"));
             }
-            // Whom a hold promises something on another shard is asked when it is captured.
+            // The receiver of a hold on another shard is asked when it is captured.
             let is_here = |promise: &Leg| {
                 let homes = [promise.debit, promise.credit].map(|at| self.books.accounts[at].home);
                 homes[1].is_none() || homes[0] == homes[1]
@@ -165,7 +167,7 @@ impl Checker {
         Ok(())
     }
 
-    fn said(
+    fn wallet_answered(
         &mut self,
         asked: &Asked,
         command: &Command,

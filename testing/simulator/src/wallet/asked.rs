@@ -41,7 +41,7 @@ impl Ask {
     }
 }
 
-/// What others that are under way may do to an account.
+/// Possible effects of other commands that are under way on an account.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Doubt {
     /// What it had when the command was submitted.
@@ -173,7 +173,7 @@ impl Flying {
             let theirs: BTreeSet<TransferId> = other.ask.transfers().iter().flat_map(touched).collect();
             other.contended.extend(theirs.intersection(&ids));
         }
-        // What somebody asked for whose answer was lost may be going on still.
+        // A request whose answer was lost may be going on still.
         contended.extend(ids.iter().filter(|id| books.is_touched_by_lost(**id)));
         let booked = ids.iter().filter(|id| books.is_booked(**id)).copied().collect();
         self.asked.insert(number, Asked { ask, wrong, may_be_busy, doubts, contended, booked });
@@ -239,7 +239,8 @@ impl Asked {
                 let moved = books.transfers.get(&books.moved_by(id));
                 let is_movement =
                     moved.is_some_and(|moved| matches!(moved.kind, Kind::Post { .. } | Kind::Capture { .. }));
-                // What was booked in a list of another shard is known there, and its wallets are not.
+                // A transfer that was booked in a list of another shard is known there, and its
+                // wallets are not.
                 let is_far = target.is_some_and(|target| target.is_in_transaction);
                 let is_reversed = moved.is_some_and(|moved| moved.reversed.is_some());
                 target.is_none()

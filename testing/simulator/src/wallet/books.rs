@@ -1,7 +1,7 @@
-//! The checker's own books: what was asked, what was acknowledged, what every account must have.
+//! The checker's own books: requests, acknowledgements, and the required balance of every account.
 //!
-//! A transfer is booked or not; where nobody heard the answer that is open until a look asks for it. What an account must have
-//! follows from the booked transfers alone, in whatever order they were booked.
+//! A transfer is booked or not; where nobody heard the answer that is open until a look asks for
+//! it. The required balance of an account follows from the booked transfers alone, in any order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,8 @@ pub struct Account {
     pub closed: (bool, bool),
     /// Times that it was closed or opened again, as far as was asked.
     pub changes: u32,
-    /// What it certainly had when everything was looked at last, and what was answered since.
+    /// Its certain balance when everything was looked at last, and the amounts that were answered
+    /// since.
     pub sure: Sure,
 }
 
@@ -50,7 +51,7 @@ pub struct Sure {
     pub held: i128,
 }
 
-/// What a transfer may do to an account.
+/// The possible effects of a transfer on an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effect {
     /// Which.
@@ -101,7 +102,7 @@ pub struct Transfer {
     pub kind: Kind,
     /// What an outside system calls it.
     pub reference: String,
-    /// The moment that the clock showed when it was first asked for.
+    /// The time that the clock showed when it was first asked for.
     pub asked: Time,
     /// It is one of a list that several shards book together.
     pub is_in_transaction: bool,
@@ -109,7 +110,7 @@ pub struct Transfer {
     pub outcome: Outcome,
     /// It was asked for and nobody heard the answer, since the last look.
     pub is_lost: bool,
-    /// Answers that said that it was booked just now.
+    /// Answers that reported it as booked just now.
     pub firsts: u32,
     /// How it ended, where it is a hold.
     pub end: Option<End>,
@@ -215,7 +216,7 @@ impl Books {
         Some(Leg { debit: self.number(debit, asset)?, credit: self.number(credit, asset)?, amount: *amount })
     }
 
-    /// What it may do to accounts.
+    /// Its possible effects on accounts.
     pub fn effects(&self, kind: &Kind) -> Vec<Effect> {
         let none = Effect { account: 0, out: 0, come: 0, hold: 0 };
         if let Some(promise) = self.promise(kind) {
@@ -277,11 +278,11 @@ impl Books {
         !self.unsettled.is_empty() && self.travels(id)
     }
 
-    /// Notes that a transfer is booked, by an answer or a look. Says whether that is news.
+    /// Notes that a transfer is booked, by an answer or a look. Returns whether that is news.
     ///
     /// # Errors
     ///
-    /// It cannot be: what it ends has ended otherwise.
+    /// It cannot be: the hold that it ends has ended otherwise.
     pub fn book(&mut self, id: TransferId, at: Time) -> Result<bool, Violation> {
         let Some(transfer) = self.transfers.get_mut(&id) else {
             return Violation::new(format!("transfer {id} is booked, which nobody asked for"));
@@ -290,7 +291,7 @@ impl Books {
         match transfer.outcome {
             Outcome::Booked(before) if before != at => {
                 return Violation::new(format!(
-                    "transfer {id} was booked at {} and is now said to be booked at {}",
+                    "transfer {id} was booked at {} and is now reported as booked at {}",
                     before.0, at.0
                 ));
             }
@@ -351,7 +352,7 @@ impl Books {
         }
     }
 
-    /// What every account must have: everything that is booked, and no more.
+    /// The required balance of every account: all booked transfers, and no more.
     pub fn expected(&self) -> Vec<Sure> {
         let mut all = vec![Sure::default(); self.accounts.len()];
         for transfer in self.transfers.values() {
@@ -369,7 +370,7 @@ impl Books {
         all
     }
 
-    /// After a look nothing is open: what accounts have is sure.
+    /// After a look nothing is open: balances are certain.
     pub fn all_is_settled(&mut self) {
         self.unsettled.clear();
         for (account, sure) in self.expected().into_iter().enumerate() {

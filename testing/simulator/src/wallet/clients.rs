@@ -18,7 +18,7 @@ use crate::message::Content;
 use crate::place::QueueNumber;
 use crate::plan::Plan;
 
-/// What to ask, and the refusal that it must meet where it is wrong in itself.
+/// The request, and the refusal that it must meet where it is wrong in itself.
 pub type Wish = (Ask, Option<&'static str>);
 
 /// What the clients of a run know.

@@ -1,4 +1,4 @@
-//! What a look at all accounts, holds and assets proves, when everything is at rest.
+//! The conclusions of a look at all accounts, holds and assets, when everything is at rest.
 //!
 //! First what is open is closed: each transfer whose answer was lost is asked for. Then every balance must be exactly what the booked
 //! transfers make of it, every hold that is not shown must have ended, and every asset must sum to zero.
@@ -18,7 +18,7 @@ use crate::ledger::Violation;
 /// The system wallet that stands for the other shard.
 const TRANSIT: &str = "@transit";
 
-/// What is seen, while it is gathered.
+/// The observations of a look, while they are collected.
 #[derive(Debug, Default)]
 pub struct Look {
     waiting: BTreeMap<u64, Question>,
@@ -217,7 +217,7 @@ impl Checker {
                     if !is_same {
                         return Violation::new(format!("the hold {id} is shown otherwise: {view:?}"));
                     }
-                    // What time brings is written when there is room.
+                    // Work that is due is written when there is room.
                     if view.expires <= now && !is_full {
                         return Violation::new(format!("at {} the hold {id} still stands: {view:?}", now.0));
                     }
@@ -267,7 +267,7 @@ impl Checker {
             };
             if (posted, held) != (expected.posted, expected.held) {
                 return Violation::new(format!(
-                    "{what} has {posted}, {held} held; what is booked makes {}, {} held",
+                    "{what} has {posted}, {held} held; the booked transfers make {}, {} held",
                     expected.posted, expected.held
                 ));
             }

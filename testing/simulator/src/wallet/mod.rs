@@ -1,4 +1,5 @@
-//! The wallets' side of a simulation: what clients ask, and a checker that is written from docs/wallet.md.
+//! The wallets' side of a simulation: the requests of clients, and a checker that is written from
+//! docs/wallet.md.
 //!
 //! The checker shares nothing with the machine. It knows which transfers were booked, from answers and from looks, and from these
 //! alone what every account must have, in which history every entry must stand, and which refusals can be true.
@@ -11,7 +12,7 @@ mod look;
 mod pages;
 mod plan;
 
-pub use answered::{Answered, Said};
+pub use answered::{Answered, Replied};
 pub use asked::{Ask, Flying};
 pub use books::Books;
 pub use clients::{Choice, Clients, Wish};
@@ -22,7 +23,7 @@ pub use plan::WalletPlan;
 /// Everything that the checker knows.
 #[derive(Debug)]
 pub struct Checker {
-    /// What was asked for and what is booked.
+    /// The requests, and the booked transfers.
     pub books: Books,
     /// What is on its way.
     pub flying: Flying,

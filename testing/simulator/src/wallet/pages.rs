@@ -51,7 +51,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// The next page of an account on a shard. Says where the one after it begins.
+    /// The next page of an account on a shard. Returns where the one after it begins.
     ///
     /// # Errors
     ///

@@ -14,7 +14,7 @@ pub struct WalletPlan {
     pub wallets: Vec<WalletName>,
     /// Wallets that lie on all shards.
     pub systems: Vec<WalletName>,
-    /// The accounts of the former.
+    /// The accounts of the wallets.
     pub accounts: Vec<NewAccount>,
     /// How often each command comes.
     pub weights: Vec<(Kind, u32)>,
@@ -87,7 +87,7 @@ const ALL: &[(Kind, u32)] = &[
 ];
 
 impl WalletPlan {
-    /// What the seed says about wallets.
+    /// The seed's choices for wallets.
     pub fn new(random: &mut Rng, shards: u16, has_queues: bool) -> WalletPlan {
         let often = |random: &mut Rng, choices: &[u32]| choices[random.usize(..choices.len())];
         let assets: Vec<(AssetCode, u8)> = [("VOTE", 0), ("EUR", 2)][..random.usize(1..3)]

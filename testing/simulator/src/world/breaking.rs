@@ -15,7 +15,7 @@ const NEVER: u64 = 1 << 40;
 /// Checkpoints of a shard: two that are kept, one that is damaged, and some whose removal failed.
 const CHECKPOINTS_MAX: usize = 8;
 
-/// Whether an error says that what is stored is damaged.
+/// Whether an error means that stored data are damaged.
 fn is_damage(error: &stadium_shard::Error) -> bool {
     use stadium_shard::Error;
     matches!(error, Error::Corrupt { .. } | Error::Journal(stadium_journal::Error::Corrupt(_)))
@@ -83,7 +83,8 @@ impl World {
             let by = [5_000, 60_000, 3_600_000][self.random.usize(..3)];
             let repeats =
                 self.flying.values().any(|flying| matches!(flying.issued.command, Command::Put { .. }));
-            // Who repeats a put relies on its being carried out while the first one is remembered.
+            // A client that repeats a put relies on its being carried out while the first one is
+            // remembered.
             if !repeats {
                 self.trace.line(&self.clock, || format!("the clock goes forward by {by} ms"));
                 self.advance(by);
@@ -235,7 +236,7 @@ impl World {
             self.wallets_crash();
             self.pushes_crash();
             self.mqtt_crash();
-            self.crossing.clear();
+            self.in_transit.clear();
             self.look = None;
             self.panics_between_turns = None;
             self.descriptors(Descriptors::Free);
@@ -281,7 +282,7 @@ impl World {
                         again = true;
                         break;
                     }
-                    // With one damaged and the other not read for once, the damage is what it says.
+                    // With one damaged and the other not read for once, the damage is reported.
                     if is_damage(&error) && !self.machines[at].has_damage() {
                         return Violation::new(format!("shard {at} calls whole files damaged: {error}"));
                     }

@@ -40,14 +40,14 @@ impl Counters {
         self.plan.messages
     }
 
-    /// Nobody will say what became of a command.
+    /// The outcome of a command will never be known.
     fn may_have_happened(&mut self, command: Command) {
         if let Command::Add(amount) = command {
             self.uncertain += amount;
         }
     }
 
-    /// All processes end: what is under way is not answered any more.
+    /// All processes end: commands under way are not answered any more.
     pub(super) fn crash(&mut self) {
         for (_, command) in std::mem::take(&mut self.flying) {
             self.may_have_happened(command);

@@ -1,6 +1,6 @@
 //! How a run ends: all work is done, or a bit of something durable flips.
 //!
-//! After it the record of the run is compared with what the shards say.
+//! After it the record of the run is compared with the shards' answers.
 
 use stadium_queue::{Answer, Command, JobSet, Key, QueueSettings};
 use stadium_shard::core::{Output, Request, Search};
@@ -60,7 +60,7 @@ impl World {
                 if !self.ledger.messages().iter().any(Message::is_here) {
                     return Ok(());
                 }
-                // What is delayed, or held by somebody, comes later.
+                // Jobs that are delayed, or held by somebody, come later.
                 self.advance(70_000);
             }
         }
@@ -93,11 +93,11 @@ impl World {
             match self.machines[other].open(self.clock.now()) {
                 Ok(()) => {}
                 Err(error) if other == at => {
-                    let said = error.to_string();
-                    self.trace.line(&self.clock, || format!("refused: {said}"));
-                    if !said.contains("position") {
+                    let text = error.to_string();
+                    self.trace.line(&self.clock, || format!("refused: {text}"));
+                    if !text.contains("position") {
                         return Violation::new(format!(
-                            "a flipped bit is refused without its position: {said}"
+                            "a flipped bit is refused without its position: {text}"
                         ));
                     }
                     self.summary.flips_noticed += 1;
@@ -111,7 +111,7 @@ impl World {
         Ok(self.summary)
     }
 
-    /// Everything that is shown is what was put and is not gone; what is damaged is refused.
+    /// Every job that is shown was put and is not gone; damaged jobs are refused.
     fn serves_nothing_wrong(&mut self) -> Result<(), Violation> {
         let mut views = Vec::new();
         for (name, _, rules) in self.plan.queues.clone() {
@@ -130,8 +130,8 @@ impl World {
                     match reply.answer {
                         Ok(stadium_shard::Answer::Queue(Answer::Jobs(jobs))) => views.extend(jobs),
                         Err(refusal) => {
-                            let said = refusal.to_string();
-                            self.trace.line(&self.clock, || format!("refused: {said}"));
+                            let text = refusal.to_string();
+                            self.trace.line(&self.clock, || format!("refused: {text}"));
                             self.summary.flips_noticed += 1;
                         }
                         Ok(_) => return Violation::new("a peek answers jobs"),
@@ -141,7 +141,7 @@ impl World {
             }
         }
         for view in views {
-            // What is damaged is shown without its payload.
+            // Damaged jobs are shown without their payload.
             if view.payload.is_empty() {
                 self.summary.flips_noticed += 1;
                 continue;

@@ -117,7 +117,7 @@ impl World {
         for (_, _, release) in &self.releases {
             self.ledger.may_have_happened(release, self.clock.high());
         }
-        // Who went while this look was on has his jobs released after it.
+        // Jobs of a consumer that went while this look was on are released after it.
         self.releases.retain(|(_, until, _)| *until >= look.first);
         let order = if self.plan.shards == 1 { Order::Submitted } else { Order::Independent };
         self.ledger.audit(&look.observed, &lost, order, self.clock.high())?;
@@ -133,7 +133,7 @@ impl World {
     fn on_time(&self, look: &Look) -> Result<(), Violation> {
         let now = look.asked;
         if self.full {
-            // What time brings is written when there is room.
+            // Work that is due is written when there is room.
             return Ok(());
         }
         for view in &look.observed.jobs {
@@ -164,17 +164,17 @@ fn counts_agree(look: &Look, now: Time) -> Result<(), Violation> {
     for stats in &look.stats {
         let jobs = || look.observed.jobs.iter().filter(|job| job.queue == stats.queue);
         let count = |state: JobState| jobs().filter(|job| job.state == state).count() as u64;
-        let said = [stats.delayed, stats.due, stats.reserved, stats.buried, stats.dead];
+        let reported = [stats.delayed, stats.due, stats.reserved, stats.buried, stats.dead];
         let seen = [JobState::Delayed, JobState::Due, JobState::Reserved, JobState::Buried, JobState::Dead]
             .map(count);
         let came_due = jobs().filter(|job| job.state == JobState::Delayed && job.due <= now).count() as u64;
         let agrees = |came: u64| {
             let [delayed, due, others @ ..] = seen;
-            said[..2] == [delayed - came, due + came] && said[2..] == others
+            reported[..2] == [delayed - came, due + came] && reported[2..] == others
         };
         if !(0..=came_due).any(agrees) {
             return Violation::new(format!(
-                "{} says {said:?} jobs delayed, due, reserved, buried, dead; {seen:?} are seen",
+                "{} reports {reported:?} jobs delayed, due, reserved, buried, dead; {seen:?} are seen",
                 stats.queue
             ));
         }

@@ -1,8 +1,8 @@
 //! The whole simulation: clients, shards, disks and a clock, step by step.
 //!
-//! Everything is decided by the seed, so a run is the same each time. One thread does everything; what
-//! goes on at once in production happens here in some order that the seed chooses. Here is what there is, and the steps;
-//! what each consists of is in the files beside this one.
+//! Everything is decided by the seed, so a run is the same each time. One thread does everything;
+//! concurrent work of production happens here in some order that the seed chooses. The state and
+//! the steps are here; the parts of each step are in the files beside this one.
 
 mod breaking;
 mod counters;
@@ -83,17 +83,17 @@ impl InFlight {
 
 /// Something on its way from one shard to another.
 #[derive(Clone)]
-enum Crossing {
+enum InTransit {
     Delivery(u16, Delivery),
     Confirmation(u16, Confirmation),
 }
 
-impl Crossing {
+impl InTransit {
     /// The machine whose message it is about.
     fn machine(&self) -> core::MachineId {
         match self {
-            Crossing::Delivery(_, delivery) => delivery.machine,
-            Crossing::Confirmation(_, confirmation) => confirmation.machine,
+            InTransit::Delivery(_, delivery) => delivery.machine,
+            InTransit::Confirmation(_, confirmation) => confirmation.machine,
         }
     }
 }
@@ -115,7 +115,7 @@ pub struct World {
     pushes: Option<Pushes>,
     mqtt: Option<Mqtt>,
     flying: BTreeMap<u64, InFlight>,
-    crossing: VecDeque<Crossing>,
+    in_transit: VecDeque<InTransit>,
     /// Commands whose answers were lost in a crash, until everything was looked at.
     lost: Vec<Issued>,
     /// Leases of consumers who went away, that are released by themselves: the shard, and the last command before it.
@@ -161,7 +161,7 @@ impl World {
             pushes: plan.pushes.clone().map(|pushes| Pushes::new(pushes, plan.shards, plan.seed)),
             mqtt: plan.mqtt.clone().map(|mqtt| Mqtt::new(mqtt, plan.seed)),
             flying: BTreeMap::new(),
-            crossing: VecDeque::new(),
+            in_transit: VecDeque::new(),
             lost: Vec::new(),
             releases: Vec::new(),
             next_number: 0,

@@ -19,8 +19,8 @@ use crate::asker::Asker;
 use crate::ledger::Violation;
 use crate::machine::Sabotage;
 use crate::mqtt::{
-    Admission, Books, Clocks, Device, DevicePlan, Heard, Leaves, Limits, Moment, MqttPlan, Node, Outcome,
-    Outgoing, Over, RetainedBooks, WillAsked,
+    Admission, Books, Clocks, Device, DevicePlan, Heard, Leaves, Limits, MqttPlan, Node, Outcome, Outgoing,
+    Over, RetainedBooks, Timestamp, WillAsked,
 };
 
 type Reply = Result<stadium_shard::Answer, Refusal>;
@@ -156,7 +156,7 @@ impl World {
             }
         }
         node.begin();
-        let now = Moment::of(&self.clock);
+        let now = Timestamp::of(&self.clock);
         if let Some(mqtt) = &mut self.mqtt {
             mqtt.node = Some(node);
             mqtt.books.wills_at_start(now);
@@ -197,7 +197,7 @@ impl World {
     /// All processes end.
     pub(super) fn mqtt_crash(&mut self) {
         let Some(mqtt) = &mut self.mqtt else { return };
-        let now = Moment::of(&self.clock);
+        let now = Timestamp::of(&self.clock);
         mqtt.node = None;
         mqtt.batches.clear();
         mqtt.probe = None;
@@ -238,7 +238,7 @@ impl World {
     }
 
     fn act(&mut self) {
-        let now = Moment::of(&self.clock);
+        let now = Timestamp::of(&self.clock);
         let Some(mqtt) = &mut self.mqtt else { return };
         let at = mqtt.random.usize(..mqtt.devices.len());
         if mqtt.devices[at].link.is_none() {
@@ -373,7 +373,7 @@ impl World {
                 has_will.then_some((mqtt.messages, &topic, qos, delay_s))
             )
         });
-        mqtt.books.connects(at, clean, Moment::of(&self.clock));
+        mqtt.books.connects(at, clean, Timestamp::of(&self.clock));
         if has_will {
             mqtt.books.asks_for_will(mqtt.messages, at, delay_s);
         }
@@ -385,7 +385,7 @@ impl World {
     }
 
     fn leave(&mut self, at: usize) {
-        let now = Moment::of(&self.clock);
+        let now = Timestamp::of(&self.clock);
         let Some(clocks) = self.edge_clocks() else { return };
         let Some(mqtt) = &mut self.mqtt else { return };
         let Some(link) = mqtt.devices[at].link else { return };
@@ -422,13 +422,14 @@ impl World {
 
     /// A turn of the edge, of its devices, and what goes to shards.
     pub(super) fn turn_mqtt(&mut self, all: bool) -> Result<(), Violation> {
-        let now = Moment::of(&self.clock);
+        let now = Timestamp::of(&self.clock);
         let Some(clocks) = self.edge_clocks() else { return Ok(()) };
         let Some(mqtt) = &mut self.mqtt else { return Ok(()) };
         let Some(node) = &mut mqtt.node else { return Ok(()) };
         node.turn(clocks, all);
         mqtt.is_busy = false;
-        // What a session leaves may reach others in this turn, before its own device is looked at.
+        // Messages that a session leaves may reach others in this turn, before its own device is
+        // looked at.
         for (at, device) in mqtt.devices.iter().enumerate() {
             if device.link.is_some_and(|link| node.is_closed(link)) {
                 mqtt.books.was_cut(at);
@@ -541,7 +542,7 @@ impl World {
         if self.crashes != crashes {
             return Ok(());
         }
-        let now = Moment::of(&self.clock);
+        let now = Timestamp::of(&self.clock);
         let Some(clocks) = self.edge_clocks() else { return Ok(()) };
         let Some(mqtt) = &mut self.mqtt else { return Ok(()) };
         let Some((probe, seen)) = mqtt.probe.take() else { return Ok(()) };
@@ -561,7 +562,7 @@ impl World {
 
     /// Nothing is under way: what became of wills is certain.
     fn wills_at_rest(&mut self) {
-        let now = Moment::of(&self.clock);
+        let now = Timestamp::of(&self.clock);
         let Some(mqtt) = &mut self.mqtt else { return };
         mqtt.books.wills_at_rest(now);
         mqtt.retain_wills(now);
@@ -608,7 +609,7 @@ impl World {
                 !mqtt.books.is_needed(at) || (mqtt.devices[at].is_in && mqtt.devices[at].is_done())
             };
             if (0..mqtt.devices.len()).all(is_back) {
-                let now = Moment::of(&self.clock);
+                let now = Timestamp::of(&self.clock);
                 let arrived = mqtt.books.all_arrived(now, mqtt.plan.has_little_room());
                 arrived.map_err(violation)?;
                 return self.look_at_mqtt(true);
@@ -628,7 +629,7 @@ impl Mqtt {
     }
 
     /// The outcomes of wills that are retained.
-    fn retain_wills(&mut self, now: Moment) {
+    fn retain_wills(&mut self, now: Timestamp) {
         for (number, outcome) in self.books.outcomes() {
             let Some((topic, sent)) = self.retained_wills.get_mut(&number) else { continue };
             match (outcome, *sent) {
@@ -656,7 +657,7 @@ impl Mqtt {
         Ok(())
     }
 
-    fn hear(&mut self, at: usize, heard: &Heard, now: Moment, trouble: bool) -> Result<(), String> {
+    fn hear(&mut self, at: usize, heard: &Heard, now: Timestamp, trouble: bool) -> Result<(), String> {
         match heard {
             Heard::Admitted { present } => {
                 self.keeps.values_mut().filter(|kept| kept.by == at).for_each(|kept| kept.again = true);

@@ -15,7 +15,7 @@ use crate::ledger::Violation;
 use crate::machine::Sabotage;
 use crate::push::{Answered, Ask, Asked, Books, Choice, Edge, Is, Look, Note, PushPlan, Question, Who};
 
-/// What a shard says to a part of a command.
+/// The answer of a shard to a part of a command.
 type Part = Result<stadium_shard::Answer, Refusal>;
 
 /// The push platform of a run.
@@ -26,7 +26,7 @@ pub(super) struct Pushes {
     random: Rng,
     /// Each part that is under way: whose, and which.
     parts: BTreeMap<u64, (u64, usize)>,
-    gathering: BTreeMap<u64, Gathering>,
+    collecting: BTreeMap<u64, Collecting>,
     look: Option<Look>,
     /// Times that each shard's journal was opened again.
     reopened: Vec<u64>,
@@ -35,7 +35,7 @@ pub(super) struct Pushes {
 }
 
 /// A command whose parts are under way.
-struct Gathering {
+struct Collecting {
     why: Why,
     /// None where it is for one shard.
     parts: Option<Parts>,
@@ -63,18 +63,18 @@ impl Pushes {
             plan,
             random: Rng::with_seed(seed ^ 0x7075_7368),
             parts: BTreeMap::new(),
-            gathering: BTreeMap::new(),
+            collecting: BTreeMap::new(),
             look: None,
             reopened: vec![0; usize::from(shards)],
             dispatches: 0,
         }
     }
 
-    /// What is under way may be told Busy from now on.
+    /// Commands under way may be answered Busy from now on.
     pub(super) fn trouble_begins(&mut self) {
         self.books.trouble = true;
-        for gathering in self.gathering.values_mut() {
-            if let Why::Client(asked) = &mut gathering.why {
+        for collecting in self.collecting.values_mut() {
+            if let Why::Client(asked) = &mut collecting.why {
                 asked.may_be_busy = true;
             }
         }
@@ -83,8 +83,8 @@ impl Pushes {
     /// The clock shows something else.
     pub(super) fn time_passes(&mut self, now: Span) {
         self.books.time_passes(now);
-        for gathering in self.gathering.values_mut() {
-            if let Why::Client(asked) = &mut gathering.why {
+        for collecting in self.collecting.values_mut() {
+            if let Why::Client(asked) = &mut collecting.why {
                 asked.during = asked.during.around(now);
             }
         }
@@ -92,7 +92,7 @@ impl Pushes {
 
     /// Commands that are not answered.
     pub(super) fn flying(&self) -> usize {
-        self.gathering.len()
+        self.collecting.len()
     }
 
     /// One in so many messages between shards comes late or twice.
@@ -116,7 +116,7 @@ impl World {
         self.quiet()
     }
 
-    /// Applications ask, devices come, go and answer, the edge tells.
+    /// Applications ask, devices come, go and answer, the edge reports.
     pub(super) fn step_pushes(&mut self) {
         let Some(pushes) = &mut self.pushes else { return };
         let wishes = pushes.random.u32(..=pushes.plan.commands_max);
@@ -140,7 +140,7 @@ impl World {
         if let Some(Pushes { books, edge, .. }) = &mut self.pushes {
             edge.answer(books, &self.clock);
         }
-        self.tell_shards();
+        self.report_to_shards();
     }
 
     /// A device wants to connect.
@@ -151,12 +151,12 @@ impl World {
         }
     }
 
-    /// The edge tells the shards what happened. Says whether there was something.
-    fn tell_shards(&mut self) -> bool {
+    /// The edge reports events to the shards. Returns whether there were some.
+    fn report_to_shards(&mut self) -> bool {
         let Some(pushes) = &mut self.pushes else { return false };
-        let told = pushes.edge.tell(&pushes.plan, &mut pushes.books);
-        let is_some = !told.is_empty();
-        for (shard, mut command, note) in told {
+        let reports = pushes.edge.report(&pushes.plan, &mut pushes.books);
+        let is_some = !reports.is_empty();
+        for (shard, mut command, note) in reports {
             if let Command::Progress { steps } = &mut command
                 && self.sabotage == Sabotage::AcknowledgementsAreForgotten
             {
@@ -184,15 +184,15 @@ impl World {
     }
 
     fn submit_parts(&mut self, whole: u64, why: Why, parts: Option<Parts>, commands: Vec<(u16, Command)>) {
-        self.ask_parts(whole, Gathering { why, parts, answers: Vec::new() }, commands);
+        self.ask_parts(whole, Collecting { why, parts, answers: Vec::new() }, commands);
     }
 
     /// Asks shards, whose answers come behind those that are there.
-    fn ask_parts(&mut self, whole: u64, mut gathering: Gathering, commands: Vec<(u16, Command)>) {
-        let from = gathering.answers.len();
-        gathering.answers.resize(from + commands.len(), None);
+    fn ask_parts(&mut self, whole: u64, mut collecting: Collecting, commands: Vec<(u16, Command)>) {
+        let from = collecting.answers.len();
+        collecting.answers.resize(from + commands.len(), None);
         if let Some(pushes) = &mut self.pushes {
-            pushes.gathering.insert(whole, gathering);
+            pushes.collecting.insert(whole, collecting);
         }
         for (place, (shard, mut command)) in (from..).zip(commands) {
             if let Command::CancelElsewhere { below, message, .. } = &mut command {
@@ -227,27 +227,27 @@ impl World {
             },
             Err(refusal) => Err(refusal),
         };
-        let Some(gathering) = pushes.gathering.get_mut(&whole) else {
+        let Some(collecting) = pushes.collecting.get_mut(&whole) else {
             return Violation::new(format!("#{whole} is answered, and has been: {answer:?}"));
         };
-        gathering.answers[place] = Some(answer);
-        if gathering.answers.iter().any(Option::is_none) {
+        collecting.answers[place] = Some(answer);
+        if collecting.answers.iter().any(Option::is_none) {
             return Ok(None);
         }
-        let mut gathering = pushes.gathering.remove(&whole).expect("it was there just now");
-        let mut answers: Vec<Answered> = gathering.answers.into_iter().flatten().collect();
-        let next = gathering.parts.as_ref().map(|parts| parts.then(&answers)).unwrap_or_default();
+        let mut collecting = pushes.collecting.remove(&whole).expect("it was there just now");
+        let mut answers: Vec<Answered> = collecting.answers.into_iter().flatten().collect();
+        let next = collecting.parts.as_ref().map(|parts| parts.then(&answers)).unwrap_or_default();
         if !next.is_empty() {
-            gathering.answers = answers.into_iter().map(Some).collect();
-            self.ask_parts(whole, gathering, next);
+            collecting.answers = answers.into_iter().map(Some).collect();
+            self.ask_parts(whole, collecting, next);
             return Ok(None);
         }
-        let answer = match gathering.parts {
+        let answer = match collecting.parts {
             Some(parts) => parts.merge(answers),
             None => answers.remove(0),
         };
         let named = |what: String| Violation { what: format!("#{whole} {what}"), message: None };
-        match gathering.why {
+        match collecting.why {
             Why::Client(asked) => {
                 self.trace.line(&self.clock, || format!("#{whole} <- {answer:?}"));
                 match &answer {
@@ -257,8 +257,8 @@ impl World {
                 asked.answered(&mut pushes.books, &answer, &pushes.plan).map_err(named)?;
                 if let Ask::Connect { who } = asked.ask
                     && pushes.edge.knocking.remove(&who)
-                    && let Ok(Answer::Authenticated(said)) = answer
-                    && said != stadium_push::Authenticated::Revoked
+                    && let Ok(Answer::Authenticated(outcome)) = answer
+                    && outcome != stadium_push::Authenticated::Revoked
                 {
                     let Pushes { plan, books, edge, random, .. } = pushes;
                     edge.connect(plan, books, who, &self.clock, random);
@@ -310,7 +310,7 @@ impl World {
                 TransportCommand::Disconnect { app, device } => {
                     let whose = plan.app(&app).zip(plan.device(&device));
                     let Some(who) = whose else {
-                        return Violation::new(format!("{app}/{device} is cut, who never was"));
+                        return Violation::new(format!("{app}/{device} is cut, and never connected"));
                     };
                     edge.leave(plan, who, &self.clock);
                     // Who knocked before is looked at once more.
@@ -332,7 +332,7 @@ impl World {
         }
     }
 
-    /// All processes end: what is under way is not answered any more.
+    /// All processes end: commands under way are not answered any more.
     pub(super) fn pushes_crash(&mut self) {
         let Some(pushes) = &mut self.pushes else { return };
         pushes.parts.clear();
@@ -340,8 +340,8 @@ impl World {
         pushes.edge.crash();
         pushes.books.lives.clear();
         pushes.reopened.iter_mut().for_each(|reopened| *reopened = 0);
-        for gathering in std::mem::take(&mut pushes.gathering).into_values() {
-            if let Why::Client(asked) = gathering.why {
+        for collecting in std::mem::take(&mut pushes.collecting).into_values() {
+            if let Why::Client(asked) = collecting.why {
                 self.summary.lost += 1;
                 if let Some(who) = asked.ask.device() {
                     pushes.books.device(who).busy = false;
@@ -354,14 +354,14 @@ impl World {
     pub(super) fn look_at_pushes(&mut self, is_thorough: bool) -> Result<(), Violation> {
         for attempt in 0..LOOKS_MAX {
             let crashes = self.crashes;
-            // What the edge has to tell is told before anybody asks.
+            // The edge reports everything before anybody asks.
             loop {
                 self.quiet()?;
                 if self.crashes != crashes {
                     // That crash was followed by a look of its own.
                     return Ok(());
                 }
-                if !self.tell_shards() {
+                if !self.report_to_shards() {
                     break;
                 }
             }
@@ -383,10 +383,10 @@ impl World {
             }
             let Some(pushes) = &mut self.pushes else { return Ok(()) };
             let Some(look) = pushes.look.take() else { return Ok(()) };
-            if !pushes.gathering.is_empty() {
+            if !pushes.collecting.is_empty() {
                 return Violation::new(format!(
                     "{} commands to the push platform are never answered",
-                    pushes.gathering.len()
+                    pushes.collecting.len()
                 ));
             }
             let is_at_rest = self.machines.iter().all(|machine| {
@@ -395,7 +395,7 @@ impl World {
             });
             if look.is_busy || !is_at_rest || self.clock.now() != began {
                 if attempt == LOOKS_MAX / 2 {
-                    // What is between shards may need room.
+                    // Messages between shards may need room.
                     self.machines.iter().for_each(|machine| machine.disk.set_capacity(None));
                 }
                 self.advance(100);
@@ -407,7 +407,7 @@ impl World {
             let checked = look.check(plan, books, edge, &self.clock, !self.full, is_at_rest);
             return checked.or_else(Violation::new);
         }
-        Violation::new("what the push platform has between shards never comes to rest")
+        Violation::new("the push platform's messages between shards never come to rest")
     }
 
     /// All devices come back and acknowledge everything: then nobody is owed anything.
@@ -429,9 +429,9 @@ impl World {
             if let Some(Pushes { books, edge, .. }) = &mut self.pushes {
                 edge.answer(books, &self.clock);
             }
-            let has_told = self.tell_shards();
+            let has_reported = self.report_to_shards();
             self.quiet()?;
-            if has_told && round % 4 != 3 {
+            if has_reported && round % 4 != 3 {
                 continue;
             }
             self.look_at_pushes(round % 8 == 7)?;
@@ -439,7 +439,7 @@ impl World {
             if pushes.books.owed().is_none() {
                 return self.look_at_pushes(true);
             }
-            // What waits for its time, its pace or the end of quiet hours comes later.
+            // Pushes that wait for their time, their pace or the end of quiet hours come later.
             self.advance([1_000, 6_000, 120_000, 900_000, 3_600_000][(round / 16) as usize % 5]);
             if round % 8 == 5 {
                 // Whose delivery was given back is connected anew.
@@ -451,7 +451,7 @@ impl World {
     }
 }
 
-/// What a run knows of pushes in the end, for the summary.
+/// A run's knowledge of pushes in the end, for the summary.
 impl Pushes {
     pub(super) fn accepted(&self) -> u64 {
         self.books.pushes.values().filter(|push| push.accepted == Is::Yes).count() as u64

@@ -1,4 +1,4 @@
-//! Compares running shards with what a recovery of their disks would give, at any moment.
+//! Compares running shards with the result of a recovery of their disks, at any time.
 //!
 //! The disks are first let do all they have to do, so that everything appended is in their files.
 

@@ -16,7 +16,7 @@ use super::mqtt::Mqtt;
 use super::pushes::Pushes;
 use super::wallets::Wallets;
 use super::words::{brief_answer, brief_delivery};
-use super::{Crossing, InFlight, TURNS_MAX, World};
+use super::{InFlight, InTransit, TURNS_MAX, World};
 use crate::answered::Answered;
 use crate::clock::Span;
 use crate::counter::Counter;
@@ -103,17 +103,17 @@ impl World {
             }
             for (shard, delivery) in output.deliveries {
                 busy = true;
-                self.crossing.push_back(Crossing::Delivery(shard, delivery));
+                self.in_transit.push_back(InTransit::Delivery(shard, delivery));
             }
             for (shard, confirmation) in output.confirmations {
                 busy = true;
-                self.crossing.push_back(Crossing::Confirmation(shard, confirmation));
+                self.in_transit.push_back(InTransit::Confirmation(shard, confirmation));
             }
         }
         self.turn_mqtt(disk_steps_max.is_none())?;
         busy |= self.mqtt.as_ref().is_some_and(Mqtt::is_busy);
-        // What goes over now is work for the next turn.
-        busy |= !self.crossing.is_empty();
+        // Messages in transit now are work for the next turn.
+        busy |= !self.in_transit.is_empty();
         self.cross();
         Ok(busy)
     }
@@ -129,40 +129,40 @@ impl World {
             machine if machine == MachineId::of::<Counter>() => counters,
             _ => 0,
         };
-        for _ in 0..self.crossing.len() {
+        for _ in 0..self.in_transit.len() {
             if self.random.u8(..4) == 0 {
                 break;
             }
-            match self.crossing.pop_front() {
-                Some(crossing) if self.once_in(once_in(crossing.machine())) => {
+            match self.in_transit.pop_front() {
+                Some(message) if self.once_in(once_in(message.machine())) => {
                     // It comes twice, or only after others that were sent later. Jobs are promised to come in their order: shards have
                     // mailboxes.
                     if self.random.bool() {
-                        self.crossing.push_back(crossing.clone());
+                        self.in_transit.push_back(message.clone());
                     }
-                    self.crossing.push_back(crossing);
+                    self.in_transit.push_back(message);
                 }
-                Some(Crossing::Delivery(_, delivery))
+                Some(InTransit::Delivery(_, delivery))
                     if self.sabotage == Sabotage::MessagesOfPushesAreForgotten
                         && delivery.machine == MachineId::of::<Platform>() =>
                 {
                     let confirmation = delivery.confirmation(Ok(()));
-                    self.crossing.push_back(Crossing::Confirmation(delivery.shard, confirmation));
+                    self.in_transit.push_back(InTransit::Confirmation(delivery.shard, confirmation));
                 }
-                Some(Crossing::Delivery(_, delivery))
+                Some(InTransit::Delivery(_, delivery))
                     if self.sabotage == Sabotage::MessagesOfCountersAreForgotten
                         && delivery.machine == MachineId::of::<Counter>() =>
                 {
                     let confirmation = delivery.confirmation(Ok(()));
-                    self.crossing.push_back(Crossing::Confirmation(delivery.shard, confirmation));
+                    self.in_transit.push_back(InTransit::Confirmation(delivery.shard, confirmation));
                 }
-                Some(Crossing::Delivery(shard, delivery)) => {
+                Some(InTransit::Delivery(shard, delivery)) => {
                     self.trace.line(&self.clock, || brief_delivery(shard, &delivery));
                     if let Some(core) = &mut self.machines[usize::from(shard)].core {
                         core.deliver(delivery);
                     }
                 }
-                Some(Crossing::Confirmation(shard, confirmation)) => {
+                Some(InTransit::Confirmation(shard, confirmation)) => {
                     self.trace.line(&self.clock, || format!("to shard {shard}: {confirmation:?}"));
                     if let Some(core) = &mut self.machines[usize::from(shard)].core {
                         core.confirmed(confirmation);
@@ -180,7 +180,7 @@ impl World {
         }
     }
 
-    /// A panic took a caller along, who is told that the outcome is not known.
+    /// A panic dropped a caller, which is answered that the outcome is not known.
     fn cut_off(&mut self, number: u64) -> Result<(), Violation> {
         let reason = "a panic cut it off".into();
         let refusal = match self.sabotage {
@@ -220,7 +220,7 @@ impl World {
             && *code != "SHARD-005"
         {
             return Violation::new(format!(
-                "#{number} is told busy, or that nothing is known, without any need: {refusal}"
+                "#{number} is answered busy, or that nothing is known, without any need: {refusal}"
             ));
         }
         let high = self.clock.high();
@@ -245,7 +245,7 @@ impl World {
                 if let Some(core) = &mut self.machines[usize::from(flying.shard)].core {
                     core.undelivered(&answer.clone().map(stadium_shard::Answer::Queue));
                 }
-                // Its jobs are released soon, and nobody is told.
+                // Its jobs are released soon, and nobody is notified.
                 let leases = jobs.iter().map(|job| job.lease).collect();
                 let release = Issued {
                     command: Command::Release { leases, retry: Retry::NotTried(0), error: None },

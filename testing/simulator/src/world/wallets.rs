@@ -16,9 +16,9 @@ use crate::asker::Asker;
 use crate::clock::Span;
 use crate::ledger::{Issued, Violation};
 use crate::message::Tag;
-use crate::wallet::{Answered, Ask, Checker, Choice, Clients, Look, Pages, Said, WalletPlan, Wish};
+use crate::wallet::{Answered, Ask, Checker, Choice, Clients, Look, Pages, Replied, WalletPlan, Wish};
 
-/// What a shard says to a part of a command.
+/// The answer of a shard to a part of a command.
 type Part = Result<Answer, Refusal>;
 
 /// The wallets of a run.
@@ -29,7 +29,7 @@ pub(super) struct Wallets {
     random: Rng,
     /// Each part that is under way: whose, and which.
     parts: BTreeMap<u64, (u64, usize)>,
-    gathering: BTreeMap<u64, Gathering>,
+    collecting: BTreeMap<u64, Collecting>,
     /// What the checker sees while it looks.
     look: Option<Look>,
     /// The seals of each shard at the last look.
@@ -39,10 +39,10 @@ pub(super) struct Wallets {
 }
 
 /// A command whose parts are under way.
-struct Gathering {
+struct Collecting {
     how: How,
     answers: Vec<Option<Part>>,
-    /// The moments that the clock showed since.
+    /// The times that the clock showed since.
     during: Span,
 }
 
@@ -64,21 +64,21 @@ impl Wallets {
             clients: Clients::default(),
             random: Rng::with_seed(seed ^ 0x5741_4c4c),
             parts: BTreeMap::new(),
-            gathering: BTreeMap::new(),
+            collecting: BTreeMap::new(),
             look: None,
             seals: vec![Vec::new(); usize::from(shards)],
             together: Vec::new(),
         }
     }
 
-    /// What is under way may be told Busy from now on.
+    /// Commands under way may be answered Busy from now on.
     pub(super) fn trouble_begins(&mut self) {
         self.checker.flying.asked.values_mut().for_each(|asked| asked.may_be_busy = true);
     }
 
     /// The clock shows something else.
     pub(super) fn time_passes(&mut self, now: Span) {
-        self.gathering.values_mut().for_each(|gathering| gathering.during = gathering.during.around(now));
+        self.collecting.values_mut().for_each(|collecting| collecting.during = collecting.during.around(now));
     }
 
     /// Whether the checker's questions are under way.
@@ -88,7 +88,7 @@ impl Wallets {
 
     /// Commands that are not answered.
     pub(super) fn flying(&self) -> usize {
-        self.gathering.len()
+        self.collecting.len()
     }
 
     /// One in so many messages between shards comes late or twice.
@@ -177,9 +177,9 @@ impl World {
             }
         };
         let answers = std::iter::repeat_with(|| None).take(count).collect();
-        let gathering = Gathering { how, answers, during: Span::of(&self.clock) };
+        let collecting = Collecting { how, answers, during: Span::of(&self.clock) };
         if let Some(wallets) = &mut self.wallets {
-            wallets.gathering.insert(whole, gathering);
+            wallets.collecting.insert(whole, collecting);
         }
     }
 
@@ -203,28 +203,28 @@ impl World {
             look.answered(number, of_wallets(answer)?, self.trouble)?;
             return Ok(None);
         }
-        let Some(gathering) = wallets.gathering.get_mut(&whole) else {
+        let Some(collecting) = wallets.collecting.get_mut(&whole) else {
             return Violation::new(format!("#{whole} is answered, and has been: {answer:?}"));
         };
-        gathering.answers[place] = Some(answer);
-        if gathering.answers.iter().any(Option::is_none) {
-            let part = &gathering.answers[place];
+        collecting.answers[place] = Some(answer);
+        if collecting.answers.iter().any(Option::is_none) {
+            let part = &collecting.answers[place];
             self.trace.line(&self.clock, || format!("#{whole} has the answer of its part {place}: {part:?}"));
             return Ok(None);
         }
-        let gathering = wallets.gathering.remove(&whole).expect("it was there just now");
-        let answers = gathering.answers.into_iter().flatten();
-        let (answer, shard): (Answered, u16) = match gathering.how {
+        let collecting = wallets.collecting.remove(&whole).expect("it was there just now");
+        let answers = collecting.answers.into_iter().flatten();
+        let (answer, shard): (Answered, u16) = match collecting.how {
             How::Wallet(merging) => {
                 let mut answers = answers.map(of_wallets).collect::<Result<Vec<_>, _>>()?;
                 let answer = match merging {
                     Some(merging) => merging.merge(answers),
                     None => answers.remove(0),
                 };
-                (answer.map(Said::Wallet), 0)
+                (answer.map(Replied::Wallet), 0)
             }
             How::Together(shard) => match answers.last() {
-                Some(Ok(Answer::Together(done))) => (Ok(Said::Together(done.booked, done.placed)), shard),
+                Some(Ok(Answer::Together(done))) => (Ok(Replied::Together(done.booked, done.placed)), shard),
                 Some(Err(refusal)) => (Err(refusal), shard),
                 other => return Violation::new(format!("#{whole} is answered {other:?}")),
             },
@@ -239,7 +239,7 @@ impl World {
             // As after a crash: the next look asks what became of it.
             let Some(asked) = wallets.checker.forget(whole) else { return Ok(None) };
             self.summary.lost += 1;
-            for (issued, _) in self.puts_of(whole, &asked, shard, gathering.during) {
+            for (issued, _) in self.puts_of(whole, &asked, shard, collecting.during) {
                 self.ledger.may_have_happened(&issued, high);
             }
             return Ok(None);
@@ -248,10 +248,10 @@ impl World {
         let checked = wallets.checker.answered(whole, &answer, high);
         checked
             .map_err(|violation| Violation { what: format!("#{whole}: {}", violation.what), ..violation })?;
-        if let (Some(ask), Ok(Said::Together(_, placed))) = (asked, answer)
+        if let (Some(ask), Ok(Replied::Together(_, placed))) = (asked, answer)
             && !placed.is_empty()
         {
-            for (issued, places) in self.puts_of(whole, &ask, shard, gathering.during) {
+            for (issued, places) in self.puts_of(whole, &ask, shard, collecting.during) {
                 let placed = places.into_iter().map(|place| placed[place]).collect();
                 self.ledger.answered(&issued, &Ok(stadium_queue::Answer::Placed(placed)), high)?;
             }
@@ -280,18 +280,18 @@ impl World {
         puts.collect()
     }
 
-    /// All processes end: what is under way is not answered any more.
+    /// All processes end: commands under way are not answered any more.
     pub(super) fn wallets_crash(&mut self) {
         let Some(wallets) = &mut self.wallets else { return };
         wallets.parts.clear();
         wallets.look = None;
-        let gathering = std::mem::take(&mut wallets.gathering);
+        let collecting = std::mem::take(&mut wallets.collecting);
         let numbers: Vec<u64> = wallets.checker.flying.asked.keys().copied().collect();
         self.summary.lost += numbers.len() as u64;
         let forget = |number| Some((number, wallets.checker.forget(number)?));
         let asked: Vec<_> = numbers.into_iter().filter_map(forget).collect();
         for (number, asked) in asked {
-            if let Some(Gathering { how: How::Together(shard), during, .. }) = gathering.get(&number) {
+            if let Some(Collecting { how: How::Together(shard), during, .. }) = collecting.get(&number) {
                 let puts = self.puts_of(number, &asked, *shard, *during);
                 self.lost.extend(puts.into_iter().map(|(issued, _)| issued));
             }
@@ -331,7 +331,7 @@ impl World {
             }
             if look.is_busy || !at_rest || self.clock.now() != began {
                 if attempt == LOOKS_MAX / 2 {
-                    // What is between shards may need room.
+                    // Messages between shards may need room.
                     self.machines.iter().for_each(|machine| machine.disk.set_capacity(None));
                 }
                 self.advance(100);
@@ -348,7 +348,7 @@ impl World {
             format!("{:?}", ledger.map(|ledger| ledger.figures()))
         });
         let figures: Vec<String> = figures.collect();
-        Violation::new(format!("what is between shards never comes to rest: {}", figures.join("; ")))
+        Violation::new(format!("messages between shards never come to rest: {}", figures.join("; ")))
     }
 
     /// Each machine's own sums, and its seals: those of before are there, and the same.
@@ -413,8 +413,8 @@ impl World {
                         // It was never used on this shard.
                         Err(Refusal::Rejected { code: "WAL-021", .. }) if home.is_none() => break,
                         Err(refusal) if is_flipped => {
-                            let said = refusal.to_string();
-                            self.trace.line(&self.clock, || format!("refused: {said}"));
+                            let text = refusal.to_string();
+                            self.trace.line(&self.clock, || format!("refused: {text}"));
                             self.summary.flips_noticed += 1;
                             return Ok(());
                         }
@@ -466,7 +466,7 @@ fn of_wallets(part: Part) -> Result<Result<stadium_wallet::Answer, Refusal>, Vio
 
 fn brief(answer: &Answered) -> String {
     match answer {
-        Ok(Said::Wallet(stadium_wallet::Answer::Booked(outcomes))) => {
+        Ok(Replied::Wallet(stadium_wallet::Answer::Booked(outcomes))) => {
             let outcomes = outcomes.iter().map(|outcome| match outcome {
                 Ok(booked) => format!(
                     "{} at {}{}",
@@ -478,7 +478,7 @@ fn brief(answer: &Answered) -> String {
             });
             outcomes.collect::<Vec<_>>().join(", ")
         }
-        Ok(said) => format!("{said:?}"),
+        Ok(answer) => format!("{answer:?}"),
         Err(refusal) => format!("refused: {refusal}"),
     }
 }

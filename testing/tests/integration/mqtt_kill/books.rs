@@ -2,8 +2,8 @@
 //! subscribers.
 //!
 //! A message is named by its publisher and its number there. It is *accepted* when its PUBACK or
-//! PUBREC says so: then every subscription that matches must get it. One that was refused, or never
-//! answered, may or may not arrive. At QoS 2 none arrives twice, whatever was answered.
+//! PUBREC confirms it: then every subscription that matches must get it. One that was refused, or
+//! never answered, may or may not arrive. At QoS 2 none arrives twice, whatever was answered.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

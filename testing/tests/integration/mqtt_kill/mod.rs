@@ -6,7 +6,7 @@
 //! topic has its last message.
 //!
 //! `STADIUM_KILLS` is another number of kills. `STADIUM_KILL_SEED` repeats the draws of a run,
-//! which prints its seed; the moments still depend on the machine.
+//! which prints its seed; the times still depend on the machine.
 
 mod books;
 mod publisher;
@@ -93,11 +93,11 @@ fn subscribers(address: SocketAddr, books: &Arc<Books>, random: &mut Random) -> 
         let connect = Connect::new(VERSIONS[place % 2], id).persistent();
         made.push(Subscriber::begin(address, connect, filters, (books, receiver), random.next())?);
     }
-    let crew = books.receiver("crew", Subscription { topics: TOPICS.into(), qos: 1, shared: true });
+    let workers = books.receiver("workers", Subscription { topics: TOPICS.into(), qos: 1, shared: true });
     for member in 0..MEMBERS {
         let connect = Connect::new(VERSIONS[member % 2], format!("member-{member}")).persistent();
-        let filters = [("$share/crew/kill/#", 1)];
-        made.push(Subscriber::begin(address, connect, &filters, (books, crew), random.next())?);
+        let filters = [("$share/workers/kill/#", 1)];
+        made.push(Subscriber::begin(address, connect, &filters, (books, workers), random.next())?);
     }
     Ok(made)
 }
@@ -107,7 +107,7 @@ fn joined<T>(threads: Vec<JoinHandle<T>>) -> Result<Vec<T>> {
     joined.map(|outcome| outcome.map_err(|_| anyhow::anyhow!("a client panicked"))).collect()
 }
 
-/// Kills the server at moments that `random` draws: after some answers, or while it starts.
+/// Kills the server at times that `random` draws: after some answers, or while it starts.
 fn kill(server: &mut Killable, kills: u32, books: &Books, random: &mut Random) -> Result<()> {
     let mut killed = 0;
     while killed < kills && !books.is_broken() {
@@ -119,7 +119,7 @@ fn kill(server: &mut Killable, kills: u32, books: &Books, random: &mut Random) -
         while killed < kills && random.below(4) == 0 {
             server.loops = 1 + random.below(LOOPS_MAX) as u16;
             server.spawn()?;
-            // A moment of the start, whatever it does then: this is no wait for something.
+            // Some time of the start, whatever it does then: this is no wait for something.
             std::thread::sleep(Duration::from_millis(random.below(START_MS) as u64));
             server.kill()?;
             killed += 1;
@@ -130,7 +130,7 @@ fn kill(server: &mut Killable, kills: u32, books: &Books, random: &mut Random) -
     Ok(())
 }
 
-/// One more message on each topic, and the last retained one: what was left comes before them.
+/// One more message on each topic, and the last retained one: earlier messages come before them.
 fn close(address: SocketAddr, books: &Books) -> Result<()> {
     let place = books.publisher();
     let mut device = Device::clean(address, Version::V5, "closing")?;
@@ -173,7 +173,7 @@ fn run(kills: u32, seed: u64) -> Result<()> {
     joined(vec![watcher])?;
     outcome?;
     published?;
-    // A last time, so that nothing is there but what is on the disk.
+    // A last time, so that nothing is there beyond the data on the disk.
     server.kill()?;
     server.start()?;
     close(address, &books)?;

@@ -28,7 +28,7 @@ pub fn watch(address: SocketAddr, books: &Books) {
             return;
         }
         let answers = books.accepted() + ANSWERS_BETWEEN;
-        // Where answers do not come, the publishers say so.
+        // Where answers do not come, the publishers report it.
         let _ = until_true(STARTED_WITHIN, "answers", || Ok(books.stopped() || books.accepted() >= answers));
     }
 }

@@ -111,7 +111,7 @@ impl Subscriber {
     fn stay_away(&mut self) {
         let until = self.books.accepted() + self.random.below(AWAY_ANSWERS) as u64;
         let enough = || Ok(self.books.stopped() || self.books.accepted() >= until);
-        // Where answers do not come, the publishers say so.
+        // Where answers do not come, the publishers report it.
         let _ = until_true(STARTED_WITHIN, "answers", enough);
     }
 

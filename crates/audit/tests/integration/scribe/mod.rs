@@ -1,6 +1,6 @@
 //! Writes wallets' records by hand, as docs/formats/wallet-events.md has them, into real journals.
 //!
-//! It keeps the books as it goes, so that what it writes is right; a test then makes one thing wrong.
+//! It keeps the books as it goes, so that its records are right; a test then makes one thing wrong.
 
 #![allow(dead_code, reason = "each suite uses a part of it")]
 
@@ -327,7 +327,7 @@ pub fn item(id: u128, amount: u64, debit: Party<'_>, credit: Party<'_>, with_con
     out
 }
 
-/// One post as another shard is told of it that would decide it alone.
+/// One post as it is sent to another shard that would decide it alone.
 pub fn item_at_home(id: u128, amount: u64, debit: Party<'_>, credit: Party<'_>, content: u8) -> Vec<u8> {
     let mut out = item(id, amount, debit, credit, true);
     out[0] = 64;
@@ -347,8 +347,8 @@ pub fn began(group: u64, items: &[Vec<u8>]) -> Vec<u8> {
     [&[16][..], &number(group), &[0], &number(items.len() as u64), &items.concat()].concat()
 }
 
-pub fn voted(letter: u64) -> Vec<u8> {
-    [&[17][..], &number(letter)].concat()
+pub fn voted(message: u64) -> Vec<u8> {
+    [&[17][..], &number(message)].concat()
 }
 
 pub fn decided(group: u64, booked: bool) -> Vec<u8> {
@@ -356,23 +356,24 @@ pub fn decided(group: u64, booked: bool) -> Vec<u8> {
     if booked { outcome } else { [outcome, number(0), text("WAL-023"), text("no")].concat() }
 }
 
-pub fn confirmed(letter: u64) -> Vec<u8> {
-    [&[19][..], &number(letter)].concat()
+pub fn confirmed(message: u64) -> Vec<u8> {
+    [&[19][..], &number(message)].concat()
 }
 
-pub fn prepared(from: u16, letter: u64, group: u64, items: &[Vec<u8>]) -> Vec<u8> {
-    let head = [number(u64::from(from)), number(letter), number(1), number(group)].concat();
+pub fn prepared(from: u16, message: u64, group: u64, items: &[Vec<u8>]) -> Vec<u8> {
+    let head = [number(u64::from(from)), number(message), number(1), number(group)].concat();
     [&[24][..], &head, &number(items.len() as u64), &items.concat()].concat()
 }
 
-pub fn settled(from: u16, letter: u64, prepare: u64, group: u64, booked: bool) -> Vec<u8> {
-    let head = [number(u64::from(from)), number(letter), number(1), number(prepare), number(group)].concat();
+pub fn settled(from: u16, message: u64, prepare: u64, group: u64, booked: bool) -> Vec<u8> {
+    let head = [number(u64::from(from)), number(message), number(1), number(prepare), number(group)].concat();
     [&[26][..], &head, &[u8::from(booked)]].concat()
 }
 
-/// The same, of a group of which a transfer would be decided here alone: booked when it says.
-pub fn settled_at(from: u16, letter: u64, prepare: u64, group: u64, ago: i64) -> Vec<u8> {
-    let mut out = settled(from, letter, prepare, group, true);
+/// The same, of a group of which a transfer would be decided here alone: booked at the time that it
+/// states.
+pub fn settled_at(from: u16, message: u64, prepare: u64, group: u64, ago: i64) -> Vec<u8> {
+    let mut out = settled(from, message, prepare, group, true);
     out.pop();
     out.push(2);
     out.extend(signed(-ago));

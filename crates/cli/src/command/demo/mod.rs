@@ -1,11 +1,12 @@
 //! `stadium demo`: a whole stadium in one command.
 //!
-//! A node in this process, a crowd of simulated devices in worker processes, pushes over the node's own HTTP API, a vote
-//! that the crowd pays for, and what happened told as it happens: in the terminal, on the live page, or as JSON. Everything is on loopback and in a
-//! temporary directory; nothing stays behind, whichever way it ends.
+//! A node in this process, simulated devices in worker processes, pushes over the node's own HTTP
+//! API, a vote with one credit for each device, and the events as they happen: in the terminal, on
+//! the live page, or as JSON. All is on loopback and in a temporary directory; nothing stays
+//! behind, whichever way it ends.
 
-mod crowd;
-mod story;
+mod fleet;
+mod scenario;
 mod summary;
 mod vote;
 
@@ -20,7 +21,7 @@ use crate::terminal::Terminal;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 On a terminal the live page stays up until Ctrl-C, with a push every second; otherwise, and with --once, the demo ends by itself.
-The crowd speaks real MQTT over real sockets, from as many processes as the open-file limit asks for; two cores hold ten thousand with ease.")]
+The devices speak real MQTT over real sockets, from as many processes as the open-file limit asks for; two cores hold ten thousand with ease.")]
 pub(crate) struct Arguments {
     /// Simulated devices [default: 10000, or what the open-file limit allows]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -28,7 +29,7 @@ pub(crate) struct Arguments {
     /// Pushes to everybody at QoS 1, each followed to its last acknowledgement
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pushes: u32,
-    /// What they say
+    /// The text of each push
     #[arg(long, value_name = "TEXT", default_value = "Goal!")]
     message: String,
     /// Event loops of the server; 0 is one for each core
@@ -56,5 +57,5 @@ impl Arguments {
 
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Failure> {
-    story::tell(arguments, terminal)
+    scenario::run(arguments, terminal)
 }

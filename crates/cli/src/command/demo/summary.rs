@@ -1,7 +1,7 @@
 //! The demo's figures: what they are, how a person reads them, and what a program gets.
 //!
-//! Two clocks are told apart: the server's, from acceptance to acknowledgement, and the devices', from the HTTP call to
-//! the receipt in another process on the same machine.
+//! Two clocks are distinguished: the server's, from acceptance to acknowledgement, and the
+//! devices', from the HTTP call to the receipt in another process on the same machine.
 
 use serde::Serialize;
 use stadium_load::swarm::BroadcastRow;
@@ -36,9 +36,9 @@ pub(super) struct Summary {
 /// One push to everybody.
 #[derive(Debug, Serialize)]
 pub(super) struct PushFigures {
-    /// What the server says.
+    /// The server's figures.
     server: PushReport,
-    /// What the devices say, where they all told in time.
+    /// The devices' figures, where all were reported in time.
     devices: Option<BroadcastRow>,
     /// From acceptance to the last acknowledgement, in milliseconds.
     last_acknowledged_ms: f64,

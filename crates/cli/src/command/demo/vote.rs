@@ -1,4 +1,4 @@
-//! The demo's second act: the push says vote now, the herd answers, and the books balance.
+//! The demo's second act: the push asks for votes, the herd answers, and the books balance.
 //!
 //! The service is the example in examples/voting, as it is, talking to this process's node by RPC and MQTT. Every device has
 //! credit for one vote; it is asked twice, so that the second vote of each must be refused.
@@ -15,17 +15,17 @@ use stadium_example_voting::{Config, Stadium, Voting};
 use stadium_load::swarm::{Answer, Level};
 use stadium_node::Node;
 
-use super::crowd::ID_PREFIX;
+use super::fleet::ID_PREFIX;
 use crate::failure::Failure;
 use crate::terminal::{Style, Terminal, count, short};
 
-/// What asks the crowd to vote.
+/// The text that asks the devices to vote.
 pub(super) const ASKS: &str = "Vote now";
 
 /// The queue in which votes' confirmations wait to be pushed.
 pub(super) const PUSHES: &str = "/api/queues/stadium.pushes";
 
-/// Who can be voted for, and how many in ten of the crowd do.
+/// The candidates, and how many in ten of the devices vote for each.
 const CANDIDATES: [(&str, &str, usize); 3] =
     [("ann", "Ann and the Bees", 5), ("ben", "Ben", 3), ("cleo", "Cleo", 2)];
 
@@ -66,7 +66,7 @@ struct CandidateFigures {
     votes: i64,
 }
 
-/// What the crowd says when it is asked: a vote, with its response topic.
+/// The answer of a device that is asked: a vote, with its response topic.
 pub(super) fn answer() -> Answer {
     let template = |text: &str| text.parse().expect("the demo's templates are well formed");
     Answer {
@@ -114,7 +114,7 @@ pub(super) fn open(node: &Node, key: String, listen: SocketAddr, devices: u32) -
     });
     voting
         .credit(credits)
-        .map_err(|refused| Failure::new(format!("the crowd gets no credit: {refused:?}")))?;
+        .map_err(|refused| Failure::new(format!("the devices get no credit: {refused:?}")))?;
     Ok(voting)
 }
 
@@ -148,12 +148,12 @@ pub(super) fn until(
 }
 
 /// Waits until every confirmation is pushed, or it is time to go.
-pub(super) fn until_told(
-    mut all_told: impl FnMut() -> Result<bool, Failure>,
+pub(super) fn until_confirmed(
+    mut all_confirmed: impl FnMut() -> Result<bool, Failure>,
     is_interrupted: impl Fn() -> bool,
 ) -> Result<(), Failure> {
     let began = Instant::now();
-    while !is_interrupted() && !all_told()? {
+    while !is_interrupted() && !all_confirmed()? {
         if began.elapsed() > VOTES_PATIENCE {
             let seconds = VOTES_PATIENCE.as_secs();
             return Err(Failure::new(format!(
@@ -166,7 +166,7 @@ pub(super) fn until_told(
 }
 
 impl VoteFigures {
-    /// From what the service says when all is in.
+    /// From the service's results when all is in.
     pub(super) fn new(
         asked: u32,
         page_url: String,

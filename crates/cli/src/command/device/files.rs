@@ -1,6 +1,7 @@
 //! Devices in files: import and export, with progress.
 //!
-//! The server reads and writes them; here they are only passed on, so that nothing is held in memory.
+//! The server reads and writes them; here they are only forwarded, so that nothing is held in
+//! memory.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -47,7 +48,7 @@ pub(super) struct ExportArguments {
     app: AppFlag,
 }
 
-/// Sends a file, and tells what became of it.
+/// Sends a file, and reports the result.
 pub(super) fn import(api: &Api, arguments: ImportArguments, terminal: &Terminal) -> Result<(), Failure> {
     let named = arguments.file.extension().is_some_and(|ending| ending == "ndjson" || ending == "jsonl");
     let format = match (arguments.format, named) {
@@ -84,7 +85,7 @@ pub(super) fn import(api: &Api, arguments: ImportArguments, terminal: &Terminal)
     if failed == 0 {
         return Ok(());
     }
-    Err(Failure::new(format!("{} records were passed over; all others are registered", count(failed))))
+    Err(Failure::new(format!("{} records were skipped; all others are registered", count(failed))))
 }
 
 /// Writes a file.

@@ -66,7 +66,8 @@ pub(super) fn list(
     Ok(())
 }
 
-/// Two lists in the order of their ids as one, with a device that is in both once. Client ids begin with what `of_app` says.
+/// Two lists in the order of their ids as one, with a device that is in both once. `of_app` states
+/// the prefix of client ids.
 fn merged(sessions: Vec<Value>, registered: Vec<Value>, of_app: &str) -> Vec<Known> {
     let client_id = |device: &Value| format!("{of_app}{}", text(device, "device"));
     let mut known = Vec::with_capacity(sessions.len().max(registered.len()));
@@ -109,7 +110,7 @@ impl Known {
                 format!("{word}{facts}")
             }
             None => match self.registered.as_ref().and_then(|device| device.get("last_seen")?.as_str()) {
-                Some(moment) => format!("seen {}", when(moment)),
+                Some(time) => format!("seen {}", when(time)),
                 None => "never seen".to_owned(),
             },
         };

@@ -1,7 +1,8 @@
 //! `stadium device`: who is connected, who is registered, and their passwords.
 //!
-//! A device may be registered with the push platform, have a session, or both: `list` and `show` tell of both, `kick` closes a
-//! connection. All but `passwd` ask a running server; `passwd` edits the password file, which a server notices by itself.
+//! A device may be registered with the push platform, have a session, or both: `list` and `show`
+//! show both, `kick` closes a connection. All but `passwd` ask a running server; `passwd` edits the
+//! password file, which a server notices by itself.
 
 mod files;
 mod known;

@@ -1,6 +1,6 @@
 //! Registered devices: list, show, set, remove, credentials, revocation.
 //!
-//! A device is one of an app, `default` unless `--app` says another.
+//! A device is one of an app, `default` unless `--app` names another.
 
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -102,9 +102,9 @@ pub(super) struct Which {
 /// Those, and where the next page would begin.
 pub(super) fn read(api: &Api, app: &AppFlag, which: &Which) -> Result<(Vec<Value>, Option<String>), Refused> {
     let audience = which.audience.as_ref().map(Value::to_string);
-    let said = [("prefix", &which.prefix), ("named_user", &which.user), ("audience", &audience)];
-    let said = said.iter().filter_map(|(name, value)| value.as_ref().map(|value| (name, value)));
-    let filter: String = said.map(|(name, value)| format!("&{name}={}", encoded(value))).collect();
+    let given = [("prefix", &which.prefix), ("named_user", &which.user), ("audience", &audience)];
+    let given = given.iter().filter_map(|(name, value)| value.as_ref().map(|value| (name, value)));
+    let filter: String = given.map(|(name, value)| format!("&{name}={}", encoded(value))).collect();
     let path = app.path("/devices");
     Pages { path: &path, filter: &filter, field: "devices", from: "after", limit: which.limit }.read(api)
 }
@@ -187,12 +187,12 @@ fn facts(device: &Value, terminal: &Terminal) -> Result<(), Failure> {
     let revoked = device.get("revoked").and_then(Value::as_bool) == Some(true);
     let is = |field: &str| device.get(field).and_then(Value::as_bool);
     let mut word = if revoked { ", REVOKED" } else { "" }.to_owned();
-    for (is_so, says) in [
+    for (is_so, suffix) in [
         (is("opt_in") == Some(false), ", opted out"),
         (is("has_credential") == Some(true), ", has a credential"),
     ] {
         if is_so {
-            word.push_str(says);
+            word.push_str(suffix);
         }
     }
     terminal.data(&format!("  registered {registered}{word}"))?;
@@ -269,7 +269,7 @@ pub(super) fn set(api: &Api, arguments: SetArguments, terminal: &Terminal) -> Re
     terminal.data(&format!("{} {}", terminal.out(Style::Name, &arguments.id), text(outcome, "status")))
 }
 
-/// Says that something was done to a device.
+/// Reports that something was done to a device.
 pub(super) fn done(id: &str, word: &str, terminal: &Terminal) -> Result<(), Failure> {
     if terminal.is_json() {
         return terminal.json(&json!({"device": id, "status": word}));
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn attributes_are_numbers_texts_dates_or_nothing() {
-        for (said, value) in [
+        for (flag, value) in [
             ("score=12", json!(12)),
             ("score=1.5", json!(1.5)),
             ("team=blue=red", json!("blue=red")),
@@ -325,8 +325,8 @@ mod tests {
             ("gone=", Value::Null),
             ("odd=inf", json!("inf")),
         ] {
-            let name = said.split('=').next().expect("a name").to_owned();
-            assert_eq!(parse_attribute(said), Ok((name, value)), "{said}");
+            let name = flag.split('=').next().expect("a name").to_owned();
+            assert_eq!(parse_attribute(flag), Ok((name, value)), "{flag}");
         }
         assert!(parse_attribute("score").is_err());
     }

@@ -1,6 +1,7 @@
 //! Registered devices are forgotten: one, or all that match, page by page.
 //!
-//! A page is one request that the server bounds. A removal that was cut off is run again: what is gone stays gone.
+//! A page is one request that the server bounds. A removal that was cut off is run again: a removed
+//! device stays removed.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -40,9 +41,9 @@ pub(super) fn run(api: &Api, arguments: Arguments, terminal: &Terminal) -> Resul
         return done(&id, "forgotten", terminal);
     }
     let audience = audience.as_ref().map(Value::to_string);
-    let said = [("prefix", &prefix), ("audience", &audience), ("named_user", &user)];
-    let said = said.iter().filter_map(|(name, value)| value.as_ref().map(|value| (*name, value.as_str())));
-    let which: Vec<(&str, &str)> = said.collect();
+    let given = [("prefix", &prefix), ("audience", &audience), ("named_user", &user)];
+    let given = given.iter().filter_map(|(name, value)| value.as_ref().map(|value| (*name, value.as_str())));
+    let which: Vec<(&str, &str)> = given.collect();
     if !yes {
         let words: Vec<String> = which.iter().map(|(name, value)| format!("{name} {value}")).collect();
         terminal.confirm(&format!("Forget all devices of {} with {}?", app.app, words.join(" and ")))?;

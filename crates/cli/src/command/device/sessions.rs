@@ -14,9 +14,9 @@ pub(super) fn read(
     connected: Option<&str>,
     limit: u64,
 ) -> Result<(Vec<Value>, Option<String>), Refused> {
-    let said = [("prefix", prefix), ("connected", connected)].into_iter();
-    let said = said.filter_map(|(name, value)| value.map(|value| format!("&{name}={}", encoded(value))));
-    let filter: String = said.collect();
+    let given = [("prefix", prefix), ("connected", connected)].into_iter();
+    let given = given.filter_map(|(name, value)| value.map(|value| format!("&{name}={}", encoded(value))));
+    let filter: String = given.collect();
     Pages { path: "/api/devices", filter: &filter, field: "devices", from: "after", limit }.read(api)
 }
 

@@ -10,7 +10,7 @@ use stadium_node::{RecordDescription, describe_record};
 
 use super::place::{PlaceArguments, Shard};
 use crate::failure::{Context, Failure};
-use crate::shown::moment;
+use crate::shown::timestamp;
 use crate::terminal::{Style, Terminal, count};
 
 /// Which records.
@@ -24,7 +24,7 @@ pub(super) struct Arguments {
     /// At most so many records of each shard
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// Only records that say something about this job
+    /// Only records that concern this job
     #[arg(long, value_name = "ID")]
     job: Option<u64>,
 }
@@ -111,7 +111,7 @@ fn print(
     terminal.data(&format!(
         "{} {}, shard {}, {} bytes",
         terminal.out(Style::Name, position),
-        moment(described.time_ms),
+        timestamp(described.time_ms),
         shard.number,
         count(bytes as u64)
     ))?;

@@ -26,7 +26,8 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Read and replay everything, and say what is damaged or would not start; exit code 1 where something is
+    /// Read and replay everything, and report what is damaged or would not start; exit code 1 where
+    /// something is
     Verify {
         #[command(flatten)]
         place: PlaceArguments,
@@ -62,7 +63,7 @@ fn verify(place: &PlaceArguments, terminal: &Terminal) -> Result<(), Failure> {
         if terminal.is_json() {
             reports.push(as_json(&looked_at));
         } else {
-            told(&looked_at, terminal)?;
+            print_report(&looked_at, terminal)?;
         }
     }
     if terminal.is_json() {
@@ -109,7 +110,7 @@ impl LookedAt {
     }
 }
 
-/// What is said of journals whose records are whole and cannot be applied.
+/// The message about journals whose records are whole and cannot be applied.
 fn cannot_start(shards: usize) -> String {
     format!(
         "{shards} of the journals cannot be replayed: a server would not start. Nothing is damaged that repair could leave \
@@ -117,7 +118,7 @@ fn cannot_start(shards: usize) -> String {
     )
 }
 
-fn told(
+fn print_report(
     LookedAt { checkpoint, report, checkpoints, replay }: &LookedAt,
     terminal: &Terminal,
 ) -> Result<(), Failure> {
@@ -158,7 +159,7 @@ fn told(
         terminal.data(&format!("  {} {damage}", terminal.out(Style::Bad, "damage:")))?;
     }
     for damage in checkpoints {
-        terminal.data(&format!("  {} {damage}", terminal.out(Style::Warning, "checkpoint passed over:")))?;
+        terminal.data(&format!("  {} {damage}", terminal.out(Style::Warning, "checkpoint skipped:")))?;
     }
     match replay {
         Some(Ok(replayed)) => {
@@ -247,7 +248,7 @@ fn mend(place: &PlaceArguments, yes: bool, terminal: &Terminal) -> Result<(), Fa
         if terminal.is_json() {
             results.push(repaired_json(shard, &repaired));
         } else {
-            repaired_told(shard, &repaired, terminal)?;
+            print_repaired(shard, &repaired, terminal)?;
         }
     }
     for (shard, _) in &damaged {
@@ -271,7 +272,7 @@ fn mend(place: &PlaceArguments, yes: bool, terminal: &Terminal) -> Result<(), Fa
     }
 }
 
-fn repaired_told(shard: &Shard, repaired: &Repaired, terminal: &Terminal) -> Result<(), Failure> {
+fn print_repaired(shard: &Shard, repaired: &Repaired, terminal: &Terminal) -> Result<(), Failure> {
     terminal.data(&format!("{} {}", terminal.out(Style::Strong, "repaired"), shard.shown()))?;
     for lost in &repaired.lost {
         terminal.data(&format!("  lost from {} to {}: {}", lost.from, lost.until, lost.what))?;

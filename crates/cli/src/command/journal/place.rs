@@ -22,7 +22,7 @@ pub(super) struct PlaceArguments {
 /// A shard's folders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Shard {
-    /// Its number, as its folder's name says.
+    /// Its number, from its folder's name.
     pub(super) number: u16,
     /// Its journal.
     pub(super) journal: PathBuf,

@@ -23,11 +23,11 @@ pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
     let mut wrong = Vec::new();
     for file in &arguments.files {
         match check(file) {
-            Ok(said) => {
+            Ok(summary) => {
                 if terminal.is_json() {
-                    terminal.json(&json!({"file": file, "ok": true, "says": said}))?;
+                    terminal.json(&json!({"file": file, "ok": true, "says": summary}))?;
                 } else {
-                    terminal.data(&format!("{}: {said}", file.display()))?;
+                    terminal.data(&format!("{}: {summary}", file.display()))?;
                 }
             }
             Err(Failure::Problems(problems)) => wrong.push(problems),

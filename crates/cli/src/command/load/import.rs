@@ -44,8 +44,10 @@ pub(super) fn run(from: &Import, terminal: &Terminal) -> Result<(), Failure> {
         None => terminal.data(imported.text.trim_end()),
         Some(output) => {
             std::fs::write(output, &imported.text).context(format!("writing {}", output.display()))?;
-            terminal
-                .note(format!("wrote {}; `stadium load check {0}` says whether it runs", output.display()));
+            terminal.note(format!(
+                "wrote {}; `stadium load check {0}` reports whether it runs",
+                output.display()
+            ));
             Ok(())
         }
     }

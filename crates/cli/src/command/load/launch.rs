@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
     {
         return Err(Failure::Usage(format!("{first:?} takes no workers: use {}", COMMANDS.join(" or "))));
     }
-    // Before anything is started: whoever is told to leave early still ends what it has begun.
+    // Before anything is started: a launch that is stopped early still ends what it has begun.
     let mut signals = Signals::new([SIGINT, SIGTERM]).context("Ctrl-C cannot be listened for")?;
     let launched = launch(&arguments.hosts)?;
     let workers = launched.addresses().join(",");
@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
     let pid = Pid::from_child(&child);
     std::thread::spawn(move || {
         for signal in signals.forever() {
-            // The terminal tells both of Ctrl-C.
+            // The terminal signals Ctrl-C to both.
             if signal == SIGTERM {
                 // Fails only where the command has ended.
                 let _ = kill_process(pid, Signal::TERM);
@@ -65,7 +65,7 @@ pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
     drop(launched);
     match status.code() {
         Some(0) => Ok(()),
-        // The command has said why.
+        // The command has printed the reason.
         Some(code) => std::process::exit(code),
         None => Err(Failure::new(format!("the command ended: {status}"))),
     }

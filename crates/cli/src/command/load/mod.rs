@@ -1,7 +1,8 @@
 //! `stadium load`: the load lab. All of it is `stadium_load`'s and `stadium_report`'s; here are only the command lines.
 //!
-//! `run` runs a scenario, `search` finds the highest rate that it holds, `check` says what is wrong with one; `report` and
-//! `compare` read what runs left; `import` makes scenarios of recordings; `swarm` is a fleet without a scenario.
+//! `run` runs a scenario, `search` finds the highest rate that it holds, `check` reports what is
+//! wrong with one; `report` and `compare` read what runs left; `import` makes scenarios of
+//! recordings; `swarm` is a fleet without a scenario.
 
 mod check;
 mod import;
@@ -33,7 +34,7 @@ enum Action {
     Run(Box<run::Arguments>),
     /// Find the highest rate at which a scenario's thresholds hold
     Search(Box<search::Arguments>),
-    /// Say what is wrong with scenarios, with lines and suggestions; sends nothing
+    /// Report what is wrong with scenarios, with lines and suggestions; sends nothing
     Check(check::Arguments),
     /// Print the JSON schema of scenarios, for editors
     Schema,
@@ -42,7 +43,7 @@ enum Action {
     Import(import::Import),
     /// Write the report of a result again, as HTML or text
     Report(results::ReportArguments),
-    /// Say which differences between two results are more than noise
+    /// Report which differences between two results are more than noise
     Compare(results::CompareArguments),
     /// Make load for runs of coordinators elsewhere, one at a time
     Worker(worker::Arguments),

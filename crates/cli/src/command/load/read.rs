@@ -1,4 +1,4 @@
-//! Reading a scenario with the files that it names, and changing what the command line says otherwise.
+//! Reading a scenario with the files that it names, and applying the changes from the command line.
 //!
 //! Secrets get their values here, and from then on the terminal hides them.
 
@@ -53,7 +53,7 @@ impl Scenario {
         for change in &self.values {
             given.push(set(&mut program, change)?);
         }
-        // Those that were given are hidden also in what is said of those that were not.
+        // Values that were given are hidden also in messages about those that were not.
         terminal.hide(Secrets::of(&program));
         find_secrets(&mut program, &self.folder(), &given)?;
         terminal.hide(Secrets::of(&program));
@@ -110,7 +110,7 @@ fn retarget(program: &mut Program, change: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Sets a variable; gives its slot. The value is never part of what is said: it may be secret.
+/// Sets a variable; gives its slot. The value is never part of a message: it may be secret.
 fn set(program: &mut Program, change: &str) -> Result<usize, Failure> {
     let (name, value) =
         change.split_once('=').ok_or_else(|| Failure::Usage("--set takes NAME=VALUE".to_owned()))?;
@@ -161,9 +161,9 @@ fn find_secrets(program: &mut Program, folder: &Path, given: &[usize]) -> Result
             (None, None) => {
                 let how = match &secret.env {
                     Some(variable) => {
-                        format!("set the environment variable {variable}, or say --set {name}=VALUE")
+                        format!("set the environment variable {variable}, or use --set {name}=VALUE")
                     }
-                    None => format!("say --set {name}=VALUE, or have the scenario name an `env` or a `file`"),
+                    None => format!("use --set {name}=VALUE, or have the scenario name an `env` or a `file`"),
                 };
                 return Err(Failure::Usage(format!("secret {name} has no value: {how}")));
             }

@@ -55,7 +55,7 @@ pub(super) struct Arguments {
 /// What makes the load.
 #[derive(Debug, Args)]
 pub(super) struct Generator {
-    /// Loops (threads) that make the load; one a processor unless said
+    /// Loops (threads) that make the load [default: one a processor]
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     loops: u32,
     /// Processors to pin loops to, such as 0,1
@@ -197,7 +197,7 @@ impl Views {
         self.live = None;
     }
 
-    /// Tells who still looks how it ended.
+    /// Gives the result to the page, for those who still look.
     fn end(self, result: &RunResult) {
         if let Some(page) = self.page {
             page.end(result);

@@ -45,12 +45,12 @@ pub(super) struct Arguments {
     out: Option<PathBuf>,
 }
 
-/// Searches, telling of each trial.
+/// Searches, with a line about each trial.
 pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Failure> {
     let program = arguments.scenario.read(terminal)?;
     if program.thresholds.is_empty() {
         return Err(Failure::Usage(
-            "the scenario has no thresholds: say what must hold, such as --threshold 'response.p99 < 50ms'"
+            "the scenario has no thresholds: name what must hold, such as --threshold 'response.p99 < 50ms'"
                 .to_owned(),
         ));
     }
@@ -81,7 +81,7 @@ pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
             stop_on_interrupt(run.control())?;
             run.wait(&mut |_| {}).map_err(failure)
         },
-        &mut |trial: &Trial| terminal.note(said(trial)),
+        &mut |trial: &Trial| terminal.note(trial_line(trial)),
     )?;
     let Some(result) = found else { return Err(Failure::Signalled(2)) };
     if let Some(folder) = &arguments.out {
@@ -109,7 +109,7 @@ pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
     }
 }
 
-fn said(trial: &Trial) -> String {
+fn trial_line(trial: &Trial) -> String {
     let rate = count(trial.rate as u64);
     if trial.held {
         format!("{rate:>9} users/s  holds")

@@ -84,7 +84,7 @@ enum Place {
 const SLACK_S: u64 = 2;
 
 impl Registered {
-    /// Before the swarm begins: a server that was named wrongly is said now.
+    /// Before the swarm begins: a server that was named wrongly is reported now.
     fn find(arguments: &Arguments, config: &SwarmConfig) -> Result<Self, Failure> {
         let variable = |name: &str| std::env::var(name).ok();
         let server = ServerFlags {

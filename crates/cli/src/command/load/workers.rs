@@ -15,7 +15,7 @@ use crate::command::service::discovery;
 use crate::failure::{Context, Failure};
 use crate::terminal::Terminal;
 
-/// How long discovery may take to say who is there.
+/// How long discovery may take to list the workers.
 const FIND_WITHIN: Duration = Duration::from_secs(10);
 
 /// The workers of a run; without any of these this process makes the load.

@@ -32,7 +32,7 @@ pub(super) struct Live {
     /// Seconds after which a device that was away does not get it any more
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     expiry: Option<u32>,
-    /// MIME type of the message, told to MQTT 5 devices
+    /// MIME type of the message, sent to MQTT 5 devices
     #[arg(long, value_name = "TYPE")]
     content_type: Option<String>,
     /// A name for this request: the same again is answered the same and pushes nothing
@@ -108,7 +108,7 @@ pub(super) fn run(arguments: Live, terminal: &Terminal) -> Result<(), Failure> {
                 .context("the message cannot be read from standard input as text")?;
             text
         }
-        said => said.to_owned(),
+        text => text.to_owned(),
     };
     let qos = match arguments.qos {
         Qos::Zero => 0,

@@ -255,7 +255,7 @@ fn summary(push: &Value, terminal: &Terminal) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says why.
+/// Gives the reason.
 pub(super) fn trace(api: &Api, arguments: TraceArguments, terminal: &Terminal) -> Result<(), Failure> {
     let below = format!("/devices/{}", crate::api::encoded(&arguments.device));
     let trace = ask(api, Method::Get, &arguments.app.named("pushes", &arguments.push, &below), None)?;

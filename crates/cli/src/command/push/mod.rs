@@ -42,9 +42,9 @@ enum Action {
     Show(On<look::PushArguments>),
     /// Follow a push until it is over
     Watch(On<look::WatchArguments>),
-    /// End a push: who has not got it yet never does
+    /// End a push: devices that have not got it yet never do
     Cancel(On<look::PushArguments>),
-    /// Say why a device did or did not get a push
+    /// Explain why a device did or did not get a push
     Trace(On<look::TraceArguments>),
     /// Write what became of a push for each device
     Deliveries(On<look::DeliveriesArguments>),

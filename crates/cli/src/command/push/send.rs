@@ -1,6 +1,6 @@
 //! `stadium push send`: a notification or a message for an audience, with options.
 //!
-//! The same flags say what a schedule makes.
+//! The same flags state what a schedule makes.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     push: PushFlags,
     /// When it starts, such as 2030-01-01T20:00:00Z, at most a year from now [default: at once]
-    #[arg(long, value_name = "MOMENT", conflicts_with = "local")]
+    #[arg(long, value_name = "TIMESTAMP", conflicts_with = "local")]
     at: Option<String>,
     /// When each device's own clock shows this, such as 2030-01-01T20:00
     #[arg(long, value_name = "TIME")]
@@ -54,7 +54,7 @@ pub(super) struct Arguments {
     app: AppFlag,
 }
 
-/// What a push says, and how.
+/// The content of a push, and its options.
 #[derive(Debug, Args)]
 pub(in crate::command) struct PushFlags {
     /// The first line
@@ -69,13 +69,13 @@ pub(in crate::command) struct PushFlags {
     /// A notification with variants, as JSON
     #[arg(long, value_name = "FILE", conflicts_with = "message")]
     notification: Option<PathBuf>,
-    /// Passed through as it is, instead of a notification
+    /// Sent as it is, instead of a notification
     #[arg(long, value_name = "TEXT")]
     message: Option<String>,
     /// MIME type of the message
     #[arg(long, value_name = "TYPE", requires = "message")]
     content_type: Option<String>,
-    /// Who comes later does not get it
+    /// Devices that connect later do not get it
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
     expiry: Option<u64>,
     /// 0 to 9: of what a device is owed the highest comes first [default: 4]
@@ -158,8 +158,8 @@ impl PushFlags {
                 }),
             ),
         ];
-        let said = options.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        body["options"] = Value::Object(said.collect());
+        let given = options.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        body["options"] = Value::Object(given.collect());
         Ok(body)
     }
 }
@@ -184,7 +184,7 @@ pub(super) fn run(api: &Api, arguments: Arguments, terminal: &Terminal) -> Resul
     let again = accepted.get("duplicate").and_then(Value::as_bool) == Some(true);
     let word = if again { "accepted before" } else { "accepted" };
     if arguments.watch {
-        // Who stops to follow it finds it by its id.
+        // A person who stops following it finds it by its id.
         terminal.note(format_args!("{word} {id}"));
         let Arguments { app, timeout, .. } = arguments;
         return watch(api, WatchArguments { push: id, timeout, app }, terminal);

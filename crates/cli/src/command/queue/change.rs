@@ -1,6 +1,7 @@
 //! What an operator does to queues and jobs: trying again, pausing, taking out, declaring.
 //!
-//! What cannot be undone asks first where a person sits at the terminal, and wants `--yes` where none does.
+//! A change that cannot be undone asks first where a person sits at the terminal, and wants `--yes`
+//! where none does.
 
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
@@ -80,7 +81,7 @@ pub(super) struct EditArguments {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-All settings are given: what no flag says gets its default, whatever it was before. `stadium queue stats QUEUE` shows them.")]
+All settings are given: a setting without a flag gets its default, whatever it was before. `stadium queue stats QUEUE` shows them.")]
 pub(super) struct DeclareArguments {
     /// The queue
     queue: String,
@@ -111,7 +112,7 @@ pub(super) struct DeclareArguments {
     /// How long a dedup id is remembered [default: 1h]
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
     dedup_window: Option<u64>,
-    /// Jobs that it holds at most; a put beyond it is told busy [default: 10,000,000]
+    /// Jobs that it holds at most; a put beyond it is answered busy [default: 10,000,000]
     #[arg(long, value_name = "N")]
     jobs_max: Option<u64>,
     /// Jobs handed out a second over all keys, with those that may go at once after a colon: `100` or `100:20`
@@ -210,22 +211,27 @@ fn again(
 /// Pauses a queue.
 pub(super) fn pause(api: &Api, arguments: QueueArguments, terminal: &Terminal) -> Result<(), Failure> {
     ask(api, Method::Post, &path_of(&arguments.queue, "/pause"), None)?;
-    said(&json!({"queue": arguments.queue, "paused": true}), "is paused", &arguments.queue, terminal)
+    print_done(&json!({"queue": arguments.queue, "paused": true}), "is paused", &arguments.queue, terminal)
 }
 
 /// Lets a queue hand out again.
 pub(super) fn resume(api: &Api, arguments: QueueArguments, terminal: &Terminal) -> Result<(), Failure> {
     ask(api, Method::Post, &path_of(&arguments.queue, "/resume"), None)?;
-    said(&json!({"queue": arguments.queue, "paused": false}), "hands jobs out", &arguments.queue, terminal)
+    print_done(
+        &json!({"queue": arguments.queue, "paused": false}),
+        "hands jobs out",
+        &arguments.queue,
+        terminal,
+    )
 }
 
 /// Takes a queue away.
 pub(super) fn drop_queue(api: &Api, arguments: QueueArguments, terminal: &Terminal) -> Result<(), Failure> {
     ask(api, Method::Delete, &path_of(&arguments.queue, ""), None)?;
-    said(&json!({"queue": arguments.queue, "dropped": true}), "is gone", &arguments.queue, terminal)
+    print_done(&json!({"queue": arguments.queue, "dropped": true}), "is gone", &arguments.queue, terminal)
 }
 
-fn said(fact: &Value, words: &str, name: &str, terminal: &Terminal) -> Result<(), Failure> {
+fn print_done(fact: &Value, words: &str, name: &str, terminal: &Terminal) -> Result<(), Failure> {
     if terminal.is_json() {
         return terminal.json(fact);
     }
@@ -300,12 +306,12 @@ pub(super) fn edit(api: &Api, arguments: EditArguments, terminal: &Terminal) -> 
     fields.extend(arguments.how.fields());
     if fields.is_empty() {
         return Err(Failure::Usage(
-            "say what becomes different, such as --delay 1h or --priority 9".to_owned(),
+            "name what becomes different, such as --delay 1h or --priority 9".to_owned(),
         ));
     }
     ask(api, Method::Patch, &format!("/api/jobs/{}", arguments.job), Some(&fields.into()))?;
     let id = arguments.job.to_string();
-    said(&json!({"id": id, "edited": true}), "is changed", &id, terminal)
+    print_done(&json!({"id": id, "edited": true}), "is changed", &id, terminal)
 }
 
 /// Declares a queue.
@@ -341,7 +347,7 @@ pub(super) fn declare(api: &Api, arguments: DeclareArguments, terminal: &Termina
         ("spread", spread),
     ]);
     let answer = ask(api, Method::Put, &path_of(&arguments.queue, ""), Some(&settings.into()))?;
-    said(&answer, "is declared", &arguments.queue, terminal)
+    print_done(&answer, "is declared", &arguments.queue, terminal)
 }
 
 #[cfg(test)]

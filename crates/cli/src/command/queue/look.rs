@@ -1,6 +1,6 @@
 //! Looking at queues and jobs: nothing here changes anything.
 //!
-//! Lists are read page by page up to the number that was asked for, and say where there is more.
+//! Lists are read page by page up to the number that was asked for, and show where there is more.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -121,7 +121,7 @@ pub(super) fn stats(api: &Api, arguments: StatsArguments, terminal: &Terminal) -
         let word = shown::state(terminal, state.word());
         let padding = " ".repeat(10 - state.word().len());
         let since = match (state, queue.get("oldest_due_at").and_then(Value::as_str)) {
-            (State::Due, Some(moment)) => format!("  the oldest since {}", when(moment)),
+            (State::Due, Some(time)) => format!("  the oldest since {}", when(time)),
             _ => String::new(),
         };
         terminal.data(&format!("  {word}{padding}{jobs:>12}{since}"))?;
@@ -264,11 +264,11 @@ pub(super) fn find(api: &Api, arguments: FindArguments, terminal: &Terminal) -> 
         shown::state(terminal, text(&job, "state")),
         terminal.out(Style::Name, text(&job, "queue"))
     ))?;
-    let moments =
+    let times =
         [("put", "put_at"), ("due", "due_at"), ("lease ends", "lease_until"), ("expires", "expires_at")];
-    for (name, field) in moments {
-        if let Some(moment) = job.get(field).and_then(Value::as_str) {
-            terminal.data(&format!("  {name:<11}{moment}, {}", when(moment)))?;
+    for (name, field) in times {
+        if let Some(time) = job.get(field).and_then(Value::as_str) {
+            terminal.data(&format!("  {name:<11}{time}, {}", when(time)))?;
         }
     }
     terminal.data(&format!(
@@ -322,13 +322,13 @@ pub(super) fn history(api: &Api, arguments: HistoryArguments, terminal: &Termina
         };
         let padding = " ".repeat(14_usize.saturating_sub(word.len()));
         let word = terminal.out(style, word);
-        terminal.data(&format!("{}  {word}{padding}{}", text(event, "at"), told(event)))?;
+        terminal.data(&format!("{}  {word}{padding}{}", text(event, "at"), event_details(event)))?;
     }
     Ok(())
 }
 
-/// What else an event of a history says.
-fn told(event: &Value) -> String {
+/// The other fields of an event of a history.
+fn event_details(event: &Value) -> String {
     let mut parts = Vec::new();
     let word = text(event, "event");
     if let Some(attempt) = event.get("attempt").and_then(Value::as_u64) {

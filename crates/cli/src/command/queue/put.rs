@@ -1,7 +1,8 @@
 //! `stadium queue put`: jobs from arguments, files, or the lines of a stream.
 //!
-//! What comes as lines is put in batches as it arrives, each under an idempotency key, so that a batch whose answer was
-//! lost is not put twice. A busy server is waited for: the pushback goes on to whoever writes the lines.
+//! Jobs that come as lines are put in batches as they arrive, each under an idempotency key, so
+//! that a batch whose answer was lost is not put twice. A busy server is waited for: the pushback
+//! goes on to whoever writes the lines.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -52,7 +53,8 @@ pub(super) struct Arguments {
     /// Each line of standard input is a payload
     #[arg(long, conflicts_with_all = ["payload", "file"])]
     lines: bool,
-    /// Each line of standard input is a job as a JSON object; the flags below hold where it says nothing
+    /// Each line of standard input is a job as a JSON object; the flags below apply to fields that
+    /// it leaves out
     #[arg(long, conflicts_with_all = ["payload", "file", "lines"])]
     jobs: bool,
     #[command(flatten)]
@@ -62,29 +64,29 @@ pub(super) struct Arguments {
     id: Option<String>,
 }
 
-/// When a job is due, and how it is treated: what a put says, and an edit may change.
+/// When a job is due, and how it is treated: fields of a put, which an edit may change.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Job")]
 pub(super) struct HowFlags {
     /// Due so long from now, such as 90s or 1h30m; 0 is now
     #[arg(long, value_name = "SPAN", value_parser = span::parse, conflicts_with = "at")]
     delay: Option<u64>,
-    /// Due at this moment, such as 2030-01-01T20:00:00Z
-    #[arg(long, value_name = "MOMENT")]
+    /// Due at this time, such as 2030-01-01T20:00:00Z
+    #[arg(long, value_name = "TIMESTAMP")]
     at: Option<String>,
-    /// Which goes first of those that are due: 0 to 9, 9 first; a new job has 4 unless told
+    /// Which goes first of those that are due: 0 to 9, 9 first; a new job has 4 by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=9))]
     priority: Option<u8>,
     /// Gone by itself when it was not settled so long from now
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
     ttl: Option<u64>,
-    /// Attempts before it is dead; a new job has as many as the queue says unless told
+    /// Attempts before it is dead; a new job has the number of its queue by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
     attempts: Option<u16>,
 }
 
 impl HowFlags {
-    /// What the flags say, as fields of a job.
+    /// The flags, as fields of a job.
     pub(super) fn fields(&self) -> Map<String, Value> {
         given([
             ("delay_ms", self.delay.map(Value::from)),
@@ -114,7 +116,7 @@ struct JobFlags {
 }
 
 impl JobFlags {
-    /// What the flags say, as fields of a job.
+    /// The flags, as fields of a job.
     fn fields(&self) -> Map<String, Value> {
         let mut fields = self.how.fields();
         fields.extend(given([
@@ -226,7 +228,7 @@ fn stream(api: &Api, arguments: &Arguments, terminal: &Terminal) -> Result<(), F
             bar.set_position(sums.jobs);
         }
         batch.add(&job);
-        // What a slow writer has said so far should not wait for its next word.
+        // The lines of a slow writer should not wait for its next line.
         if !lines.has_more() {
             put(api, arguments, &mut batch, &mut sums, terminal)?;
         }
@@ -247,16 +249,16 @@ fn after(sums: &Sums, line: u64, why: &str) -> Failure {
     Failure::new(format!("line {line}: {why}; {} jobs before it were put", count(sums.jobs)))
 }
 
-/// A line's job, completed by what the flags say.
+/// A line's job, completed by the flags.
 fn job_of(line: &[u8], flags: &Map<String, Value>) -> Result<String, String> {
     let parsed: Value = serde_json::from_slice(line).map_err(|error| format!("this is no JSON: {error}"))?;
     let Value::Object(mut job) = parsed else {
         return Err("this is no JSON object such as {\"payload\": \"hello\"}".to_owned());
     };
     for (name, value) in flags {
-        // A line that says when does not get another moment.
-        let says_when = job.contains_key("delay_ms") || job.contains_key("run_at");
-        if !(says_when && matches!(name.as_str(), "delay_ms" | "run_at")) {
+        // A line with a time of its own does not get another one.
+        let has_time = job.contains_key("delay_ms") || job.contains_key("run_at");
+        if !(has_time && matches!(name.as_str(), "delay_ms" | "run_at")) {
             job.entry(name).or_insert_with(|| value.clone());
         }
     }
@@ -295,7 +297,7 @@ impl<R: Read> Lines<R> {
     }
 }
 
-/// Jobs as JSON, gathered for one request.
+/// Jobs as JSON, collected for one request.
 #[derive(Default)]
 struct Batch {
     text: String,
@@ -332,15 +334,15 @@ fn put(
     let path = path_of(&arguments.queue, "/jobs");
     let key = batch_key();
     let ask = Ask { method: Method::Post, path: &path, body: Some(&body), idempotency_key: Some(&key) };
-    let mut told = false;
+    let mut reported = false;
     let mut unanswered = 0;
     let answer = loop {
         match api.ask(ask) {
             Ok(answer) => break answer,
             Err(Refused::Busy { retry_after, failure }) => {
-                if !told {
+                if !reported {
                     terminal.note(format_args!("waiting for the server: {failure}"));
-                    told = true;
+                    reported = true;
                 }
                 std::thread::sleep(retry_after);
             }
@@ -368,12 +370,12 @@ fn put(
     Ok(())
 }
 
-/// A name that no other batch has: the process, the moment, and a count.
+/// A name that no other batch has: the process, the time, and a count.
 fn batch_key() -> String {
     use std::sync::atomic::{AtomicU64, Ordering};
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let moment = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    format!("cli-{}-{moment:x}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    format!("cli-{}-{now:x}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 #[cfg(test)]
@@ -381,7 +383,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_more_than_the_flags() {
+    fn fields_of_a_line_come_before_the_flags() {
         let how = HowFlags { delay: Some(5_000), priority: Some(7), ..HowFlags::default() };
         let flags = JobFlags { how, ..JobFlags::default() }.fields();
         let job = |line: &str| {

@@ -29,7 +29,7 @@ pub(super) struct SetArguments {
     /// The time zone that the expression is read in, such as Europe/Berlin [default: UTC]
     #[arg(long, value_name = "ZONE")]
     zone: Option<String>,
-    /// What becomes of moments at which the server was down
+    /// What becomes of occurrences while the server was down
     #[arg(long, value_enum, default_value_t = Missed::Once)]
     missed: Missed,
     /// Which goes first of those that are due: 0 to 9, 9 first [default: 4]
@@ -90,7 +90,7 @@ pub(super) fn set(api: &Api, arguments: SetArguments, terminal: &Terminal) -> Re
         return terminal.json(&made);
     }
     let next = made.and_then(|schedule| schedule.get("next_at")).and_then(Value::as_str);
-    let next = next.map(|moment| format!(", next at {moment}, {}", when(moment))).unwrap_or_default();
+    let next = next.map(|time| format!(", next at {time}, {}", when(time))).unwrap_or_default();
     terminal.data(&format!("{} is scheduled{next}", terminal.out(Style::Name, &arguments.name)))
 }
 
@@ -103,15 +103,15 @@ pub(super) fn list(api: &Api, arguments: ListArguments, terminal: &Terminal) -> 
     let mut table = Table::new(&["schedule", "cron", "zone", "missed", "next", "last", "last job"]);
     let mut any = false;
     for schedule in items(&answer, "schedules") {
-        let moment =
+        let time =
             |field: &str| schedule.get(field).and_then(Value::as_str).map_or_else(|| "-".to_owned(), when);
         table.row(vec![
             text(schedule, "name").to_owned(),
             text(schedule, "cron").to_owned(),
             text(schedule, "time_zone").to_owned(),
             text(schedule, "missed").to_owned(),
-            moment("next_at"),
-            moment("last_at"),
+            time("next_at"),
+            time("last_at"),
             text(schedule, "last_job").to_owned(),
         ]);
         any = true;

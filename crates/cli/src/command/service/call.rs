@@ -1,7 +1,7 @@
 //! `stadium service call`: one request in JSON, its answer in JSON.
 //!
-//! The service is asked first what the method takes. With `--explain` the choice of an instance is told too: on
-//! standard error for people, beside the answer with `--json`.
+//! The service is asked first what the method takes. With `--explain` the choice of an instance is
+//! shown too: on standard error for people, beside the answer with `--json`.
 
 use std::io::Read;
 use std::time::{Duration, Instant};
@@ -32,13 +32,14 @@ pub(super) struct Arguments {
     /// The request as JSON, `-` to read it from standard input [default: {}]
     #[arg(value_name = "JSON")]
     request: Option<String>,
-    /// Say which instances were known, which one was chosen, and why
+    /// Show which instances were known, which one was chosen, and why
     #[arg(long)]
     explain: bool,
     /// Calls with the same key go to the same instance while it lives
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// Try again so often, where that is safe: after busy, or for methods that say they are idempotent
+    /// Try again so often, where that is safe: after busy, or for methods that are idempotent by
+    /// their contract
     #[arg(long, value_name = "N", default_value_t = 0)]
     retries: u32,
     /// Answers of a stream that the service may send ahead

@@ -15,7 +15,7 @@ use super::contract::Contract;
 use super::place::{Place, PlaceFlags};
 use crate::failure::{Context, Failure};
 
-/// Who the caller says it is.
+/// The caller's own name.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct BearerFlags {
     /// File with a token to show, such as an API key
@@ -50,7 +50,7 @@ pub(super) fn call_trait<A: Message + Default>(
     A::decode(answer.as_slice()).map_err(|error| Failure::new(format!("{route}: {error}")))
 }
 
-/// What a service says of itself.
+/// A service's description of itself.
 pub(super) fn contract(service: &ServiceClient, name: &str, deadline: Duration) -> Result<Contract, Failure> {
     let request = stadium_rpc::proto::DescribeRequest {};
     Contract::read(call_trait(service, &format!("{name}/describe"), &request, &[], deadline)?)
@@ -97,7 +97,7 @@ pub(super) fn instances(
     }
 }
 
-/// What is left until `until`, and never nothing, so that a call that is late says so itself.
+/// What is left until `until`, and never nothing, so that a call that is late reports it itself.
 pub(super) fn left(until: Instant) -> Duration {
     until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
 }

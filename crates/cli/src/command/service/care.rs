@@ -28,7 +28,7 @@ pub(super) fn health(
 ) -> Result<(), Failure> {
     let route = format!("{name}/health");
     let mut serving = 0;
-    let mut told = Vec::new();
+    let mut rows = Vec::new();
     for instance in instances(name, flags, deadline)? {
         let answer =
             call_trait::<Health>(&flags.tls.at(&instance, name)?, &route, &HealthRequest {}, &[], deadline);
@@ -44,14 +44,14 @@ pub(super) fn health(
         };
         serving += usize::from(word == "serving");
         if terminal.is_json() {
-            told.push(json!({"instance": instance.to_string(), "status": word, "detail": detail}));
+            rows.push(json!({"instance": instance.to_string(), "status": word, "detail": detail}));
         } else {
             let detail = if detail.is_empty() { detail } else { format!(": {detail}") };
             terminal.data(&format!("{:<22} {}{detail}", instance.to_string(), terminal.out(style, word)))?;
         }
     }
     if terminal.is_json() {
-        terminal.json(&json!({ "instances": told }))?;
+        terminal.json(&json!({ "instances": rows }))?;
     }
     if serving == 0 {
         return Err(Failure::Unavailable(format!("no instance of {name} takes requests")));
@@ -67,12 +67,12 @@ pub(super) fn statistics(
     terminal: &Terminal,
 ) -> Result<(), Failure> {
     let route = format!("{name}/statistics");
-    let mut told = Vec::new();
+    let mut rows = Vec::new();
     for instance in instances(name, flags, deadline)? {
         let statistics: Statistics =
             call_trait(&flags.tls.at(&instance, name)?, &route, &StatisticsRequest {}, &[], deadline)?;
         if terminal.is_json() {
-            told.push(statistics_json(&instance, &statistics));
+            rows.push(statistics_json(&instance, &statistics));
             continue;
         }
         terminal.data(&format!(
@@ -100,7 +100,7 @@ pub(super) fn statistics(
             ))?;
         }
     }
-    if terminal.is_json() { terminal.json(&json!({ "instances": told })) } else { Ok(()) }
+    if terminal.is_json() { terminal.json(&json!({ "instances": rows })) } else { Ok(()) }
 }
 
 fn statistics_json(instance: &HostPort, statistics: &Statistics) -> Value {
@@ -178,7 +178,7 @@ fn the_one(text: &str) -> Result<HostPort, Failure> {
         1 => Ok(instance),
         _ => {
             let several = several.join(", ");
-            Err(Failure::Usage(format!("{text} has several addresses: say which of {several} is to leave")))
+            Err(Failure::Usage(format!("{text} has several addresses: name which of {several} is to leave")))
         }
     }
 }
@@ -198,16 +198,16 @@ pub(super) fn log_level(
         let wanted = Level::from_str_name(&level.to_ascii_uppercase());
         request.set_level(wanted.ok_or_else(|| Failure::Usage(format!("{level:?} is no level")))?);
     }
-    let mut told = Vec::new();
+    let mut rows = Vec::new();
     for instance in instances(name, flags, deadline)? {
         let answer: LogLevel =
             call_trait(&flags.tls.at(&instance, name)?, &route, &request, metadata, deadline)?;
         let level = answer.level().as_str_name().to_ascii_lowercase();
         if terminal.is_json() {
-            told.push(json!({"instance": instance.to_string(), "level": level}));
+            rows.push(json!({"instance": instance.to_string(), "level": level}));
         } else {
             terminal.data(&format!("{:<22} {level}", instance.to_string()))?;
         }
     }
-    if terminal.is_json() { terminal.json(&json!({ "instances": told })) } else { Ok(()) }
+    if terminal.is_json() { terminal.json(&json!({ "instances": rows })) } else { Ok(()) }
 }

@@ -12,7 +12,7 @@ use stadium_rpc::proto::{Description, MethodDescription};
 
 use crate::failure::Failure;
 
-/// What a service says of itself.
+/// A service's description of itself.
 pub(super) struct Contract {
     description: Description,
     pool: DescriptorPool,

@@ -70,7 +70,8 @@ enum Action {
         #[command(flatten)]
         patience: Patience,
     },
-    /// Have an instance leave: it tells its callers and discovery, finishes what it has, and takes nothing new
+    /// Have an instance leave: it notifies its callers and discovery, finishes what it has, and
+    /// takes nothing new
     Quiesce {
         /// The service
         name: String,

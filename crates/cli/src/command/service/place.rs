@@ -12,10 +12,10 @@ use stadium_rpc::{Client, ClientConfig, ServiceClient};
 
 use crate::failure::{Context, Failure};
 
-/// Where services of this machine listen unless told otherwise.
+/// Where services of this machine listen by default.
 const HERE: &str = "127.0.0.1:7800";
 
-/// How services are known to be who they say they are.
+/// How services prove their identity.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "TLS")]
 pub(crate) struct TlsFlags {
@@ -52,7 +52,7 @@ pub(crate) struct PlaceFlags {
 }
 
 impl PlaceFlags {
-    /// A client for what the flags say, with this many attempts of a call.
+    /// A client for the flags, with this many attempts of a call.
     pub(super) fn client(&self, attempts: u32) -> Result<Client, Failure> {
         self.tls.client(&self.open()?, attempts)
     }
@@ -98,12 +98,12 @@ impl TlsFlags {
 pub(super) enum Place {
     /// At this address or name.
     Instance(HostPort),
-    /// Wherever discovery says.
+    /// Wherever discovery finds it.
     Discovery(Discovery),
 }
 
 impl PlaceFlags {
-    /// What the flags say.
+    /// The place that the flags name.
     pub(super) fn open(&self) -> Result<Place, Failure> {
         match &self.discovery {
             None => match &self.instance {
@@ -195,7 +195,7 @@ mod tests {
         std::fs::write(&path, "geo/1=geo.internal:7801\n").expect("the directory is writable");
         let services = listed(&path).expect("it is well formed");
         assert_eq!(services[0].instances[0].place.to_string(), "geo.internal:7801");
-        for (place, said) in [
+        for (place, expected) in [
             ("geo.internal", "the port is missing"),
             (":7800", "the host is missing"),
             ("geo.internal:0", "from 1 to 65535"),
@@ -204,7 +204,7 @@ mod tests {
         ] {
             std::fs::write(&path, format!("# ours\ngeo/1={place}\n")).expect("the directory is writable");
             let failure = listed(&path).expect_err(place).to_string();
-            assert!(failure.contains("services:2: ") && failure.contains(said), "{failure}");
+            assert!(failure.contains("services:2: ") && failure.contains(expected), "{failure}");
         }
     }
 }

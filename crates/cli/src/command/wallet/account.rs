@@ -1,6 +1,6 @@
 //! Assets and accounts: declared, opened, changed, closed.
 //!
-//! They ask a running server; what it refuses is printed with its code.
+//! They ask a running server; refusals are printed with their code.
 
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
@@ -65,7 +65,7 @@ pub(super) struct CloseArguments {
 /// Whether an account may be overdrawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Overdraft {
-    /// What is available never falls below zero
+    /// The available amount never falls below zero
     Never,
     /// Without limit
     Allowed,
@@ -121,7 +121,7 @@ pub(super) fn open(api: &Api, arguments: OpenArguments, terminal: &Terminal) -> 
         bar.set_position(results.len() as u64);
     }
     bar.finish_and_clear();
-    told(&results, terminal)
+    print_results(&results, terminal)
 }
 
 fn names() -> Result<Vec<String>, Failure> {
@@ -130,8 +130,8 @@ fn names() -> Result<Vec<String>, Failure> {
     Ok(lines.iter().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect())
 }
 
-/// Tells what became of each account, and fails where one was not opened.
-fn told(results: &[Value], terminal: &Terminal) -> Result<(), Failure> {
+/// Prints the result for each account, and fails where one was not opened.
+fn print_results(results: &[Value], terminal: &Terminal) -> Result<(), Failure> {
     let failed: Vec<&Value> = results.iter().filter(|result| result.get("error").is_some()).collect();
     if terminal.is_json() {
         terminal.json(&json!({ "results": results }))?;
@@ -161,7 +161,7 @@ fn told(results: &[Value], terminal: &Terminal) -> Result<(), Failure> {
     }
 }
 
-/// What a problem says.
+/// The text of a problem.
 pub(super) fn reason(problem: &Value) -> &str {
     match text(problem, "detail") {
         "-" => text(problem, "title"),
@@ -183,7 +183,7 @@ pub(super) fn change(api: &Api, arguments: ChangeArguments, terminal: &Terminal)
         fields.insert("ceiling".to_owned(), ceiling);
     }
     if fields.is_empty() {
-        return Err(Failure::Usage("say what becomes different: --overdraft or --ceiling".to_owned()));
+        return Err(Failure::Usage("name what becomes different: --overdraft or --ceiling".to_owned()));
     }
     patch(api, &arguments.wallet, &arguments.asset, &fields.into(), "is changed", terminal)
 }

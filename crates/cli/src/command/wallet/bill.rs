@@ -1,6 +1,7 @@
 //! `stadium wallet reconcile`: the transfers of a data directory beside a bill from outside.
 //!
-//! Rows and transfers meet by id, or by reference. What is on one side only, or differs, is told with the line of the file.
+//! Rows and transfers meet by id, or by reference. A row or transfer that is on one side only, or
+//! differs, is reported with the line of the file.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use stadium_audit::{Columns, Reconciliation, Selection, show_amount};
 use super::amount::grouped;
 use super::books::walking;
 use crate::failure::{Context, Failure};
-use crate::shown::{Table, clean, moment, parse_moment};
+use crate::shown::{Table, clean, parse_timestamp, timestamp};
 use crate::terminal::{Style, Terminal, count};
 
 /// Rows of each kind that are printed; all are in the JSON.
@@ -19,7 +20,7 @@ const ROWS_SHOWN: usize = 20;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit code 0: both sides say the same. 1: something is missing or different.
+Exit code 0: both sides are the same. 1: something is missing or different.
 
 Example:
   stadium wallet reconcile /var/lib/stadium bill.csv --wallet @store --from 2030-01-01T00:00:00Z --to 2030-02-01T00:00:00Z
@@ -48,11 +49,11 @@ struct WhichFlags {
     /// Only those of this asset; the bill's rows are of it where it has no column of assets
     #[arg(long, value_name = "ASSET")]
     asset: Option<String>,
-    /// Only those booked at or after this moment, such as 2030-01-01T00:00:00Z
-    #[arg(long, value_name = "MOMENT", value_parser = parse_moment)]
+    /// Only those booked at or after this time, such as 2030-01-01T00:00:00Z
+    #[arg(long, value_name = "TIMESTAMP", value_parser = parse_timestamp)]
     from: Option<u64>,
-    /// Only those booked before this moment
-    #[arg(long, value_name = "MOMENT", value_parser = parse_moment)]
+    /// Only those booked before this time
+    #[arg(long, value_name = "TIMESTAMP", value_parser = parse_timestamp)]
     to: Option<u64>,
 }
 
@@ -117,7 +118,7 @@ pub(super) fn reconcile(arguments: &Arguments, terminal: &Terminal) -> Result<()
     if terminal.is_json() {
         terminal.json(&result)?;
     } else {
-        told(&result, &shown, terminal)?;
+        print_result(&result, &shown, terminal)?;
     }
     if result.agrees() {
         return Ok(());
@@ -130,7 +131,7 @@ pub(super) fn reconcile(arguments: &Arguments, terminal: &Terminal) -> Result<()
     )))
 }
 
-fn told(
+fn print_result(
     result: &Reconciliation,
     shown: &dyn Fn(u128, &str) -> String,
     terminal: &Terminal,
@@ -173,7 +174,7 @@ fn told(
             "-".to_owned(),
             shown(booking.amount.into(), &booking.asset),
             booking.asset.clone(),
-            moment(booking.at),
+            timestamp(booking.at),
             booking.transfer.clone(),
         ]);
     }

@@ -1,7 +1,7 @@
 //! `stadium wallet verify`: a second implementation counts the books of a data directory again.
 //!
 //! It reads the journals from their first record, by itself, and believes nothing that the server wrote beside them. A directory
-//! that a server has open may be read. What is wrong is named with the record where it stands.
+//! that a server has open may be read. A problem is named with the record where it stands.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -73,13 +73,13 @@ pub(super) fn verify(arguments: &Arguments, terminal: &Terminal) -> Result<(), F
         }
         terminal.json(&fields)?;
     } else {
-        told(&report, &differences, arguments.compare, terminal)?;
+        print_report(&report, &differences, arguments.compare, terminal)?;
     }
     let problems = report.problems.len() as u64 + report.problems_more;
     match (problems, differences.len()) {
         (0, 0) => Ok(()),
         (0, differences) => Err(Failure::new(format!(
-            "the server says something else than its journals of {} balances; ask again when nothing is booked",
+            "the server and its journals differ in {} balances; ask again when nothing is booked",
             count(differences as u64)
         ))),
         (problems, _) => Err(Failure::new(format!(
@@ -98,7 +98,12 @@ fn with_data(arguments: &Arguments) -> ServerFlags {
     server
 }
 
-fn told(report: &Report, differences: &[String], compared: bool, terminal: &Terminal) -> Result<(), Failure> {
+fn print_report(
+    report: &Report,
+    differences: &[String],
+    compared: bool,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
     let mut table = Table::new(&["asset", "accounts>", "credit>", "debit>", "held>", ""]);
     for asset in &report.assets {
         let amount =
@@ -147,24 +152,24 @@ fn told(report: &Report, differences: &[String], compared: bool, terminal: &Term
         terminal.data(&format!("{} {difference}", terminal.out(Style::Bad, "different:")))?;
     }
     if report.is_sound() {
-        let too = if compared && differences.is_empty() { ", and the server says the same" } else { "" };
+        let too = if compared && differences.is_empty() { ", and the server agrees" } else { "" };
         terminal.data(&format!("{}{too}", terminal.out(Style::Good, "the books balance")))?;
     }
     Ok(())
 }
 
-/// What a running server says otherwise than the journals.
+/// The differences between a running server and the journals.
 fn compared(report: &Report, server: &ServerFlags) -> Result<Vec<String>, Failure> {
     let api = Api::open(server)?;
     let scales = Scales::read(&api)?;
     let pages = Pages { path: "/api/wallets", filter: "", field: "accounts", from: "after", limit: u64::MAX };
     let (accounts, _) = pages.read(&api)?;
-    let told: BTreeMap<(&str, &str), &Value> =
+    let served: BTreeMap<(&str, &str), &Value> =
         accounts.iter().map(|account| ((text(account, "wallet"), text(account, "asset")), account)).collect();
     let mut differences = Vec::new();
     let mut seen = 0;
     for (wallet, asset, posted, held) in report.balances().filter(|(wallet, ..)| *wallet != TRANSIT) {
-        let Some(account) = told.get(&(wallet, asset)) else {
+        let Some(account) = served.get(&(wallet, asset)) else {
             differences.push(format!("{wallet} has no account of {asset} at the server"));
             continue;
         };
@@ -179,7 +184,7 @@ fn compared(report: &Report, server: &ServerFlags) -> Result<Vec<String>, Failur
             }
         }
     }
-    let others = told.keys().filter(|(wallet, _)| *wallet != TRANSIT).count();
+    let others = served.keys().filter(|(wallet, _)| *wallet != TRANSIT).count();
     if others > seen {
         differences.push(format!("{} accounts of the server are in no journal", others - seen));
     }

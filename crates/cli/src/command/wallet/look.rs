@@ -1,6 +1,6 @@
 //! Looking at assets, accounts, holds and transfers: nothing here changes anything.
 //!
-//! Lists are read page by page up to the number that was asked for, and say where there is more.
+//! Lists are read page by page up to the number that was asked for, and show where there is more.
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
@@ -25,8 +25,8 @@ pub(super) struct ShowArguments {
     wallet: String,
     /// Only its account of this asset
     asset: Option<String>,
-    /// What the account had at this moment, such as 2030-01-01T20:00:00Z
-    #[arg(long, value_name = "MOMENT", requires = "asset")]
+    /// What the account had at this time, such as 2030-01-01T20:00:00Z
+    #[arg(long, value_name = "TIMESTAMP", requires = "asset")]
     at: Option<String>,
 }
 
@@ -46,16 +46,16 @@ pub(super) struct ListArguments {
 /// Which entries of an account.
 #[derive(Debug, Args)]
 pub(super) struct EntryFlags {
-    /// Booked at or after this moment, such as 2030-01-01T00:00:00Z
-    #[arg(long, value_name = "MOMENT")]
+    /// Booked at or after this time, such as 2030-01-01T00:00:00Z
+    #[arg(long, value_name = "TIMESTAMP")]
     from: Option<String>,
-    /// Booked before this moment
-    #[arg(long, value_name = "MOMENT")]
+    /// Booked before this time
+    #[arg(long, value_name = "TIMESTAMP")]
     to: Option<String>,
 }
 
 impl EntryFlags {
-    /// What they say, as the end of a query.
+    /// The flags, as the end of a query.
     pub(super) fn query(&self) -> String {
         filter(&[("from", self.from.as_deref()), ("to", self.to.as_deref())])
     }
@@ -107,9 +107,12 @@ enum Direction {
     Debit,
 }
 
-/// What is said of a query, each with an `&` before it.
-fn filter(said: &[(&str, Option<&str>)]) -> String {
-    said.iter().filter_map(|(name, value)| value.map(|value| format!("&{name}={}", encoded(value)))).collect()
+/// The given parts of a query, each with an `&` before it.
+fn filter(given: &[(&str, Option<&str>)]) -> String {
+    given
+        .iter()
+        .filter_map(|(name, value)| value.map(|value| format!("&{name}={}", encoded(value))))
+        .collect()
 }
 
 /// Lists the assets.
@@ -228,14 +231,14 @@ pub(super) fn history(api: &Api, arguments: HistoryArguments, terminal: &Termina
         Direction::Credit => "credit",
         Direction::Debit => "debit",
     });
-    let said = [
+    let given = [
         ("direction", direction),
         ("other", arguments.other.as_deref()),
         ("reference", arguments.reference.as_deref()),
     ];
     let pages = Pages {
         path: &path_of(&arguments.wallet, Some(&arguments.asset), "/history"),
-        filter: &(arguments.entries.query() + &filter(&said)),
+        filter: &(arguments.entries.query() + &filter(&given)),
         field: "entries",
         from: "before",
         limit: arguments.limit,
@@ -314,16 +317,16 @@ pub(super) fn find(api: &Api, arguments: FindArguments, terminal: &Terminal) -> 
         terminal.out(Style::Name, text(&transfer, "debit")),
         terminal.out(Style::Name, text(&transfer, "credit")),
     ))?;
-    let said = |field: &str| transfer.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let given = |field: &str| transfer.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
     for (name, field) in [("booked", "booked_at"), ("effective", "effective_at")] {
-        if let Some(moment) = said(field) {
-            terminal.data(&format!("  {name:<11}{moment}, {}", when(moment)))?;
+        if let Some(time) = given(field) {
+            terminal.data(&format!("  {name:<11}{time}, {}", when(time)))?;
         }
     }
     for (name, field) in
         [("of", "of"), ("reference", "reference"), ("metadata", "metadata"), ("metadata", "metadata_base64")]
     {
-        if let Some(text) = said(field) {
+        if let Some(text) = given(field) {
             terminal.data(&format!("  {name:<11}{}", clean(text, 1_024)))?;
         }
     }

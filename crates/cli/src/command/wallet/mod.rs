@@ -1,8 +1,9 @@
 //! `stadium wallet`: accounts, transfers and holds on a running server, and its books examined without one.
 //!
-//! What concerns a running server goes through its HTTP API. `verify`, `receipt` and `reconcile` read the journals of a data
-//! directory with a second implementation (`stadium_audit`), and `check` needs neither. Amounts are decimals with as many digits
-//! behind the point as the asset has, see [`amount`]; in JSON they are whole minor units, as in the API.
+//! Commands on a running server go through its HTTP API. `verify`, `receipt` and `reconcile` read
+//! the journals of a data directory with a second implementation (`stadium_audit`), and `check`
+//! needs neither. Amounts are decimals with as many digits behind the point as the asset has, see
+//! [`amount`]; in JSON they are whole minor units, as in the API.
 
 mod account;
 mod amount;
@@ -49,7 +50,7 @@ enum Action {
     Close(On<account::CloseArguments>),
     /// Open a closed account again
     Reopen(On<account::CloseArguments>),
-    /// Show a wallet's accounts, or what one had at a moment
+    /// Show a wallet's accounts, or what one had at a time
     Show(On<look::ShowArguments>),
     /// List accounts by name
     List(On<look::ListArguments>),

@@ -1,6 +1,7 @@
 //! Proofs that a transfer stands in the books: published roots, receipts, and checking one.
 //!
-//! Who keeps a root from one day can check any later receipt against it, without this server and without its journals.
+//! With a root from one day any later receipt can be checked against it, without this server and
+//! without its journals.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,7 +16,7 @@ use super::books::walking;
 use crate::api::{Api, Method};
 use crate::failure::{Context, Failure};
 use crate::on::{On, ask};
-use crate::shown::{Table, items, moment, number, text};
+use crate::shown::{Table, items, number, text, timestamp};
 use crate::terminal::{Style, Terminal, count};
 
 /// Roots asked for in one request.
@@ -91,7 +92,7 @@ pub(super) fn roots(on: On<RootsArguments>, terminal: &Terminal) -> Result<(), F
                 table.row(vec![
                     root.shard.to_string(),
                     count(root.seal),
-                    moment(root.at),
+                    timestamp(root.at),
                     count(root.records),
                     root.root.to_string(),
                 ]);
@@ -226,7 +227,7 @@ pub(super) fn check(arguments: &CheckArguments, terminal: &Terminal) -> Result<(
         proved.asset,
         terminal.out(Style::Name, &proved.debit),
         terminal.out(Style::Name, &proved.credit),
-        moment(proved.at),
+        timestamp(proved.at),
     ))?;
     terminal.data(&format!("  by the root of seal {} of shard {}", count(proved.seal), proved.shard))
 }

@@ -1,6 +1,6 @@
 //! `stadium wallet statement`: all entries of an account as a file, however many they are.
 //!
-//! The server writes them; here they are only passed on, so that nothing is held in memory.
+//! The server writes them; here they are only forwarded, so that nothing is held in memory.
 
 use std::fs::File;
 use std::io::{self, Write};

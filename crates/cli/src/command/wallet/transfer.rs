@@ -64,7 +64,7 @@ struct Moved {
     asset: String,
 }
 
-/// What else is said of a transfer.
+/// The other fields of a transfer.
 #[derive(Debug, Args)]
 struct WhatFlags {
     /// The transfer's id, a UUID: the same again is booked once
@@ -77,7 +77,7 @@ struct WhatFlags {
     #[arg(long, value_name = "TEXT")]
     metadata: Option<String>,
     /// When it counts for the books, such as 2030-01-01T20:00:00Z
-    #[arg(long, value_name = "MOMENT")]
+    #[arg(long, value_name = "TIMESTAMP")]
     effective: Option<String>,
 }
 
@@ -88,9 +88,9 @@ impl WhatFlags {
             None => new_id()?,
         };
         let mut fields = Map::from_iter([("id".to_owned(), Value::String(id))]);
-        let said =
+        let given =
             [("reference", &self.reference), ("metadata", &self.metadata), ("effective_at", &self.effective)];
-        for (name, value) in said {
+        for (name, value) in given {
             if let Some(value) = value {
                 fields.insert(name.to_owned(), value.clone().into());
             }
@@ -159,7 +159,9 @@ pub(super) fn transfer(api: &Api, arguments: TransferArguments, terminal: &Termi
         return if linked { all_or_none(api, terminal) } else { one_by_one(api, terminal) };
     }
     let Some(Moved { debit, credit, amount, asset }) = moved else {
-        return Err(Failure::Usage("say from whom to whom, how much, of what; or --lines".to_owned()));
+        return Err(Failure::Usage(
+            "name the giver, the taker, the amount and the asset; or --lines".to_owned(),
+        ));
     };
     let mut fields = what.fields()?;
     fields.extend(movement(api, &HeldFor { debit, credit, amount, asset })?);
@@ -263,7 +265,7 @@ fn parsed(number: usize, line: &str) -> Result<Value, Failure> {
     Ok(Value::Object(fields))
 }
 
-/// The lines of standard input that say something, with their numbers.
+/// The lines of standard input that are not empty, with their numbers.
 fn lines() -> impl Iterator<Item = Result<(usize, String), Failure>> {
     let numbered = io::stdin().lock().lines().enumerate();
     let read = numbered.map(|(place, line)| Ok((place + 1, line.context("standard input cannot be read")?)));

@@ -29,7 +29,7 @@ impl Device {
         device
     }
 
-    /// Connects, and says the reason code of the CONNACK.
+    /// Connects, and returns the reason code of the CONNACK.
     pub fn try_connect(address: &str, id: &str, login: Option<(&str, &str)>) -> (Self, u8) {
         let stream = TcpStream::connect(address).expect("the server listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("the socket is open");

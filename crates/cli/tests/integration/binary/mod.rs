@@ -1,4 +1,5 @@
-//! The built binary, as the black-box suites use it: run it, read what it says, wait for conditions with a deadline.
+//! The built binary, as the black-box suites use it: run it, read its output, wait for conditions
+//! with a deadline.
 //!
 //! Nothing here knows the crates behind the binary. Every server started is killed when its handle is dropped.
 
@@ -78,7 +79,7 @@ pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 /// A running `stadium serve`, ports chosen by the kernel.
 pub struct Server {
     child: Child,
-    /// What it said when it was ready.
+    /// Its line of JSON when it was ready.
     pub ready: serde_json::Value,
     data: tempfile::TempDir,
 }
@@ -122,7 +123,7 @@ impl Server {
         let mut child = command.spawn().expect("the binary can be run");
         let stdout = child.stdout.take().expect("it is piped");
         let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line).expect("the server says that it is ready");
+        BufReader::new(stdout).read_line(&mut line).expect("the server reports that it is ready");
         let ready = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
         Self { child, ready, data }
     }
@@ -173,8 +174,8 @@ impl Server {
         done
     }
 
-    /// What a client command says that must work.
-    pub fn says(&self, arguments: &[&str]) -> String {
+    /// The output of a client command that must work.
+    pub fn prints(&self, arguments: &[&str]) -> String {
         out(&self.does(arguments))
     }
 
@@ -183,7 +184,7 @@ impl Server {
         json(&self.does(&[arguments, &["--json"]].concat()))
     }
 
-    /// Runs a client command that must fail with this exit code, and say this.
+    /// Runs a client command that must fail with this exit code and this message.
     pub fn fails(&self, code: i32, arguments: &[&str], why: &str) {
         let failed = self.client(arguments);
         let shown: Vec<String> = arguments.iter().map(|word| word.chars().take(80).collect()).collect();

@@ -1,4 +1,4 @@
-//! Whatever a backend says and however often it goes away, the rule of [`crate::roster`] holds.
+//! For all reports of a backend and any number of outages, the rule of [`crate::roster`] holds.
 //!
 //! Random histories are played on a roster beside a plain account of what each instance was last heard to do.
 
@@ -58,7 +58,7 @@ proptest! {
         let mut away = true;
         for event in history {
             let before = known(&roster);
-            let told_before = roster.snapshot(&Versions::Any);
+            let snapshot_before = roster.snapshot(&Versions::Any);
             let mut goodbye = BTreeSet::new();
             let mut change = Change::Nothing;
             match &event {
@@ -112,7 +112,8 @@ proptest! {
                 let for_long = missing.is_some_and(|since| now - since >= TTL / 2);
                 prop_assert!(for_long, "{port} was forgotten at once without a goodbye");
             }
-            // What said goodbye twice, or was never known, has no account any more either.
+            // An instance that said goodbye twice, or was never known, has no account any more
+            // either.
             accounts.retain(|port, _| after.contains(port));
 
             // Nobody outlives the grace, unless the clock was stopped by an outage or started again by another death.
@@ -127,13 +128,13 @@ proptest! {
                 prop_assert_eq!(roster.next_expiry(), None);
             }
 
-            // Whoever was told before is told again when, and only when, there is news.
-            let told = roster.snapshot(&Versions::Any);
-            let news = told.instances != told_before.instances
-                || (told.freshness == Freshness::Live) != (told_before.freshness == Freshness::Live);
-            prop_assert!(!news || change != Change::Nothing, "news that nobody is told of: {:?}", event);
-            prop_assert!(!news || told.revision > told_before.revision, "news without a new revision: {:?}", event);
-            prop_assert!(told.revision >= told_before.revision);
+            // A watcher is notified again when, and only when, there is news.
+            let snapshot = roster.snapshot(&Versions::Any);
+            let news = snapshot.instances != snapshot_before.instances
+                || (snapshot.freshness == Freshness::Live) != (snapshot_before.freshness == Freshness::Live);
+            prop_assert!(!news || change != Change::Nothing, "news that nobody is notified of: {:?}", event);
+            prop_assert!(!news || snapshot.revision > snapshot_before.revision, "news without a new revision: {:?}", event);
+            prop_assert!(snapshot.revision >= snapshot_before.revision);
         }
     }
 }

@@ -52,8 +52,8 @@ pub(crate) fn forwardable(
     bytes
 }
 
-/// The bit of a receipt token that tells live pushes, which no session keeps, from deliveries that
-/// a shard of the push platform owns.
+/// The bit of a receipt token that distinguishes live pushes, which no session keeps, from
+/// deliveries that a shard of the push platform owns.
 const LIVE_RECEIPT: u64 = 1 << 62;
 
 /// The receipt token of a push's deliveries.

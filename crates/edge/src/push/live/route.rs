@@ -28,8 +28,8 @@ impl DeviceLoop {
         self.pushed.push(record);
     }
 
-    /// Routes a push to each device's inbox; says how many devices have no session that reads it. The
-    /// publication's topic is the inboxes' common beginning.
+    /// Routes a push to each device's inbox; returns how many devices have no session that reads
+    /// it. The publication's topic is the inboxes' common beginning.
     fn push_to_inboxes(
         &mut self,
         io: &mut Io<Message>,

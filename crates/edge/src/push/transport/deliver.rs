@@ -95,7 +95,7 @@ impl DeviceLoop {
         }
     }
 
-    /// Delivers a message to the inbox of a connection, whose topic it gets; says whether it was
+    /// Delivers a message to the inbox of a connection, whose topic it gets; returns whether it was
     /// taken. `topic` is used again.
     fn deliver_to_inbox(
         &mut self,

@@ -1,7 +1,8 @@
 //! The connections of a loop that read their inbox, and the notices about them for shards.
 //!
-//! A connection counts from the moment that its device is connected and has a subscription that matches its inbox, and until either
-//! ends. Notices are gathered for each shard and leave at the end of the turn.
+//! A connection counts from the time at which its device is connected and has a subscription that
+//! matches its inbox, until either ends. Notices are batched for each shard and leave at the end of
+//! the turn.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -24,7 +25,8 @@ struct Inbox {
     slot: u32,
     /// Where the device lives; [`NOBODY`] where there is none.
     shard: u16,
-    /// Whether its arrival stands in a batch: to say it twice would hide which word about it was the last.
+    /// Whether its arrival stands in a batch: to report it twice would hide which report about it
+    /// was the last.
     unreported: Unreported,
 }
 
@@ -125,7 +127,7 @@ impl Inboxes {
             let connection = self.name(id);
             let batch = self.batch(shard);
             if unreported == Unreported::Again {
-                // The shard is to hear that it is gone, whatever it heard before.
+                // The shard must be notified that it is gone, independent of earlier reports.
                 batch.arrived.retain(|arrival| arrival.connection != connection);
             }
             let at = batch.time();
@@ -167,7 +169,7 @@ impl Inboxes {
         self.step(shard, push, slot, id, what);
     }
 
-    /// Tells of one delivery.
+    /// Reports one delivery.
     pub(super) fn step(&mut self, shard: u16, push: u64, slot: u32, id: ConnectionId, what: Happened) {
         let connection = self.name(id);
         self.batch(shard).steps.push(Step { push, slot, connection, what, at: wall() });
@@ -288,7 +290,7 @@ mod tests {
         inboxes.begin(id, "phone");
         inboxes.end(id, "phone");
         inboxes.notify_shards();
-        // It comes, goes and comes: each is said, and again later when it is asked for.
+        // It comes, goes and comes: each is reported, and again later when it is asked for.
         inboxes.begin(id, "phone");
         inboxes.end(id, "phone");
         inboxes.begin(id, "phone");

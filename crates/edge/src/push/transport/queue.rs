@@ -1,8 +1,8 @@
 //! The commands of shards to a loop, until the loop takes them.
 //!
 //! A shard's thread never waits for a loop, and a loop's mailbox is bounded. So the commands are
-//! queued here, and the mailbox only says that there are some. The queue is bounded by what shards
-//! send: one delivery for each connection and push.
+//! queued here, and the mailbox only reports that there are some. The queue is bounded by what
+//! shards send: one delivery for each connection and push.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

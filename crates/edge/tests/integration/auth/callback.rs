@@ -1,6 +1,6 @@
 //! The answers of your own server.
 //!
-//! A real HTTP server in the test says yes, no, nothing, or nonsense.
+//! A real HTTP server in the test answers yes, no, nothing, or nonsense.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -72,7 +72,7 @@ fn with_callback(callback: CallbackConfig) -> Authenticator {
 }
 
 #[test]
-fn the_callback_is_told_what_was_shown_and_names_the_principal() {
+fn the_callback_gets_what_was_shown_and_names_the_principal() {
     let service = Service::start();
     let authenticator = with_callback(CallbackConfig::new(&service.url));
     service.answer(200, &json!({"allow": true, "principal": "tenant-7", "groups": ["staff"]}));
@@ -81,9 +81,9 @@ fn the_callback_is_told_what_was_shown_and_names_the_principal() {
         (&*identity.principal, identity.via, &*identity.groups[0]),
         ("tenant-7", Via::Callback, "staff")
     );
-    let told =
+    let expected =
         json!({"client_id": "anna", "username": "anna", "password": "secret", "peer": "192.0.2.1:40000"});
-    assert_eq!(service.request(), told);
+    assert_eq!(service.request(), expected);
 
     service.answer(200, &json!({"allow": true}));
     assert_eq!(&*allowed(check(&authenticator, with_password("anna", b"\xff\x00"))).principal, "anna");
@@ -110,7 +110,7 @@ fn a_callback_over_https_is_asked_only_when_its_authority_is_trusted() {
         for stream in listener.incoming() {
             let session = rustls::ServerConnection::new(Arc::clone(&tls)).expect("a session");
             let mut stream = rustls::StreamOwned::new(session, stream.expect("a connection"));
-            // The request fits one read or two; what it says is another test's matter.
+            // The request fits one read or two; its contents are another test's matter.
             let mut seen = Vec::new();
             let mut buffer = [0; 4096];
             while !seen.ends_with(b"}") {

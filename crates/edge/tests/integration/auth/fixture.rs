@@ -28,15 +28,15 @@ pub fn with_password(user: &str, password: &[u8]) -> Credentials {
 /// The verdict, early or late.
 pub fn check(authenticator: &Authenticator, credentials: Credentials) -> Verdict {
     let (answer, late) = mpsc::channel();
-    let told = |answer: mpsc::Sender<Late>| move |late| answer.send(late).expect("the test waits");
-    let mut early = authenticator.check(credentials, told(answer.clone()));
+    let sender = |answer: mpsc::Sender<Late>| move |late| answer.send(late).expect("the test waits");
+    let mut early = authenticator.check(credentials, sender(answer.clone()));
     loop {
         if let Some(verdict) = early {
             return verdict;
         }
         match late.recv_timeout(DEADLINE).expect("a verdict in time") {
             Late::Verdict(verdict) => return verdict,
-            Late::GoOn(asked) => early = authenticator.go_on(*asked, told(answer.clone())),
+            Late::GoOn(asked) => early = authenticator.go_on(*asked, sender(answer.clone())),
         }
     }
 }

@@ -111,7 +111,7 @@ fn an_identity_may_use_its_own_client_identifier_only() {
 }
 
 #[test]
-fn more_devices_than_the_queue_holds_are_told_to_come_again() {
+fn more_devices_than_the_queue_holds_are_asked_to_reconnect_later() {
     let files = Files::new();
     let path = files.write("users", line("anna", b"secret", &[]));
     let password =

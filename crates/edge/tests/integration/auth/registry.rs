@@ -1,4 +1,5 @@
-//! What the registry of devices says at the door, and what others may say then.
+//! The verdict of the registry of devices on a connection, and the verdicts that others may give
+//! then.
 //!
 //! The registry is the test's own: it answers at once, or when the test lets it.
 
@@ -10,7 +11,7 @@ use stadium_edge::auth::*;
 
 use crate::auth::fixture::{Files, allowed, check, credentials, line, open, password_config, with_password};
 
-/// Says the same of everybody, and remembers what it was asked.
+/// Gives the same verdict on everybody, and remembers what it was asked.
 #[derive(Debug)]
 struct Book {
     says: Result<Standing, Duration>,
@@ -39,7 +40,7 @@ fn anonymous(anonymous: AnonymousAccess) -> AuthConfig {
 }
 
 #[test]
-fn it_is_asked_about_the_device_that_the_client_id_names_and_told_a_digest() {
+fn it_is_asked_about_the_device_that_the_client_id_names_and_gets_a_digest() {
     let book = saying(Ok(Standing::Proved));
     let authenticator = open(AuthConfig::default());
     authenticator.introduce(book.clone());
@@ -81,7 +82,7 @@ fn what_it_says_and_who_is_let_in() {
         (WithoutCredentials, Unproved, nothing, Err(NoCredentials)),
         (Anyone, Unproved, secret, Err(BadSecret)),
         (Anyone, Unproved, nothing, Err(NoCredentials)),
-        // Has none: whoever is next decides.
+        // Has none: the next method decides.
         (Refused, Unknown, secret, Err(NoCredentials)),
         (WithoutCredentials, Unknown, nothing, Ok(Via::Anonymous)),
         (WithoutCredentials, Unknown, secret, Err(NoCredentials)),
@@ -179,7 +180,7 @@ fn nobody_waits_for_a_slow_registry() {
     assert_eq!(authenticator.counts().waiting, 1);
     let Held(answer) = answers.try_recv().expect("it was asked at once");
     answer(Ok(Standing::Proved));
-    let Ok(Late::GoOn(asked)) = verdicts.try_recv() else { panic!("it was told") };
+    let Ok(Late::GoOn(asked)) = verdicts.try_recv() else { panic!("it was answered") };
     let verdict = authenticator.go_on(*asked, |_| panic!("the verdict was early"));
     assert_eq!(allowed(verdict.expect("a verdict")).via, Via::Registry);
     assert_eq!(authenticator.counts().waiting, 0);

@@ -29,7 +29,7 @@ fn the_preface_refuses_push_and_opens_the_windows() {
 }
 
 #[test]
-fn an_answer_is_told_head_body_trailers_end() {
+fn an_answer_is_reported_as_head_body_trailers_end() {
     let mut client = Client::greeted(&[]);
     let id = client.asks(GET);
     let sent = client.sent();
@@ -44,7 +44,7 @@ fn an_answer_is_told_head_body_trailers_end() {
     );
     let expected =
         ["1: 200 server=x content-length=7", "1: body sta", "1: body dium", "1: trailers sum=1", "1: end"];
-    assert_eq!(client.told(), expected);
+    assert_eq!(client.take_events(), expected);
     assert!(client.sent().is_empty());
     assert_eq!(client.h2.streams(), 0);
 }
@@ -60,7 +60,10 @@ fn streams_are_answered_in_any_order() {
             .headers(END_STREAM, second, &[(":status", "200"), ("content-length", "9")])
             .data(END_STREAM, first, b"late"),
     );
-    assert_eq!(client.told(), ["1: 200", "3: 200 content-length=9", "3: end", "1: body late", "1: end"]);
+    assert_eq!(
+        client.take_events(),
+        ["1: 200", "3: 200 content-length=9", "3: end", "1: body late", "1: end"]
+    );
 }
 
 #[test]
@@ -76,11 +79,11 @@ fn a_head_may_be_padded_prioritised_and_continued() {
             .frame(CONTINUATION, 0, id, &[])
             .frame(CONTINUATION, END_HEADERS, id, &block[7..]),
     );
-    assert_eq!(client.told(), ["1: 200 a=1", "1: end"]);
+    assert_eq!(client.take_events(), ["1: 200 a=1", "1: end"]);
 }
 
 #[test]
-fn settings_and_pings_are_acknowledged_and_extensions_passed_over() {
+fn settings_and_pings_are_acknowledged_and_extensions_ignored() {
     let mut client = Client::silent();
     client.out.clear();
     assert!(!client.h2.is_greeted());
@@ -101,7 +104,7 @@ fn settings_and_pings_are_acknowledged_and_extensions_passed_over() {
 }
 
 #[test]
-fn a_server_says_how_many_streams_it_takes() {
+fn a_server_announces_how_many_streams_it_takes() {
     let mut client = Client::silent();
     for _ in 0..100 {
         client.asks(GET);
@@ -187,7 +190,7 @@ fn an_early_answer_ends_the_upload() {
     let id = client.asks(Request { body: &[7; 1000], ..POST });
     client.sent();
     client.hears(Wire::default().headers(END_STREAM, id, &[(":status", "413")]));
-    assert_eq!(client.told(), ["1: 413", "1: end"]);
+    assert_eq!(client.take_events(), ["1: 413", "1: end"]);
     assert_eq!(client.sent(), [Sent { kind: RST_STREAM, flags: 0, stream: id, payload: vec![0, 0, 0, 8] }]);
     client.hears(Wire::default().window(id, 100).window(0, 100));
     assert!(client.sent().is_empty());
@@ -199,23 +202,23 @@ fn receive_windows_are_opened_again_in_large_steps() {
     let id = client.asks(GET);
     client.sent();
     client.hears(Wire::default().headers(0, id, &[(":status", "200")]));
-    let (mut told, mut of_stream, mut of_connection, mut updates) = (0u32, 0u32, 0u32, 0);
+    let (mut received, mut of_stream, mut of_connection, mut updates) = (0u32, 0u32, 0u32, 0);
     for _ in 0..2000 {
         client.hears(Wire::default().data(0, id, &[0; 16_384]));
-        told += 16_384;
+        received += 16_384;
         for sent in client.sent() {
             assert_eq!(sent.kind, WINDOW_UPDATE);
             let increment = u32::from_be_bytes(sent.payload.try_into().expect("four bytes"));
             *if sent.stream == 0 { &mut of_connection } else { &mut of_stream } += increment;
             updates += 1;
         }
-        assert!(told - of_stream <= 1 << 19 && told - of_connection <= 8 << 20);
+        assert!(received - of_stream <= 1 << 19 && received - of_connection <= 8 << 20);
     }
     assert!(updates < 80, "{updates}");
 }
 
 #[test]
-fn a_server_that_goes_away_says_what_it_left_undone() {
+fn a_server_that_goes_away_reports_what_it_left_undone() {
     let mut client = Client::greeted(&[]);
     let (first, second, third) = (client.asks(GET), client.asks(GET), client.asks(GET));
     client.hears(
@@ -226,7 +229,7 @@ fn a_server_that_goes_away_says_what_it_left_undone() {
             .headers(END_STREAM, third, &[(":status", "200")]),
     );
     let expected = ["3: reset 7 No", "0: go away 11", "5: reset 11 No", "1: 200", "1: end, closing"];
-    assert_eq!(client.told(), expected);
+    assert_eq!(client.take_events(), expected);
     assert_eq!(client.h2.request(&GET, &mut client.out), Err(NotSent::Closing));
 }
 
@@ -250,18 +253,18 @@ fn a_stream_given_up_is_heard_of_no_more() {
             .frame(RST_STREAM, 0, first, &[0; 4])
             .frame(HEADERS, END_HEADERS | END_STREAM, second, &[0x88, 0xbe]),
     );
-    assert_eq!(client.told(), ["3: 200 a=1", "3: end"]);
+    assert_eq!(client.take_events(), ["3: 200 a=1", "3: end"]);
 }
 
 #[test]
-fn a_close_is_told_to_every_open_stream() {
+fn a_close_is_reported_to_every_open_stream() {
     let mut client = Client::greeted(&[]);
     let (first, _second) = (client.asks(GET), client.asks(GET));
     client.hears(Wire::default().headers(0, first, &[(":status", "200")]));
-    client.told();
-    let mut told = Vec::new();
-    client.h2.ended(&mut |stream, event| told.push(format!("{} {event:?}", stream.0)));
-    assert_eq!(told, ["1 Malformed(Truncated)", "3 Malformed(NoAnswer)"]);
+    client.take_events();
+    let mut reported = Vec::new();
+    client.h2.ended(&mut |stream, event| reported.push(format!("{} {event:?}", stream.0)));
+    assert_eq!(reported, ["1 Malformed(Truncated)", "3 Malformed(NoAnswer)"]);
     assert!(!client.h2.is_reusable());
 }
 
@@ -301,7 +304,7 @@ proptest! {
                 used += client.tries(&script.0[used..end]).expect("well-formed");
             }
             assert_eq!(used, script.0.len());
-            (client.told(), client.sent())
+            (client.take_events(), client.sent())
         };
         let whole = run(&[script.0.len()]);
         prop_assert_eq!(whole.0.len(), 8);

@@ -5,7 +5,7 @@ use stadium_http_client::{Malformed, Request};
 use super::wire::*;
 use super::{GET, INITIAL_WINDOW_SIZE, POST};
 
-/// A connection with stream 1 open hears frames that end it; the GOAWAY says why.
+/// A connection with stream 1 open hears frames that end it; the GOAWAY states the reason.
 #[track_caller]
 fn ends_connection(wire: Wire, reason: Malformed, code: u8) {
     let mut client = Client::greeted(&[]);
@@ -82,7 +82,7 @@ fn a_body_before_its_head_is_refused() {
     let id = client.asks(GET);
     client.sent();
     client.hears(Wire::default().data(0, id, b"no head"));
-    assert_eq!(client.told(), ["1: malformed frame"]);
+    assert_eq!(client.take_events(), ["1: malformed frame"]);
     assert_eq!(client.sent(), [Sent { kind: RST_STREAM, flags: 0, stream: 1, payload: vec![0, 0, 0, 1] }]);
 }
 
@@ -93,13 +93,13 @@ fn ends_stream(wire: Wire, reason: &str) {
     let (first, second) = (client.asks(GET), client.asks(GET));
     client.sent();
     client.hears(wire);
-    assert_eq!(client.told().last().map(String::as_str), Some(&*format!("1: malformed {reason}")));
+    assert_eq!(client.take_events().last().map(String::as_str), Some(&*format!("1: malformed {reason}")));
     assert_eq!(
         client.sent(),
         [Sent { kind: RST_STREAM, flags: 0, stream: first, payload: vec![0, 0, 0, 1] }]
     );
     client.hears(Wire::default().headers(END_STREAM, second, &[(":status", "200")]));
-    assert_eq!(client.told(), ["3: 200", "3: end"]);
+    assert_eq!(client.take_events(), ["3: 200", "3: end"]);
 }
 
 #[test]
@@ -144,6 +144,6 @@ fn a_window_that_outgrows_its_bound_ends_the_stream() {
     // The ten bytes that were sent made room for as many.
     assert_eq!(client.sent().iter().map(|sent| sent.payload.len()).collect::<Vec<_>>(), [90]);
     client.hears(Wire::default().window(id, 91));
-    assert_eq!(client.told(), ["1: malformed flow-control"]);
+    assert_eq!(client.take_events(), ["1: malformed flow-control"]);
     assert_eq!(client.sent(), [Sent { kind: RST_STREAM, flags: 0, stream: id, payload: vec![0, 0, 0, 3] }]);
 }

@@ -75,7 +75,7 @@ pub struct Sent {
     pub payload: Vec<u8>,
 }
 
-/// A connection and what it told.
+/// A connection and the events that it reported.
 pub struct Client {
     pub h2: H2,
     pub out: Vec<u8>,
@@ -113,11 +113,11 @@ impl Client {
 
     pub fn tries(&mut self, bytes: &[u8]) -> Result<usize, Malformed> {
         let events = &mut self.events;
-        self.h2.received(bytes, &mut self.out, &mut |stream, event| events.push(told(stream, event)))
+        self.h2.received(bytes, &mut self.out, &mut |stream, event| events.push(describe(stream, event)))
     }
 
-    /// What it told since the last look.
-    pub fn told(&mut self) -> Vec<String> {
+    /// The events since the last look.
+    pub fn take_events(&mut self) -> Vec<String> {
         std::mem::take(&mut self.events)
     }
 
@@ -136,7 +136,7 @@ impl Client {
     }
 }
 
-fn told(stream: StreamId, event: Event<'_>) -> String {
+fn describe(stream: StreamId, event: Event<'_>) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let lines = |headers: &[Header<'_>]| -> String {
         headers.iter().map(|header| format!(" {}={}", header.name, text(header.value))).collect()

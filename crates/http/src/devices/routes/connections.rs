@@ -136,7 +136,7 @@ impl ConnectionView {
 #[utoipa::path(get, operation_id = "list_devices", path = "/api/devices", tag = "Devices",
     params(("prefix" = Option<String>, Query, description = "Only ids that begin so."),
            ("connected" = Option<bool>, Query, description = "`true`: only connected devices; `false`: only those away."),
-           ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Devices on the page; 100 unless said otherwise."),
+           ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Devices on the page; 100 by default."),
            ("after" = Option<String>, Query, description = "Only ids after this one: `next` of the page before.")),
     responses((status = 200, description = "A page of devices.", body = DeviceList),
               (status = 400, description = "`HTTP-017`", body = ProblemSchema),

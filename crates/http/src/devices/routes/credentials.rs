@@ -1,6 +1,7 @@
 //! Credentials of devices, and devices that may not connect any more.
 //!
-//! A secret is made here, shown once, and kept nowhere: the shard gets its SHA-256. Who loses a credential or is revoked is cut at once.
+//! A secret is made here, shown once, and kept nowhere: the shard gets its SHA-256. A device that
+//! loses its credential or is revoked is cut at once.
 
 use std::sync::Arc;
 

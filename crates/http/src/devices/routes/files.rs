@@ -1,6 +1,7 @@
 //! Devices in files: import and export, CSV and NDJSON.
 //!
-//! What is exported can be imported: what the server makes itself, such as when a device was seen last, is passed over then.
+//! An export can be imported: fields that the server makes itself, such as when a device was seen
+//! last, are ignored then.
 
 use std::sync::Arc;
 
@@ -20,18 +21,19 @@ use crate::request::app::App;
 use crate::request::problem::Problem;
 use crate::request::query::{Name, Query};
 
-/// What `format` may say.
+/// The values of `format`.
 const FORMATS: [(&str, Format); 2] = [("csv", Format::Csv), ("ndjson", Format::Ndjson)];
 
 /// Registers all devices of a file, however long, or changes those that are known.
 ///
 /// CSV has a heading: `device` and any of `platform`, `app_version`, `language`, `country`, `time_zone`, `named_user`, `opt_in`, `quiet_hours`
 /// (`22:00-07:00`), `latitude`, `longitude`, `tags` and `lists` (apart by `;`), `text:NAME`, `number:NAME`, `date:NAME`; an empty cell leaves what is known.
-/// NDJSON has on each line what `POST /api/apps/{app}/devices` has of a device. A record that is wrong is passed over and reported.
+/// NDJSON has on each line what `POST /api/apps/{app}/devices` has of a device. A record that is
+/// wrong is skipped and reported.
 #[utoipa::path(post, operation_id = "import_devices", path = "/api/apps/{app}/devices/import", tag = "Push platform",
     request_body(content((String = "text/csv"), (String = "application/x-ndjson"))),
     params(("app" = String, Path, description = "The app.", example = "default"),
-           ("format" = Option<String>, Query, description = "`csv` or `ndjson`; `csv` unless said otherwise.")),
+           ("format" = Option<String>, Query, description = "`csv` or `ndjson`; `csv` by default.")),
     responses((status = 200, description = "What became of it.", body = ImportReport), PlatformProblems))]
 pub(crate) async fn import(
     sender: Sender,
@@ -50,7 +52,7 @@ pub(crate) async fn import(
 /// A file that breaks off ends the connection early. CSV has a column for each attribute and type that devices have.
 #[utoipa::path(get, operation_id = "export_devices", path = "/api/apps/{app}/devices/export", tag = "Push platform",
     params(("app" = String, Path, description = "The app.", example = "default"),
-           ("format" = Option<String>, Query, description = "`csv` or `ndjson`; `csv` unless said otherwise."),
+           ("format" = Option<String>, Query, description = "`csv` or `ndjson`; `csv` by default."),
            ("named_user" = Option<String>, Query, description = "Only devices of this named user."),
            ("audience" = Option<String>, Query, description = "Only devices that this selector means, as JSON.")),
     responses((status = 200, description = "The devices, by id.", content((String = "text/csv"), (String = "application/x-ndjson")),

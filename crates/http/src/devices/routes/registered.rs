@@ -1,6 +1,7 @@
 //! Registered devices: list, show, register, change, remove.
 //!
-//! Registering one that is known changes it. `PUT` says all there is to know of a device, `PATCH` and the list what becomes different.
+//! Registering one that is known changes it. `PUT` has all fields of a device, `PATCH` and the list
+//! those that become different.
 
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ const PAGE_MAX: usize = 1_000;
            ("prefix" = Option<String>, Query, description = "Only devices whose ids begin with this."),
            ("named_user" = Option<String>, Query, description = "Only devices of this named user."),
            ("audience" = Option<String>, Query, description = "Only devices that this selector means, as JSON."),
-           ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Devices on the page; 100 unless said otherwise."),
+           ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Devices on the page; 100 by default."),
            ("after" = Option<String>, Query, description = "Only devices after this one: `next` of the page before.")),
     responses((status = 200, description = "A page of devices.", body = DevicePage),
               (status = 431, description = "The path, the query and the headers have more than 16 KiB; without a body."), PlatformLookProblems))]
@@ -95,7 +96,8 @@ pub(crate) async fn change_several(
     several(&app, name, devices).await
 }
 
-/// Registers a device, or makes it what the body says: what that leaves out is cleared. Lists, and whether it is opted in, stay.
+/// Registers a device, or makes it equal to the body: fields that the body leaves out are cleared.
+/// Lists, and whether it is opted in, stay.
 #[utoipa::path(put, operation_id = "replace_registered_device", path = "/api/apps/{app}/devices/{device}", tag = "Push platform", request_body = DeviceFields,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("device" = String, Path, description = "At most 128 bytes, without `/`, `+`, `#` and control characters; percent-encoded.", example = "phone-7")),
@@ -117,7 +119,7 @@ pub(crate) async fn replace(
     Ok((status, Json(whole(&*known(&app, &name, &device).await?))))
 }
 
-/// Changes a device. What is left out stays, `null` clears.
+/// Changes a device. Fields that are left out stay, `null` clears.
 #[utoipa::path(patch, operation_id = "change_registered_device", path = "/api/apps/{app}/devices/{device}", tag = "Push platform", request_body = DeviceFields,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("device" = String, Path, description = "The device, percent-encoded.", example = "phone-7")),
@@ -156,13 +158,13 @@ pub(crate) async fn remove(
 
 /// Forgets up to 1,000 registered devices that match, with what they are owed, and closes their connections. A fleet is removed in
 /// several requests: each gives the `next` of the one before as `after`, until there is none. One that was cut off is sent again:
-/// what is gone is not counted twice.
+/// a removed device is not counted twice.
 #[utoipa::path(delete, operation_id = "remove_registered_devices", path = "/api/apps/{app}/devices", tag = "Push platform",
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("prefix" = Option<String>, Query, description = "Only devices whose ids begin with this."),
            ("named_user" = Option<String>, Query, description = "Only devices of this named user."),
            ("audience" = Option<String>, Query, description = "Only devices that this selector means, as JSON; `\"all\"` for all. One of `prefix`, `named_user` and `audience` is needed."),
-           ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Devices removed at most; 1000 unless said otherwise."),
+           ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Devices removed at most; 1000 by default."),
            ("after" = Option<String>, Query, description = "Only devices after this one: `next` of the answer before.")),
     responses((status = 200, description = "How many are forgotten, and whether there may be more.", body = RemovedDevices),
               (status = 431, description = "The path, the query and the headers have more than 16 KiB; without a body."), PlatformProblems))]

@@ -24,7 +24,7 @@ use crate::request::problem::{Problem, ProblemSchema, QUERY_WRONG, VIEWS_FULL};
 use crate::request::query::Query;
 use crate::rfc3339;
 
-/// The longest time that one trace lasts; who still looks begins another.
+/// The longest time that one trace lasts; a client that wants more begins another.
 const TRACE_MAX: Duration = Duration::from_secs(3_600);
 
 /// When a caller comes back who found no place.
@@ -64,9 +64,9 @@ impl From<TraceLine> for TraceEvent {
 
 /// What a device and the server send to each other, as it happens.
 ///
-/// Server-sent events: `packet` for each packet of the device, or for each message whose topic the filter matches; the first one says that
-/// the trace is in force. Payloads and passwords are never shown. A slow reader misses lines and is told how many. A trace
-/// lasts an hour at most.
+/// Server-sent events: `packet` for each packet of the device, or for each message whose topic the
+/// filter matches; the first one means that the trace is in force. Payloads and passwords are never
+/// shown. A slow reader misses lines and gets their number. A trace lasts an hour at most.
 #[utoipa::path(get, operation_id = "trace", path = "/api/trace", tag = "Devices",
     params(("device" = Option<String>, Query, description = "The device's id. Either this or `topic`.", example = "seat-0042"),
            ("topic" = Option<String>, Query, description = "A topic filter. Either this or `device`.")),

@@ -50,10 +50,10 @@ pub(crate) struct PushRequest {
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1, example = 3600)]
     expiry_s: Option<ExpiryField>,
-    /// The MIME type, told to MQTT 5 devices.
+    /// The MIME type, sent to MQTT 5 devices.
     #[serde(default)]
     content_type: Option<String>,
-    /// Names and values told to MQTT 5 devices, at most 32.
+    /// Names and values sent to MQTT 5 devices, at most 32.
     #[serde(default)]
     user_properties: Vec<PropertyField>,
 }

@@ -1,6 +1,7 @@
 //! Deliveries of a push: of all devices, of one device with why, and that a device's user opened it.
 //!
-//! What is remembered of sends and acknowledgements is bounded: where it was dropped, the state is there and its times are not.
+//! Times of sends and acknowledgements are kept in a bounded store: where they were dropped, the
+//! state is there without times.
 
 use std::sync::Arc;
 
@@ -59,7 +60,7 @@ enum Form {
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("push" = String, Path, description = "The push."),
            ("format" = Option<String>, Query, description = "`json`: a page, the default. `csv`, `ndjson`: all of them as a file."),
-           ("limit" = Option<u32>, Query, minimum = 1, maximum = 10000, description = "Of a page; 100 unless said otherwise."),
+           ("limit" = Option<u32>, Query, minimum = 1, maximum = 10000, description = "Of a page; 100 by default."),
            ("after" = Option<String>, Query, description = "Only devices after this one: `next` of the page before.")),
     responses((status = 200, description = "The deliveries.", content((DeliveryPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))),
               PlatformLookProblems))]

@@ -112,7 +112,7 @@ fn accepted(id: PushId, answer: Answer) -> Response {
 
 /// The newest pushes.
 #[utoipa::path(get, operation_id = "list_pushes", path = "/api/pushes", tag = "Pushes",
-    params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "How many; 50 unless said otherwise.")),
+    params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "How many; 50 by default.")),
     responses((status = 200, description = "The newest first.", body = PushList),
               (status = 400, description = "`HTTP-017`", body = ProblemSchema),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema)))]

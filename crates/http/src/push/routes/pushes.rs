@@ -42,14 +42,15 @@ const PAGE_MAX: usize = 1_000;
 /// Device ids in the preview of a dry run.
 const SAMPLE: u32 = 10;
 
-/// The header that tells a repeated request from a first one.
+/// The header that distinguishes a repeated request from a first one.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// Hands a push over.
 ///
 /// 202: it is on disk, or with `live` under way, and `url` shows what becomes of it. 200 with `duplicate`: it was accepted before, nothing happened now. With
-/// `dry_run=true` nothing is pushed: 200 says that it would be accepted, whom it would reach now, and whom it would
-/// leave out for which reason; `warning` says so where it would reach nobody.
+/// `dry_run=true` nothing is pushed: 200 means that it would be accepted, and has the devices that
+/// it would reach now and those that it would leave out for which reason; `warning` is set where it
+/// would reach nobody.
 #[utoipa::path(post, operation_id = "send_push", path = "/api/apps/{app}/pushes", tag = "Push platform", request_body = PushFields,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("dry_run" = Option<bool>, Query, description = "`true`: check it and preview its audience, push nothing."),
@@ -129,7 +130,7 @@ fn answer(id: PushId, url: String, accepted: Accepted) -> Response {
 #[utoipa::path(get, operation_id = "list_platform_pushes", path = "/api/apps/{app}/pushes", tag = "Push platform",
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("live" = Option<bool>, Query, description = "`true`: live pushes alone; `false`: durable ones alone."),
-           ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Pushes on the page; 50 unless said otherwise."),
+           ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Pushes on the page; 50 by default."),
            ("before" = Option<String>, Query, description = "Only pushes before this one: `next` of the page before.")),
     responses((status = 200, description = "A page of pushes.", body = PlatformPushPage), PlatformLookProblems))]
 pub(crate) async fn list(
@@ -153,7 +154,7 @@ pub(crate) async fn list(
                 .map(|report| Found::Live(Box::new(report))),
         );
     }
-    // Also where they are not listed: they say whether the app is known.
+    // Also where they are not listed: they show whether the app is known.
     let command = Command::Pushes { app: of, before, pushes_max: limit as u32 };
     let kept: Vec<PushView> = ask_for(&app, command).await?;
     if durable {
@@ -252,7 +253,7 @@ pub(crate) fn known_id(text: &str) -> Result<PushId, Problem> {
     in_path("push", text.parse())
 }
 
-/// Changes a push that has not started. What is left out stays.
+/// Changes a push that has not started. Fields that are left out stay.
 #[utoipa::path(patch, operation_id = "edit_push", path = "/api/apps/{app}/pushes/{push}", tag = "Push platform", request_body = PushFields,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("push" = String, Path, description = "The push.")),
@@ -272,7 +273,7 @@ pub(crate) async fn edit(
     Ok(Json(find(&app, &of, id).await?.report(Shown::Whole)))
 }
 
-/// Ends a push: who has not got it yet never does. What is on its way to a device may still arrive.
+/// Ends a push: devices that have not got it yet never do. A delivery on its way may still arrive.
 #[utoipa::path(post, operation_id = "cancel_push", path = "/api/apps/{app}/pushes/{push}/cancel", tag = "Push platform",
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("push" = String, Path, description = "The push.")),

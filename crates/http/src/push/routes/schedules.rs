@@ -1,6 +1,7 @@
 //! Schedules of pushes: the same push again and again.
 //!
-//! Whether an expression and a time zone are ones is the platform's to say. Each occurrence makes one push, with an id of its own.
+//! The platform checks expressions and time zones. Each occurrence makes one push, with an id of
+//! its own.
 
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ async fn all(app: &App, of: AppName) -> Result<Vec<ScheduleView>, Problem> {
     ask_for(app, Command::Schedules { app: of }).await
 }
 
-/// Makes a push again and again, at the moments of a cron expression. The same name replaces the schedule.
+/// Makes a push at each occurrence of a cron expression. The same name replaces the schedule.
 #[utoipa::path(put, operation_id = "set_push_schedule", path = "/api/apps/{app}/schedules/{name}", tag = "Push platform", request_body = PushScheduleFields,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("name" = String, Path, description = "Small letters, digits, `.`, `_` and `-`; at most 64 bytes.", example = "morning-news")),
@@ -78,7 +79,7 @@ pub(crate) async fn end(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Holds a schedule: it makes nothing until it is resumed, and what it misses meanwhile is skipped.
+/// Holds a schedule: it makes nothing until it is resumed, and occurrences meanwhile are skipped.
 #[utoipa::path(post, operation_id = "pause_push_schedule", path = "/api/apps/{app}/schedules/{name}/pause", tag = "Push platform",
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("name" = String, Path, description = "The schedule.")),

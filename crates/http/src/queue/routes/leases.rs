@@ -1,4 +1,4 @@
-//! Leases: reserve jobs, and say what became of them.
+//! Leases: reserve jobs, and report their outcome.
 //!
 //! A reserve may wait for a job; a client that goes away meanwhile takes its reserve back. Each way to end a lease takes
 //! one lease in the path, or several in the body with an outcome for each.
@@ -101,7 +101,7 @@ pub(crate) async fn settle_several(
 
 /// The job is not done, and is to be tried again: after the queue's back-off, or after `delay_ms`.
 ///
-/// `dead` says that it was its last attempt.
+/// `dead` means that it was its last attempt.
 #[utoipa::path(post, operation_id = "release_lease", path = "/api/leases/{lease}/release", tag = "Queues", request_body = Option<ReleaseFields>,
     params(("lease" = String, Path, description = "What was reserved.")),
     responses((status = 200, description = "It is to be tried again, or dead.", body = OneOutcome), WorkProblems))]

@@ -33,7 +33,7 @@ const PAGE_MAX: usize = 500;
 /// How the queues are sorted; a queue's rank, the highest first.
 type Rank = fn(&Sampled) -> u64;
 
-/// What `sort` may say. By name where the rank says nothing.
+/// The values of `sort`. By name where the rank is equal.
 const SORTS: [(&str, Rank); 8] = [
     ("due", |queue| queue.stats.due),
     ("name", |_| 0),
@@ -160,9 +160,9 @@ struct LiveShard {
 #[utoipa::path(get, operation_id = "live_queues", path = "/api/live/queues", tag = "Queues",
     params(("queue" = Option<String>, Query, description = "Only this queue."),
            ("search" = Option<String>, Query, description = "Only queues whose name contains this."),
-           ("sort" = Option<String>, Query, description = "`name`, `jobs`, `due`, `reserved`, `dead`, `oldest`, `put` or `settled`; the most first, `due` unless said otherwise."),
+           ("sort" = Option<String>, Query, description = "`name`, `jobs`, `due`, `reserved`, `dead`, `oldest`, `put` or `settled`; the most first, `due` by default."),
            ("state" = Option<String>, Query, description = "Only queues with jobs that are `delayed`, `due`, `reserved`, `buried` or `dead`."),
-           ("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "Queues on the page; 50 unless said otherwise."),
+           ("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "Queues on the page; 50 by default."),
            ("skip" = Option<u32>, Query, description = "Queues of the pages before.")),
     responses((status = 200, description = "What they do.", body = LiveQueues), LookProblems))]
 pub(crate) async fn show(

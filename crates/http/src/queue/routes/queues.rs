@@ -1,6 +1,7 @@
 //! Queues: their figures and settings, their jobs, and what an operator does to them.
 //!
-//! Who may send may pause, kick and redrive; what loses jobs or changes a queue for everybody takes an admin.
+//! A key that may send may pause, kick and redrive; requests that lose jobs or change a queue for
+//! everybody take an admin.
 
 use std::sync::Arc;
 
@@ -36,7 +37,7 @@ const SEARCHED_MAX: usize = 10_000;
 /// at for one page.
 #[utoipa::path(get, operation_id = "list_queues", path = "/api/queues", tag = "Queues",
     params(("search" = Option<String>, Query, description = "Only queues whose name contains this."),
-           ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Queues on the page; 100 unless said otherwise."),
+           ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Queues on the page; 100 by default."),
            ("after" = Option<String>, Query, description = "Only names after this one: `next` of the page before.")),
     responses((status = 200, description = "A page of queues.", body = QueuePage), LookProblems))]
 pub(crate) async fn list(
@@ -94,7 +95,7 @@ async fn stats(app: &App, queue: QueueName) -> Result<QueueReport, Problem> {
     Ok(QueueReport::of(queues.first().ok_or_else(strange)?))
 }
 
-/// Makes a queue, or gives one these settings; what is left out gets its default.
+/// Makes a queue, or gives one these settings; settings that are left out get their defaults.
 ///
 /// A queue that is put into without being made has the defaults.
 #[utoipa::path(put, operation_id = "declare_queue", path = "/api/queues/{queue}", tag = "Queues", request_body = Option<SettingsFields>,
@@ -136,8 +137,8 @@ pub(crate) async fn remove(
     params(("queue" = String, Path, description = "The queue."),
            ("state" = Option<String>, Query, description = "Only `delayed`, `due`, `reserved`, `buried` or `dead` jobs."),
            ("key" = Option<String>, Query, description = "Only jobs with this key."),
-           ("payload_bytes_max" = Option<u32>, Query, description = "Only so many bytes of each payload; all of them unless said otherwise."),
-           ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Jobs on the page; 100 unless said otherwise."),
+           ("payload_bytes_max" = Option<u32>, Query, description = "Only so many bytes of each payload; all of them by default."),
+           ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Jobs on the page; 100 by default."),
            ("after" = Option<String>, Query, description = "Only jobs after this one: `next` of the page before.")),
     responses((status = 200, description = "A page of jobs.", body = JobPage), LookProblems))]
 pub(crate) async fn peek(

@@ -1,6 +1,6 @@
 //! Schedules: jobs that are put again and again.
 //!
-//! Whether an expression and a time zone are ones is the queue's to say; here is only what JSON makes of them.
+//! The queue checks expressions and time zones; this is only their JSON.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(crate) async fn list(
     Ok(Json(Schedules { schedules: schedules.into_iter().map(ScheduleReport::of).collect() }))
 }
 
-/// Puts a job again and again, at the moments of a cron expression. The same name replaces the schedule.
+/// Puts a job at each occurrence of a cron expression. The same name replaces the schedule.
 #[utoipa::path(put, operation_id = "set_schedule", path = "/api/queues/{queue}/schedules/{name}", tag = "Queues", request_body = ScheduleFields,
     params(("queue" = String, Path, description = "The queue that the jobs are put into."),
            ("name" = String, Path, description = "What the schedule is called; one name is one schedule of a queue.")),

@@ -231,7 +231,8 @@ pub(crate) struct HistoryEvent {
     /// When.
     at: String,
     /// `put`, `reserved`, `extended`, `released`, `lease_expired`, `buried`, `revived`, `dead`, `edited`, `settled`,
-    /// `forwarded`, `deleted`, `expired`, or `trimmed`: what was before is in parts of the journal that are gone.
+    /// `forwarded`, `deleted`, `expired`, or `trimmed`: earlier events are in parts of the journal
+    /// that are gone.
     #[schema(example = "reserved")]
     event: &'static str,
     /// The queue it was put, revived or forwarded into.

@@ -122,7 +122,7 @@ pub(crate) struct QueueSettingsView {
     dead_letter: DeadLetterView,
     /// How long dead jobs are kept.
     dead_ttl_ms: u64,
-    /// How long a `dedup_id` is remembered where the put does not say.
+    /// How long a `dedup_id` is remembered where the put does not state it.
     dedup_window_ms: u64,
     /// Jobs that it holds at most.
     jobs_max: u64,

@@ -15,17 +15,17 @@ pub(crate) struct ScheduleReport {
     cron: String,
     /// The zone that `cron` is read in.
     time_zone: String,
-    /// What becomes of moments at which the server was down.
+    /// What becomes of occurrences while the server was down.
     missed: MissedWord,
-    /// The next moment; none where there is none.
+    /// The next occurrence; none where there is none.
     next_at: Option<String>,
-    /// The last moment.
+    /// The last occurrence.
     last_at: Option<String>,
     /// The job that was put then.
     last_job: Option<String>,
 }
 
-/// What becomes of a schedule's moments that passed while the server was down.
+/// What becomes of a schedule's occurrences while the server was down.
 #[derive(Clone, Copy, Default, Serialize, serde::Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum MissedWord {

@@ -1,7 +1,7 @@
 //! Wallets: assets, accounts and their rules, holds.
 //!
 //! Looking takes any role. Declaring, opening and changing take an admin: an account that may be
-//! overdrawn is a source of credit. What moves amounts is in [`crate::wallet::routes::transfers`],
+//! overdrawn is a source of credit. Moving amounts is in [`crate::wallet::routes::transfers`],
 //! what reads the journal in [`crate::wallet::routes::entries`].
 
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub(crate) async fn declare(
     Ok(Json(AssetReport::of(&asset_of(&app, &asset).await?)))
 }
 
-/// One asset with its totals. Whether there is one of that name is the wallet's to say.
+/// One asset with its totals. The wallet checks whether there is one of that name.
 pub(crate) async fn asset_of(app: &App, asset: &AssetCode) -> Result<AssetView, Problem> {
     let all: Vec<AssetView> = ask_for(app, Command::Assets).await?;
     let found = all.into_iter().find(|known| known.asset == *asset);
@@ -61,7 +61,7 @@ pub(crate) async fn asset_of(app: &App, asset: &AssetCode) -> Result<AssetView, 
 
 /// All assets by name, with what all accounts of each hold together.
 ///
-/// For each asset `credit` is `debit`: what is in one account came out of another.
+/// For each asset `credit` is `debit`: all that is in one account came out of another.
 #[utoipa::path(get, operation_id = "list_assets", path = "/api/assets", tag = "Wallets",
     responses((status = 200, description = "The assets.", body = Assets), MoneyLookProblems))]
 pub(crate) async fn assets(_: Reader, State(app): State<Arc<App>>) -> Result<Json<Assets>, Problem> {
@@ -133,7 +133,7 @@ async fn several(
 #[utoipa::path(get, operation_id = "list_accounts", path = "/api/wallets", tag = "Wallets",
     params(("prefix" = Option<String>, Query, description = "Only wallets whose names begin with this."),
            ("asset" = Option<String>, Query, description = "Only accounts of this asset."),
-           ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Accounts on the page; 100 unless said otherwise."),
+           ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Accounts on the page; 100 by default."),
            ("after" = Option<String>, Query, description = "Only accounts after this one: `next` of the page before.", example = "alice/EUR")),
     responses((status = 200, description = "A page of accounts.", body = AccountPage), MoneyLookProblems))]
 pub(crate) async fn list(
@@ -226,7 +226,7 @@ pub(crate) async fn account(
     Ok(Json(AccountReport::of(&account_of(&app, wallet, &asset).await?)))
 }
 
-/// Changes an account's rules, closes it, or opens it again. What is left out stays.
+/// Changes an account's rules, closes it, or opens it again. Fields that are left out stay.
 #[utoipa::path(patch, operation_id = "change_account", path = "/api/wallets/{wallet}/{asset}", tag = "Wallets", request_body = ChangeFields,
     params(("wallet" = String, Path, description = "The wallet."), ("asset" = String, Path, description = "The asset.")),
     responses((status = 200, description = "The account.", body = AccountReport), MoneyProblems))]
@@ -249,7 +249,7 @@ pub(crate) async fn change(
 /// The open holds of a wallet, oldest first.
 #[utoipa::path(get, operation_id = "list_holds", path = "/api/wallets/{wallet}/holds", tag = "Wallets",
     params(("wallet" = String, Path, description = "The wallet."),
-           ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Holds at most; 100 unless said otherwise.")),
+           ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Holds at most; 100 by default.")),
     responses((status = 200, description = "The holds.", body = Holds), MoneyLookProblems))]
 pub(crate) async fn holds(
     _: Reader,

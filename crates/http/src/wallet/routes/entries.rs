@@ -30,10 +30,10 @@ const PAGE_DEFAULT: usize = 100;
 /// Parameters that choose entries.
 const CHOICE: [&str; 5] = ["from", "to", "direction", "other", "reference"];
 
-/// What `direction` may say.
+/// The values of `direction`.
 const DIRECTIONS: [(&str, Direction); 2] = [("credit", Direction::Credit), ("debit", Direction::Debit)];
 
-/// What `format` may say, with the content type and the end of the file's name.
+/// The values of `format`, with the content type and the end of the file's name.
 const FORMATS: [(&str, (Format, &str, &str)); 2] = [
     ("csv", (Format::Csv, "text/csv; charset=utf-8; header=present", "csv")),
     ("json", (Format::Json, "application/json", "json")),
@@ -42,13 +42,13 @@ const FORMATS: [(&str, (Format, &str, &str)); 2] = [
 /// An account's history, newest first.
 #[utoipa::path(get, operation_id = "account_history", path = "/api/wallets/{wallet}/{asset}/history", tag = "Wallets",
     params(("wallet" = String, Path, description = "The wallet."), ("asset" = String, Path, description = "The asset."),
-           ("from" = Option<String>, Query, description = "Booked at this moment (RFC 3339) or after."),
-           ("to" = Option<String>, Query, description = "Booked before this moment (RFC 3339)."),
+           ("from" = Option<String>, Query, description = "Booked at this time (RFC 3339) or after."),
+           ("to" = Option<String>, Query, description = "Booked before this time (RFC 3339)."),
            ("direction" = Option<String>, Query, description = "Only `credit` (came in) or `debit` (went out)."),
            ("other" = Option<String>, Query, description = "Only with this other wallet."),
            ("reference" = Option<String>, Query, description = "Only with this reference."),
            ("before" = Option<String>, Query, description = "Only entries before this one: `next` of the page before."),
-           ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Entries on the page; 100 unless said otherwise.")),
+           ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Entries on the page; 100 by default.")),
     responses((status = 200, description = "A page of entries.", body = EntryPageReport), MoneyLookProblems))]
 pub(crate) async fn history(
     _: Reader,
@@ -87,12 +87,12 @@ fn range_of(query: &Query) -> Result<Range, Problem> {
     })
 }
 
-/// What an account has, now or at a moment of the past.
+/// The balance of an account, now or at a time in the past.
 ///
-/// Of the past only `posted` is known, by the moment at which each transfer was booked.
+/// Of the past only `posted` is known, by the time at which each transfer was booked.
 #[utoipa::path(get, operation_id = "account_balance", path = "/api/wallets/{wallet}/{asset}/balance", tag = "Wallets",
     params(("wallet" = String, Path, description = "The wallet."), ("asset" = String, Path, description = "The asset."),
-           ("at" = Option<String>, Query, description = "The moment (RFC 3339), its own transfers included; now unless said otherwise.")),
+           ("at" = Option<String>, Query, description = "The time (RFC 3339), its own transfers included; now by default.")),
     responses((status = 200, description = "The balance.", body = BalanceReport), MoneyLookProblems))]
 pub(crate) async fn balance(
     _: Reader,
@@ -117,9 +117,9 @@ pub(crate) async fn balance(
 /// A statement that breaks off ends the connection early.
 #[utoipa::path(get, operation_id = "account_statement", path = "/api/wallets/{wallet}/{asset}/statement", tag = "Wallets",
     params(("wallet" = String, Path, description = "The wallet."), ("asset" = String, Path, description = "The asset."),
-           ("format" = Option<String>, Query, description = "`csv` or `json`; `csv` unless said otherwise."),
-           ("from" = Option<String>, Query, description = "Booked at this moment (RFC 3339) or after."),
-           ("to" = Option<String>, Query, description = "Booked before this moment (RFC 3339)."),
+           ("format" = Option<String>, Query, description = "`csv` or `json`; `csv` by default."),
+           ("from" = Option<String>, Query, description = "Booked at this time (RFC 3339) or after."),
+           ("to" = Option<String>, Query, description = "Booked before this time (RFC 3339)."),
            ("direction" = Option<String>, Query, description = "Only `credit` (came in) or `debit` (went out)."),
            ("other" = Option<String>, Query, description = "Only with this other wallet."),
            ("reference" = Option<String>, Query, description = "Only with this reference.")),
@@ -185,11 +185,12 @@ pub(crate) struct Roots {
 
 /// The roots of the shards' hash chains, each shard's oldest first.
 ///
-/// Whoever keeps one can check with a receipt that a transfer stands in the books, without this server.
+/// With a kept one anybody can check with a receipt that a transfer stands in the books, without
+/// this server.
 #[utoipa::path(get, operation_id = "list_roots", path = "/api/wallets/roots", tag = "Wallets",
     params(("shard" = Option<u16>, Query, description = "Only of this shard."),
            ("after" = Option<u64>, Query, description = "Only seals with a higher number."),
-           ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Of each shard; 100 unless said otherwise.")),
+           ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Of each shard; 100 by default.")),
     responses((status = 200, description = "The roots.", body = Roots), MoneyLookProblems))]
 pub(crate) async fn roots(_: Reader, State(app): State<Arc<App>>, uri: Uri) -> Result<Json<Roots>, Problem> {
     let query = Query::read(&uri, &["shard", "after", "limit"])?;

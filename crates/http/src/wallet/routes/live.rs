@@ -1,4 +1,5 @@
-//! The wallets as they are now, for the console: totals by asset, who moves most, transfers a second, the newest seals.
+//! The wallets as they are now, for the console: totals by asset, the accounts that move most,
+//! transfers a second, the newest seals.
 //!
 //! Totals and rates are read from the newest look, see [`crate::wallet::figures`]: a page costs the
 //! shards nothing.
@@ -35,7 +36,7 @@ const MOVERS_MAX: usize = 100;
 /// How accounts are ranked; the highest first.
 type Rank = fn(&Moved) -> u128;
 
-/// What `sort` may say.
+/// The values of `sort`.
 const SORTS: [(&str, Rank); 2] = [
     ("transfers", |moved| moved.transfers.into()),
     ("amount", |moved| moved.credit.saturating_add(moved.debit)),
@@ -104,8 +105,8 @@ struct LiveWalletShard {
 /// Totals by asset, who moved most in the last five minutes, and the newest seals.
 #[utoipa::path(get, operation_id = "live_wallets", path = "/api/live/wallets", tag = "Wallets",
     params(("asset" = Option<String>, Query, description = "Only movers of this asset."),
-           ("sort" = Option<String>, Query, description = "`transfers` or `amount`; the most first, `transfers` unless said otherwise."),
-           ("limit" = Option<u32>, Query, minimum = 1, maximum = 100, description = "Movers; 10 unless said otherwise.")),
+           ("sort" = Option<String>, Query, description = "`transfers` or `amount`; the most first, `transfers` by default."),
+           ("limit" = Option<u32>, Query, minimum = 1, maximum = 100, description = "Movers; 10 by default.")),
     responses((status = 200, description = "What they hold and do.", body = LiveWallets), MoneyLookProblems))]
 pub(crate) async fn show(
     _: Reader,

@@ -70,14 +70,14 @@ async fn book(app: &App, movers: &Movers, transfer: NewTransfer) -> Result<Respo
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], body).into_response())
 }
 
-/// The header that tells a repeated request from a first one.
+/// The header that distinguishes a repeated request from a first one.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// Books up to 1,000 transfers, each with an outcome of its own; with `linked` all of them or none.
 ///
 /// Without `linked` those that one shard decides are booked in their order; of other shards' each may come first or last.
-/// A linked list that is refused is `WAL-032`, and the detail says which transfer is to blame. Ids that the transfers lack are
-/// made of the header `Idempotency-Key` and each one's place.
+/// A linked list that is refused is `WAL-032`, and the detail names the transfer that is to blame.
+/// Ids that the transfers lack are made of the header `Idempotency-Key` and each one's place.
 #[utoipa::path(post, operation_id = "transfer_batch", path = "/api/transfers/batch", tag = "Wallets", request_body = BatchFields,
     params(("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters that name this request.")),
     responses((status = 200, description = "What became of each.", body = BookedTransfers), MoneyProblems))]

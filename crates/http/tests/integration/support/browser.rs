@@ -124,7 +124,7 @@ impl Browser {
         let options = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
         let answer = self.ask("Runtime.evaluate", options);
         let error = answer["error"]["message"].as_str().unwrap_or_default();
-        // A page that goes elsewhere meanwhile has no value; whoever waits asks again.
+        // A page that goes elsewhere meanwhile has no value; the wait asks again.
         if error.contains("navigated or closed") || error.contains("context was destroyed") {
             return json!({"exceptionDetails": error});
         }

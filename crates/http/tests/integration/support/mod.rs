@@ -1,6 +1,6 @@
-//! Scenery of the suites: a real server on a port of its own, over the fleet in memory.
+//! The fixture of the suites: a real server on a port of its own, over the fleet in memory.
 //!
-//! The server runs in a runtime of its own and stops when the scenery is dropped.
+//! The server runs in a runtime of its own and stops when the fixture is dropped.
 
 #![allow(dead_code, reason = "each suite uses its part")]
 
@@ -20,7 +20,7 @@ pub mod money;
 pub mod work;
 
 /// A running server.
-pub struct Scene {
+pub struct Fixture {
     pub address: SocketAddr,
     pub fleet: Arc<MemoryFleet>,
     pub admin: String,
@@ -59,7 +59,7 @@ impl Answer {
     }
 }
 
-impl Scene {
+impl Fixture {
     pub fn begin() -> Self {
         Self::with(|_| {}, None)
     }
@@ -79,10 +79,10 @@ impl Scene {
         let server = bound.expect("it binds");
         let (address, queues) = (server.address(), server.queues());
         let (stop, stop_asked) = oneshot::channel::<()>();
-        let (tell, stopped) = std::sync::mpsc::channel();
+        let (ended, stopped) = std::sync::mpsc::channel();
         runtime.spawn(async move {
             server.run(async { drop(stop_asked.await) }).await;
-            let _ = tell.send(());
+            let _ = ended.send(());
         });
         let admin = std::fs::read_to_string(data.path().join("admin.key")).expect("made at the first start");
         let admin = admin.trim().to_owned();
@@ -102,15 +102,15 @@ impl Scene {
 
     /// A server with two shards on a disk of their own, small enough for a test.
     pub fn with_queues() -> Self {
-        let mut scene = Self::begin();
-        let mut settings = Settings::in_directory(scene.data.path().join("shards"), 2);
+        let mut fixture = Self::begin();
+        let mut settings = Settings::in_directory(fixture.data.path().join("shards"), 2);
         settings.journal.segment_bytes = 4 << 20;
         settings.journal.reserve_bytes = 1 << 20;
         settings.journal.record_bytes_max = 3 << 20;
         let shards = Shards::open(settings, |_, _| {}).expect("the shards start");
-        scene.queues.serve(shards.clone());
-        scene.shards = Some(shards);
-        scene
+        fixture.queues.serve(shards.clone());
+        fixture.shards = Some(shards);
+        fixture
     }
 
     /// Puts JSON as the admin.
@@ -187,7 +187,7 @@ impl Scene {
     }
 }
 
-impl Drop for Scene {
+impl Drop for Fixture {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(runtime) = self.runtime.take() {

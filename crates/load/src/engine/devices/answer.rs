@@ -1,4 +1,4 @@
-//! What devices say when a message asks them: all at once, which is what makes a herd.
+//! What devices answer when a message asks them: all at once, which is what makes a herd.
 //!
 //! An answer is made from the device's number and the answer's own, so that it can be made again when the broker, after a
 //! reconnect with its session kept, must get it again; its Correlation Data is its number, the same each time.
@@ -47,15 +47,15 @@ impl Driver {
                 correlation_data: Some(&sequence.to_be_bytes()),
                 ..PublishProperties::default()
             },
-            payload: said_by(&answer.payloads, number).as_bytes(),
+            payload: payload_of(&answer.payloads, number).as_bytes(),
         });
         io.send(self.devices[slot as usize].connection, |buffer| publish.encode(version, buffer));
     }
 }
 
-/// What the device of this number says. The configuration holds at least one.
-fn said_by(payloads: &[String], number: u32) -> &str {
-    // Neighbours say different things: Fibonacci hashing.
+/// The answer of the device with this number. The configuration holds at least one.
+fn payload_of(payloads: &[String], number: u32) -> &str {
+    // Neighbours answer differently: Fibonacci hashing.
     let spread = u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
     payloads.get(spread as usize % payloads.len().max(1)).map_or("", String::as_str)
 }
@@ -69,13 +69,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_shared_out_and_stays_the_same() {
+    fn payloads_are_shared_out_and_stay_the_same() {
         let payloads = ["a", "b", "c"].map(str::to_owned);
         let mut counts = [0; 3];
         for number in 0..3_000 {
-            let said = said_by(&payloads, number);
-            assert_eq!(said, said_by(&payloads, number));
-            counts[usize::from(said.as_bytes()[0] - b'a')] += 1;
+            let payload = payload_of(&payloads, number);
+            assert_eq!(payload, payload_of(&payloads, number));
+            counts[usize::from(payload.as_bytes()[0] - b'a')] += 1;
         }
         assert!(counts.iter().all(|count| (800..1_200).contains(count)), "{counts:?}");
     }

@@ -8,9 +8,9 @@ use crate::swarm::config::Reconnect;
 /// Why the device is away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Away {
-    /// Refused or cut, the broker said nothing of when to come back.
+    /// Refused or cut, the broker did not state when to reconnect.
     Failed,
-    /// The broker is busy and did not say for how long: longer than for a failure.
+    /// The broker is busy and did not state for how long: longer than for a failure.
     Busy,
     /// The broker named a time.
     Named { after_ms: u32 },

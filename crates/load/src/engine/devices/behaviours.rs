@@ -16,7 +16,7 @@ use crate::swarm::time::{Dice, Once, Span};
 
 /// A PINGREQ leaves so much before its time, so that the timer's grain does not make it late, in milliseconds.
 const PING_AHEAD_MS: u32 = 50;
-/// A look at a device whose bytes wait to be read comes again after so long, in milliseconds.
+/// A look at a device whose bytes wait to be read is repeated after so long, in milliseconds.
 const SOON_MS: u32 = 32;
 /// What looks ahead at draws counts from here, so that it shares none with those that are made.
 const AHEAD: u64 = 1 << 31;
@@ -183,7 +183,7 @@ impl Driver {
             next.at(behaviour.answer_by_ms);
             return Noticed::Nothing;
         }
-        // What came while it slept is read after it wakes: until then its silence says nothing.
+        // What came while it slept is read after it wakes: until then its silence means nothing.
         let silent_ms = (io.last_received(id) as u32).max(behaviour.wake_ms) + keep_alive_ms / 2 * 3;
         if now > silent_ms {
             return Noticed::Dead;
@@ -292,8 +292,7 @@ impl Driver {
         }
     }
 
-    /// The histogram of a message: one that waited for its device says nothing about the
-    /// broker.
+    /// The histogram of a message: one that waited for its device does not measure the broker.
     pub(super) fn record_delivery(&mut self, slot: u32, sent_ns: u64, now_ns: u64) {
         let latency = now_ns.saturating_sub(sent_ns);
         let began_ns = self.loop_began_ns;
@@ -319,7 +318,7 @@ impl Next {
     }
 }
 
-/// What a look at the keep-alive says.
+/// The result of a look at the keep-alive.
 #[derive(PartialEq, Eq)]
 enum Noticed {
     Nothing,

@@ -24,7 +24,7 @@ use crate::swarm::storm::Back;
 
 /// Packet id of SUBSCRIBE, above those of publishes.
 const SUBSCRIBE_PACKET_ID: u16 = u16::MAX;
-/// The user property by which a busy broker says when to come back, in seconds.
+/// The user property by which a busy broker states when to reconnect, in seconds.
 const RETRY_AFTER: &str = "retry-after";
 /// The longest time that a broker is obeyed for: an hour, in milliseconds.
 const NAMED_MS_MAX: u32 = 3_600_000;
@@ -318,7 +318,7 @@ impl Driver {
         }
     }
 
-    /// The time to see whether a device that is up has to say something.
+    /// The time to see whether a device that is up has to send something.
     pub(super) fn keep_alive(&mut self, io: &mut Io, slot: u32) {
         let device = &self.devices[slot as usize];
         let (id, keep_alive_ms) = (device.connection, u64::from(device.keep_alive_s) * 1_000);
@@ -339,7 +339,7 @@ impl Driver {
     }
 
     /// Ends: DISCONNECT to all that are up, and no tally after this one.
-    pub(super) fn say_goodbye(&mut self, io: &mut Io) {
+    pub(super) fn disconnect_all(&mut self, io: &mut Io) {
         if self.stopping {
             return;
         }
@@ -367,8 +367,8 @@ impl Driver {
     }
 }
 
-/// What a busy broker says of when to come back: a user property of ours, or its keep-alive, which a refused device
-/// has no other use for.
+/// The wait that a busy broker asks for: a user property of ours, or its keep-alive, which a
+/// refused device has no other use for.
 fn named_wait(connack: &Connack<'_>) -> Away {
     let seconds = connack
         .user_properties

@@ -15,7 +15,7 @@ use crate::words::spoken;
 /// A loop that waits less than this share of an interval is saturated.
 const IDLE_SHARE_MIN: f64 = 0.05;
 
-/// Counts by reason since the last tally, and what the loop said then.
+/// Counts by reason since the last tally, and the sums of the loop at that time.
 pub(crate) struct Counts {
     refused: [u32; 256],
     dismissed: [u32; 256],
@@ -52,7 +52,7 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// A CONNACK said no.
+    /// A CONNACK refused.
     pub(super) fn refused(&mut self, reason: ReasonCode) {
         self.refused[usize::from(reason as u8)] += 1;
     }
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_are_told_in_words_once() {
+    fn reasons_are_reported_in_words_once() {
         let mut counts = Counts::default();
         counts.refused(ReasonCode::ServerBusy);
         counts.refused(ReasonCode::ServerBusy);

@@ -31,12 +31,12 @@ pub(crate) enum Phase {
     GivenUp,
 }
 
-/// Why the swarm itself ended a connection, or what the broker said before it did.
+/// Why the swarm itself ended a connection, or what the broker sent before it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// Not from our side.
     Theirs,
-    /// CONNACK said no; counted with its reason.
+    /// CONNACK refused; counted with its reason.
     Refused(Away),
     /// DISCONNECT came; counted with its reason.
     Dismissed(Away),

@@ -1,10 +1,11 @@
 //! The work of one loop for its devices: the client's half of MQTT, and the clockwork behind it.
 //!
 //! [`driver`] is what the loop knows, [`connect`] brings devices up and back, [`receive`] takes
-//! what brokers send, [`publish`] sends what devices say, [`answer`] what they say when asked,
-//! [`behaviours`] does what their profiles say, [`severed`] keeps connections that are dead without
-//! a word, [`storm`] cuts many at once, [`schedule`] does each thing at its time. All of it runs on
-//! the loop's thread and reports four times a second by a [`Tally`](crate::swarm::Tally).
+//! what brokers send, [`publish`] sends what devices publish, [`answer`] what they answer when
+//! asked, [`behaviours`] does what their profiles state, [`severed`] keeps connections that are
+//! dead without a word, [`storm`] cuts many at once, [`schedule`] does each thing at its time. All
+//! of it runs on the loop's thread and reports four times a second by a
+//! [`Tally`](crate::swarm::Tally).
 
 mod answer;
 mod backoff;
@@ -77,7 +78,7 @@ impl Handler for Driver {
                 self.begin_broadcast();
             }
             Order::Cut(cut) => self.begin_storm(io, cut),
-            Order::Finish | Order::Stop => self.say_goodbye(io),
+            Order::Finish | Order::Stop => self.disconnect_all(io),
         }
     }
 }

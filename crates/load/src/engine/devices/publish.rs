@@ -1,4 +1,4 @@
-//! What devices say: uplinks, and the broadcaster's messages, at QoS 0, 1 and 2.
+//! What devices publish: uplinks, and the broadcaster's messages, at QoS 0, 1 and 2.
 //!
 //! A message in flight is remembered by its number alone: its payload is made again from it when the broker, after
 //! a reconnect with its session kept, must get it again (MQTT 5.0, section 4.4).
@@ -102,7 +102,7 @@ impl Driver {
         });
     }
 
-    /// PUBACK or PUBCOMP came, or a PUBREC that says no.
+    /// PUBACK or PUBCOMP came, or a PUBREC that refuses.
     pub(super) fn flight_ended(&mut self, slot: u32, packet_id: u16, reason: ReasonCode, now_ns: u64) {
         let broadcaster = self.is_broadcaster(slot);
         let device = self.device(slot);

@@ -1,5 +1,4 @@
-//! Packets of brokers: they are read, messages measured, and acknowledged as the configuration
-//! says.
+//! Packets of brokers: they are read, messages measured, and acknowledged as configured.
 //!
 //! A packet that breaks the specification ends the connection and is counted. A QoS 2 message is counted once,
 //! however often it comes before its PUBREL.
@@ -84,7 +83,7 @@ impl Driver {
     /// Whether it came for the first time, as far as its stamp shows.
     fn measure(&mut self, slot: u32, publish: &Publish<'_>, now_ns: u64) -> bool {
         let stamp = match Stamp::decode(publish.payload) {
-            // A retained message was sent for whoever came later: its age is no latency.
+            // A retained message was kept for later subscribers: its age is no latency.
             Some(stamp) if !publish.retain => stamp,
             _ => {
                 self.sums.unstamped += 1;
@@ -136,7 +135,7 @@ impl Driver {
     /// Sends an acknowledgement; to nobody, where the connection is another one by now.
     pub(super) fn send_late_ack(&mut self, io: &mut Io, ack: &LateAck) {
         if self.device(ack.slot).connection == ack.connection {
-            // What it has to say wakes it.
+            // An acknowledgement to send wakes it.
             if self.is_asleep(ack.slot) {
                 self.wake(io, ack.slot);
             }

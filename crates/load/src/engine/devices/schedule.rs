@@ -1,7 +1,7 @@
 //! Each thing at its time: arrivals, returns, uplinks, broadcasts, late acknowledgements, tallies.
 //!
 //! Times are fixed beforehand and never move, so that being late shows. A loop that is not punctual
-//! wakes to the millisecond; what is done within [`GRAIN_NS`] of its time was done in time, and
+//! wakes to the millisecond; an action within [`GRAIN_NS`] of its time was done in time, and
 //! latency counts from then.
 
 use std::cmp::Reverse;

@@ -25,7 +25,7 @@ impl Driver {
             return;
         }
         if io.sever(id).is_err() {
-            // No filter, no silence: the broker sees a reset, and the report says so.
+            // No filter, no silence: the broker sees a reset, and the report states it.
             self.sums.not_severed += 1;
             return self.abort(io, slot, Ending::Severed);
         }

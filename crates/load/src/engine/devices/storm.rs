@@ -1,6 +1,7 @@
 //! Storms: a share of the devices loses its connections, at once or over a window, and comes back.
 //!
-//! The swarm's head says when; each loop cuts its own. Connections are reset, so that the broker knows at once.
+//! The swarm's head gives the time; each loop cuts its own. Connections are reset, so that the
+//! broker knows at once.
 
 use super::device::{Ending, Phase};
 use super::driver::Driver;

@@ -1,6 +1,7 @@
 //! Bodies that came compressed, RFC 9110, 8.4.1: they are expanded for checks and extractions, and only for those.
 //!
-//! Only a scenario that asks for it by `Accept-Encoding` gets such bodies. What is not known here is left as it came.
+//! Only a scenario that asks for it by `Accept-Encoding` gets such bodies. A body in an unknown
+//! coding is left as it came.
 
 use std::io::Read;
 

@@ -9,7 +9,7 @@ use stadium_scenario::program::Action;
 use super::http1::malformed;
 use super::request::{Draft, with_request};
 use super::stamps::Stamps;
-use super::talk::{Ask, Begun, Desk, Done, Talk};
+use super::talk::{Ask, Begun, Done, Output, Talk};
 use crate::clock::monotonic_ns;
 use crate::engine::reply::{Failure, Reply};
 use crate::engine::tally::MessageCounter;
@@ -59,13 +59,13 @@ impl Talk for Events {
         into.extend(self.wait.as_ref().map(|wait| wait.user));
     }
 
-    fn begin(&mut self, ask: &mut Ask<'_>, desk: &mut Desk<'_>) -> Result<Begun, Failure> {
+    fn begin(&mut self, ask: &mut Ask<'_>, output: &mut Output<'_>) -> Result<Begun, Failure> {
         let Action::Events { request, count } = &ask.step.action else {
             return Err("a step of another protocol".into());
         };
         let mut draft = Draft::of(request, ask);
         draft.protocol_headers = if draft.has("cache-control") { &[ACCEPT] } else { &[ACCEPT, NO_STORE] };
-        with_request(&draft, &mut ask.scope, |request| write_request(desk.out, request))?
+        with_request(&draft, &mut ask.scope, |request| write_request(output.bytes, request))?
             .map_err(|error| format!("not sent: {error}"))?;
         self.codec.begin(Asked::by(&request.method));
         self.wait = Some(Wait {
@@ -74,12 +74,12 @@ impl Talk for Events {
             keeps_body: ask.planned.keeps_body,
             missing: *count,
             phase: Phase::Head,
-            reply: desk.reply(),
+            reply: output.reply(),
         });
         Ok(Begun::Waiting)
     }
 
-    fn received(&mut self, bytes: &[u8], desk: &mut Desk<'_>) -> Result<usize, Failure> {
+    fn received(&mut self, bytes: &[u8], output: &mut Output<'_>) -> Result<usize, Failure> {
         let Events { codec, events, stamps, wait } = self;
         let Some(wait) = wait else {
             // The rest of a stream that is being closed.
@@ -89,46 +89,46 @@ impl Talk for Events {
         let used = codec
             .received(bytes, &mut |event| {
                 if result.is_ok() {
-                    result = wait.hear(&event, events, stamps, desk.messages);
+                    result = wait.hear(&event, events, stamps, output.messages);
                 }
             })
             .map_err(malformed)?;
         wait.reply.bytes_in += used as u64;
         result?;
         if wait.phase == Phase::Done {
-            self.finish(desk);
+            self.finish(output);
             return Ok(bytes.len());
         }
         Ok(used)
     }
 
-    fn ended(&mut self, desk: &mut Desk<'_>) {
+    fn ended(&mut self, output: &mut Output<'_>) {
         let Events { codec, events, stamps, wait } = self;
         let Some(wait) = wait else { return };
         let mut result = Ok(());
         let whole = codec.ended(&mut |event| {
             if result.is_ok() {
-                result = wait.hear(&event, events, stamps, desk.messages);
+                result = wait.hear(&event, events, stamps, output.messages);
             }
         });
         if let Err(failure) = result.and(whole.map_err(malformed)) {
             let user = wait.user;
-            desk.done.push(Done::of(user, Err(failure), false));
-            desk.spare.extend(self.wait.take().map(|wait| {
+            output.done.push(Done::of(user, Err(failure), false));
+            output.spare.extend(self.wait.take().map(|wait| {
                 let mut reply = wait.reply;
                 reply.clear();
                 reply
             }));
         } else if wait.phase == Phase::Done {
-            self.finish(desk);
+            self.finish(output);
         }
     }
 }
 
 impl Events {
-    fn finish(&mut self, desk: &mut Desk<'_>) {
+    fn finish(&mut self, output: &mut Output<'_>) {
         if let Some(wait) = self.wait.take() {
-            desk.done.push(Done::of(wait.user, Ok(wait.reply), false));
+            output.done.push(Done::of(wait.user, Ok(wait.reply), false));
         }
     }
 }

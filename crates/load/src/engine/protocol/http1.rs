@@ -8,7 +8,7 @@ use stadium_scenario::scope::Scope;
 
 use super::coding::{BODY_BYTES_MAX, Coding};
 use super::request::{Draft, with_request};
-use super::talk::{Ask, Begun, Desk, Done, Talk};
+use super::talk::{Ask, Begun, Done, Output, Talk};
 use crate::engine::cookies::Cookies;
 use crate::engine::reply::{Failure, Reply};
 
@@ -46,27 +46,27 @@ impl Talk for Http1 {
         into.extend(self.exchange.as_ref().map(|exchange| exchange.user));
     }
 
-    fn begin(&mut self, ask: &mut Ask<'_>, desk: &mut Desk<'_>) -> Result<Begun, Failure> {
+    fn begin(&mut self, ask: &mut Ask<'_>, output: &mut Output<'_>) -> Result<Begun, Failure> {
         let stadium_scenario::program::Action::Http(request) = &ask.step.action else {
             return Err("a step of another protocol".into());
         };
         let fixed = ask.planned.fixed.as_ref().filter(|_| ask.cookies.is_none_or(Cookies::is_empty));
         match fixed {
-            Some(bytes) => desk.out.extend_from_slice(bytes),
+            Some(bytes) => output.bytes.extend_from_slice(bytes),
             None => {
                 let draft = Draft::of(request, ask);
-                with_request(&draft, &mut ask.scope, |request| write_request(desk.out, request))?
+                with_request(&draft, &mut ask.scope, |request| write_request(output.bytes, request))?
                     .map_err(|error| format!("not sent: {error}"))?;
             }
         }
         self.codec.begin(Asked::by(&request.method));
         self.heard = false;
         self.idempotent = is_idempotent(&request.method);
-        self.exchange = Some(Exchange::of(ask, desk));
+        self.exchange = Some(Exchange::of(ask, output));
         Ok(Begun::Waiting)
     }
 
-    fn received(&mut self, bytes: &[u8], desk: &mut Desk<'_>) -> Result<usize, Failure> {
+    fn received(&mut self, bytes: &[u8], output: &mut Output<'_>) -> Result<usize, Failure> {
         let Http1 { codec, exchange, heard, .. } = self;
         *heard |= !bytes.is_empty();
         let mut end = None;
@@ -81,12 +81,12 @@ impl Talk for Http1 {
             exchange.reply.bytes_in += used as u64;
         }
         if let Some(reusable) = end {
-            self.finish(reusable, desk);
+            self.finish(reusable, output);
         }
         Ok(used)
     }
 
-    fn ended(&mut self, desk: &mut Desk<'_>) {
+    fn ended(&mut self, output: &mut Output<'_>) {
         let again = self.may_send_again();
         let Http1 { codec, exchange, .. } = self;
         let mut ended = false;
@@ -96,14 +96,14 @@ impl Talk for Http1 {
             }
         });
         match whole {
-            Ok(_) if ended => self.finish(false, desk),
+            Ok(_) if ended => self.finish(false, output),
             // The driver fails the step: the connection was lost.
             Ok(_) => {}
             Err(reason) => {
                 if let Some(exchange) = self.exchange.take() {
                     let done = Done::of(exchange.user, Err(malformed(reason)), false);
-                    desk.done.push(Done { again, ..done });
-                    desk.put_back(Some(exchange.reply));
+                    output.done.push(Done { again, ..done });
+                    output.put_back(Some(exchange.reply));
                 }
             }
         }
@@ -117,23 +117,23 @@ impl Talk for Http1 {
 }
 
 impl Http1 {
-    fn finish(&mut self, reusable: bool, desk: &mut Desk<'_>) {
+    fn finish(&mut self, reusable: bool, output: &mut Output<'_>) {
         self.used = true;
         if let Some(exchange) = self.exchange.take() {
-            desk.done.push(Done::of(exchange.user, exchange.result(), reusable));
+            output.done.push(Done::of(exchange.user, exchange.result(), reusable));
         }
     }
 }
 
 impl Exchange {
-    pub(crate) fn of(ask: &Ask<'_>, desk: &mut Desk<'_>) -> Self {
+    pub(crate) fn of(ask: &Ask<'_>, output: &mut Output<'_>) -> Self {
         Exchange {
             user: ask.user,
             keeps_headers: ask.planned.keeps_headers,
             keeps_body: ask.planned.keeps_body,
             coding: Coding::Identity,
             too_large: false,
-            reply: desk.reply(),
+            reply: output.reply(),
         }
     }
 

@@ -8,7 +8,7 @@ use stadium_scenario::program::Action;
 
 use super::http1::{Exchange, malformed};
 use super::request::{Draft, with_request};
-use super::talk::{Ask, Begun, Desk, Done, Talk};
+use super::talk::{Ask, Begun, Done, Output, Talk};
 use crate::engine::reply::Failure;
 
 /// The server does not take this stream, and did nothing: RFC 9113, 7.
@@ -36,25 +36,25 @@ impl Talk for Http2 {
         into.extend(self.exchanges.iter().map(|(_, exchange)| exchange.user));
     }
 
-    fn connected(&mut self, desk: &mut Desk<'_>) {
-        self.codec = Some(H2::new(H2Settings::default(), desk.out));
+    fn connected(&mut self, output: &mut Output<'_>) {
+        self.codec = Some(H2::new(H2Settings::default(), output.bytes));
     }
 
-    fn begin(&mut self, ask: &mut Ask<'_>, desk: &mut Desk<'_>) -> Result<Begun, Failure> {
+    fn begin(&mut self, ask: &mut Ask<'_>, output: &mut Output<'_>) -> Result<Begun, Failure> {
         let (Action::Http(request), Some(codec)) = (&ask.step.action, &mut self.codec) else {
             return Err("a step of another protocol".into());
         };
         let draft = Draft::of(request, ask);
-        let stream = with_request(&draft, &mut ask.scope, |request| codec.request(request, desk.out))?
+        let stream = with_request(&draft, &mut ask.scope, |request| codec.request(request, output.bytes))?
             .map_err(|reason| format!("not sent: {reason}"))?;
         // Ids only grow.
-        self.exchanges.push((stream, Exchange::of(ask, desk)));
+        self.exchanges.push((stream, Exchange::of(ask, output)));
         Ok(Begun::Waiting)
     }
 
-    fn received(&mut self, bytes: &[u8], desk: &mut Desk<'_>) -> Result<usize, Failure> {
+    fn received(&mut self, bytes: &[u8], output: &mut Output<'_>) -> Result<usize, Failure> {
         let Http2 { codec: Some(codec), exchanges } = self else { return Ok(bytes.len()) };
-        let Desk { out, done, spare, .. } = desk;
+        let Output { bytes: out, done, spare, .. } = output;
         let mut sink = |stream: StreamId, event: Event<'_>| hear(exchanges, stream, &event, done, spare);
         let used = codec.received(bytes, out, &mut sink).map_err(malformed)?;
         if !codec.is_reusable() && exchanges.is_empty() {
@@ -67,24 +67,24 @@ impl Talk for Http2 {
         Ok(used)
     }
 
-    fn ended(&mut self, desk: &mut Desk<'_>) {
+    fn ended(&mut self, output: &mut Output<'_>) {
         let Http2 { codec: Some(codec), exchanges } = self else { return };
-        let Desk { done, spare, .. } = desk;
+        let Output { done, spare, .. } = output;
         codec.ended(&mut |stream, event| hear(exchanges, stream, &event, done, spare));
     }
 
-    fn abandon(&mut self, user: u32, desk: &mut Desk<'_>) -> bool {
+    fn abandon(&mut self, user: u32, output: &mut Output<'_>) -> bool {
         let at = self.exchanges.iter().position(|(_, exchange)| exchange.user == user);
         if let (Some(at), Some(codec)) = (at, &mut self.codec) {
             let (stream, exchange) = self.exchanges.remove(at);
-            codec.reset(stream, desk.out);
-            desk.put_back(Some(exchange.reply));
+            codec.reset(stream, output.bytes);
+            output.put_back(Some(exchange.reply));
         }
         self.takes_more() || !self.exchanges.is_empty()
     }
 }
 
-/// What a stream says to the exchange on it.
+/// Hands an event of a stream to the exchange on it.
 fn hear(
     exchanges: &mut Vec<(StreamId, Exchange)>,
     stream: StreamId,

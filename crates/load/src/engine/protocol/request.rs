@@ -31,7 +31,7 @@ pub(crate) struct Draft<'a> {
     pub(crate) host: &'a str,
     /// The target's own.
     pub(crate) target_headers: &'a [(String, Template)],
-    /// What the protocol asks for: in place of what the scenario says under the same name.
+    /// What the protocol asks for: in place of what the scenario has under the same name.
     pub(crate) protocol_headers: &'a [Header<'a>],
     pub(crate) body: Option<&'a Template>,
 }
@@ -54,13 +54,13 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Whether the scenario says something under this name.
+    /// Whether the scenario has something under this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.headers.iter().chain(self.target_headers).any(|(known, _)| known.eq_ignore_ascii_case(name))
     }
 }
 
-/// What HTTP/2 says in `:scheme`.
+/// The value of `:scheme` in HTTP/2.
 pub(crate) fn scheme(target: &PlannedTarget) -> &'static str {
     if target.scheme == Scheme::Https { "https" } else { "http" }
 }

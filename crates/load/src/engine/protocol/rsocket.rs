@@ -15,7 +15,7 @@ use stadium_rsocket::metadata::{Mime, write_route};
 use stadium_scenario::program::{Action, Interaction as Asks};
 
 use super::stamps::Stamps;
-use super::talk::{Ask, Begun, Desk, Done, Talk};
+use super::talk::{Ask, Begun, Done, Output, Talk};
 use crate::clock::monotonic_ns;
 use crate::engine::reply::{Failure, Reply};
 
@@ -29,13 +29,13 @@ const PAYLOAD_BYTES_MAX: usize = 64 * 1024 * 1024;
 const REQUESTS_MAX: u32 = 10_000;
 /// Payloads of a stream that may be on their way. More is granted when half of them have come.
 const CREDIT: u32 = 128;
-/// What data is where a step does not say.
+/// The type of data where a step names none.
 const OCTETS: &str = "application/octet-stream";
 
 /// A connection that speaks RSocket.
 #[derive(Debug)]
 pub(crate) struct Rsocket {
-    /// MIME type of data, as SETUP says.
+    /// MIME type of data, as in SETUP.
     mime: String,
     /// There once it stands.
     connection: Option<Connection>,
@@ -92,18 +92,18 @@ impl Rsocket {
         }
     }
 
-    fn hear(&mut self, event: Event<'_>, bytes: u64, desk: &mut Desk<'_>) -> Result<(), Failure> {
+    fn hear(&mut self, event: Event<'_>, bytes: u64, output: &mut Output<'_>) -> Result<(), Failure> {
         match event {
             Event::Payload { tag, next, completes, payload, .. } => {
                 if let Some(call) = self.call(tag) {
                     call.reply.bytes_in += bytes;
-                    self.payload_came(tag, next, completes, &payload, desk);
+                    self.payload_came(tag, next, completes, &payload, output);
                 }
             }
             Event::Failed { tag, code, .. } => {
                 if let Some(call) = self.call(tag) {
                     call.reply.bytes_in += bytes;
-                    self.finish(tag, Err(format!("rsocket: {}", words(code)).into()), desk);
+                    self.finish(tag, Err(format!("rsocket: {}", words(code)).into()), output);
                 }
             }
             Event::Closing { .. } => {
@@ -116,7 +116,8 @@ impl Rsocket {
             Event::Request { stream, interaction, .. } if interaction != Interaction::FireAndForget => {
                 if let Some(connection) = &mut self.connection {
                     // A stream that is gone needs no answer.
-                    let _ = connection.error(stream, ErrorCode::REJECTED, "nothing is served here", desk.out);
+                    let _ =
+                        connection.error(stream, ErrorCode::REJECTED, "nothing is served here", output.bytes);
                 }
             }
             // Pieces are not asked for, nothing is sent that needs credit, and a server's figures are not ours.
@@ -131,7 +132,7 @@ impl Rsocket {
         next: Next,
         completes: Completes,
         payload: &Payload<'_>,
-        desk: &mut Desk<'_>,
+        output: &mut Output<'_>,
     ) {
         let Rsocket { calls, connection, stamps, .. } = self;
         let (Some(connection), Some(Some(call))) = (connection, calls.get_mut(tag.0 as usize)) else {
@@ -139,7 +140,7 @@ impl Rsocket {
         };
         if next == Next::Value {
             if call.is_stream {
-                stamps.hear(&payload.data, desk.messages, monotonic_ns);
+                stamps.hear(&payload.data, output.messages, monotonic_ns);
             }
             if call.keeps_body {
                 call.reply.body.clear();
@@ -154,7 +155,7 @@ impl Rsocket {
             (0, Completes::Yes) => Ok(()),
             (0, Completes::No) => {
                 // It may have completed meanwhile: then there is nothing to cancel.
-                let _ = connection.cancel(call.stream, desk.out);
+                let _ = connection.cancel(call.stream, output.bytes);
                 Ok(())
             }
             (left, Completes::Yes) if call.is_stream && left != u32::MAX => {
@@ -164,14 +165,14 @@ impl Rsocket {
             (left, Completes::No) => {
                 if call.credit <= CREDIT / 2 && left > call.credit {
                     let more = (CREDIT - call.credit).min(left - call.credit);
-                    if connection.request_n(call.stream, more, desk.out).is_ok() {
+                    if connection.request_n(call.stream, more, output.bytes).is_ok() {
                         call.credit += more;
                     }
                 }
                 return;
             }
         };
-        self.finish(tag, result, desk);
+        self.finish(tag, result, output);
     }
 
     fn call(&mut self, tag: Tag) -> Option<&mut Call> {
@@ -179,19 +180,19 @@ impl Rsocket {
     }
 
     /// Ends a request.
-    fn finish(&mut self, tag: Tag, result: Result<(), Failure>, desk: &mut Desk<'_>) {
+    fn finish(&mut self, tag: Tag, result: Result<(), Failure>, output: &mut Output<'_>) {
         let Some(mut call) = self.forget(tag) else { return };
         let result = match result {
             Ok(()) => Ok(call.reply),
             Err(failure) => {
                 call.reply.clear();
-                desk.spare.push(call.reply);
+                output.spare.push(call.reply);
                 Err(failure)
             }
         };
         // Where others are under way the connection stays for them.
         let reusable = !self.closing || self.open > 0;
-        desk.done.push(Done::of(call.user, result, reusable));
+        output.done.push(Done::of(call.user, result, reusable));
     }
 
     fn forget(&mut self, tag: Tag) -> Option<Call> {
@@ -215,13 +216,13 @@ impl Talk for Rsocket {
         !self.closing && self.open < REQUESTS_MAX && self.connection.as_ref().is_some_and(Connection::is_open)
     }
 
-    fn connected(&mut self, desk: &mut Desk<'_>) {
+    fn connected(&mut self, output: &mut Output<'_>) {
         let setup = SetupOptions { data_mime: &self.mime, ..SetupOptions::default() };
         let now_ms = monotonic_ns() / 1_000_000;
-        self.connection = Some(Connection::client(CONFIG.clone(), &setup, now_ms, desk.out));
+        self.connection = Some(Connection::client(CONFIG.clone(), &setup, now_ms, output.bytes));
     }
 
-    fn begin(&mut self, ask: &mut Ask<'_>, desk: &mut Desk<'_>) -> Result<Begun, Failure> {
+    fn begin(&mut self, ask: &mut Ask<'_>, output: &mut Output<'_>) -> Result<Begun, Failure> {
         let Action::Rsocket(asks) = &ask.step.action else {
             return Err("a step of another protocol".into());
         };
@@ -263,7 +264,7 @@ impl Talk for Rsocket {
                     Tag(place),
                     metadata,
                     |out| out.extend_from_slice(data),
-                    desk.out,
+                    output.bytes,
                 )
                 .map_err(|error| {
                     self.closing |= matches!(error, RequestError::IdsExhausted | RequestError::Closed);
@@ -273,7 +274,7 @@ impl Talk for Rsocket {
         let stream = sent.inspect_err(|_| self.free.push(place))?;
         if interaction == Interaction::FireAndForget {
             self.free.push(place);
-            return Ok(Begun::Done(desk.reply()));
+            return Ok(Begun::Done(output.reply()));
         }
         self.calls[place as usize] = Some(Call {
             user: ask.user,
@@ -282,24 +283,24 @@ impl Talk for Rsocket {
             credit,
             is_stream: interaction == Interaction::RequestStream,
             keeps_body: ask.planned.keeps_body,
-            reply: desk.reply(),
+            reply: output.reply(),
         });
         self.open += 1;
         Ok(Begun::Waiting)
     }
 
-    fn received(&mut self, bytes: &[u8], desk: &mut Desk<'_>) -> Result<usize, Failure> {
+    fn received(&mut self, bytes: &[u8], output: &mut Output<'_>) -> Result<usize, Failure> {
         let now_ms = monotonic_ns() / 1_000_000;
         let mut used = 0;
         loop {
             let Some(connection) = &mut self.connection else { return Ok(bytes.len()) };
-            let received = connection.receive(now_ms, &bytes[used..], desk.out);
+            let received = connection.receive(now_ms, &bytes[used..], output.bytes);
             used += received.used;
             self.bytes_in += received.used as u64;
             match received.event {
                 Some(event) => {
                     let bytes_in = std::mem::take(&mut self.bytes_in);
-                    self.hear(event, bytes_in, desk)?;
+                    self.hear(event, bytes_in, output)?;
                 }
                 None if received.used == 0 => return Ok(used),
                 None => {}
@@ -307,22 +308,22 @@ impl Talk for Rsocket {
         }
     }
 
-    fn abandon(&mut self, user: u32, desk: &mut Desk<'_>) -> bool {
+    fn abandon(&mut self, user: u32, output: &mut Output<'_>) -> bool {
         let of_user = |call: &Option<Call>| call.as_ref().is_some_and(|call| call.user == user);
         let Some(at) = self.calls.iter().position(of_user) else { return true };
         let Some(mut call) = self.forget(Tag(at as u32)) else { return true };
         if let Some(connection) = &mut self.connection {
             // It may have completed meanwhile: then there is nothing to cancel.
-            let _ = connection.cancel(call.stream, desk.out);
+            let _ = connection.cancel(call.stream, output.bytes);
         }
         call.reply.clear();
-        desk.spare.push(call.reply);
+        output.spare.push(call.reply);
         !self.closing || self.open > 0
     }
 
-    fn tick(&mut self, now_ns: u64, desk: &mut Desk<'_>) -> Result<Option<u64>, Failure> {
+    fn tick(&mut self, now_ns: u64, output: &mut Output<'_>) -> Result<Option<u64>, Failure> {
         let Some(connection) = &mut self.connection else { return Ok(None) };
-        match connection.advance(now_ns / 1_000_000, desk.out) {
+        match connection.advance(now_ns / 1_000_000, output.bytes) {
             Some(Event::Closed(closed)) => Err(ended(closed)),
             _ => Ok(connection.deadline_ms().map(|deadline_ms| deadline_ms * 1_000_000)),
         }

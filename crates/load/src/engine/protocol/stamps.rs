@@ -1,7 +1,8 @@
 //! Messages with stamps, as one connection hears them: latency, loss, duplicates and order of each stream.
 //!
-//! A gap counts as lost at once, and what comes late after all is taken out again: so nothing has to be settled when a
-//! connection ends. Messages without a stamp count nowhere here. See [`crate::stamp`].
+//! A gap counts as lost at once, and a message that comes late after all is taken out again: so
+//! nothing has to be settled when a connection ends. Messages without a stamp count nowhere here.
+//! See [`crate::stamp`].
 
 use crate::engine::tally::MessageCounter;
 use crate::stamp::Stamp;
@@ -30,7 +31,7 @@ struct Window {
     first: u32,
 }
 
-/// What a number says.
+/// What a number means for its stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Heard {
     /// The highest so far; so many before it have not come.
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_is_told_from_what_did_not() {
+    fn lost_numbers_are_distinguished_from_received_ones() {
         let table: [(&[u32], _); 9] = [
             (&[1, 2, 3], (3, 0, 0, 0)),
             (&[5, 6, 7], (3, 0, 0, 0)),

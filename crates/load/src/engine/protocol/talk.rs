@@ -1,8 +1,8 @@
 //! One *talk* for each connection: begins steps, reads the answers, reports which users' steps are
 //! done.
 //!
-//! A talk touches no socket and no user: bytes go to and from a [`Desk`]. What a step needs is in
-//! its [`Ask`].
+//! A talk touches no socket and no user: bytes go to it and from it, into an [`Output`]. An [`Ask`]
+//! holds everything that a step needs.
 
 use stadium_scenario::program::{Action, Step};
 use stadium_scenario::scope::Scope;
@@ -23,15 +23,15 @@ pub(crate) struct Ask<'a> {
     pub(crate) path: &'a str,
     /// The user's cookies, where the target has them kept.
     pub(crate) cookies: Option<&'a Cookies>,
-    /// When it was due: what a stamp says.
+    /// When it was due: the time in a stamp.
     pub(crate) due_ns: u64,
     pub(crate) scope: Scope<'a>,
 }
 
-/// Where a talk puts what it has to say.
-pub(crate) struct Desk<'a> {
+/// Where a talk puts its bytes and the steps that are done.
+pub(crate) struct Output<'a> {
     /// Bytes for the target.
-    pub(crate) out: &'a mut Vec<u8>,
+    pub(crate) bytes: &'a mut Vec<u8>,
     /// Steps that are done.
     pub(crate) done: &'a mut Vec<Done>,
     /// Replies to use again.
@@ -39,7 +39,7 @@ pub(crate) struct Desk<'a> {
     pub(crate) messages: &'a mut MessageCounter,
 }
 
-impl Desk<'_> {
+impl Output<'_> {
     /// An empty reply.
     pub(crate) fn reply(&mut self) -> Reply {
         self.spare.pop().unwrap_or_default()
@@ -75,7 +75,7 @@ impl Done {
 /// The state of a step that was begun.
 #[derive(Debug)]
 pub(crate) enum Begun {
-    /// Its end will be in [`Desk::done`].
+    /// Its end will be in [`Output::done`].
     Waiting,
     /// It is done with what was sent, or with what had come before.
     Done(Reply),
@@ -95,28 +95,28 @@ pub(crate) trait Talk: Send {
         true
     }
 
-    /// The connection stands: what is said before any step.
-    fn connected(&mut self, _desk: &mut Desk<'_>) {}
+    /// The connection stands: writes the bytes that precede any step.
+    fn connected(&mut self, _output: &mut Output<'_>) {}
 
     /// Begins a step. A failure leaves the connection as it was.
-    fn begin(&mut self, ask: &mut Ask<'_>, desk: &mut Desk<'_>) -> Result<Begun, Failure>;
+    fn begin(&mut self, ask: &mut Ask<'_>, output: &mut Output<'_>) -> Result<Begun, Failure>;
 
     /// Bytes came, beginning with what the last call left. Returns how many were used. After a
     /// failure the connection is closed.
-    fn received(&mut self, bytes: &[u8], desk: &mut Desk<'_>) -> Result<usize, Failure>;
+    fn received(&mut self, bytes: &[u8], output: &mut Output<'_>) -> Result<usize, Failure>;
 
-    /// The target closed the connection in an orderly way: what ends with it is done.
-    fn ended(&mut self, _desk: &mut Desk<'_>) {}
+    /// The target closed the connection in an orderly way: steps that end with it are done.
+    fn ended(&mut self, _output: &mut Output<'_>) {}
 
     /// A user waits no longer. Returns whether the connection can be used on.
-    fn abandon(&mut self, _user: u32, _desk: &mut Desk<'_>) -> bool {
+    fn abandon(&mut self, _user: u32, _output: &mut Output<'_>) -> bool {
         false
     }
 
     /// Does what is due by time: keep-alive. It is called when the connection stands, and next at
     /// the time that it returns (in [`crate::clock::monotonic_ns`]), which is kept to some tens of
     /// milliseconds; `None` is never. After a failure the connection is closed.
-    fn tick(&mut self, _now_ns: u64, _desk: &mut Desk<'_>) -> Result<Option<u64>, Failure> {
+    fn tick(&mut self, _now_ns: u64, _output: &mut Output<'_>) -> Result<Option<u64>, Failure> {
         Ok(None)
     }
 

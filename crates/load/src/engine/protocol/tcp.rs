@@ -1,11 +1,12 @@
-//! Bytes over TCP or TLS: a step sends some and waits for an answer that ends as the scenario says.
+//! Bytes over TCP or TLS: a step sends some and waits for an answer that ends as the scenario
+//! states.
 //!
 //! What comes while nobody waits is kept for the next step that receives. A step that sends and waits takes what comes
 //! after it only: an answer cannot come before its question.
 
 use stadium_scenario::program::{Action, Tcp as Step, Until};
 
-use super::talk::{Ask, Begun, Desk, Done, Talk};
+use super::talk::{Ask, Begun, Done, Output, Talk};
 use crate::engine::reply::{Failure, Reply};
 
 /// Bytes kept of what came while nobody waited. Beyond, all is dropped, and the next step that receives fails.
@@ -51,21 +52,21 @@ impl Talk for Tcp {
         into.extend(self.wait.as_ref().map(|wait| wait.user));
     }
 
-    fn begin(&mut self, ask: &mut Ask<'_>, desk: &mut Desk<'_>) -> Result<Begun, Failure> {
+    fn begin(&mut self, ask: &mut Ask<'_>, output: &mut Output<'_>) -> Result<Begun, Failure> {
         let Action::Tcp(step) = &ask.step.action else {
             return Err("a step of another protocol".into());
         };
         match step {
-            Step::Open => Ok(Begun::Done(desk.reply())),
+            Step::Open => Ok(Begun::Done(output.reply())),
             Step::Close => Ok(Begun::Close),
             Step::Send { payload, until } => {
-                payload.write(&mut ask.scope, desk.out);
+                payload.write(&mut ask.scope, output.bytes);
                 match until {
-                    None => Ok(Begun::Done(desk.reply())),
+                    None => Ok(Begun::Done(output.reply())),
                     Some(until) => {
                         self.kept.clear();
                         self.overflowed = false;
-                        self.wait_for(until, ask, desk)
+                        self.wait_for(until, ask, output)
                     }
                 }
             }
@@ -73,30 +74,30 @@ impl Talk for Tcp {
                 if std::mem::take(&mut self.overflowed) {
                     return Err("tcp: more than 1 MiB came that no step waited for".into());
                 }
-                self.wait_for(until, ask, desk)
+                self.wait_for(until, ask, output)
             }
         }
     }
 
-    fn received(&mut self, bytes: &[u8], desk: &mut Desk<'_>) -> Result<usize, Failure> {
+    fn received(&mut self, bytes: &[u8], output: &mut Output<'_>) -> Result<usize, Failure> {
         let used = self.feed(bytes)?;
         if let Some(wait) = self.wait.take_if(|wait| wait.end.is_reached()) {
-            desk.done.push(Done::of(wait.user, Ok(wait.reply), true));
+            output.done.push(Done::of(wait.user, Ok(wait.reply), true));
         }
         self.keep(&bytes[used..]);
         Ok(bytes.len())
     }
 
-    fn ended(&mut self, desk: &mut Desk<'_>) {
+    fn ended(&mut self, output: &mut Output<'_>) {
         if let Some(wait) = self.wait.take_if(|wait| matches!(wait.end, End::Close)) {
-            desk.done.push(Done::of(wait.user, Ok(wait.reply), false));
+            output.done.push(Done::of(wait.user, Ok(wait.reply), false));
         }
     }
 }
 
 impl Tcp {
     /// Waits for an answer, the beginning of which may have come.
-    fn wait_for(&mut self, until: &Until, ask: &Ask<'_>, desk: &mut Desk<'_>) -> Result<Begun, Failure> {
+    fn wait_for(&mut self, until: &Until, ask: &Ask<'_>, output: &mut Output<'_>) -> Result<Begun, Failure> {
         let end = match until {
             Until::Bytes(count) => End::Bytes(*count),
             Until::Delimiter(bytes) => {
@@ -106,7 +107,7 @@ impl Tcp {
             Until::End => End::Close,
         };
         self.wait =
-            Some(Wait { user: ask.user, end, keeps_body: ask.planned.keeps_body, reply: desk.reply() });
+            Some(Wait { user: ask.user, end, keeps_body: ask.planned.keeps_body, reply: output.reply() });
         let kept = std::mem::take(&mut self.kept);
         let used = self.feed(&kept)?;
         self.kept = kept;

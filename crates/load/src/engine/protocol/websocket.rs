@@ -1,7 +1,8 @@
 //! A WebSocket from the client's side (RFC 6455): upgrade, messages, close handshake.
 //!
-//! Messages that come while nobody waits are kept for the next step that receives. A step that sends and waits takes what
-//! comes after it only. What the server breaks the rules with ends the connection, with a close frame that says so.
+//! Messages that come while nobody waits are kept for the next step that receives. A step that
+//! sends and waits takes what comes after it only. A server that breaks the rules loses the
+//! connection, with a close frame that states the reason.
 
 mod frame;
 mod inbox;
@@ -17,7 +18,7 @@ use self::inbox::Inbox;
 use super::http1::malformed;
 use super::request::{Draft, scheme, with_request};
 use super::stamps::Stamps;
-use super::talk::{Ask, Begun, Desk, Done, Talk};
+use super::talk::{Ask, Begun, Done, Output, Talk};
 use crate::clock::monotonic_ns;
 use crate::engine::reply::{Failure, Reply};
 
@@ -48,7 +49,7 @@ enum State {
     Open,
     /// Our close frame is sent.
     Closing,
-    /// Both have said goodbye.
+    /// Both have sent a close frame.
     Closed,
 }
 
@@ -76,14 +77,14 @@ impl Talk for WebSocket {
         into.extend(self.wait.as_ref().map(|wait| wait.user));
     }
 
-    fn begin(&mut self, ask: &mut Ask<'_>, desk: &mut Desk<'_>) -> Result<Begun, Failure> {
+    fn begin(&mut self, ask: &mut Ask<'_>, output: &mut Output<'_>) -> Result<Begun, Failure> {
         let Action::WebSocket(step) = &ask.step.action else {
             return Err("a step of another protocol".into());
         };
         match (step, self.state) {
             (Step::Open { .. }, State::Idle) => {
-                self.ask_to_upgrade(step, ask, desk)?;
-                self.wait_for(0, ask, desk);
+                self.ask_to_upgrade(step, ask, output)?;
+                self.wait_for(0, ask, output);
                 self.state = State::Opening;
                 Ok(Begun::Waiting)
             }
@@ -97,37 +98,37 @@ impl Talk for WebSocket {
                 if !binary && std::str::from_utf8(&self.space).is_err() {
                     return Err("not sent: the text is not UTF-8".into());
                 }
-                write_client_frame(kind, &self.space, desk.out, &mut self.masks);
+                write_client_frame(kind, &self.space, output.bytes, &mut self.masks);
                 if *receive == 0 {
-                    return Ok(Begun::Done(desk.reply()));
+                    return Ok(Begun::Done(output.reply()));
                 }
                 self.inbox.clear();
-                self.wait_for(*receive, ask, desk);
+                self.wait_for(*receive, ask, output);
                 Ok(Begun::Waiting)
             }
             (Step::Receive { count }, _) => {
-                let mut reply = desk.reply();
+                let mut reply = output.reply();
                 let missing = self.inbox.take(*count, ask.planned.keeps_body, &mut reply);
                 if missing == 0 {
                     return Ok(Begun::Done(reply));
                 }
-                self.wait_for(missing, ask, desk);
-                desk.spare.extend(self.wait.as_mut().map(|wait| std::mem::replace(&mut wait.reply, reply)));
+                self.wait_for(missing, ask, output);
+                output.spare.extend(self.wait.as_mut().map(|wait| std::mem::replace(&mut wait.reply, reply)));
                 Ok(Begun::Waiting)
             }
             (Step::Close, _) => {
-                self.say_goodbye(close_code::NORMAL, desk);
+                self.send_close(close_code::NORMAL, output);
                 self.state = State::Closing;
-                self.wait_for(0, ask, desk);
+                self.wait_for(0, ask, output);
                 Ok(Begun::Waiting)
             }
         }
     }
 
-    fn received(&mut self, bytes: &[u8], desk: &mut Desk<'_>) -> Result<usize, Failure> {
+    fn received(&mut self, bytes: &[u8], output: &mut Output<'_>) -> Result<usize, Failure> {
         let mut used = 0;
         if matches!(self.state, State::Idle | State::Opening) {
-            used = self.read_upgrade(bytes, desk)?;
+            used = self.read_upgrade(bytes, output)?;
         }
         while matches!(self.state, State::Open | State::Closing) {
             let read = frame::read(&bytes[used..]);
@@ -138,13 +139,13 @@ impl Talk for WebSocket {
                     if let Some(wait) = &mut self.wait {
                         wait.reply.bytes_in += length as u64;
                     }
-                    self.take(&frame, desk)
+                    self.take(&frame, output)
                 }
                 Err(code) => Err(code),
             };
             if let Err(code) = result {
                 if self.state == State::Open {
-                    self.say_goodbye(code, desk);
+                    self.send_close(code, output);
                 }
                 return Err(broken(code));
             }
@@ -152,32 +153,37 @@ impl Talk for WebSocket {
         Ok(if self.state == State::Closed { bytes.len() } else { used })
     }
 
-    fn abandon(&mut self, _user: u32, desk: &mut Desk<'_>) -> bool {
-        desk.put_back(self.wait.take().map(|wait| wait.reply));
+    fn abandon(&mut self, _user: u32, output: &mut Output<'_>) -> bool {
+        output.put_back(self.wait.take().map(|wait| wait.reply));
         self.state == State::Open
     }
 }
 
 impl WebSocket {
-    fn wait_for(&mut self, missing: u32, ask: &Ask<'_>, desk: &mut Desk<'_>) {
+    fn wait_for(&mut self, missing: u32, ask: &Ask<'_>, output: &mut Output<'_>) {
         self.wait = Some(Wait {
             user: ask.user,
             missing,
             keeps_headers: ask.planned.keeps_headers,
             keeps_body: ask.planned.keeps_body,
-            reply: desk.reply(),
+            reply: output.reply(),
         });
     }
 
     /// The step that is under way is done.
-    fn finish(&mut self, reusable: bool, desk: &mut Desk<'_>) {
+    fn finish(&mut self, reusable: bool, output: &mut Output<'_>) {
         if let Some(wait) = self.wait.take() {
-            desk.done.push(Done::of(wait.user, Ok(wait.reply), reusable));
+            output.done.push(Done::of(wait.user, Ok(wait.reply), reusable));
         }
     }
 
     /// RFC 6455, 4.1.
-    fn ask_to_upgrade(&mut self, step: &Step, ask: &mut Ask<'_>, desk: &mut Desk<'_>) -> Result<(), Failure> {
+    fn ask_to_upgrade(
+        &mut self,
+        step: &Step,
+        ask: &mut Ask<'_>,
+        output: &mut Output<'_>,
+    ) -> Result<(), Failure> {
         let Step::Open { path, headers, subprotocol } = step else { return Ok(()) };
         self.key = new_key(&mut self.masks);
         self.subprotocol.clone_from(subprotocol);
@@ -203,13 +209,13 @@ impl WebSocket {
             protocol_headers: &ours,
             body: None,
         };
-        with_request(&draft, &mut ask.scope, |request| write_request(desk.out, request))?
+        with_request(&draft, &mut ask.scope, |request| write_request(output.bytes, request))?
             .map_err(|error| format!("not sent: {error}"))?;
         self.codec.begin(Asked::Upgrade);
         Ok(())
     }
 
-    fn read_upgrade(&mut self, bytes: &[u8], desk: &mut Desk<'_>) -> Result<usize, Failure> {
+    fn read_upgrade(&mut self, bytes: &[u8], output: &mut Output<'_>) -> Result<usize, Failure> {
         let WebSocket { codec, wait, key, subprotocol, .. } = self;
         let mut answer = Ok(false);
         let used = codec
@@ -231,29 +237,29 @@ impl WebSocket {
         }
         if answer? {
             self.state = State::Open;
-            self.finish(true, desk);
+            self.finish(true, output);
         }
         Ok(used)
     }
 
     /// Takes a frame. The code of an error is why the connection must end.
-    fn take(&mut self, frame: &Frame<'_>, desk: &mut Desk<'_>) -> Result<(), u16> {
+    fn take(&mut self, frame: &Frame<'_>, output: &mut Output<'_>) -> Result<(), u16> {
         match frame.opcode {
             opcode::PING => {
                 if self.state == State::Open {
-                    write_client_frame(opcode::PONG, frame.payload, desk.out, &mut self.masks);
+                    write_client_frame(opcode::PONG, frame.payload, output.bytes, &mut self.masks);
                 }
             }
             opcode::PONG => {}
             opcode::CLOSE => {
                 let code = check_close(frame.payload)?;
-                self.closed(code, desk);
+                self.closed(code, output);
             }
             _ => {
                 let mut fragments = std::mem::take(&mut self.fragments);
                 let result = fragments.take(frame).map(|message| {
                     if let Some(message) = message {
-                        self.hear(message, desk);
+                        self.hear(message, output);
                     }
                 });
                 self.fragments = fragments;
@@ -264,8 +270,8 @@ impl WebSocket {
     }
 
     /// Takes a message.
-    fn hear(&mut self, message: &[u8], desk: &mut Desk<'_>) {
-        self.stamps.hear(message, desk.messages, monotonic_ns);
+    fn hear(&mut self, message: &[u8], output: &mut Output<'_>) {
+        self.stamps.hear(message, output.messages, monotonic_ns);
         match &mut self.wait {
             Some(wait) if wait.missing > 0 => {
                 wait.missing -= 1;
@@ -273,7 +279,7 @@ impl WebSocket {
                     if wait.keeps_body {
                         wait.reply.body.extend_from_slice(message);
                     }
-                    self.finish(true, desk);
+                    self.finish(true, output);
                 }
             }
             // The close handshake is under way: nobody will ask for it.
@@ -283,35 +289,35 @@ impl WebSocket {
     }
 
     /// The server's close frame came. RFC 6455, 5.5.1.
-    fn closed(&mut self, code: Option<u16>, desk: &mut Desk<'_>) {
-        let said = code.unwrap_or(close_code::NO_STATUS);
+    fn closed(&mut self, code: Option<u16>, output: &mut Output<'_>) {
+        let status = code.unwrap_or(close_code::NO_STATUS);
         if self.state == State::Closing {
             if let Some(wait) = &mut self.wait {
-                wait.reply.status = Some(u32::from(said));
+                wait.reply.status = Some(u32::from(status));
             }
-            self.finish(false, desk);
+            self.finish(false, output);
         } else {
             let bytes = code.map(u16::to_be_bytes);
             let answer = bytes.as_ref().map_or(&[][..], |code| &code[..]);
-            write_client_frame(opcode::CLOSE, answer, desk.out, &mut self.masks);
+            write_client_frame(opcode::CLOSE, answer, output.bytes, &mut self.masks);
             if let Some(wait) = self.wait.take() {
-                let result = Err(format!("websocket: closed {said}").into());
-                desk.done.push(Done::of(wait.user, result, false));
-                desk.put_back(Some(wait.reply));
+                let result = Err(format!("websocket: closed {status}").into());
+                output.done.push(Done::of(wait.user, result, false));
+                output.put_back(Some(wait.reply));
             }
         }
         self.state = State::Closed;
     }
 
-    fn say_goodbye(&mut self, code: u16, desk: &mut Desk<'_>) {
-        write_client_frame(opcode::CLOSE, &code.to_be_bytes(), desk.out, &mut self.masks);
+    fn send_close(&mut self, code: u16, output: &mut Output<'_>) {
+        write_client_frame(opcode::CLOSE, &code.to_be_bytes(), output.bytes, &mut self.masks);
     }
 }
 
 /// Whether the answer to an upgrade is one. RFC 6455, 4.1.
 fn check_upgrade(head: &Head<'_>, key: &str, subprotocol: Option<&str>) -> Result<(), Failure> {
-    let says = |name: &str, token: &str| head.header(name).is_some_and(|list| has_token(list, token));
-    if !says("upgrade", "websocket") || !says("connection", "upgrade") {
+    let holds = |name: &str, token: &str| head.header(name).is_some_and(|list| has_token(list, token));
+    if !holds("upgrade", "websocket") || !holds("connection", "upgrade") {
         return Err("websocket: upgraded to another protocol".into());
     }
     if head.header("sec-websocket-accept") != Some(accept_key(key.as_bytes()).as_bytes()) {

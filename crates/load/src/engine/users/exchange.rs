@@ -11,7 +11,7 @@ use super::session::Then;
 use super::user::State;
 use crate::clock::monotonic_ns;
 use crate::engine::order::Io;
-use crate::engine::protocol::talk::{Ask, Begun, Desk};
+use crate::engine::protocol::talk::{Ask, Begun, Output};
 use crate::engine::reply::{Failure, Reply};
 
 /// A step is sent again at most so often.
@@ -79,8 +79,8 @@ impl Driver {
                 user: one.number,
             },
         };
-        let mut desk = Desk { out: bytes, done, spare, messages: &mut counter.messages };
-        let begun = line.talk.begin(&mut ask, &mut desk);
+        let mut output = Output { bytes, done, spare, messages: &mut counter.messages };
+        let begun = line.talk.begin(&mut ask, &mut output);
         if !bytes.is_empty() {
             counter.steps[one.step as usize].bytes_out += bytes.len() as u64;
             io.send(id, |out| out.extend_from_slice(bytes));
@@ -143,9 +143,9 @@ impl Driver {
             State::Waiting => {
                 let Driver { lines, counter, bytes, done, spare, .. } = self;
                 bytes.clear();
-                let mut desk = Desk { out: bytes, done, spare, messages: &mut counter.messages };
+                let mut output = Output { bytes, done, spare, messages: &mut counter.messages };
                 let line = lines.get_mut(id.index as usize).and_then(Option::as_mut);
-                let usable = line.is_some_and(|line| line.talk.abandon(user, &mut desk));
+                let usable = line.is_some_and(|line| line.talk.abandon(user, &mut output));
                 if !bytes.is_empty() {
                     io.send(id, |out| out.extend_from_slice(bytes));
                 }
@@ -154,7 +154,7 @@ impl Driver {
                 }
             }
             State::Connecting => self.break_line(io, id),
-            // Whoever takes it from the queue sees that it waits no more.
+            // A connection that takes it from the queue sees that it waits no more.
             _ => {}
         }
         self.complete(io, user, Err(failure));

@@ -13,7 +13,7 @@ use super::user::State;
 use crate::clock::monotonic_ns;
 use crate::engine::order::Io;
 use crate::engine::protocol::talk;
-use crate::engine::protocol::talk::{Desk, Lane};
+use crate::engine::protocol::talk::{Lane, Output};
 use crate::engine::reply::{Failure, lost};
 
 /// The way to a connection for a step.
@@ -132,7 +132,7 @@ impl Driver {
         };
         line.ready = true;
         bytes.clear();
-        line.talk.connected(&mut Desk { out: bytes, done, spare, messages: &mut counter.messages });
+        line.talk.connected(&mut Output { bytes, done, spare, messages: &mut counter.messages });
         if !bytes.is_empty() {
             io.send(id, |out| out.extend_from_slice(bytes));
         }
@@ -168,8 +168,8 @@ impl Driver {
             return;
         };
         bytes.clear();
-        let mut desk = Desk { out: bytes, done, spare, messages: &mut counter.messages };
-        let next = line.talk.tick(now_ns, &mut desk);
+        let mut output = Output { bytes, done, spare, messages: &mut counter.messages };
+        let next = line.talk.tick(now_ns, &mut output);
         if !bytes.is_empty() {
             io.send(id, |out| out.extend_from_slice(bytes));
         }
@@ -191,8 +191,8 @@ impl Driver {
             return bytes.len();
         };
         out.clear();
-        let mut desk = Desk { out, done, spare, messages: &mut counter.messages };
-        let result = line.talk.received(bytes, &mut desk);
+        let mut output = Output { bytes: out, done, spare, messages: &mut counter.messages };
+        let result = line.talk.received(bytes, &mut output);
         if !out.is_empty() {
             io.send(id, |buffer| buffer.extend_from_slice(out));
         }
@@ -223,7 +223,7 @@ impl Driver {
         };
         if reason == CloseReason::PeerClosed && line.ready {
             bytes.clear();
-            line.talk.ended(&mut Desk { out: bytes, done, spare, messages: &mut counter.messages });
+            line.talk.ended(&mut Output { bytes, done, spare, messages: &mut counter.messages });
         }
         let ready = line.ready;
         self.end_steps(io, id);
@@ -261,7 +261,7 @@ impl Driver {
         self.done = done;
     }
 
-    /// Gives a shared connection that has room to whoever waits for one, or lists it as free.
+    /// Gives a shared connection that has room to a user who waits for one, or lists it as free.
     pub(super) fn share_line(&mut self, io: &mut Io, id: ConnectionId) {
         loop {
             let Some(line) = self.line_mut(id) else { return };

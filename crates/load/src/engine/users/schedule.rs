@@ -1,6 +1,6 @@
 //! Each thing at its time: arrivals, the level of a closed phase, users who have thought, time-outs, tallies, the end.
 //!
-//! What was due is done however late it is; what is not done any more is counted.
+//! A step that was due is done however late it is; a step that is not done any more is counted.
 
 use std::cmp::Reverse;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -31,7 +31,8 @@ impl Clients for Driver {
         self.wall_ms =
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
         let ending = now_ns >= self.end_ns;
-        // Who was due before the end begins after it where the loop is late: to leave them out would hide that it is.
+        // A late loop begins users after the end that were due before it: to leave them out would
+        // hide that it is late.
         self.arrive(io, epoch_ns, now_ns.min(self.end_ns));
         let is_full = self.keep_level(io, epoch_ns, now_ns);
         self.wake(io, now_ns);
@@ -108,8 +109,8 @@ impl Driver {
         }
     }
 
-    /// Begins users of a closed phase that are missing; says whether none is left. Those that are too many end with
-    /// their op.
+    /// Begins users of a closed phase that are missing; returns whether none is left. Those that
+    /// are too many end with their op.
     fn keep_level(&mut self, io: &mut Io, epoch_ns: u64, now_ns: u64) -> bool {
         let Some(level) = self.level(now_ns) else { return true };
         let phase = self.schedule.phase_at(now_ns - epoch_ns);

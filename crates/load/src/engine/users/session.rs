@@ -83,7 +83,7 @@ impl Driver {
                 }
             }
         }
-        // On in the next turn; what was due stays due.
+        // On in the next turn; an action that was due stays due.
         let one = &mut self.users[user as usize];
         let scheduled = one.scheduled;
         let due_ns = one.due_ns;

@@ -86,7 +86,7 @@ fn a_bucket_that_is_not_there_is_named() {
 }
 
 #[test]
-fn without_credentials_and_with_false_ones_it_says_what_to_set() {
+fn without_credentials_and_with_false_ones_it_names_what_to_set() {
     let store = Store::start("runs");
     let folder = tempfile::tempdir().expect("a folder can be had");
     let files = files(folder.path());

@@ -36,7 +36,7 @@ pub struct Profile {
     pub background: Option<Background>,
 }
 
-/// A radio that sleeps: the device then reads nothing and sends nothing. What comes waits in the
+/// A radio that sleeps: the device then reads nothing and sends nothing. Incoming data waits in the
 /// kernel, a keep-alive goes out late, and so does an uplink.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,7 +49,7 @@ pub struct Radio {
 }
 
 /// A carrier that forgets a stream which was idle: nothing gets through any more, either way, and
-/// no FIN or RST is passed on. The device learns of it when a ping gets no answer.
+/// no FIN or RST is forwarded. The device learns of it when a ping gets no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Carrier {
@@ -131,7 +131,7 @@ impl Profile {
         self
     }
 
-    /// Says what is wrong with it.
+    /// Reports what is wrong with it.
     pub(super) fn check(&self) -> Result<(), String> {
         let spans = [
             ("keep_alive", self.keep_alive),
@@ -203,12 +203,12 @@ mod tests {
                 profile.carrier = Some(Carrier { forgets_after: Span::Exponential { mean_ms: SPAN_MS_MAX } });
             }),
         ];
-        for (says, spoil) in table {
+        for (wanted, spoil) in table {
             let mut profile = Profile::steady();
             profile.check().expect("it is steady");
             spoil(&mut profile);
             let text = profile.check().expect_err("it cannot be");
-            assert!(text.contains(says) && text.contains("steady"), "{text:?} should say {says:?}");
+            assert!(text.contains(wanted) && text.contains("steady"), "{text:?} should have {wanted:?}");
         }
     }
 }

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_place() {
+    fn mistakes_are_reported_with_their_place() {
         let table = [
             ("", "no [[profile]]"),
             ("[[profile]]\npreset = \"toaster\"", "toaster"),
@@ -98,9 +98,9 @@ mod tests {
             ("[[profile]]\nradio = { sleeps_after = \"1s\" }", "for"),
             ("[[profile]]\nweight = -1", "weight"),
         ];
-        for (text, says) in table {
+        for (text, wanted) in table {
             let error = parse(text).expect_err("it is wrong");
-            assert!(error.contains(says), "{error:?} should say {says:?}");
+            assert!(error.contains(wanted), "{error:?} should have {wanted:?}");
         }
     }
 }

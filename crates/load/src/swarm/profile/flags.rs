@@ -1,4 +1,4 @@
-//! The flags that say how devices behave, and how they become a [`Mixture`].
+//! The flags that set how devices behave, and how they become a [`Mixture`].
 
 use std::path::PathBuf;
 

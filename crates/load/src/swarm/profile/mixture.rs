@@ -66,7 +66,7 @@ impl Mixture {
         self
     }
 
-    /// Says what is wrong with it.
+    /// Reports what is wrong with it.
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.profiles.len() > PROFILES_MAX {
             return Err(format!("{} profiles; use at most {PROFILES_MAX}", self.profiles.len()));

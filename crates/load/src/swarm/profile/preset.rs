@@ -74,7 +74,7 @@ pub(crate) fn parts(name: &str, weight: f64) -> Option<Vec<Weighted>> {
     shares.into_iter().map(part).collect()
 }
 
-/// Says which names there are.
+/// Lists the names that there are.
 pub(crate) fn unknown(name: &str) -> String {
     let names: Vec<&str> = PRESETS.iter().map(|(name, _)| *name).collect();
     format!("there is no profile {name:?}; use {}", names.join(", "))

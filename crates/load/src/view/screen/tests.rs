@@ -123,7 +123,7 @@ fn more_steps_and_kinds_than_fit_are_counted() {
 }
 
 #[test]
-fn nothing_has_happened_yet_and_a_pause_are_said() {
+fn an_empty_run_and_a_pause_are_shown() {
     let result = sample::result(0);
     let mut screen = Screen::new(true);
     screen.hear(&sample::progress(&result, None));

@@ -20,7 +20,7 @@ const HOSTS_MAX: usize = 1_000;
 /// Where the worker of the first host listens on that host; that of the next one a port further.
 const PORT: u16 = 7_901;
 
-/// What the file says.
+/// The contents of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hosts {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_said() {
+    fn mistakes_are_reported() {
         let error = |text: &str| Hosts::parse(text).expect_err("it is wrong").to_string();
         assert!(error("hosts = []").contains("not 0"));
         assert!(error("[[hosts]]\nssh = \"a\"\nprot = 1\n").contains("prot"));

@@ -1,4 +1,4 @@
-//! Workers that are started over SSH, and end with whoever started them.
+//! Workers that are started over SSH, and end with the process that started them.
 //!
 //! Each host has one ssh, whose input stays open as long as it is wanted: its worker leaves when
 //! that ends, so that nothing stays behind when the coordinator dies. By default a worker listens
@@ -40,10 +40,10 @@ const OPTIONS: [&str; 11] = [
     "-o",
     "ExitOnForwardFailure=yes",
 ];
-/// Bytes of what a host says that are kept to explain a failure.
+/// Bytes of what a host prints that are kept to explain a failure.
 const SAID_BYTES_MAX: usize = 2_000;
 /// How long those words may come after the end of its ssh.
-const SAID_WITHIN: Duration = Duration::from_secs(1);
+const PRINTED_WITHIN: Duration = Duration::from_secs(1);
 
 /// Workers on other hosts. They end when it goes out of scope.
 #[derive(Debug)]
@@ -74,7 +74,8 @@ impl Launched {
     /// Starts a worker on each host, all at once, and waits until they listen. `own` is the binary that is copied.
     ///
     /// # Errors
-    /// [`Error::Worker`] with the first host that could not, and what it said; those that were started end.
+    /// [`Error::Worker`] with the first host that could not, and what it printed; those that were
+    /// started end.
     pub fn start(hosts: &Hosts, own: &Path) -> Result<Self, Error> {
         let started =
             together(hosts.hosts.iter().enumerate(), |(index, host)| start(hosts, host, index, own))?;
@@ -118,15 +119,15 @@ fn start(hosts: &Hosts, host: &Host, index: usize, own: &Path) -> Result<Started
         .stderr(Stdio::piped())
         .spawn()
         .map_err(Error::system(format!("starting {}", hosts.program)))?;
-    let said = child.stderr.take().map(|errors| listen(host.name(), errors));
+    let printed = child.stderr.take().map(|errors| listen(host.name(), errors));
     match announced(&mut child) {
         Ok(_) => Ok(Started { child, address }),
         Err(error) => {
             drop(child.stdin.take());
             end_within(&mut child, Duration::from_secs(1));
-            let said = said.map(Said::whole).unwrap_or_default();
-            let said = if said.is_empty() { error.to_string() } else { said };
-            Err(Error::Worker(format!("{} could not be started: {said}", host.name())))
+            let printed = printed.map(Printed::whole).unwrap_or_default();
+            let printed = if printed.is_empty() { error.to_string() } else { printed };
+            Err(Error::Worker(format!("{} could not be started: {printed}", host.name())))
         }
     }
 }
@@ -144,8 +145,8 @@ fn copy(hosts: &Hosts, host: &Host, own: &Path) -> Result<String, Error> {
     if output.status.success() && path.starts_with('/') {
         return Ok(path);
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(Error::Worker(format!("{} did not take the binary: {}", host.name(), said.trim())))
+    let errors = String::from_utf8_lossy(&output.stderr);
+    Err(Error::Worker(format!("{} did not take the binary: {}", host.name(), errors.trim())))
 }
 
 /// An ssh without its host and command. Ctrl-C is not for it: it ends when its input does.
@@ -155,27 +156,28 @@ fn ssh(hosts: &Hosts, host: &Host) -> Command {
     ssh
 }
 
-/// The last of what a host said.
-struct Said {
+/// The last of what a host printed.
+struct Printed {
     kept: Arc<Mutex<String>>,
-    /// Closed once the host has said all.
+    /// Closed once the host has printed all.
     all: Receiver<()>,
 }
 
-impl Said {
-    /// All of it, once its ssh has ended: what that said with its last breath may not have been read yet.
+impl Printed {
+    /// All of it, once its ssh has ended: its last output may not have been read yet.
     fn whole(self) -> String {
-        // Whatever ssh started may hold its standard error open for longer than itself lives: no wait for ever.
-        let _ = self.all.recv_timeout(SAID_WITHIN);
+        // A process that ssh started may hold its standard error open for longer than ssh lives: the
+        // wait has an end.
+        let _ = self.all.recv_timeout(PRINTED_WITHIN);
         self.kept.lock().trim().to_owned()
     }
 }
 
-/// What a host says goes to standard error with its name before it; the last of it is kept.
-fn listen(name: &str, errors: impl Read + Send + 'static) -> Said {
+/// Output of a host goes to standard error with its name before it; the last of it is kept.
+fn listen(name: &str, errors: impl Read + Send + 'static) -> Printed {
     let (reader, all) = mpsc::channel();
-    let said = Said { kept: Arc::default(), all };
-    let (name, kept) = (name.to_owned(), Arc::clone(&said.kept));
+    let printed = Printed { kept: Arc::default(), all };
+    let (name, kept) = (name.to_owned(), Arc::clone(&printed.kept));
     std::thread::spawn(move || {
         let _reader = reader;
         let mut errors = BufReader::new(errors);
@@ -192,7 +194,7 @@ fn listen(name: &str, errors: impl Read + Send + 'static) -> Said {
             line.clear();
         }
     });
-    said
+    printed
 }
 
 /// A port of this machine that is free now.
@@ -219,14 +221,14 @@ mod tests {
     #[test]
     fn last_words_that_come_late_are_heard() {
         let (host, mut voice) = std::io::pipe().expect("a pipe can be made");
-        let said = listen("a host", host);
+        let printed = listen("a host", host);
         let speaker = std::thread::spawn(move || {
             for line in ["no such", " file\nnot even now"] {
                 std::thread::sleep(Duration::from_millis(50));
                 voice.write_all(line.as_bytes()).expect("somebody listens");
             }
         });
-        assert_eq!(said.whole(), "no such file\nnot even now");
+        assert_eq!(printed.whole(), "no such file\nnot even now");
         speaker.join().expect("it has spoken");
     }
 

@@ -23,9 +23,9 @@ pub enum Manner {
     Echoes,
     /// Resets the connection.
     Resets,
-    /// Says this and closes.
+    /// Sends this and closes.
     Says(&'static str),
-    /// Reads and says nothing.
+    /// Reads and sends nothing.
     Hangs,
 }
 

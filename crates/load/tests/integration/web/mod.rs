@@ -1,6 +1,6 @@
 //! Small servers of known behaviour, and runs against them.
 //!
-//! A server is a function over one connection; what it does, well or badly, is what the test says.
+//! A server is a function over one connection; the test decides what it does, well or badly.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

@@ -94,7 +94,7 @@ fn qos_2_goes_through_publish_pubrel_and_pubcomp() {
         stage.somebody_publishes("t", "x", ExactlyOnce);
         let sent = stage.messages(link).remove(0);
         assert_eq!((sent.qos, sent.dup), (ExactlyOnce, false));
-        // Until PUBREC the PUBLISH is what comes again.
+        // Until PUBREC the PUBLISH is repeated.
         stage.server.cut(link);
         let link = stage.connect_and_keep(staying("c", version));
         assert!(matches!(stage.hear_one(link), Packet::Publish(Publish { dup: true, .. })));

@@ -221,9 +221,9 @@ fn a_client_that_says_nothing_is_cut_as_if_its_network_had_failed() {
         server.advance_ms(0);
         assert_eq!(stage.payloads(watcher), ["silent"]);
         if version == V5 {
-            let said = stage.hear_one(link);
+            let heard = stage.hear_one(link);
             assert!(matches!(
-                said,
+                heard,
                 Packet::Disconnect(Disconnect { reason: ReasonCode::KeepAliveTimeout, .. })
             ));
         }

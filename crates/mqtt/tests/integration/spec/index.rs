@@ -1,4 +1,4 @@
-//! Holds docs/mqtt.md and the behaviours together, as testing/statements.rs says.
+//! Holds docs/mqtt.md and the behaviours together, see testing/statements.rs.
 //!
 //! Statements are `MQTT-…` of 5.0 and `3.1.1 MQTT-…`.
 
@@ -12,10 +12,10 @@ const PAGE: Page =
 
 #[test]
 fn document_and_stories_say_the_same() {
-    PAGE.agrees_with_stories();
+    PAGE.agrees_with_behaviours();
 }
 
 #[test]
 fn stories_of_other_crates_exist() {
-    PAGE.stories_elsewhere_exist();
+    PAGE.behaviours_elsewhere_exist();
 }

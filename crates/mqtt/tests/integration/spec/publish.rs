@@ -39,7 +39,7 @@ fn qos_0_is_never_dup() {
         stage.somebody_publishes("t", "x", ExactlyOnce);
         let heard = stage.messages(link);
         assert_eq!((heard[0].qos, heard[0].dup), (AtMostOnce, false));
-        // And whoever sends such a thing is cut.
+        // A client that sends such a topic is cut.
         stage.say_bytes(link, b"\x38\x04\x00\x01t\x00");
         stage.assert_refused(link, ReasonCode::MalformedPacket);
     }

@@ -83,14 +83,14 @@ impl Stage {
         Self { server: Server::with(config, 1), versions: HashMap::new(), unheard: HashMap::new() }
     }
 
-    /// A connection on which nothing was said yet; what comes back is read in this version.
+    /// A connection on which nothing was sent yet; what comes back is read in this version.
     pub(crate) fn open(&mut self, version: Version) -> Link {
         let link = self.server.open();
         self.versions.insert(link, version);
         link
     }
 
-    /// Says CONNECT and returns the connection with what was answered.
+    /// Sends CONNECT and returns the connection with what was answered.
     pub(crate) fn arrive(&mut self, connect: Connect<'_>) -> (Link, Vec<Packet<'static>>) {
         let link = self.open(connect.version);
         self.say(link, Packet::Connect(connect));
@@ -270,7 +270,7 @@ impl Stage {
         }
     }
 
-    /// Another client says something; fresh each time, so that its name does not matter.
+    /// Another client publishes something; fresh each time, so that its name does not matter.
     #[track_caller]
     pub(crate) fn somebody_publishes(&mut self, topic: &str, payload: &str, qos: QoS) {
         let link = self.client("", V5);
@@ -278,7 +278,8 @@ impl Stage {
         self.say(link, Packet::Disconnect(Disconnect::default()));
     }
 
-    /// That the server cut the connection for breaking the protocol with this reason, and in 5.0 said so.
+    /// That the server cut the connection for breaking the protocol with this reason, and in 5.0
+    /// sent the reason.
     #[track_caller]
     pub(crate) fn assert_refused(&mut self, link: Link, reason: ReasonCode) {
         assert_eq!(self.server.close_reason(link), Some(Close::Refused(reason)));

@@ -1,4 +1,5 @@
-//! `[auth]`: who may connect and what they may do. Nothing is allowed that is not named here.
+//! `[auth]`: the devices that may connect, and their rights. Nothing is allowed that is not named
+//! here.
 //!
 //! Secrets are in files that these settings name, never in the settings, so that `config show` leaks none.
 
@@ -121,7 +122,8 @@ impl Value for TokenKey {
 }
 
 group! {
-    /// Who may connect as a device, and what it may publish and subscribe to. Deny by default.
+    /// The devices that may connect, and the topics that they may publish and subscribe to. Deny by
+    /// default.
     pub struct Auth {
         /// Whether a device may connect that proves nothing. `without-credentials` lets in those that show none; what they
         /// may do is still the rules' business, but such a device may take any client id, and so read any inbox.
@@ -165,7 +167,7 @@ group! {
         client_id: ClientIdBinding = ClientIdBinding::Principal;
         /// Threads that compute hashes.
         threads: u16 = 2, unit "threads", in 1..=64, cost "19 MB each while it computes";
-        /// Checks that wait for a thread; one more is told to come back.
+        /// Checks that wait for a thread; one more is asked to retry later.
         queue_max: u32 = 512, unit "checks", in 1..=1_000_000, cost "waiting devices that time out all the same: a hash takes 20 ms";
         /// How long a pair that was right is remembered (as a keyed digest), so that a fleet that returns at once needs no
         /// hash for each device. 0 computes every time.
@@ -192,7 +194,7 @@ group! {
         principal_claim: String = "sub".to_owned();
         /// A claim that the client id must equal. Empty leaves it to `client_id`.
         client_id_claim: Option<String> = None;
-        /// Which client ids a user may take where no claim says so: its own name, or `any`.
+        /// Which client ids a user may take where no claim names them: its own name, or `any`.
         client_id: ClientIdBinding = ClientIdBinding::Principal;
         /// A claim with the user's groups: a list, or words with spaces between. Empty reads none.
         groups_claim: Option<String> = None;
@@ -229,11 +231,11 @@ group! {
         url: Option<String> = None;
         /// Authorities to trust for `https://`, PEM. Empty trusts the system's.
         authorities: Option<PathBuf> = None;
-        /// How long an answer may take; then the device is told to come back.
+        /// How long an answer may take; then the device is asked to retry later.
         timeout_ms: u32 = 2_000, unit "ms", in 50..=9_000, cost "a dead callback holds its threads for longer";
         /// Calls at one time.
         in_flight_max: u16 = 8, unit "calls", in 1..=64, cost "a thread each";
-        /// Devices that wait for a call; one more is told to come back.
+        /// Devices that wait for a call; one more is asked to retry later.
         queue_max: u32 = 512, unit "devices", in 1..=1_000_000, cost "about 1 KB each while they wait";
         /// How long a yes is remembered for the same credentials of the same client id. 0 asks each time.
         remember_s: u32 = 0, unit "s", in 0..=86_400, cost "a blocked device is let in for so long still";
@@ -242,6 +244,6 @@ group! {
         /// Calls without an answer, in a row, after which the callback is left alone for a while.
         failures_max: u32 = 5, unit "calls", in 1..=1_000;
         /// How long it is left alone; then one device's call tries it.
-        rest_ms: u32 = 5_000, unit "ms", in 100..=600_000, cost "devices are told to come back for longer";
+        rest_ms: u32 = 5_000, unit "ms", in 100..=600_000, cost "devices are asked to retry later for longer";
     }
 }

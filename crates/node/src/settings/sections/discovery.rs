@@ -1,4 +1,4 @@
-//! `[discovery]`: where services are found, and what this process says of itself there.
+//! `[discovery]`: where services are found, and what this process registers there.
 //!
 //! The tree is `/services/NAME/VERSION/HOST:PORT`; docs/discovery.md describes it.
 
@@ -116,8 +116,8 @@ mod tests {
     }
 
     #[test]
-    fn an_instance_that_cannot_be_called_is_refused_with_what_is_wrong() {
-        for (text, said) in [
+    fn an_instance_that_cannot_be_called_is_refused_with_the_reason() {
+        for (text, part) in [
             ("geo/1", "expected \"NAME/VERSION=HOST:PORT\""),
             ("geo=geo.internal:7801", "expected \"NAME/VERSION=HOST:PORT\""),
             ("geo/1=geo.internal", "the port is missing; expected"),
@@ -127,7 +127,7 @@ mod tests {
             ("geo/1=geo internal:7800", "letters, digits"),
         ] {
             match read(text) {
-                Err(Misfit::Kind(told)) => assert!(told.contains(said), "{told}"),
+                Err(Misfit::Kind(message)) => assert!(message.contains(part), "{message}"),
                 other => panic!("{text}: {other:?}"),
             }
         }

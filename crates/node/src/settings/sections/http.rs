@@ -1,6 +1,6 @@
 //! `[http]`: the API, the live page and MQTT over WebSocket on one port.
 //!
-//! What the API answers is the business of `stadium_http`; here are its address and its bounds.
+//! The API itself is in `stadium_http`; here are its address and its bounds.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;

@@ -9,7 +9,7 @@ group! {
     /// Bounds of all that devices can make us hold or do. Over a bound the answer is the protocol's own, and it is
     /// counted.
     pub struct Limits {
-        /// Devices connected to the server. One more is told when to come back (server busy).
+        /// Devices connected to the server. One more is answered when to retry (server busy).
         connections_max: u32 = 1_000_000, unit "connections", in 1..=10_000_000,
             cost "about 0.5 KB each here (3 KB with TLS) and 5 KB in the kernel; a file descriptor each";
         /// Open connections from one address. 0 means no limit, for fleets behind carriers' address translation.
@@ -19,11 +19,12 @@ group! {
         accepts_per_second: u32 = 0, unit "connections/s", in 0..=10_000_000;
         /// Connections accepted each second from one address; more are closed at once. 0 means no limit.
         accepts_per_address_per_second: u32 = 0, unit "connections/s", in 0..=1_000_000;
-        /// CONNECTs answered each second by the server; the devices over it are told when to come back (server busy). 0
-        /// means no limit.
+        /// CONNECTs answered each second by the server; the devices over it are answered when to
+        /// retry (server busy). 0 means no limit.
         connects_per_second: u32 = 0, unit "devices/s", in 0..=10_000_000;
-        /// The longest time that a device over `connects_per_second` or `connections_max` is told to wait. Each gets another time between half
-        /// of it and all of it, so that the herd does not come back as one.
+        /// The longest time that a device over `connects_per_second` or `connections_max` is asked
+        /// to wait. Each gets another time between half of it and all of it, so that the herd does
+        /// not come back as one.
         busy_retry_after_ms: u32 = 10_000, unit "ms", in 1..=3_600_000;
         /// TLS handshakes, WebSocket upgrades and PROXY headers in flight, of the server. At the bound new connections
         /// wait in the kernel's queue.
@@ -34,8 +35,8 @@ group! {
         before_auth_bytes: u32 = 393_216, unit "bytes", in 256..=1_048_576,
             cost "memory that anyone can make us hold, within `before_auth_total_bytes`";
         /// Bytes that the server holds of CONNECTs that are not authenticated yet. Those of at most 4,096 bytes are not counted: each
-        /// connection may hold one. A device that finds no room is told when to come back (server busy). 0 takes no CONNECT that is larger
-        /// and comes in pieces.
+        /// connection may hold one. A device that finds no room is answered when to retry (server
+        /// busy). 0 takes no CONNECT that is larger and comes in pieces.
         before_auth_total_bytes: u32 = 16_777_216, unit "bytes", in 0..=1_073_741_824, cost "memory that anyone can make us hold";
         /// Time from accept to the end of authentication.
         before_auth_ms: u32 = 10_000, unit "ms", in 100..=120_000, cost "slots held by those who never authenticate";
@@ -93,7 +94,7 @@ group! {
         retained_bytes_max: u64 = 268_435_456, unit "bytes", in 0..=1_099_511_627_776, cost "as much memory";
         /// Longest keep-alive. An MQTT 5.0 device that asks for more, or for none, is given this one less up to a fifth, at random (Server
         /// Keep Alive), so that the timers of a fleet do not fire together. A device that vanished is noticed within 1.5 times it. MQTT 3.1.1
-        /// has no way to say so: such a device keeps what it asked for. 0 lets every device choose.
+        /// has no field for it: such a device keeps what it asked for. 0 lets every device choose.
         keep_alive_s_max: u16 = 600, unit "s", in 0..=65_535, cost "vanished devices are believed alive for longer";
         /// Live pushes whose records are kept. The oldest is forgotten.
         pushes_max: u32 = 1_024, unit "pushes", in 1..=1_000_000, cost "about 25 KB of histograms each";

@@ -1,4 +1,4 @@
-//! `[log]`: what the process tells its operator as it runs.
+//! `[log]`: the log of the process.
 //!
 //! Figures are metrics instead, on the HTTP port.
 

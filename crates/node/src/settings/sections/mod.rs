@@ -1,7 +1,8 @@
 //! The tables of `stadium.toml`, one file each, every setting defined exactly once.
 //!
 //! Names end in their unit (`_s`, `_ms`, `_bytes`, `_max`). Zero means "off" or "leave it to the kernel" only
-//! where the help says so. What a setting does to a part of the product is in [`crate::mapping`].
+//! where the help states it. The effect of a setting on a part of the product is in
+//! [`crate::mapping`].
 
 mod auth;
 mod discovery;
@@ -56,7 +57,7 @@ group! {
         wss: Wss,
         /// Bounds of all that a device can make us hold or do.
         limits: Limits,
-        /// Who may connect, and what they may do.
+        /// The devices that may connect, and their rights.
         auth: Auth,
         /// The HTTP API and the live page.
         http: Http,

@@ -5,7 +5,8 @@
 use crate::settings::define::group;
 
 group! {
-    /// Bounds of the push platform, for each shard. Beyond one of them a command is told busy, or that it is too much, and nothing happens.
+    /// Bounds of the push platform, for each shard. Beyond one of them a command is answered busy,
+    /// or refused as too much, and nothing happens.
     pub struct Push {
         /// Apps.
         apps_max: u32 = 1_000, unit "apps", in 1..=100_000, cost "about 10 KB each, before their first device";
@@ -41,7 +42,8 @@ group! {
 }
 
 group! {
-    /// Where devices are, taken from a service that follows them, for selectors with a `location`. docs/audiences.md says what the service must do.
+    /// Where devices are, taken from a service that follows them, for selectors with a `location`.
+    /// docs/audiences.md describes what the service must do.
     pub struct Locations {
         /// The service's name in discovery, such as `geo`. Off takes locations from nobody but the API.
         service: Option<String> = None;
@@ -49,7 +51,7 @@ group! {
         version: String = "1".to_owned();
         /// A move that the service calls minor is written once the device is that far from where it was written last.
         minor_m: u32 = 10, unit "m", in 0..=100_000, cost "locations that are less exact; less costs more records";
-        /// How often what was told is written.
+        /// How often received locations are written.
         batch_ms: u32 = 200, unit "ms", in 10..=10_000, cost "locations that are older; less costs more records";
         /// Devices whose locations wait to be written. Beyond it the service waits, and keeps the newest of each device.
         waiting_max: u32 = 10_000, unit "devices", in 100..=1_000_000, cost "about 500 bytes of memory each, twice";

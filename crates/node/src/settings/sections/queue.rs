@@ -5,7 +5,8 @@
 use crate::settings::define::group;
 
 group! {
-    /// Bounds of the queues, for each shard. Beyond one of them a command is told busy, and nothing happens.
+    /// Bounds of the queues, for each shard. Beyond one of them a command is answered busy, and
+    /// nothing happens.
     pub struct Queue {
         /// Jobs in whatever state.
         jobs_max: u32 = 20_000_000, unit "jobs", in 1..=1_000_000_000, cost "about 90 bytes of memory each; payloads are on disk";

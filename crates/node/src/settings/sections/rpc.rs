@@ -1,6 +1,6 @@
 //! `[rpc]`: the services of this process, and devices' way to all services.
 //!
-//! Where other services are is in `[discovery]`; what a service does is its own business.
+//! Where other services are is in `[discovery]`; a service's work is its own business.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -34,7 +34,8 @@ group! {
         deadline_ms: u32 = 5_000, unit "ms", in 1..=3_600_000, cost "work for callers that have given up";
         /// Longest deadline that a request may name; a longer one is cut to it.
         deadline_max_ms: u32 = 600_000, unit "ms", in 1..=86_400_000, cost "state of requests that take long";
-        /// How long a request for an inline function may wait for its turn before it is told busy.
+        /// How long a request for an inline function may wait for its turn before it is answered
+        /// busy.
         inline_wait_max_ms: u32 = 10, unit "ms", in 1..=60_000, cost "latency under overload, to about twice of it";
         /// Requests that asynchronous and blocking functions work on at once before anything was measured, for each loop. The
         /// limit doubles while latency stays flat.
@@ -43,7 +44,8 @@ group! {
         concurrency_min: u32 = 4, unit "requests", in 1..=1_000_000;
         /// The most; between the two the limit follows the measured latency.
         concurrency_max: u32 = 10_000, unit "requests", in 1..=1_000_000, cost "memory for each request";
-        /// Requests that may wait for asynchronous and blocking functions, for each loop; the next is told busy.
+        /// Requests that may wait for asynchronous and blocking functions, for each loop; the next
+        /// is answered busy.
         queue_max: u32 = 1_000, unit "requests", in 0..=1_000_000, cost "latency of what waits";
         /// Threads for blocking functions.
         blocking_threads: u16 = 4, unit "threads", in 1..=1_024;
@@ -97,7 +99,7 @@ group! {
         deadline_max_ms: u32 = 60_000, unit "ms", in 1..=3_600_000, cost "requests in flight for longer";
         /// How long an answer at QoS 1 or 2 is kept for a device that is away or slow.
         answer_expiry_s: u32 = 60, unit "s", in 1..=86_400;
-        /// How long a device is told to wait that found a bound reached.
+        /// How long a device is asked to wait that found a bound reached.
         busy_retry_after_ms: u32 = 500, unit "ms", in 1..=600_000;
     }
 }

@@ -26,7 +26,8 @@ group! {
         /// fifths of the grace period, they are moved faster.
         drain_devices_per_second: u32 = 1_000, unit "devices/s", in 1..=10_000_000,
             cost "a larger herd at the servers that take over";
-        /// Where an MQTT 5.0 device is told to go when this server drains (Server Reference). Empty names no server.
+        /// Where an MQTT 5.0 device is sent to when this server drains (Server Reference). Empty
+        /// names no server.
         drain_server_reference: Option<String> = None;
     }
 }

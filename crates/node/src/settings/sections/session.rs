@@ -1,14 +1,14 @@
 //! `[session]`: how much the shards keep of MQTT sessions and retained messages.
 //!
-//! What one session may have is `[limits]`' business; these hold for each shard.
+//! The bounds of one session are in `[limits]`; these hold for each shard.
 
 use crate::settings::define::group;
 
 group! {
-    /// Bounds of the sessions that outlive their connections and of retained messages, for each shard. Beyond one of them a device is told
-    /// so in the protocol's words, and nothing happens.
+    /// Bounds of the sessions that outlive their connections and of retained messages, for each
+    /// shard. Beyond one of them a device is refused in the protocol's words, and nothing happens.
     pub struct Session {
-        /// Sessions. A connection that would make one more is told that the server is busy.
+        /// Sessions. A connection that would make one more is answered that the server is busy.
         sessions_max: u32 = 1_000_000, unit "sessions", in 1_000..=100_000_000, cost "about 200 bytes of memory each, and their subscriptions";
         /// Messages owed to all sessions, counted for each. A publish that would be owed beyond it is refused with quota exceeded.
         letters_max: u32 = 4_000_000, unit "messages", in 1_000..=1_000_000_000, cost "about 40 bytes of memory each";

@@ -30,11 +30,11 @@ group! {
         /// `checkpoint_journal_bytes`.
         memory_bytes_max: u64 = 1_073_741_824, unit "bytes", in 16_777_216..=1_099_511_627_776,
             cost "as much memory for each shard, and checkpoints beside it";
-        /// Commands that wait for their shard, for each shard. One more is told busy.
+        /// Commands that wait for their shard, for each shard. One more is answered busy.
         waiting_max: u32 = 65_536, unit "commands", in 16..=16_777_216, cost "about 300 bytes each, and the payloads";
-        /// Bytes of payloads that wait for their shard, for each shard. One more is told busy.
+        /// Bytes of payloads that wait for their shard, for each shard. One more is answered busy.
         waiting_bytes_max: u32 = 67_108_864, unit "bytes", in 1_048_576..=4_294_967_295, cost "as much memory";
-        /// Consumers that wait for a job, for each shard. One more is told busy.
+        /// Consumers that wait for a job, for each shard. One more is answered busy.
         consumers_max: u32 = 100_000, unit "consumers", in 1..=16_777_216, cost "about 300 bytes each";
         /// A checkpoint is taken when the journal has grown by so much since the last one, or by as much as that one has, if that is
         /// more.

@@ -5,7 +5,8 @@
 use crate::settings::define::group;
 
 group! {
-    /// Bounds of the wallets, for each shard. Beyond one of them a command is told busy, and nothing happens.
+    /// Bounds of the wallets, for each shard. Beyond one of them a command is answered busy, and
+    /// nothing happens.
     pub struct Wallet {
         /// Accounts: one for each wallet and asset.
         accounts_max: u32 = 50_000_000, unit "accounts", in 1_000..=1_000_000_000, cost "about 90 bytes of memory each";

@@ -1,4 +1,4 @@
-//! Whom a push reaches, what it says to each, and what is refused.
+//! Whom a push reaches, its text for each device, and refusals.
 //!
 //! Also what devices and apps are: registered, revoked, apart from each other.
 
@@ -137,7 +137,7 @@ fn a_push_that_has_not_started_can_be_changed() {
 }
 
 #[test]
-fn what_is_out_of_bounds_is_refused_and_nothing_happens() {
+fn a_push_out_of_bounds_is_refused_and_nothing_happens() {
     let mut scene = Scene::new(1);
     let raw = |bytes: usize| Content::Raw {
         payload: vec![b'x'; bytes].into(),
@@ -468,7 +468,7 @@ fn a_preview_of_a_push_leaves_out_whom_its_options_leave_out() {
 }
 
 #[test]
-fn a_preview_of_a_push_to_very_many_evaluates_a_sample_and_says_so() {
+fn a_preview_of_a_push_to_very_many_evaluates_a_sample_and_reports_it() {
     let mut scene = Scene::new(1);
     let devices = 30_000_u64;
     for part in 0..devices / 1_000 {
@@ -490,7 +490,7 @@ fn a_preview_of_a_push_to_very_many_evaluates_a_sample_and_says_so() {
 }
 
 #[test]
-fn feeds_are_told_what_happens_and_a_replay_tells_nothing() {
+fn feeds_get_events_and_a_replay_sends_none() {
     use stadium_push::feed::{Feed, FeedName, Kind, Kinds, Webhook};
     let mut scene = Scene::new(1);
     let url = format!("https://example.com/{}", "x".repeat(400));
@@ -512,11 +512,11 @@ fn feeds_are_told_what_happens_and_a_replay_tells_nothing() {
     scene.shards[0].take_events(&mut jobs);
     assert_eq!(jobs.len(), 1);
     assert_eq!(jobs[0].queue, "events.default.feed-0");
-    let told: serde_json::Value = serde_json::from_slice(&jobs[0].payload).unwrap();
-    let told = told["events"].as_array().unwrap().iter();
-    let told: Vec<_> =
-        told.map(|event| (event["kind"].as_str().unwrap(), event["device"].as_str().unwrap())).collect();
-    assert_eq!(told, [("connected", "a"), ("delivered", "a"), ("opened", "a"), ("expired", "b")]);
+    let events: serde_json::Value = serde_json::from_slice(&jobs[0].payload).unwrap();
+    let events = events["events"].as_array().unwrap().iter();
+    let events: Vec<_> =
+        events.map(|event| (event["kind"].as_str().unwrap(), event["device"].as_str().unwrap())).collect();
+    assert_eq!(events, [("connected", "a"), ("delivered", "a"), ("opened", "a"), ("expired", "b")]);
     jobs.clear();
     scene.replayed(0).take_events(&mut jobs);
     assert!(jobs.is_empty());

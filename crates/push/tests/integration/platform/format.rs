@@ -144,12 +144,12 @@ fn read(bytes: &[u8]) -> Vec<(u64, Time, Vec<u8>)> {
 }
 
 #[test]
-fn what_version_1_wrote_is_read() {
+fn files_of_version_1_are_read() {
     read_all(1);
 }
 
 #[test]
-fn what_version_2_wrote_is_read() {
+fn files_of_version_2_are_read() {
     read_all(2);
 }
 
@@ -194,7 +194,7 @@ fn cancellations_that_overtook_their_pushes_are_read_as_version_2_meant_them() {
 }
 
 #[test]
-fn what_version_3_wrote_is_read() {
+fn files_of_version_3_are_read() {
     if std::env::var_os("STADIUM_WRITE_FIXTURE").is_some() {
         let mut scene = test();
         std::fs::create_dir_all(file(3, "")).unwrap();

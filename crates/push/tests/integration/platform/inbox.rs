@@ -1,4 +1,4 @@
-//! What a device is owed, when it gets it, and what takes it away.
+//! The pushes that a device is owed, when it gets them, and how they end.
 //!
 //! Each rule is one scene, whose end checks that a replay and a restore show the same.
 
@@ -41,7 +41,7 @@ fn a_push_goes_out_is_acknowledged_and_never_goes_out_again() {
 }
 
 #[test]
-fn what_was_not_acknowledged_is_owed_when_the_device_comes_back() {
+fn an_unacknowledged_push_is_owed_when_the_device_comes_back() {
     let mut scene = Scene::new(1);
     scene.register(&["a"]);
     scene.connect("a");

@@ -28,14 +28,14 @@ fn within(scene: &mut Scene, latitude: f64, radius_m: u32) -> u64 {
 }
 
 #[test]
-fn circles_follow_devices_on_all_shards_and_strangers_are_passed_over() {
+fn circles_follow_devices_on_all_shards_and_unregistered_devices_are_ignored() {
     let mut scene = Scene::new(3);
     let names: Vec<String> = (0..40).map(|number| format!("phone-{number}")).collect();
     names.iter().for_each(|name| scene.register(&[name]));
     let mut sightings: Vec<Sighting> = names.iter().map(|name| seen(name, NOON, 52.0, 0)).collect();
     sightings.push(seen("stranger", NOON, 52.0, 0));
-    let told = locate(&mut scene, sightings.clone());
-    assert_eq!(told, Located { moved: 40, unknown: 1, ..Located::default() });
+    let answer = locate(&mut scene, sightings.clone());
+    assert_eq!(answer, Located { moved: 40, unknown: 1, ..Located::default() });
     assert_eq!((within(&mut scene, 52.0, 100), within(&mut scene, 53.0, 100)), (40, 0));
     // The same again, as after a reconnect, writes nothing.
     let records = scene.records.clone();
@@ -43,15 +43,15 @@ fn circles_follow_devices_on_all_shards_and_strangers_are_passed_over() {
     assert_eq!(scene.records, records);
 
     let later = NOON.after(1_000);
-    let told =
+    let answer =
         locate(&mut scene, vec![seen("phone-1", later, 53.0, 10), seen("phone-2", later, 52.000_05, 10)]);
-    assert_eq!(told, Located { moved: 1, unmoved: 1, ..Located::default() });
+    assert_eq!(answer, Located { moved: 1, unmoved: 1, ..Located::default() });
     assert_eq!((within(&mut scene, 52.0, 100), within(&mut scene, 53.0, 100)), (39, 1));
-    let told = locate(&mut scene, vec![seen("phone-1", NOON, 52.0, 0)]);
-    assert_eq!(told, Located { older: 1, ..Located::default() });
+    let answer = locate(&mut scene, vec![seen("phone-1", NOON, 52.0, 0)]);
+    assert_eq!(answer, Located { older: 1, ..Located::default() });
     scene.restart();
-    let told = locate(&mut scene, vec![seen("phone-1", NOON, 52.0, 0)]);
-    assert_eq!(told, Located { older: 1, ..Located::default() }, "when it was seen is durable");
+    let answer = locate(&mut scene, vec![seen("phone-1", NOON, 52.0, 0)]);
+    assert_eq!(answer, Located { older: 1, ..Located::default() }, "when it was seen is durable");
     assert_eq!((within(&mut scene, 52.0, 100), within(&mut scene, 53.0, 100)), (39, 1));
     scene.check();
 }
@@ -61,7 +61,7 @@ fn of_a_device_twice_in_a_batch_the_newest_counts() {
     let mut scene = Scene::new(1);
     scene.register(&["phone"]);
     let (first, second) = (NOON.after(5), NOON.after(6));
-    let told = locate(
+    let answer = locate(
         &mut scene,
         vec![
             seen("phone", second, 53.0, 0),
@@ -69,13 +69,13 @@ fn of_a_device_twice_in_a_batch_the_newest_counts() {
             seen("phone", second.after(1), 54.0, 0),
         ],
     );
-    assert_eq!(told, Located { moved: 2, older: 1, ..Located::default() });
+    assert_eq!(answer, Located { moved: 2, older: 1, ..Located::default() });
     assert_eq!((within(&mut scene, 53.0, 10), within(&mut scene, 54.0, 10)), (0, 1));
     scene.check();
 }
 
 #[test]
-fn what_the_api_said_later_is_not_undone_by_what_was_seen_before() {
+fn a_location_from_the_api_is_not_undone_by_an_earlier_sighting() {
     let mut scene = Scene::new(1);
     scene.change("phone", Changes { location: Some(Some(place(52.0))), ..Changes::default() });
     let before = Time(scene.now.0 - 1);
@@ -91,8 +91,8 @@ fn an_app_that_is_not_there_has_no_devices_and_a_batch_has_a_bound() {
     let mut scene = Scene::new(2);
     let app = AppName::new("nowhere").unwrap();
     let sightings = vec![seen("phone", NOON, 52.0, 0)];
-    let told = scene.ask(Command::Locate { app: app.clone(), sightings: sightings.clone() }).unwrap();
-    assert_eq!(told, Answer::Located(Located { unknown: 1, ..Located::default() }));
+    let answer = scene.ask(Command::Locate { app: app.clone(), sightings: sightings.clone() }).unwrap();
+    assert_eq!(answer, Answer::Located(Located { unknown: 1, ..Located::default() }));
     let many = sightings.iter().cycle().take(1_001).cloned().collect();
     for sightings in [Vec::new(), many] {
         let refused = scene.ask(Command::Locate { app: app.clone(), sightings }).unwrap_err();

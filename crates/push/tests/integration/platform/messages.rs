@@ -1,7 +1,7 @@
 //! Three shards wired together: messages come twice, late or not at all, and each push starts once
 //! on each shard.
 //!
-//! What a client sees is put together from all of them.
+//! The result for a client is put together from all of them.
 
 use stadium_push::{
     Answer, AppSettings, Audience, Bounds, Command, Missed, NewPush, NewSchedule, ScheduleName, Stage, State,
@@ -81,7 +81,7 @@ fn messages_that_come_twice_or_late_start_a_push_once() {
             match random.u8(0..10) {
                 // Lost on its way.
                 0..=2 => {}
-                // Its confirmation is lost: it comes again.
+                // Its confirmation is lost: it arrives again.
                 3..=5 => scene.receive(home, to, number, &message).unwrap(),
                 6 => scene.restart(),
                 _ => {

@@ -82,7 +82,7 @@ impl Deeds {
     ]);
 }
 
-/// A delivery that went out: what the edge has to say about it.
+/// A delivery that went out, for the edge's report about it.
 struct Flying {
     step: Step,
     name: String,
@@ -271,7 +271,8 @@ impl Model {
         }
     }
 
-    /// The edge tells what became of something that went out, whatever has become of the push meanwhile.
+    /// The edge reports the outcome of a delivery that went out, whatever the state of the push is
+    /// by then.
     fn answer(&mut self) {
         for _ in 0..self.random.usize(1..6) {
             if self.flying.is_empty() {
@@ -296,7 +297,8 @@ impl Model {
         }
     }
 
-    /// What was on its way to a device is owed still, or has expired where it goes at most once.
+    /// A delivery that was on its way to a device is owed still, or has expired where it goes at
+    /// most once.
     fn take_down(&mut self, name: &str) {
         for sent in &mut self.sent {
             if let Some(outcome) =
@@ -342,7 +344,7 @@ impl Model {
                 let sent = self.sent.iter_mut().find(|sent| sent.id == id).unwrap();
                 let outcome = sent.outcomes.get_mut(&name).expect("only who is targeted is sent it");
                 assert!(self.phones[&name].connected, "{deed:?}: {name} is not there");
-                // Whatever ended in the same moment may have gone out before.
+                // A delivery that ended in the same millisecond may have gone out before.
                 if *outcome == Outcome::Owed {
                     *outcome = Outcome::InFlight;
                 } else {

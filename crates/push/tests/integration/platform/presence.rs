@@ -1,4 +1,5 @@
-//! Devices come and go, in whatever order the edge says it, and what is on its way to them when they do.
+//! Devices come and go, in any order in which the edge reports it, and deliveries on their way to
+//! them when they do.
 //!
 //! Each rule is one scene, whose end checks that a replay and a restore show the same.
 
@@ -9,7 +10,7 @@ use stadium_push::{
 use crate::platform::scene::{Scene, app, device, to_all, to_one};
 
 #[test]
-fn who_came_and_went_in_one_batch_is_not_connected() {
+fn a_device_that_came_and_went_in_one_batch_is_not_connected() {
     let mut scene = Scene::new(1);
     scene.register(&["a", "b"]);
     scene.present(&[("a", 1), ("b", 2)], &[("a", 1)]);
@@ -30,7 +31,7 @@ fn who_came_and_went_in_one_batch_is_not_connected() {
 }
 
 #[test]
-fn who_is_new_and_gone_within_a_batch_is_registered() {
+fn a_device_that_is_new_and_gone_within_a_batch_is_registered() {
     let mut scene = Scene::new(1);
     scene.present(&[("new", 1)], &[("new", 1)]);
     assert_eq!(scene.connection("new"), None);
@@ -38,7 +39,7 @@ fn who_is_new_and_gone_within_a_batch_is_registered() {
 }
 
 #[test]
-fn an_arrival_that_was_said_before_sends_nothing_again() {
+fn a_repeated_arrival_sends_nothing_again() {
     let mut scene = Scene::new(1);
     scene.register(&["a"]);
     scene.present(&[("a", 1)], &[]);
@@ -109,7 +110,7 @@ fn at_most_once_is_over_when_a_connection_takes_no_more() {
 }
 
 #[test]
-fn at_most_once_expires_when_it_says_so() {
+fn at_most_once_expires_at_its_time() {
     let mut scene = Scene::new(1);
     scene.register(&["a", "b", "c"]);
     scene.present(&[("a", 1), ("b", 2), ("c", 3)], &[]);
@@ -141,12 +142,12 @@ fn many_that_leave_at_once_lose_all_that_goes_at_most_once() {
 }
 
 #[test]
-fn who_is_registered_after_it_connected_is_reached_at_once() {
+fn a_device_registered_after_it_connected_is_reached_at_once() {
     let mut scene = Scene::new(1);
     scene.settings(AppSettings { register_at_connect: false, ..AppSettings::default() });
     scene.present(&[("a", 1), ("b", 2), ("c", 3)], &[]);
     scene.present(&[], &[("b", 2)]);
-    // A newer connection takes the place of one that is still said to be there.
+    // A newer connection takes the place of one that is still reported as connected.
     scene.present(&[("c", 4)], &[]);
     scene.present(&[("d", 5)], &[("c", 3), ("d", 5)]);
     scene.register(&["a", "b", "c", "d"]);

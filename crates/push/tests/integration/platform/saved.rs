@@ -1,6 +1,6 @@
 //! A checkpoint is the state at its beginning, however much changes while it is written; damaged ones are refused.
 //!
-//! What is no checkpoint and no event is an error, never a crash.
+//! Bytes that are no checkpoint and no event are an error, never a crash.
 
 use stadium_push::{Command, NewPush, When};
 use stadium_state_machine::{Checkpointed as _, MachineState as _, StateMachine as _};
@@ -41,7 +41,7 @@ fn a_checkpoint_is_the_state_at_its_beginning() {
 }
 
 #[test]
-fn what_no_checkpoint_holds_is_refused() {
+fn bytes_that_no_checkpoint_holds_are_refused() {
     let mut scene = Scene::new(1);
     for number in 0..20 {
         scene.register(&[&format!("d{number}")]);

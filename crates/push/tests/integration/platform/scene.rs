@@ -128,7 +128,7 @@ impl Scene {
         asked.into_iter().map(|(shard, command)| self.ask_shard(usize::from(shard), &command)).collect()
     }
 
-    /// Lets time go on to that moment, with everything that it brings, messages included.
+    /// Lets time go on to that time, with everything that it brings, messages included.
     pub fn run_until(&mut self, until: Time) {
         loop {
             self.pass_messages();
@@ -237,7 +237,7 @@ impl Scene {
         self.ask(Command::Presence { arrived: Vec::new(), left: vec![departure] }).unwrap();
     }
 
-    /// What an edge says of one turn: who arrived and who left, each on which connection.
+    /// The edge's report of one turn: the devices that arrived and left, each with its connection.
     pub fn present(&mut self, arrived: &[(&str, u64)], left: &[(&str, u64)]) {
         let name = |connection| ConnectionName { loop_index: 0, connection };
         let arrived = arrived.iter().map(|&(who, connection)| Arrival {
@@ -256,7 +256,7 @@ impl Scene {
         self.ask(presence).unwrap();
     }
 
-    /// The connection of a device, as the platform says.
+    /// The connection of a device, as the platform reports it.
     pub fn connection(&mut self, name: &str) -> Option<u64> {
         match self.ask(Command::Device { app: app(), device: device(name) }).unwrap() {
             Answer::Device(Some(view)) => view.connection.map(|name| name.connection),
@@ -264,7 +264,7 @@ impl Scene {
         }
     }
 
-    /// What has gone out since the last call: device and payload, in its order.
+    /// The dispatches since the last call: device and payload, in its order.
     pub fn take_sent(&mut self) -> Vec<(String, String)> {
         let sent = std::mem::take(&mut self.sent);
         let mut taken = Vec::new();
@@ -289,7 +289,7 @@ impl Scene {
         self.shards[shard].device_at(&app(), slot).expect("what is dispatched has a device").to_string()
     }
 
-    /// The edge says what became of everything that went out: first sent, then this.
+    /// The edge reports the outcome of every delivery that went out: first sent, then this.
     pub fn answer_all(&mut self, what: Happened) -> usize {
         let sent = std::mem::take(&mut self.sent);
         let mut count = 0;
@@ -415,7 +415,8 @@ pub fn in_memory(found: Lookup<Answer, Infallible>) -> Answer {
     answer
 }
 
-/// Everything that can be seen of a shard, without what is not durable: who is connected, what is in flight.
+/// The visible state of a shard, without the parts that are not durable: connections, and
+/// deliveries in flight.
 pub fn show(platform: &mut Platform, now: Time) -> String {
     let mut shown = String::new();
     let mut look = |command: Command| match platform.read(now, &command) {
@@ -468,7 +469,7 @@ pub fn push_id(id: u64) -> PushId {
     PushId(u128::from(id) << 64)
 }
 
-/// A raw push that says its id.
+/// A raw push whose payload is its id.
 pub fn push(id: u64, audience: Audience) -> NewPush {
     NewPush {
         app: app(),

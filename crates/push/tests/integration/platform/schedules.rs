@@ -97,7 +97,7 @@ fn a_local_push_starts_zone_by_zone_and_once_in_each() {
     for (name, starts) in [
         ("kiritimati", by_utc(14)),
         ("tokyo", by_utc(9)),
-        // The first moment behind the gap: 01:00 UTC.
+        // The first instant behind the gap: 01:00 UTC.
         ("berlin", 1_774_746_000_000),
         ("nowhere", by_utc(0)),
         ("honolulu", by_utc(-10)),
@@ -109,7 +109,7 @@ fn a_local_push_starts_zone_by_zone_and_once_in_each() {
         assert!(scene.inbox(name).contains(&1), "{name} has it late");
     }
     assert!(scene.inbox("tokyo").contains(&2));
-    // Who moves west meets the time again, and gets it once.
+    // A device that moves west meets the time again, and gets it once.
     scene.change("tokyo", zone("Pacific/Pago_Pago"));
     scene.wait(2 * DAY);
     assert_eq!(scene.counts(1).targeted, 5);
@@ -167,7 +167,7 @@ fn daylight_saving_skips_and_doubles_no_day() {
 }
 
 #[test]
-fn what_was_missed_is_skipped_or_sent_late_once() {
+fn a_missed_occurrence_is_skipped_or_sent_late_once() {
     for (missed, down, expected_made, expected_skipped) in [
         (Missed::Skip, 5 * HOUR + HOUR / 2, 0, 5),
         (Missed::Late(HOUR), 5 * HOUR + HOUR / 2, 1, 4),
@@ -302,7 +302,7 @@ fn a_change_to_another_kind_of_clock_holds_nothing_back() {
 }
 
 #[test]
-fn schedules_that_say_nothing_are_refused() {
+fn schedules_without_content_are_refused() {
     let mut scene = Scene::new(1);
     for (cron, zone, code) in [
         ("nonsense", Zone::Local, "PSH-006"),

@@ -1,6 +1,8 @@
-//! A slot goes from a device that was removed to the next one that is registered: what pushes did with the first says nothing of the second.
+//! A slot goes from a device that was removed to the next one that is registered: the data that
+//! pushes keep of the first are not about the second.
 //!
-//! Nothing here is decided by moments: both may be registered in one second, and a clock may be set back.
+//! No decision here depends on times: both may be registered in one second, and a clock may be set
+//! back.
 
 use stadium_push::{
     Answer, Cap, Command, DeliveryView, Happened, NewPush, Options, PushId, State, Time, When,
@@ -22,7 +24,7 @@ fn newest(scene: &mut Scene, name: &str) -> usize {
 }
 
 #[test]
-fn who_gets_the_slot_of_a_device_that_went_has_nothing_of_its_pushes() {
+fn the_next_device_of_a_slot_has_nothing_of_the_pushes_before() {
     let mut scene = Scene::new(1);
     scene.register(&["first"]);
     scene.connect("first");

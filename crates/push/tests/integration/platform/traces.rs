@@ -8,7 +8,7 @@ use stadium_registry::Changes;
 use crate::platform::scene::{HOUR, NOON, Scene, app, device, push_id, to_all, to_one, to_tag};
 
 #[test]
-fn a_push_by_the_devices_clocks_is_told_by_theirs() {
+fn a_trace_of_a_push_by_device_clocks_shows_device_times() {
     let mut scene = Scene::new(1);
     scene.register(&["phone-7"]);
     let tomorrow = Civil((NOON.0 / 1_000) as i64 + 86_400);
@@ -20,7 +20,7 @@ fn a_push_by_the_devices_clocks_is_told_by_theirs() {
 }
 
 #[test]
-fn each_outcome_is_told_in_a_sentence() {
+fn each_outcome_is_described_in_a_sentence() {
     let mut scene = Scene::new(1);
     scene.register(&["phone-7", "other"]);
     scene.tag("other", "vip");
@@ -33,22 +33,26 @@ fn each_outcome_is_told_in_a_sentence() {
     scene.send(with(to_all(4), key())).unwrap();
     scene.send(NewPush { when: When::At(NOON.after(4 * HOUR)), ..to_all(5) }).unwrap();
     scene.send(with(to_one(6, "nobody"), short())).unwrap();
-    let say = |scene: &mut Scene, id: u64, expected: &str| {
+    let expect = |scene: &mut Scene, id: u64, expected: &str| {
         let trace = scene.trace(id, if id == 6 { "nobody" } else { "phone-7" });
         assert_eq!(trace.sentence, expected, "{trace:?}");
     };
-    say(
+    expect(
         &mut scene,
         1,
         "phone-7 has not got it yet: it is not connected; it gets it when it comes until 14:00 UTC.",
     );
-    say(
+    expect(
         &mut scene,
         3,
         "phone-7 did not get it: a newer push with the collapse key \"score\" took its place.",
     );
-    say(&mut scene, 5, "It has not started: it does at 16:00 UTC, and reaches phone-7 then if it matches.");
-    say(&mut scene, 6, "nobody did not get it: it was not registered when the push started at 12:00 UTC.");
+    expect(
+        &mut scene,
+        5,
+        "It has not started: it does at 16:00 UTC, and reaches phone-7 then if it matches.",
+    );
+    expect(&mut scene, 6, "nobody did not get it: it was not registered when the push started at 12:00 UTC.");
     let trace = scene.trace(2, "phone-7");
     assert!(matches!(&trace.state, State::NotMatched { .. }), "{trace:?}");
     assert!(
@@ -57,7 +61,11 @@ fn each_outcome_is_told_in_a_sentence() {
         trace.sentence
     );
     scene.run_until(NOON.after(2 * HOUR + 1));
-    say(&mut scene, 1, "phone-7 did not get it: it was not connected until the push expired at 14:00 UTC.");
+    expect(
+        &mut scene,
+        1,
+        "phone-7 did not get it: it was not connected until the push expired at 14:00 UTC.",
+    );
 
     scene.run_until(NOON.after(3 * HOUR + 1_203));
     let connection = scene.connect("phone-7");
@@ -67,7 +75,7 @@ fn each_outcome_is_told_in_a_sentence() {
         scene.answer_all(Happened::Acknowledged);
         let over = format!("connection {}:{}", connection.loop_index, connection.connection);
         let clock = if id == 7 { "15:00:01.203 UTC" } else { "15:00:01.243 UTC" };
-        say(&mut scene, id, &format!("It was sent at {clock} over {over} and acknowledged 40 ms later."));
+        expect(&mut scene, id, &format!("It was sent at {clock} over {over} and acknowledged 40 ms later."));
         let trace = scene.trace(id, "phone-7");
         let steps: Vec<_> = trace.steps.iter().map(|step| step.what).collect();
         let expected: &[&str] = if id == 7 {
@@ -91,9 +99,9 @@ fn each_outcome_is_told_in_a_sentence() {
     assert_eq!(not_sent.unwrap_err().code(), "PSH-028");
     scene.send(to_one(9, "phone-7")).unwrap();
     scene.answer_all(Happened::Refused);
-    say(&mut scene, 9, "phone-7 did not get it: it refused it.");
+    expect(&mut scene, 9, "phone-7 did not get it: it refused it.");
     scene.change("phone-7", Changes { opt_in: Some(false), ..Changes::default() });
     scene.send(to_all(10)).unwrap();
-    say(&mut scene, 10, "phone-7 did not get it: it has not opted in.");
+    expect(&mut scene, 10, "phone-7 did not get it: it has not opted in.");
     scene.check();
 }

@@ -1,7 +1,7 @@
-//! Much at one moment: what it costs a turn, and that it changes nothing but when.
+//! Much work at one time: its cost in a turn, and that it changes nothing but when.
 //!
-//! A turn of a shard is one tick and some commands at one moment. What it does is counted here by
-//! what became due, and what was taken out, never by a clock.
+//! A turn of a shard is one tick and some commands at one time. Its work is counted here by the
+//! jobs that became due and that were taken out, never by a clock.
 
 use stadium_queue::{Command, JobState, NewJob};
 
@@ -11,7 +11,7 @@ use crate::harness::{Harness, after, checkpoint, keyed, queue, restored};
 /// `PURGED_FOR_EACH`.
 const AT_ONCE: u64 = 4_096;
 
-/// One tick with as many events as a turn of a shard has. Says whether more is due.
+/// One tick with as many events as a turn of a shard has. Returns whether more is due.
 fn tick(harness: &mut Harness) -> bool {
     harness.record(|queues, at, now, random, record| queues.tick(at, now, random, record, 1_024)).more
 }
@@ -20,7 +20,7 @@ fn due(harness: &mut Harness) -> u64 {
     harness.stats("mail").due
 }
 
-/// So many jobs of as many keys that are due at one moment, two for each key in their order.
+/// So many jobs of as many keys that are due at one time, two for each key in their order.
 fn burst(harness: &mut Harness, keys: u32, delay: u64) {
     for half in ["first", "second"] {
         for from in (0..keys).step_by(1_000) {
@@ -34,7 +34,7 @@ fn burst(harness: &mut Harness, keys: u32, delay: u64) {
 }
 
 #[test]
-fn jobs_that_are_due_at_one_moment_come_due_over_turns() {
+fn jobs_that_are_due_at_one_time_come_due_over_turns() {
     // Near enough for the first level of the wheel, and so far that they are moved twice before.
     for delay in [100, 200_000] {
         let mut harness = Harness::new();
@@ -51,7 +51,7 @@ fn jobs_that_are_due_at_one_moment_come_due_over_turns() {
             let more = tick(&mut harness);
             let now_due = due(&mut harness);
             assert!(now_due - before <= AT_ONCE, "{before} to {now_due}");
-            // Commands at the same moment do not add to it.
+            // Commands at the same time do not add to it.
             for _ in 0..10 {
                 harness.put("other", keyed("x", "k"));
             }
@@ -71,7 +71,7 @@ fn jobs_that_are_due_at_one_moment_come_due_over_turns() {
 }
 
 #[test]
-fn what_is_put_while_others_come_due_waits_for_its_turn() {
+fn a_job_put_while_others_come_due_waits_for_its_turn() {
     let mut harness = Harness::new();
     burst(&mut harness, 5_000, 100);
     harness.now = harness.now.after(100);
@@ -97,13 +97,13 @@ fn what_is_put_while_others_come_due_waits_for_its_turn() {
 }
 
 #[test]
-fn what_becomes_of_a_job_while_others_come_due_counts() {
+fn a_change_of_a_job_while_others_come_due_counts() {
     let mut harness = Harness::new();
     burst(&mut harness, 5_000, 100);
     let deleted = harness.put("mail", after("deleted", 100));
     let later = harness.put("mail", after("later", 100));
     harness.now = harness.now.after(100);
-    // All of them are gathered and some are due; those two were put last.
+    // All of them are collected and some are due; those two were put last.
     while due(&mut harness) == 0 {
         assert!(tick(&mut harness));
     }

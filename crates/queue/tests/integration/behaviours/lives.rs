@@ -1,7 +1,7 @@
 //! The life of a job: put, reserved, and then settled, released, buried, dead, kicked, redriven,
 //! forwarded.
 //!
-//! Many a test crashes on the way: nothing that is told may depend on what only memory knew.
+//! Many a test crashes on the way: no answer may depend on state that only memory had.
 
 use stadium_queue::{
     Answer, Attempt, Backoff, Command, DeadLetter, Edit, Given, JobSet, JobState, Limit, NewJob,
@@ -26,7 +26,7 @@ fn a_job_is_put_reserved_and_settled() {
 }
 
 #[test]
-fn settling_twice_is_told_so_even_after_a_crash() {
+fn settling_twice_is_answered_so_even_after_a_crash() {
     let mut harness = Harness::new();
     harness.put("mail", job("hello"));
     let lease = harness.reserve("mail", 1)[0];
@@ -124,7 +124,7 @@ fn an_attempt_that_never_began_does_not_count() {
 }
 
 #[test]
-fn dead_jobs_go_where_their_queue_says() {
+fn dead_jobs_go_where_their_queue_sends_them() {
     let mut harness = Harness::new();
     for (name, dead_letter) in [
         ("keep", DeadLetter::Keep),
@@ -182,7 +182,7 @@ fn a_time_to_live_ends_a_job_that_nobody_settled() {
     let lease = harness.reserve("held", 1)[0];
     harness.pass(10_000);
     assert_eq!(harness.stats("mail").due + harness.stats("mail").delayed, 0);
-    assert_eq!(harness.settle(lease), Ok(Given::Done), "who works on it may finish it");
+    assert_eq!(harness.settle(lease), Ok(Given::Done), "its worker may finish it");
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn a_deleted_job_is_gone_and_its_lease_lost() {
 }
 
 #[test]
-fn a_forwarded_job_is_in_exactly_one_queue_and_forwarding_twice_says_where() {
+fn a_forwarded_job_is_in_exactly_one_queue_and_forwarding_twice_names_it() {
     let mut harness = Harness::new();
     harness.put("incoming", keyed("sms", "alice"));
     let lease = harness.reserve("incoming", 1)[0];
@@ -340,7 +340,7 @@ fn a_dropped_queue_is_gone_and_may_be_made_again() {
 }
 
 #[test]
-fn a_history_tells_everything_newest_first() {
+fn a_history_lists_everything_newest_first() {
     let mut harness = Harness::new();
     harness.declare("mail", QueueSettings { attempts_max: 2, ..QueueSettings::default() });
     let id = harness.put("mail", job("hello"));
@@ -358,17 +358,19 @@ fn a_history_tells_everything_newest_first() {
     });
     let lease = harness.reserve("second", 1)[0];
     harness.settle_all(vec![lease]);
-    let told: Vec<_> = harness.history(id).into_iter().map(|entry| entry.what).collect();
-    assert!(matches!(&told[0], Attempt::Settled));
-    assert!(matches!(&told[1], Attempt::Reserved { attempt: 1, worker: None, .. }));
-    assert!(matches!(&told[2], Attempt::Revived { queue: to } if *to == queue("second")));
-    assert!(matches!(&told[3], Attempt::Dead { reason } if reason.contains("lease")));
-    assert!(matches!(&told[4], Attempt::Reserved { attempt: 2, worker: Some(bob), until }
+    let attempts: Vec<_> = harness.history(id).into_iter().map(|entry| entry.what).collect();
+    assert!(matches!(&attempts[0], Attempt::Settled));
+    assert!(matches!(&attempts[1], Attempt::Reserved { attempt: 1, worker: None, .. }));
+    assert!(matches!(&attempts[2], Attempt::Revived { queue: to } if *to == queue("second")));
+    assert!(matches!(&attempts[3], Attempt::Dead { reason } if reason.contains("lease")));
+    assert!(matches!(&attempts[4], Attempt::Reserved { attempt: 2, worker: Some(bob), until }
         if bob.as_str() == "bob" && *until == reserved[0].until));
-    assert!(matches!(&told[5], Attempt::Released { error: Some(error), .. } if error == "it did not work"));
-    assert!(matches!(&told[6], Attempt::Reserved { attempt: 1, .. }));
-    assert!(matches!(&told[7], Attempt::Put { .. }));
-    assert_eq!(told.len(), 8);
+    assert!(
+        matches!(&attempts[5], Attempt::Released { error: Some(error), .. } if error == "it did not work")
+    );
+    assert!(matches!(&attempts[6], Attempt::Reserved { attempt: 1, .. }));
+    assert!(matches!(&attempts[7], Attempt::Put { .. }));
+    assert_eq!(attempts.len(), 8);
 }
 
 #[test]

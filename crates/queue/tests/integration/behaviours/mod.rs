@@ -1,7 +1,7 @@
-//! The queues' rules, told as behaviours.
+//! The queues' rules as behaviours.
 //!
-//! Each starts at a fresh harness: `harness.rs`. What no test tells, the model checks at random:
-//! `tests/model`.
+//! Each starts at a fresh harness: `harness.rs`. Rules without a test of their own are checked at
+//! random by the model: `tests/model`.
 
 mod bursts;
 mod dedup;

@@ -44,7 +44,7 @@ fn jobs_of_a_key_run_one_after_another() {
 }
 
 #[test]
-fn a_key_waits_for_a_retry_and_passes_over_a_buried_job() {
+fn a_key_waits_for_a_retry_and_skips_a_buried_job() {
     let mut harness = Harness::new();
     for payload in ["one", "two", "three"] {
         harness.put("mail", keyed(payload, "alice"));
@@ -94,7 +94,7 @@ fn keys_get_fair_shares_however_much_one_of_them_puts() {
 }
 
 #[test]
-fn a_queue_hands_out_as_many_as_its_limit_says() {
+fn a_queue_hands_out_as_many_as_its_limit_allows() {
     let mut harness = Harness::new();
     let limit = Some(Limit { rate: 10.0, burst: 5 });
     harness.declare("mail", QueueSettings { limit, ..QueueSettings::default() });
@@ -111,7 +111,7 @@ fn a_queue_hands_out_as_many_as_its_limit_says() {
 }
 
 #[test]
-fn consumers_are_told_when_a_token_is_there() {
+fn consumers_are_notified_when_a_token_is_there() {
     let mut harness = Harness::new();
     let limit = Some(Limit { rate: 1.0, burst: 1 });
     harness.declare("mail", QueueSettings { key_limit: limit, ..QueueSettings::default() });
@@ -184,10 +184,10 @@ fn a_clock_that_leaps_a_year_brings_everything() {
 }
 
 #[test]
-fn what_was_due_long_before_a_leap_of_the_clock_is_due() {
+fn a_job_that_was_due_long_before_a_leap_of_the_clock_is_due() {
     let mut harness = Harness::new();
     harness.put("mail", after("later", 1));
-    // More than half of the wheel's 2^32 ticks: what is so far behind looks as if it were ahead.
+    // More than half of the wheel's 2^32 ticks: a timer so far behind looks as if it were ahead.
     harness.pass(3_000_000_000);
     assert_eq!(harness.work("mail", 1), ["later"]);
 }
@@ -211,7 +211,7 @@ fn a_consumer_of_a_limited_queue_is_not_called_before_there_is_a_token() {
 }
 
 #[test]
-fn a_clock_that_stands_still_for_a_moment_delays_no_end() {
+fn a_clock_that_stands_still_briefly_delays_no_end() {
     let mut harness = Harness::new();
     let start = harness.now;
     // Given a lease and a time to live of 30 s each.

@@ -115,7 +115,7 @@ fn an_unknown_or_foreign_lease_is_refused_job_by_job() {
 }
 
 #[test]
-fn a_schedule_that_is_not_there_and_a_queue_that_holds_jobs_are_said_so() {
+fn a_missing_schedule_and_a_queue_that_holds_jobs_are_refused() {
     let mut harness = Harness::new();
     harness.put("mail", job("one"));
     let unschedule = Command::Unschedule { queue: queue("mail"), name: key("nightly") };
@@ -125,7 +125,7 @@ fn a_schedule_that_is_not_there_and_a_queue_that_holds_jobs_are_said_so() {
 }
 
 #[test]
-fn what_is_full_is_busy_and_has_room_again_later() {
+fn a_full_queue_is_busy_and_has_room_again_later() {
     let bounds = Bounds {
         jobs_max: 12,
         queues_max: 2,
@@ -153,7 +153,7 @@ fn what_is_full_is_busy_and_has_room_again_later() {
     let once = |id| NewJob { dedup: Some(Dedup { id: key(id), window: None }), ..job("x") };
     harness.try_put("mail", vec![once("a"), once("b")]).unwrap();
     assert_eq!(busy(harness.try_put("mail", vec![once("c")])), "QUE-043");
-    assert!(harness.try_put("mail", vec![once("a")]).unwrap()[0].duplicate, "what is known needs no room");
+    assert!(harness.try_put("mail", vec![once("a")]).unwrap()[0].duplicate, "a known job needs no room");
     harness.done(schedule("* * * * *", "UTC"));
     let cron = Cron { expression: "* * * * *".into(), time_zone: "UTC".into(), missed: Missed::Once };
     let second = Command::Schedule { queue: queue("mail"), name: key("second"), cron, job: job("go") };

@@ -49,7 +49,7 @@ fn a_dedup_id_counts_as_in_a_put() {
 }
 
 #[test]
-fn what_lives_elsewhere_is_on_its_way_and_spread_queues_are_here() {
+fn jobs_of_other_shards_are_on_their_way_and_spread_queues_are_here() {
     let place = Place { shard: 0, shards: 2, hash_seed: 3 };
     let mut harness = Harness::with(Bounds::default(), place);
     let at = |shard| {
@@ -75,5 +75,5 @@ fn what_lives_elsewhere_is_on_its_way_and_spread_queues_are_here() {
     let texts: Vec<_> = away.iter().map(|outgoing| harness.bytes(outgoing.payload)).collect();
     assert_eq!(texts, [b"far".to_vec(), b"there".to_vec()]);
     assert_eq!((away[0].queue.clone(), away[1].queue.clone()), (far, queue("everywhere")));
-    assert_eq!(away[0].job.attempts_max, None, "its own queue says how often it is tried");
+    assert_eq!(away[0].job.attempts_max, None, "its own queue decides how often it is tried");
 }

@@ -72,7 +72,7 @@ fn a_job_forwarded_to_another_shard_is_there_once_however_often_it_is_delivered(
 }
 
 #[test]
-fn what_cannot_come_again_is_forgotten_by_the_receiver() {
+fn messages_that_cannot_be_repeated_are_forgotten_by_the_receiver() {
     let (mut here, from, mut there, to) = shards();
     for n in 0..50 {
         here.put(from.as_str(), job(&n.to_string()));
@@ -170,8 +170,8 @@ fn a_record_is_described_in_words() {
             words.push(described.text);
         }
     }
-    let told = words.join("; ");
+    let sentence = words.join("; ");
     for part in ["in the queue mail", "queue made", "put, due at", "key \"alice\"", "5 bytes", "settled"] {
-        assert!(told.contains(part), "{part:?} in {told:?}");
+        assert!(sentence.contains(part), "{part:?} in {sentence:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! The naive model, and the machine beside it.
 //!
-//! Where the clock was set back, moments are of two clocks: the model then takes them from the machine, and
-//! checks that nothing is lost, doubled or handed out against the order of a key.
+//! Where the clock was set back, times are of two clocks. The model then takes them from the
+//! machine, and checks that no job is lost, doubled or handed out against the order of a key.
 
 use std::collections::HashMap;
 
@@ -69,7 +69,7 @@ struct Job {
     lease_until: Time,
     /// It was handed out before and comes first in its key.
     retry: bool,
-    /// Its place among those of the same moment is not promised.
+    /// Its place among jobs of the same time is not promised.
     loose: bool,
     payload: String,
 }
@@ -85,7 +85,7 @@ pub struct World {
     paused: [bool; 3],
     /// Dedup id in a queue: its job, its content, and until when.
     dedups: HashMap<(usize, u8), (JobId, Content, Time)>,
-    /// The clock was set back: order between moments is not promised any more.
+    /// The clock was set back: order between times is not promised any more.
     jumped: bool,
     puts: u64,
 }
@@ -296,7 +296,8 @@ impl World {
         let known = known.filter(|(_, _, until)| *until > now);
         let outcome = self.harness.try_put(name(of).as_str(), vec![new]);
         match (known, outcome) {
-            // The clock may have been set back since: the machine counts on the latest moment for a second.
+            // The clock may have been set back since: the machine relies on the latest time for a
+            // second.
             _ if self.jumped && dedup.is_some() => {
                 self.adopt_all();
             }
@@ -380,7 +381,7 @@ impl World {
         }
         let ready: Vec<usize> = (0..self.jobs.len())
             .filter(|&at| self.jobs[at].queue == of && self.jobs[at].state == JobState::Due)
-            // What is over is taken out on the way.
+            // Expired jobs are taken out on the way.
             .filter(|&at| self.jobs[at].expires.is_none_or(|at| at > self.now()))
             .collect();
         let first_of = |at: usize| {
@@ -493,7 +494,7 @@ impl World {
             }
             Some((least, most)) => {
                 assert_eq!(outcome, Ok(stadium_queue::Given::Done));
-                self.comes_again(at, now, least, most);
+                self.is_retried(at, now, least, most);
             }
         }
     }
@@ -509,7 +510,7 @@ impl World {
         assert!(jumped || job.expires == Some(now.after(DEAD_TIME_TO_LIVE)));
     }
 
-    fn comes_again(&mut self, at: usize, now: Time, least: u64, most: u64) {
+    fn is_retried(&mut self, at: usize, now: Time, least: u64, most: u64) {
         let jumped = self.jumped;
         let view = self.harness.find(self.jobs[at].id);
         let job = &mut self.jobs[at];
@@ -611,7 +612,7 @@ impl World {
         });
     }
 
-    /// What the clock brings, by the model's rules; what these leave open is asked of the machine.
+    /// What the clock brings, by the model's rules; the machine decides where these leave a choice.
     fn time_came(&mut self) {
         let now = self.now();
         let mut at = 0;
@@ -628,7 +629,7 @@ impl World {
             let Answer::Jobs(mut views) = view else { panic!("another answer") };
             let view = views.remove(0);
             if self.jumped {
-                // Moments are of two clocks now: what the machine says of them is taken.
+                // Times are of two clocks now: the machine's times are taken.
                 let job = &mut self.jobs[at];
                 if job.state == JobState::Reserved && view.state != JobState::Reserved {
                     job.retry = job.key.is_some() && view.state != JobState::Dead;
@@ -649,7 +650,7 @@ impl World {
                         self.died(at);
                     } else {
                         let (least, most) = backoff(job.attempts);
-                        self.comes_again(at, now, least, most);
+                        self.is_retried(at, now, least, most);
                     }
                 }
                 _ => {}

@@ -1,5 +1,5 @@
-//! Fuzz body for records of an open TLS connection: a peer with the right keys that seals whatever the
-//! input says, flips bits, and puts bytes of its own between the records.
+//! Fuzz body for records of an open TLS connection: a peer with the right keys that seals data as
+//! the input directs, flips bits, and puts bytes of its own between the records.
 //!
 //! ```text
 //! version | piece bytes | steps: 0 seal, 1 seal and flip a bit, 2 raw bytes | kind | length | bytes
@@ -131,8 +131,8 @@ fn step(
     }
 }
 
-/// Lets a peer seal and send what `data` says. The server must open exactly the data that was sealed
-/// with the right keys before the first mistake. Returns whether there was none.
+/// Lets a peer seal and send as `data` directs. The server must open exactly the data that was
+/// sealed with the right keys before the first mistake. Returns whether there was none.
 pub fn tls_records(data: &[u8]) -> bool {
     SETUP.with_borrow_mut(|setup| {
         let [version, piece_bytes, steps @ ..] = data else { return false };

@@ -9,7 +9,7 @@ use super::super::{End, Mode, Sinks, WebSocket};
 use super::*;
 use crate::turn::Bytes;
 
-const GATHERED_BYTES_MAX: u32 = 10_000;
+const REASSEMBLED_BYTES_MAX: u32 = 10_000;
 
 fn side(role: Role) -> WebSocket {
     WebSocket::new(role, Mode::LengthPrefixed, 1 << 30, 1 << 30)
@@ -36,7 +36,7 @@ fn read(websocket: &mut WebSocket, bytes: &[u8], sizes: &[usize]) -> (Vec<u8>, V
             reply: &mut reply,
             masks: &mut masks,
             messages: &mut seen,
-            gathered_bytes_max: GATHERED_BYTES_MAX,
+            reassembled_bytes_max: REASSEMBLED_BYTES_MAX,
         };
         let read = websocket.read(&mut piece.to_vec(), &mut sinks);
         assert_eq!(read.plain, 0);
@@ -236,7 +236,7 @@ fn a_message_that_comes_whole_is_shown_before_its_end_has_come() {
 fn a_message_that_is_too_long_is_refused_before_it_is_held() {
     let limited = || WebSocket::new(Role::Server, Mode::LengthPrefixed, 1 << 30, 5_000);
     let huge = [0x82, 0xff, 0, 0, 0, 0, 1, 0, 0, 0, 1, 2, 3, 4];
-    let part = GATHERED_BYTES_MAX as usize / 2;
+    let part = REASSEMBLED_BYTES_MAX as usize / 2;
     let parts = [
         frame(0x02, &vec![1; part], true),
         frame(0x00, &vec![1; part], true),

@@ -1,6 +1,7 @@
 //! Devices and audiences as simple as can be: a map, and a look at each device.
 //!
-//! What the registry says is compared with it. It shares nothing with the registry but how two versions compare.
+//! The registry's answers are compared with it. It shares nothing with the registry but how two
+//! versions compare.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -158,7 +158,7 @@ fn the_limit_finds_the_server_at_three_times_its_capacity() {
             let stretch = server.run(overload, 60 * SECOND, 30 * SECOND);
             // A probe measures 64 calls, so that a baseline, and the limit with it, is off by an eighth or two at times.
             server.assert_nearly_fits(&stretch, &format!("{workers} workers, seed {seed}"), 0.4);
-            assert!(stretch.refused_per_s > 1.8 * server.capacity_per_s(), "the rest is told Busy");
+            assert!(stretch.refused_per_s > 1.8 * server.capacity_per_s(), "the rest gets Busy");
             offs.push(server.off(&stretch));
         }
         offs.sort_by(f64::total_cmp);
@@ -324,7 +324,7 @@ fn exactly_as_many_as_the_limit_get_in() {
     for entry in entries {
         limiter.left(entry, Work::Abandoned, 5);
     }
-    assert_eq!((limiter.inflight(), limiter.latency_us()), (0, 0.0), "abandoned work says nothing");
+    assert_eq!((limiter.inflight(), limiter.latency_us()), (0, 0.0), "abandoned work is not measured");
 }
 
 #[test]

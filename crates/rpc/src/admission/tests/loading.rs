@@ -46,15 +46,15 @@ fn a_spike_moves_it_a_little_and_a_second_moves_it_most_of_the_way() {
 #[test]
 fn peers_hear_of_changes_and_not_of_noise() {
     let mut load = settled(reading());
-    assert_eq!(load.tell(0), Some(0.0));
-    assert_eq!(load.tell(1), None);
+    assert_eq!(load.report(0), Some(0.0));
+    assert_eq!(load.report(1), None);
     load.read(Reading { inflight: 2, ..reading() }, 20_000 * MS);
-    assert_eq!(load.tell(2), None);
-    assert!(load.tell(10_000 * MS).is_some(), "after ten seconds any change is told");
+    assert_eq!(load.report(2), None);
+    assert!(load.report(10_000 * MS).is_some(), "after ten seconds any change is reported");
     load.read(Reading { inflight: 90, ..reading() }, 40_000 * MS);
-    assert!(load.tell(10_001 * MS).is_some());
-    load.tell_again();
-    assert!(load.tell(10_002 * MS).is_some());
+    assert!(load.report(10_001 * MS).is_some());
+    load.report_again();
+    assert!(load.report(10_002 * MS).is_some());
 }
 
 #[test]

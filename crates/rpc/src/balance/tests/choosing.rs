@@ -374,7 +374,7 @@ fn a_client_without_network_does_not_call_at_everyone() {
     let (address, _) = fleet.next();
     let back = fleet.id(&address);
     fleet.balancer.connected(back);
-    assert!(fleet.balancer.is_wanted(back), "whoever can be reached is used");
+    assert!(fleet.balancer.is_wanted(back), "an instance that can be reached is used");
     assert_eq!(fleet.next(), (address, Why::OnlyOne));
 }
 

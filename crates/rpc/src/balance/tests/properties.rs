@@ -15,7 +15,7 @@ enum Happening {
     Connects(usize),
     Breaks(usize, u64),
     Closes(usize),
-    Tells(usize, f32, bool),
+    Reports(usize, f32, bool),
     /// Discovery names those whose bit is set.
     Discovered(u8),
     Passes(u64),
@@ -39,7 +39,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         3 => which.clone().prop_map(Happening::Connects),
         1 => (which.clone(), 0..SECOND).prop_map(|(n, us)| Happening::Breaks(n, us)),
         1 => which.clone().prop_map(Happening::Closes),
-        1 => (which, any::<f32>(), any::<bool>()).prop_map(|(n, load, leaves)| Happening::Tells(n, load, leaves)),
+        1 => (which, any::<f32>(), any::<bool>()).prop_map(|(n, load, leaves)| Happening::Reports(n, load, leaves)),
         1 => any::<u8>().prop_map(Happening::Discovered),
         2 => (0..3 * SECOND).prop_map(Happening::Passes),
     ]
@@ -60,7 +60,7 @@ fn apply(balancer: &mut Balancer, happening: &Happening, now_us: &mut u64) {
         Happening::Connects(n) => balancer.connected(id(balancer, n)),
         Happening::Breaks(n, us) => balancer.disconnected(id(balancer, n), *now_us + us),
         Happening::Closes(n) => balancer.closed(id(balancer, n)),
-        Happening::Tells(n, load, leaves) => balancer.load(id(balancer, n), load, leaves),
+        Happening::Reports(n, load, leaves) => balancer.load(id(balancer, n), load, leaves),
         Happening::Discovered(bits) => discover(balancer, bits, *now_us),
         Happening::Passes(us) => *now_us += us,
     }

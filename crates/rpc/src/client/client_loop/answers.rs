@@ -1,7 +1,8 @@
-//! What a connection says of calls: answers, messages, refusals, and how each call ends.
+//! The events of a connection about calls: answers, messages, refusals, and how each call ends.
 //!
-//! A call ends once, here, and whoever waits for it is told. While a connection is being read no other can be
-//! written: what its events ask of others gathers, and is done by `follow_up`.
+//! A call ends once, here, and its caller is notified. While a connection is being read no other
+//! can be written: the work for others that its events ask for is collected, and done by
+//! `follow_up`.
 
 use stadium_reactor::Io;
 use stadium_rsocket::connection::{ANSWER_TOO_LARGE, Closed, Event, SendError, Tag};
@@ -29,7 +30,7 @@ pub(super) enum Flow {
 }
 
 impl ClientLoop {
-    /// Handles what a connection says. Returns whether it is at its end.
+    /// Handles the events of a connection. Returns whether it is at its end.
     pub(super) fn event(
         &mut self,
         now_us: u64,
@@ -83,8 +84,9 @@ impl ClientLoop {
         Flow::Open
     }
 
-    /// What the end of an attempt says. What the peer calls invalid was not touched, unless something came before it; and
-    /// an answer that is too large for us is one of work that was done.
+    /// The meaning of the end of an attempt. A request that the peer calls invalid was not touched,
+    /// unless something came before it; and an answer that is too large for us is one of work that
+    /// was done.
     fn failure_of(&mut self, place: u32, code: ErrorCode, text: &[u8]) -> CallError {
         if text == ANSWER_TOO_LARGE.as_bytes() {
             let reason = "the answer is larger than this client takes".to_owned();
@@ -120,7 +122,7 @@ impl ClientLoop {
             let latency_us = now_us.saturating_sub(attempt.sent_us);
             let one = &mut self.services[usize::from(slot.service)];
             if slot.transfers {
-                // How long it took says how large it was, not how its instance is.
+                // Its duration shows how large it was, not how its instance is.
                 one.balancer.stream_ended(attempt.instance, Outcome::Ok, latency_us, now_us);
             } else {
                 one.balancer.ended(attempt.instance, Outcome::Ok, latency_us, now_us);
@@ -143,12 +145,12 @@ impl ClientLoop {
         if completes == Completes::Yes {
             *slot.attempt(which) = None;
             let one = &mut self.services[usize::from(slot.service)];
-            tell_end(&mut one.balancer, slot.interaction, &attempt, Outcome::Ok, now_us);
+            report_end(&mut one.balancer, slot.interaction, &attempt, Outcome::Ok, now_us);
             self.end(place, Ok(()), &[]);
         }
     }
 
-    /// A call has ended; whoever waits is told.
+    /// A call has ended; its caller is notified.
     pub(in crate::client) fn end(&mut self, place: u32, how: Result<(), CallError>, data: &[u8]) {
         let slot = self.slots.at(place);
         if slot.timed {
@@ -162,7 +164,7 @@ impl ClientLoop {
                 self.cancels.push((attempt.connection, attempt.stream));
                 // What a copy took so far is known; how it would have ended is not.
                 let one = &mut self.services[usize::from(slot.service)];
-                tell_end(&mut one.balancer, slot.interaction, &attempt, Outcome::Cancelled, self.now_us);
+                report_end(&mut one.balancer, slot.interaction, &attempt, Outcome::Cancelled, self.now_us);
             }
         }
         if let Some(Transfer::Download { behind: Some(id) }) = slot.transfer() {
@@ -227,8 +229,9 @@ impl ClientLoop {
     }
 }
 
-/// Tells the balancer how an attempt ended. How long a stream was open says nothing about its instance.
-pub(super) fn tell_end(
+/// Reports to the balancer how an attempt ended. The time for which a stream was open is no verdict
+/// on its instance.
+pub(super) fn report_end(
     balancer: &mut Balancer,
     interaction: Interaction,
     attempt: &Attempt,
@@ -242,7 +245,7 @@ pub(super) fn tell_end(
     }
 }
 
-/// What an instance's refusal says of it.
+/// The meaning of an instance's refusal for it.
 pub(super) fn outcome_of(error: &CallError) -> Outcome {
     match error {
         CallError::Busy { retry_after, .. } => Outcome::Busy { retry_after_ms: milliseconds(*retry_after) },
@@ -251,7 +254,7 @@ pub(super) fn outcome_of(error: &CallError) -> Outcome {
     }
 }
 
-/// Why a connection is at its end, where the service did not say so itself.
+/// Why a connection is at its end, where the service did not report it itself.
 fn why_closed(closed: &Closed<'_>) -> String {
     match closed {
         Closed::Violation(violation) => format!("it broke the protocol: {violation}"),

@@ -1,7 +1,8 @@
 //! From a call to its attempts: where each goes, when the next is due, and when there is none any more.
 //!
 //! A call has a place from its beginning to its end. It is sent, or waits for a connection, or waits for a time;
-//! its timer in the wheel stands for whatever comes first. How attempts are answered is in [`super::answers`].
+//! its timer in the wheel stands for the first that is due. How attempts are answered is in
+//! [`super::answers`].
 
 use std::time::Duration;
 
@@ -9,12 +10,12 @@ use stadium_reactor::{ConnectionId, Io};
 use stadium_rsocket::connection::RequestError;
 use stadium_rsocket::frame::Completes;
 
-use super::answers::{tell_end, too_large};
+use super::answers::{report_end, too_large};
 use super::{ClientLoop, Route, TICK_US};
 use crate::answer::CallError;
 use crate::balance::{self, Choice, Decision, Elsewhere, Hedge, Idempotence, InstanceId, Outcome};
 use crate::client::completion::Completion;
-use crate::client::item::{Item, NewCall, tell_place};
+use crate::client::item::{Item, NewCall, report_place};
 use crate::client::slot::{Attempt, ChannelOut, NEVER, Slot, tag_of};
 use crate::client::transfer::Transfer;
 use crate::method::{Idempotency, Interaction};
@@ -22,7 +23,7 @@ use crate::server::pattern_of;
 use crate::wire;
 
 /// How long a call waits where its connection has as many streams as it may, in microseconds.
-const CROWDED_WAIT_US: u64 = 5_000;
+const FULL_CONNECTION_WAIT_US: u64 = 5_000;
 
 /// How long a call whose copy the budget denied waits to ask again, in microseconds.
 const HEDGE_AGAIN_US: u64 = 20_000;
@@ -56,7 +57,7 @@ impl ClientLoop {
             slot.channel = Some(Box::new(ChannelOut { completes: new.completes, ..ChannelOut::default() }));
         }
         slot.set_transfer(new.transfer);
-        if !tell_place(&new.completion, place, slot.serial) {
+        if !report_place(&new.completion, place, slot.serial) {
             // Its caller has given up already.
             return self.slots.give_back(place);
         }
@@ -269,7 +270,7 @@ impl ClientLoop {
             }
             Some(Err(RequestError::StreamsMax)) => {
                 if which == 0 {
-                    self.wait_until(place, now_us + CROWDED_WAIT_US);
+                    self.wait_until(place, now_us + FULL_CONNECTION_WAIT_US);
                 }
             }
             Some(Err(RequestError::IdsExhausted | RequestError::Closed)) | None => {
@@ -295,7 +296,7 @@ impl ClientLoop {
         let Some(attempt) = slot.attempt(which).take() else { return };
         slot.has_failed_at(attempt.instance);
         let one = &mut self.services[usize::from(slot.service)];
-        tell_end(&mut one.balancer, slot.interaction, &attempt, outcome, now_us);
+        report_end(&mut one.balancer, slot.interaction, &attempt, outcome, now_us);
         if slot.in_flight() {
             // The other attempt may still be answered.
             return;
@@ -376,7 +377,7 @@ impl ClientLoop {
         let slot = self.slots.at(place);
         let one = &mut self.services[usize::from(slot.service)];
         for attempt in [slot.first.take(), slot.second.take()].into_iter().flatten() {
-            tell_end(&mut one.balancer, slot.interaction, &attempt, Outcome::Deadline, now_us);
+            report_end(&mut one.balancer, slot.interaction, &attempt, Outcome::Deadline, now_us);
             self.cancels.push((attempt.connection, attempt.stream));
         }
         let error = if slot.made > 0 { CallError::Deadline } else { one.unreachable(0) };

@@ -24,15 +24,16 @@ use crate::client::item::{Item, NewCall};
 use crate::method::Interaction;
 use crate::wire::{self, DATAGRAM_BYTES_MAX};
 
-/// How long an answer is waited for where the caller does not say: a lost datagram is soon known as such.
+/// How long an answer is waited for where the caller sets no deadline: a lost datagram is soon
+/// known as such.
 const DEADLINE: Duration = Duration::from_secs(1);
 
-/// Datagrams that may wait for answers, some 100 bytes each; the next is told Busy. As many as a fast loop sends
-/// in a tenth of a second.
+/// Datagrams that may wait for answers, some 100 bytes each; the next gets Busy. As many as a fast
+/// loop sends in a tenth of a second.
 const WAITING_MAX: usize = 64 * 1024;
 
-/// Deadlines kept, of datagrams that wait and of those that were answered before, 16 bytes each; the next is
-/// told Busy.
+/// Deadlines kept, of datagrams that wait and of those that were answered before, 16 bytes each;
+/// the next gets Busy.
 const DEADLINES_MAX: usize = 1024 * 1024;
 
 /// Datagrams under way.
@@ -101,7 +102,7 @@ impl ClientLoop {
         let now_us = io.now_us();
         let completion = std::mem::replace(&mut new.completion, Completion::Discard);
         if new.interaction == Interaction::OneWay {
-            return tell(completion, Ok(&[]));
+            return complete(completion, Ok(&[]));
         }
         let deadline = new.deadline.unwrap_or(DEADLINE);
         self.services[usize::from(new.service)].balancer.began(instance, now_us);
@@ -191,7 +192,7 @@ impl ClientLoop {
         let outcome = answer.as_ref().map_or_else(outcome_of, |_| Outcome::Ok);
         let one = &mut self.services[usize::from(waiting.service)];
         one.balancer.ended(waiting.instance, outcome, now_us.saturating_sub(waiting.sent_us), now_us);
-        tell(waiting.completion, answer);
+        complete(waiting.completion, answer);
     }
 
     /// Ends those whose deadline has passed.
@@ -201,16 +202,16 @@ impl ClientLoop {
         {
             self.datagrams.deadlines.pop();
             let Some(waiting) = self.datagrams.waiting.remove(&id) else { continue };
-            // That the network lost it says nothing about the instance: no failure, and no latency.
+            // That the network lost it is no verdict on the instance: no failure, and no latency.
             let one = &mut self.services[usize::from(waiting.service)];
             let lasted_us = now_us.saturating_sub(waiting.sent_us);
             one.balancer.stream_ended(waiting.instance, Outcome::Cancelled, lasted_us, now_us);
-            tell(waiting.completion, Err(CallError::Deadline));
+            complete(waiting.completion, Err(CallError::Deadline));
         }
     }
 }
 
-fn tell(completion: Completion, how: Result<&[u8], CallError>) {
+fn complete(completion: Completion, how: Result<&[u8], CallError>) {
     match completion {
         Completion::Future(answer) => answer.0.complete(how.map(<[u8]>::to_vec)),
         Completion::Callback(callback) => callback.call(how),

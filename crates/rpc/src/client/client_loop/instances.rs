@@ -1,8 +1,8 @@
 //! Which instances a service has, and the connections to them.
 //!
-//! The balancer says which instances are wanted; each of them has a pool of as many connections as the settings
-//! name. A connection that its instance wants no more finishes what is under way on it. How a lost one is taken
-//! up again is in crate::client::resuming.
+//! The balancer decides which instances are wanted; each of them has a pool of as many connections
+//! as the settings name. A connection that its instance wants no more finishes what is under way on
+//! it. How a lost one is taken up again is in crate::client::resuming.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -39,7 +39,7 @@ impl ClientLoop {
         });
     }
 
-    /// What discovery says about a service now.
+    /// The current report of discovery about a service.
     pub(crate) fn instances(&mut self, io: &mut Io<Item>, service: u16, snapshot: &Snapshot) {
         let now_us = io.now_us();
         self.now_us = now_us;

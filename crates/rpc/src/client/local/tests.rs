@@ -23,11 +23,11 @@ struct Word {
 const NAME: Method<Word, Word> = Method::unary("words/Name");
 const HOLD: Method<Word, Word> = Method::unary("words/Hold");
 
-/// A server that says its name, and that holds a call until it is told to let go.
+/// A server that answers its name, and that holds a call until the test releases it.
 fn serve(name: &'static str) -> (Server, Receiver<()>, Sender<()>) {
-    let (tell, begun) = channel();
+    let (signal, begun) = channel();
     let (let_go, released) = channel();
-    let (tell, released) = (Mutex::new(tell), Arc::new(Mutex::new(released)));
+    let (signal, released) = (Mutex::new(signal), Arc::new(Mutex::new(released)));
     let answer = move || Word { text: name.to_owned() };
     let service = Service::new("words", "1")
         .inline(&NAME, move |_: &crate::Call<'_>, _: &Word, word: &mut Word| {
@@ -35,7 +35,7 @@ fn serve(name: &'static str) -> (Server, Receiver<()>, Sender<()>) {
             Ok(())
         })
         .blocking(&HOLD, move |_: CallContext, _: Word| {
-            tell.lock().expect("no test panics with it").send(()).expect("the test waits for it");
+            signal.lock().expect("no test panics with it").send(()).expect("the test waits for it");
             let released = released.lock().expect("no test panics with it");
             released.recv_timeout(SOON).expect("the test lets go");
             Ok(answer())
@@ -50,14 +50,14 @@ fn connections(server: &Server) -> u32 {
     server.statistics("words").expect("it serves words").connections
 }
 
-/// Whose lists are told by the test.
+/// A client whose lists the test reports.
 fn client() -> (LocalClient, LocalService) {
     let mut client = LocalClient::new(ClientConfig::at(Vec::new())).expect("a loop can be had");
     let words = client.service("words").expect("any name will do");
     (client, words)
 }
 
-fn tell(client: &mut LocalClient, service: LocalService, revision: u64, servers: &[&Server]) {
+fn report_list(client: &mut LocalClient, service: LocalService, revision: u64, servers: &[&Server]) {
     let instance = |address: SocketAddr| Instance {
         address,
         version: "1".to_owned(),
@@ -92,15 +92,15 @@ fn name(client: &mut LocalClient, service: LocalService) -> String {
 fn instance_that_goes_finishes_its_calls_and_leaves_its_successor_alone() {
     let ((old, begun, let_go), (stays, ..), (new, ..)) = (serve("old"), serve("stays"), serve("new"));
     let (mut client, words) = client();
-    tell(&mut client, words, 1, &[&old]);
+    report_list(&mut client, words, 1, &[&old]);
     turn_until(&mut client, "it is connected", |_| connections(&old) == 1);
     let options = CallOptions { deadline: Some(SOON), ..CallOptions::default() };
     let held = client.call(words, &HOLD, &Word::default(), &options);
     turn_until(&mut client, "the call has begun", |_| begun.try_recv().is_ok());
 
     // The old one's place in the tables goes to the new one.
-    tell(&mut client, words, 2, &[&stays]);
-    tell(&mut client, words, 3, &[&stays, &new]);
+    report_list(&mut client, words, 2, &[&stays]);
+    report_list(&mut client, words, 3, &[&stays, &new]);
     turn_until(&mut client, "both are connected", |_| connections(&stays) == 1 && connections(&new) == 1);
     assert_eq!(connections(&old), 1, "it has a call under way");
     for _ in 0..50 {
@@ -125,8 +125,8 @@ fn instance_that_goes_finishes_its_calls_and_leaves_its_successor_alone() {
 fn instance_that_goes_while_it_is_connected_to_is_let_go() {
     let ((old, ..), (stays, ..)) = (serve("old"), serve("stays"));
     let (mut client, words) = client();
-    tell(&mut client, words, 1, &[&old, &stays]);
-    tell(&mut client, words, 2, &[&stays]);
+    report_list(&mut client, words, 1, &[&old, &stays]);
+    report_list(&mut client, words, 2, &[&stays]);
     turn_until(&mut client, "the other one is called", |client| name(client, words) == "stays");
     turn_until(&mut client, "nothing is left at the old one", |_| {
         connections(&old) == 0 && connections(&stays) == 1
@@ -137,14 +137,14 @@ fn instance_that_goes_while_it_is_connected_to_is_let_go() {
 fn last_known_instances_stay_while_discovery_is_away() {
     let (server, ..) = serve("known");
     let (mut client, words) = client();
-    tell(&mut client, words, 1, &[&server]);
+    report_list(&mut client, words, 1, &[&server]);
     assert_eq!(name(&mut client, words), "known");
     let (handler, io) = client.driven.parts();
     let why = "the test says so".to_owned();
     let freshness = Freshness::Stale { since: std::time::Instant::now(), why };
     let unheard = Snapshot { instances: Arc::new([]), freshness, revision: 0 };
     handler.instances(io, words.0, &unheard);
-    assert_eq!(name(&mut client, words), "known", "a list that was never heard says nothing");
+    assert_eq!(name(&mut client, words), "known", "a list that was never received changes nothing");
 }
 
 /// A peer that takes so many bytes or more, and then goes.

@@ -184,7 +184,7 @@ impl Core {
         }
     }
 
-    /// As many calls as may be are worked on: this one waits, or is told Busy.
+    /// As many calls as may be are worked on: this one waits, or gets Busy.
     fn hold_back(
         &mut self,
         connection: &mut Connection,
@@ -292,7 +292,7 @@ impl Core {
             self.counts.methods[usize::from(place)].latencies.record(look.waited_us, u64::from(look.calls));
         }
         if intercepted {
-            self.tell_interceptors(place, Outcome::Ok);
+            self.notify_interceptors(place, Outcome::Ok);
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a caller says of a stream that it has opened, and what becomes of its connection.
+//! The frames of a caller about a stream that it has opened, and the end of its connection.
 //!
 //! A stream's tag is its call's place, or a ticking stream's. A tag is only heard of while the connection holds
 //! its stream, so the place is the caller's own.

@@ -108,7 +108,7 @@ impl Core {
             }
             (Ok(_), _) => {
                 let _ = connection.complete(work.stream, out);
-                // A caller that still sends is told that nobody listens.
+                // A caller that still sends is notified that nobody listens.
                 let _ = connection.cancel(work.stream, out);
                 Outcome::Ok
             }
@@ -150,7 +150,7 @@ impl Core {
         }
     }
 
-    /// A call that nobody can be told of any more.
+    /// A call whose end cannot be reported to anybody any more.
     pub(crate) fn discard(&mut self, place: u32) {
         if let Some(work) = self.works.remove(place) {
             self.ended(work, Outcome::Cancelled);
@@ -177,7 +177,7 @@ impl Core {
             };
             self.gate.left(entry, done, self.now_us);
         }
-        self.tell(work.method, outcome, took);
+        self.notify_finished(work.method, outcome, took);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Ticking streams: opened by a request, then written whenever they are due.
 //!
 //! They have no future and no place among the calls under way: [`Tickers`](crate::server::tickers::Tickers)
-//! knows when each is due, and its function what it says. A stream without credit, or whose connection takes
-//! no more, waits there.
+//! knows when each is due, and its function what it sends. A stream without credit, or whose
+//! connection takes no more, waits there.
 
 use stadium_rsocket::connection::{Connection, SendError, Tag};
 use stadium_rsocket::frame::Completes;

@@ -1,6 +1,6 @@
 //! What a loop looks at by the clock: its load, the leases of its clients, keep-alive, quiescing.
 //!
-//! The loop's one alarm stands for whatever is due first; each connection has a timer of its own.
+//! The loop's one alarm stands for the first that is due; each connection has a timer of its own.
 
 use stadium_reactor::Io;
 use stadium_rsocket::connection::Event;
@@ -43,7 +43,7 @@ impl ServerLoop {
         self.core.gate.read_load(stats.busy_ns.value(), stats.idle_ns.value(), io.now_us());
         self.counts().load.set((self.core.gate.load() * 1000.0) as u64);
         let quiescing = self.quiescing_since_ms.is_some();
-        if let Some(factor) = self.core.gate.load_to_tell(io.now_us()) {
+        if let Some(factor) = self.core.gate.load_to_report(io.now_us()) {
             let mut metadata = Vec::new();
             wire::write_load(&mut metadata, factor, quiescing);
             for peer in self.peers.iter_mut().filter(|peer| peer.stadium) {
@@ -79,7 +79,7 @@ impl ServerLoop {
                 let now_ms = io.now();
                 let ended = io.with_output(grant.key, |out| {
                     // A lease counts from the time that the connection knows, and a client that waits for one
-                    // says nothing that would tell it the time.
+                    // sends nothing that would tell it the time.
                     let event = peer.connection.advance(now_ms, out);
                     peer.connection.grant_lease(grant.ttl_ms, grant.requests, out);
                     matches!(event, Some(Event::Closed(_)))

@@ -1,7 +1,7 @@
 //! Sessions that outlive their sockets: begun by a SETUP, parked when the socket goes, taken up by a RESUME.
 //!
 //! A session lives on the loop that began it. A RESUME that another loop reads goes there with its socket; which
-//! loop that is, is known from [`Seats`](crate::server::sessions::Seats).
+//! loop that is, is known from [`SessionPlaces`](crate::server::sessions::SessionPlaces).
 
 use stadium_reactor::{ConnectionId, Io};
 use stadium_rsocket::connection::Suspended;
@@ -12,16 +12,16 @@ use super::house::{FIRST_LEASE, LEASE_MS};
 use super::{ServerLoop, Station};
 use crate::server::item::Item;
 use crate::server::peer::Peer;
-use crate::server::sessions::{Resumption, Seat, TOKEN_BYTES_MIN};
+use crate::server::sessions::{Resumption, SessionPlace, TOKEN_BYTES_MIN};
 
 impl ServerLoop {
     /// A client comes back for its session, with a new socket that `id` names.
     pub(super) fn resumes(&mut self, io: &mut Io<Item>, id: ConnectionId, resumption: Box<Resumption>) {
-        match self.station.seats.find(&resumption.token) {
-            Some(seat) if seat.owner == self.station.place => self.take_up(io, id, seat.id, &resumption),
-            Some(seat) => {
+        match self.station.session_places.find(&resumption.token) {
+            Some(place) if place.owner == self.station.place => self.take_up(io, id, place.id, &resumption),
+            Some(place) => {
                 self.peers.remove(id);
-                io.handoff(id, &self.station.siblings[seat.owner], Item::Resumes(resumption));
+                io.handoff(id, &self.station.siblings[place.owner], Item::Resumes(resumption));
             }
             None => refuse_resumption(io, id),
         }
@@ -62,8 +62,8 @@ impl ServerLoop {
             None => return self.peers.parked.insert(peer, now_ms),
         }
         self.core.move_to(old, id);
-        let seat = Seat { owner: self.station.place, id };
-        self.station.seats.move_to(&resumption.token, seat);
+        let place = SessionPlace { owner: self.station.place, id };
+        self.station.session_places.move_to(&resumption.token, place);
         (peer.id, peer.address, peer.paused) = (id, resumption.address, false);
         if peer.lease {
             // Leases end with their socket.
@@ -78,7 +78,9 @@ impl ServerLoop {
     /// A session has ended, or a connection without one: nobody waits for its calls.
     pub(super) fn forget(&mut self, peer: &Peer) {
         if let Some(token) = peer.connection.resume_token() {
-            self.station.seats.give_up(token, Seat { owner: self.station.place, id: peer.id });
+            self.station
+                .session_places
+                .give_up(token, SessionPlace { owner: self.station.place, id: peer.id });
         }
         self.fragments -= peer.partial;
         for_each_stream(&mut self.chores, peer, What::Cancel);
@@ -92,16 +94,20 @@ impl ServerLoop {
     }
 }
 
-/// Gives a session a seat; the reason if it gets none.
+/// Gives a session a place; the reason if it gets none.
 pub(super) fn begin_session(station: &Station, id: ConnectionId, token: &[u8]) -> Result<(), &'static str> {
     if token.len() < TOKEN_BYTES_MIN {
         return Err("the resume token is too short to be a secret: it takes 16 bytes");
     }
-    let seat = Seat { owner: station.place, id };
-    if station.seats.take(token, seat) { Ok(()) } else { Err("another session has this resume token") }
+    let place = SessionPlace { owner: station.place, id };
+    if station.session_places.take(token, place) {
+        Ok(())
+    } else {
+        Err("another session has this resume token")
+    }
 }
 
-/// Tells a client that its session is not known, and closes its new socket.
+/// Notifies a client that its session is not known, and closes its new socket.
 pub(super) fn refuse_resumption(io: &mut Io<Item>, id: ConnectionId) {
     let text = "this session is not known here";
     let error = Frame::Error {

@@ -1,8 +1,8 @@
 //! What a loop does when its sockets have been read: answers leave, deadlines pass, waiting calls begin, futures
 //! are polled.
 //!
-//! A connection that has much unsent is passed over: `drained` comes when it has taken it. No step waits for
-//! another loop or thread.
+//! A connection that has much unsent is skipped: `drained` comes when it has taken it. No step
+//! waits for another loop or thread.
 
 use stadium_reactor::Io;
 
@@ -88,7 +88,8 @@ impl ServerLoop {
         self.due = group;
     }
 
-    /// Calls that waited go on as far as others have left, and those that waited for nothing are told.
+    /// Calls that waited go on as far as others have left, and those that waited in vain are
+    /// answered.
     pub(super) fn start_held(&mut self, io: &mut Io<Item>) {
         let (now_ms, now_us) = (io.now(), io.now_us());
         while let Some(((place, serial), how)) = self.core.displaced.pop() {
@@ -182,7 +183,7 @@ impl ServerLoop {
                     }
                     if unsent == 0 {
                         // It may all leave with this turn; otherwise `drained` wakes it.
-                        self.crowded.push((id, place));
+                        self.outpaced.push((id, place));
                     }
                     continue;
                 }

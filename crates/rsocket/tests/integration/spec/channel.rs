@@ -1,6 +1,6 @@
 //! Request-channel: values both ways, each side granting credit to the other.
 //!
-//! Most stories have both sides on stage, and carry each frame from one to the other.
+//! Most scenarios have both sides, and carry each frame from one to the other.
 
 use stadium_rsocket::connection::{Scope, SendError, Violation};
 use stadium_rsocket::frame::{Completes, ErrorCode, Frame, Interaction, More, StreamId};
@@ -18,7 +18,7 @@ fn try_say(side: &mut Side, completes: Completes) -> Result<(), SendError> {
 fn channel() -> (Side, Side) {
     let (mut client, mut server) = (Side::client(), Side::server());
     client.ask(Interaction::RequestChannel, 2, b"first");
-    let asked = client.said_one();
+    let asked = client.sent_frame();
     assert_eq!(asked, request_channel(1, 2));
     let event = server.hear(asked);
     assert!(matches!(event, Some(Event::Request { initial: 2, completes: Completes::No, .. })), "{event:?}");
@@ -33,13 +33,13 @@ fn a_requester_waits_for_credit_after_its_first_value() {
     assert_eq!(try_say(&mut client, Completes::No), Err(SendError::NoCredit));
     server.connection.request_n(ID, 2, &mut server.out).expect("open");
     let credit = Event::Credit { stream: ID, tag: Tag(77), n: 2 };
-    assert_eq!(client.hear(server.said_one()), Some(credit));
+    assert_eq!(client.hear(server.sent_frame()), Some(credit));
     assert_eq!(try_say(&mut client, Completes::No), Ok(()));
     assert_eq!(try_say(&mut client, Completes::No), Ok(()));
     assert_eq!(try_say(&mut client, Completes::No), Err(SendError::NoCredit));
-    for said in client.said() {
-        assert_eq!(said, next(1, b"v"));
-        assert_eq!(server.hear(said), value(1, 6, Completes::No, b"v"));
+    for frame in client.sent_frames() {
+        assert_eq!(frame, next(1, b"v"));
+        assert_eq!(server.hear(frame), value(1, 6, Completes::No, b"v"));
     }
 }
 
@@ -51,10 +51,10 @@ fn a_responder_sends_as_the_requester_asks() {
     assert_eq!(try_say(&mut server, Completes::No), Ok(()));
     assert_eq!(try_say(&mut server, Completes::No), Err(SendError::NoCredit));
     client.connection.request_n(ID, 1, &mut client.out).expect("open");
-    server.hear(client.said_one());
+    server.hear(client.sent_frame());
     assert_eq!(try_say(&mut server, Completes::No), Ok(()));
-    for said in server.said() {
-        assert_eq!(client.hear(said), value(1, 77, Completes::No, b"v"));
+    for frame in server.sent_frames() {
+        assert_eq!(client.hear(frame), value(1, 77, Completes::No, b"v"));
     }
 }
 
@@ -64,13 +64,13 @@ fn a_channel_ends_when_both_sides_are_complete() {
     let (mut client, mut server) = channel();
     client.connection.complete(ID, &mut client.out).expect("open");
     assert_eq!(client.connection.streams_open(), 1);
-    let said = client.said_one();
-    assert_eq!(said, complete(1));
-    assert!(matches!(server.hear(said), Some(Event::Payload { completes: Completes::Yes, .. })));
+    let frame = client.sent_frame();
+    assert_eq!(frame, complete(1));
+    assert!(matches!(server.hear(frame), Some(Event::Payload { completes: Completes::Yes, .. })));
     assert_eq!(server.connection.streams_open(), 1);
     server.say(1, Completes::Yes, b"end");
     assert_eq!(server.connection.streams_open(), 0);
-    assert_eq!(client.hear(server.said_one()), value(1, 77, Completes::Yes, b"end"));
+    assert_eq!(client.hear(server.sent_frame()), value(1, 77, Completes::Yes, b"end"));
     assert_eq!(client.connection.streams_open(), 0);
 }
 
@@ -79,13 +79,13 @@ fn a_channel_ends_when_both_sides_are_complete() {
 fn a_responder_may_complete_first() {
     let (mut client, mut server) = channel();
     server.connection.complete(ID, &mut server.out).expect("open");
-    client.hear(server.said_one());
+    client.hear(server.sent_frame());
     server.connection.request_n(ID, 1, &mut server.out).expect("the requester still sends");
-    client.hear(server.said_one());
+    client.hear(server.sent_frame());
     assert_eq!(client.connection.request_n(ID, 1, &mut client.out), Err(SendError::UnknownStream));
     client.say(1, Completes::Yes, b"end");
     assert_eq!(client.connection.streams_open(), 0);
-    assert_eq!(server.hear(client.said_one()), value(1, 6, Completes::Yes, b"end"));
+    assert_eq!(server.hear(client.sent_frame()), value(1, 6, Completes::Yes, b"end"));
     assert_eq!(server.connection.streams_open(), 0);
 }
 
@@ -96,7 +96,7 @@ fn a_channel_may_be_complete_from_the_start() {
     let (interaction, completes, tag, out) =
         (Interaction::RequestChannel, Completes::Yes, Tag(77), &mut client.out);
     client.connection.request(interaction, 2, completes, tag, None, |_| {}, out).expect("open");
-    let asked = client.said_one();
+    let asked = client.sent_frame();
     let more = More::Whole;
     assert_eq!(
         asked,
@@ -108,7 +108,7 @@ fn a_channel_may_be_complete_from_the_start() {
     assert_eq!(server.connection.request_n(ID, 1, &mut server.out), Err(SendError::UnknownStream));
     server.say(1, Completes::Yes, b"end");
     assert_eq!(server.connection.streams_open(), 0);
-    client.hear(server.said_one());
+    client.hear(server.sent_frame());
     assert_eq!(client.connection.streams_open(), 0);
 }
 
@@ -117,9 +117,9 @@ fn a_channel_may_be_complete_from_the_start() {
 fn nothing_is_sent_after_a_completion() {
     let (mut client, mut server) = channel();
     server.connection.request_n(ID, 9, &mut server.out).expect("open");
-    client.hear(server.said_one());
+    client.hear(server.sent_frame());
     client.say(1, Completes::Yes, b"end");
-    client.said();
+    client.sent_frames();
     assert_eq!(try_say(&mut client, Completes::No), Err(SendError::UnknownStream));
     assert_eq!(client.connection.complete(ID, &mut client.out), Err(SendError::UnknownStream));
     client.is_silent();
@@ -137,15 +137,15 @@ fn an_error_of_either_side_ends_the_channel() {
     client.connection.error(ID, code, "no", &mut client.out).expect("open");
     assert_eq!(client.connection.streams_open(), 0);
     let failed = Event::Failed { stream: ID, tag: Tag(6), code, text: b"no" };
-    assert_eq!(server.hear(client.said_one()), Some(failed));
+    assert_eq!(server.hear(client.sent_frame()), Some(failed));
     assert_eq!(server.connection.streams_open(), 0);
 
     let (mut client, mut server) = channel();
     client.connection.complete(ID, &mut client.out).expect("open");
-    server.hear(client.said_one());
+    server.hear(client.sent_frame());
     server.connection.error(ID, code, "no", &mut server.out).expect("open");
     let failed = Event::Failed { stream: ID, tag: Tag(77), code, text: b"no" };
-    assert_eq!(client.hear(server.said_one()), Some(failed));
+    assert_eq!(client.hear(server.sent_frame()), Some(failed));
     assert_eq!(client.connection.streams_open(), 0);
     assert_eq!(client.hear(error(1, code, "no")), None);
 }
@@ -157,14 +157,14 @@ fn a_requesters_cancel_ends_the_channel() {
     client.connection.cancel(ID, &mut client.out).expect("open");
     assert_eq!(client.connection.streams_open(), 0);
     let cancelled = Event::Cancelled { stream: ID, tag: Tag(6), scope: Scope::Stream };
-    assert_eq!(server.hear(client.said_one()), Some(cancelled));
+    assert_eq!(server.hear(client.sent_frame()), Some(cancelled));
     assert_eq!(server.connection.streams_open(), 0);
     // Also after it has completed.
     let (mut client, mut server) = channel();
     client.connection.complete(ID, &mut client.out).expect("open");
     client.connection.cancel(ID, &mut client.out).expect("open");
-    for said in client.said() {
-        server.hear(said);
+    for frame in client.sent_frames() {
+        server.hear(frame);
     }
     assert_eq!(server.connection.streams_open(), 0);
 }
@@ -174,22 +174,22 @@ fn a_requesters_cancel_ends_the_channel() {
 fn a_responders_cancel_stops_the_requesters_values_only() {
     let (mut client, mut server) = channel();
     server.connection.request_n(ID, 5, &mut server.out).expect("open");
-    client.hear(server.said_one());
+    client.hear(server.sent_frame());
     server.connection.cancel(ID, &mut server.out).expect("open");
     assert_eq!(server.connection.streams_open(), 1);
     let cancelled = Event::Cancelled { stream: ID, tag: Tag(77), scope: Scope::Sending };
-    assert_eq!(client.hear(server.said_one()), Some(cancelled));
+    assert_eq!(client.hear(server.sent_frame()), Some(cancelled));
     assert_eq!(try_say(&mut client, Completes::No), Err(SendError::UnknownStream));
     // A value that was under way means nothing any more.
     assert_eq!(server.hear(next(1, b"late")), None);
     server.say(1, Completes::Yes, b"end");
-    assert_eq!(client.hear(server.said_one()), value(1, 77, Completes::Yes, b"end"));
+    assert_eq!(client.hear(server.sent_frame()), value(1, 77, Completes::Yes, b"end"));
     assert_eq!((client.connection.streams_open(), server.connection.streams_open()), (0, 0));
     // If the responder is complete, it ends the stream.
     let (mut client, mut server) = channel();
     server.connection.complete(ID, &mut server.out).expect("open");
     server.connection.cancel(ID, &mut server.out).expect("open");
-    let events: Vec<_> = server.said().into_iter().map(|said| client.hear(said)).collect();
+    let events: Vec<_> = server.sent_frames().into_iter().map(|frame| client.hear(frame)).collect();
     let cancelled = Event::Cancelled { stream: ID, tag: Tag(77), scope: Scope::Stream };
     assert_eq!(events[1], Some(cancelled));
     assert_eq!((client.connection.streams_open(), server.connection.streams_open()), (0, 0));

@@ -16,7 +16,7 @@ fn an_error_of_the_connection_ends_it() {
     for code in [ErrorCode::CONNECTION_ERROR, ErrorCode(0x201), ErrorCode(0x12345)] {
         let mut client = Side::client();
         client.ask(Interaction::RequestStream, 5, b"");
-        client.said();
+        client.sent_frames();
         let closed = Closed::Peer { code, text: b"bye" };
         assert_eq!(client.hear(error(0, code, "bye")), Some(Event::Closed(closed)));
         assert!(client.connection.is_closed());
@@ -31,7 +31,7 @@ fn an_error_of_the_connection_ends_it() {
 fn a_close_of_the_peer_lets_streams_end() {
     let mut client = Side::client();
     client.ask(Interaction::RequestStream, 5, b"");
-    client.said();
+    client.sent_frames();
     let closing = error(0, ErrorCode::CONNECTION_CLOSE, "moving");
     assert_eq!(client.hear(closing), Some(Event::Closing { text: b"moving" }));
     let out = &mut client.out;
@@ -49,14 +49,14 @@ fn our_close_lets_streams_end_and_refuses_new_ones() {
     let mut server = Side::server();
     server.hear(request_stream(1, 5));
     server.connection.close(ErrorCode::CONNECTION_CLOSE, "moving", &mut server.out);
-    assert_eq!(server.said_one(), error(0, ErrorCode::CONNECTION_CLOSE, "moving"));
+    assert_eq!(server.sent_frame(), error(0, ErrorCode::CONNECTION_CLOSE, "moving"));
     assert_eq!(server.hear(request_response(3, b"")), None);
-    let Frame::Error { stream: StreamId(3), code: ErrorCode::REJECTED, data } = server.said_one() else {
+    let Frame::Error { stream: StreamId(3), code: ErrorCode::REJECTED, data } = server.sent_frame() else {
         panic!("a request while closing is refused")
     };
     assert_eq!(data, b"BUSY retry_after_ms=0: connection is closing");
     server.say(1, Completes::Yes, b"last");
-    assert_eq!(server.said_one(), last(1, b"last"));
+    assert_eq!(server.sent_frame(), last(1, b"last"));
     assert_eq!(server.connection.streams_open(), 0);
 }
 
@@ -66,7 +66,7 @@ fn an_error_of_ours_ends_everything() {
     let mut server = Side::server();
     server.hear(request_stream(1, 5));
     server.connection.close(ErrorCode::CONNECTION_ERROR, "broken", &mut server.out);
-    assert_eq!(server.said_one(), error(0, ErrorCode::CONNECTION_ERROR, "broken"));
+    assert_eq!(server.sent_frame(), error(0, ErrorCode::CONNECTION_ERROR, "broken"));
     assert!(server.connection.is_closed());
     let (id, out) = (StreamId(1), &mut server.out);
     assert_eq!(
@@ -125,7 +125,7 @@ fn a_responder_may_fail_any_stream() {
         server.hear(request);
         let (id, out) = (StreamId(1), &mut server.out);
         server.connection.error(id, ErrorCode::REJECTED, "BUSY retry_after_ms=120: full", out).expect("open");
-        assert_eq!(server.said_one(), error(1, ErrorCode::REJECTED, "BUSY retry_after_ms=120: full"));
+        assert_eq!(server.sent_frame(), error(1, ErrorCode::REJECTED, "BUSY retry_after_ms=120: full"));
         assert_eq!(server.connection.streams_open(), 0);
         let out = &mut server.out;
         assert_eq!(server.connection.error(id, ErrorCode::REJECTED, "", out), Err(SendError::UnknownStream));
@@ -138,12 +138,12 @@ fn a_requester_may_fail_a_channel_only() {
     let mut client = Side::client();
     client.ask(Interaction::RequestStream, 1, b"");
     client.ask(Interaction::RequestChannel, 1, b"");
-    client.said();
+    client.sent_frames();
     let code = ErrorCode::APPLICATION_ERROR;
     let out = &mut client.out;
     assert_eq!(client.connection.error(StreamId(1), code, "no", out), Err(SendError::UnknownStream));
     assert_eq!(client.connection.error(StreamId(3), code, "no", out), Ok(()));
-    assert_eq!(client.said_one(), error(3, code, "no"));
+    assert_eq!(client.sent_frame(), error(3, code, "no"));
     // And hears from a requester accordingly.
     let mut server = Side::server();
     server.hear(request_stream(1, 1));

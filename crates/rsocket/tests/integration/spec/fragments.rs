@@ -1,6 +1,6 @@
 //! Fragmentation and reassembly, whole and in pieces.
 //!
-//! The smallest fragments that can be configured, 64 bytes, make short stories of long payloads.
+//! The smallest fragments that can be configured, 64 bytes, make short scenarios of long payloads.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ fn a_large_request_goes_out_in_fragments() {
             .connection
             .request(interaction, 4, completes, Tag(1), Some(&metadata), write, out)
             .expect("open");
-        let frames = client.said();
+        let frames = client.sent_frames();
         let (mut got_metadata, mut got_data) = (Vec::new(), Vec::new());
         for (nth, frame) in frames.iter().enumerate() {
             let (more, payload) = match *frame {
@@ -117,7 +117,7 @@ fn a_large_answer_goes_out_in_fragments() {
     let mut server = Side::server_with(small(), SETUP);
     server.hear(request_response(1, b""));
     server.say(1, Completes::Yes, &[5; 200]);
-    let frames = server.said();
+    let frames = server.sent_frames();
     let mut client = Side::client();
     client.ask(Interaction::RequestResponse, 1, b"");
     let mut events: Vec<_> = frames.iter().map(|&frame| client.hear(frame)).collect();
@@ -207,7 +207,7 @@ fn a_request_that_is_larger_than_allowed_fails() {
     let data = [1; 60];
     assert_eq!(server.hear(fragment(More::Follows, Completes::No, None, &data)), None);
     assert_eq!(server.hear(fragment(More::Follows, Completes::No, None, &data)), None);
-    let Frame::Error { stream: ID, code: ErrorCode::INVALID, .. } = server.said_one() else {
+    let Frame::Error { stream: ID, code: ErrorCode::INVALID, .. } = server.sent_frame() else {
         panic!("an ERROR")
     };
     assert_eq!(server.connection.streams_open(), 0);
@@ -225,12 +225,12 @@ fn a_request_that_is_larger_than_allowed_fails() {
 fn an_answer_that_is_larger_than_allowed_fails() {
     let mut client = Side::client_with(Config { payload_bytes_max: 100, ..Config::default() });
     client.ask(Interaction::RequestStream, 2, b"");
-    client.said();
+    client.sent_frames();
     let data = [1; 90];
     assert_eq!(client.hear(fragment(More::Follows, Completes::No, None, &data)), None);
     let event = client.hear(fragment(More::Follows, Completes::No, None, &data));
     assert!(matches!(event, Some(Event::Failed { stream: ID, tag: Tag(77), code: ErrorCode::INVALID, .. })));
-    assert_eq!(client.said_one(), Frame::Cancel { stream: ID });
+    assert_eq!(client.sent_frame(), Frame::Cancel { stream: ID });
 }
 
 /// [FRAGMENT-7]
@@ -244,7 +244,7 @@ fn a_request_in_one_frame_that_is_larger_than_allowed_fails() {
         match interaction {
             Interaction::FireAndForget => server.is_silent(),
             _ => assert!(matches!(
-                server.said_one(),
+                server.sent_frame(),
                 Frame::Error {
                     stream: ID,
                     code: ErrorCode::INVALID,
@@ -265,17 +265,17 @@ fn an_answer_in_one_frame_that_is_larger_than_allowed_fails() {
     {
         let mut client = Side::client_with(Config { payload_bytes_max: 100, ..Config::default() });
         client.ask(interaction, 2, b"");
-        client.said();
+        client.sent_frames();
         let event = client.hear(fragment(More::Whole, Completes::No, Some(b"metada"), &[1; 95]));
         assert!(
             matches!(event, Some(Event::Failed { stream: ID, tag: Tag(77), code: ErrorCode::INVALID, .. })),
             "{event:?}"
         );
-        match client.said_one() {
+        match client.sent_frame() {
             Frame::Error { stream: ID, code: ErrorCode::INVALID, .. } => {
                 assert_eq!(interaction, Interaction::RequestChannel);
             }
-            said => assert_eq!(said, Frame::Cancel { stream: ID }),
+            frame => assert_eq!(frame, Frame::Cancel { stream: ID }),
         }
         assert_eq!(client.connection.streams_open(), 0);
         // What the peer had sent before it knew is ignored.
@@ -290,14 +290,14 @@ fn a_value_on_a_channel_that_is_larger_than_allowed_fails() {
     server.hear(whole(1, Interaction::RequestChannel, b"", b"a"));
     server.connection.set_tag(ID, Tag(7));
     server.connection.request_n(ID, 2, &mut server.out).expect("open");
-    server.said();
+    server.sent_frames();
     assert!(matches!(
         server.hear(fragment(More::Whole, Completes::No, None, &[1; 100])),
         Some(Event::Payload { .. })
     ));
     let event = server.hear(fragment(More::Whole, Completes::No, None, &[1; 101]));
     assert!(matches!(event, Some(Event::Failed { stream: ID, tag: Tag(7), code: ErrorCode::INVALID, .. })));
-    assert!(matches!(server.said_one(), Frame::Error { stream: ID, code: ErrorCode::INVALID, .. }));
+    assert!(matches!(server.sent_frame(), Frame::Error { stream: ID, code: ErrorCode::INVALID, .. }));
     assert_eq!(server.connection.streams_open(), 0);
 }
 
@@ -309,7 +309,7 @@ fn all_unfinished_payloads_together_are_bounded() {
     for nth in 0..200 {
         let (stream, more) = (StreamId(1 + 2 * nth), More::Follows);
         server.hear(Frame::RequestResponse { stream, more, payload: payload(&[1; 500]) });
-        refused += server.said().len();
+        refused += server.sent_frames().len();
         assert!(server.connection.memory_bytes() < 20_000);
     }
     assert!(refused > 150);
@@ -347,7 +347,7 @@ fn a_payload_that_is_larger_than_allowed_is_not_sent() {
         };
         assert_eq!(ask(96), Err(RequestError::TooLarge));
         assert!(ask(95).is_ok());
-        assert_eq!(client.said().len(), 1, "only the second left");
+        assert_eq!(client.sent_frames().len(), 1, "only the second left");
     }
     let mut server = Side::server_with(config(), SETUP);
     server.hear(request_stream(1, 1));
@@ -358,7 +358,7 @@ fn a_payload_that_is_larger_than_allowed_is_not_sent() {
     assert_eq!(say(101), Err(SendError::TooLarge));
     // Its credit is still there.
     assert_eq!(say(100), Ok(()));
-    assert_eq!(server.said().len(), 1);
+    assert_eq!(server.sent_frames().len(), 1);
 }
 
 fn in_pieces() -> Config {
@@ -378,7 +378,7 @@ fn a_request_may_be_handed_out_in_pieces() {
         let Some(Event::Request { payload, more: More::Follows, .. }) = event else { panic!("{event:?}") };
         assert_eq!((payload.metadata(), &*payload.data), (b"meta".as_slice(), b"1".as_slice()));
         server.connection.set_tag(ID, Tag(2));
-        // More than is ever gathered.
+        // More than is ever reassembled.
         for _ in 0..100 {
             let event = server.hear(fragment(More::Follows, Completes::No, None, &[3; 500]));
             let Some(Event::Piece { stream: ID, tag: Tag(2), data, more: More::Follows, .. }) = event else {
@@ -414,7 +414,10 @@ fn what_is_taken_in_pieces_may_be_larger_in_one_frame_too() {
     let event = server.hear(whole(1, Interaction::RequestResponse, b"", &[1; 5_000]));
     assert!(matches!(event, Some(Event::Request { more: More::Whole, .. })), "{event:?}");
     assert_eq!(server.hear(whole(3, Interaction::RequestResponse, b"whole", &[1; 5_000])), None);
-    assert!(matches!(server.said_one(), Frame::Error { stream: StreamId(3), code: ErrorCode::INVALID, .. }));
+    assert!(matches!(
+        server.sent_frame(),
+        Frame::Error { stream: StreamId(3), code: ErrorCode::INVALID, .. }
+    ));
     let mut client = Side::client_with(in_pieces());
     client.ask(Interaction::RequestResponse, 1, b"");
     client.connection.pieces(ID);
@@ -461,7 +464,7 @@ fn a_value_may_be_sent_in_pieces() {
     assert_eq!(say(None, b"6", More::Whole, Completes::Yes), Err(SendError::UnknownStream));
     let mut client = Side::client();
     client.ask(Interaction::RequestStream, 2, b"");
-    let events: Vec<_> = server.said().into_iter().filter_map(|said| client.hear(said)).collect();
+    let events: Vec<_> = server.sent_frames().into_iter().filter_map(|frame| client.hear(frame)).collect();
     let [Event::Payload { payload: a, .. }, Event::Payload { payload: b, completes: Completes::Yes, .. }] =
         &*events
     else {
@@ -478,7 +481,7 @@ fn between_pieces_nothing_else_is_sent_on_the_stream() {
     server.hear(request_stream(1, 2));
     let piece = Piece { metadata: None, data: b"1", more: More::Follows, completes: Completes::No };
     server.connection.piece(ID, piece, &mut server.out).expect("credit");
-    server.said();
+    server.sent_frames();
     let out = &mut server.out;
     assert_eq!(
         server.connection.payload(ID, Completes::No, None, |_| {}, out),
@@ -503,7 +506,7 @@ fn a_request_may_be_sent_in_pieces() {
     assert_eq!(say(b"", More::Whole), Ok(()));
     assert_eq!(say(b"3", More::Whole), Err(SendError::UnknownStream));
     let mut server = Side::server();
-    let events: Vec<_> = client.said().into_iter().filter_map(|said| server.hear(said)).collect();
+    let events: Vec<_> = client.sent_frames().into_iter().filter_map(|frame| server.hear(frame)).collect();
     let [Event::Request { stream: ID, payload, more: More::Whole, .. }] = &*events else {
         panic!("{events:?}")
     };
@@ -518,11 +521,11 @@ fn a_request_may_be_sent_in_pieces() {
 fn the_rest_of_a_request_that_was_answered_early_is_cancelled() {
     let mut client = Side::client();
     client.connection.request_pieces(Tag(7), None, &mut client.out).expect("open");
-    client.said();
+    client.sent_frames();
     let event = client.hear(fragment(More::Whole, Completes::Yes, None, b"enough"));
     assert!(matches!(event, Some(Event::Payload { tag: Tag(7), .. })));
     assert_eq!(client.connection.cancel(ID, &mut client.out), Ok(()));
-    assert_eq!(client.said_one(), Frame::Cancel { stream: ID });
+    assert_eq!(client.sent_frame(), Frame::Cancel { stream: ID });
     assert_eq!(client.connection.streams_open(), 0);
 }
 

@@ -168,7 +168,7 @@ fn no_metadata_and_empty_metadata_are_different() {
     for metadata in [None, Some(b"".as_slice()), Some(b"m")] {
         let (id, out) = (StreamId(1), &mut server.out);
         server.connection.payload(id, Completes::No, metadata, write, out).expect("credit");
-        let event = client.hear(server.said_one());
+        let event = client.hear(server.sent_frame());
         let Some(Event::Payload { payload, .. }) = event else { panic!("{event:?}") };
         assert_eq!(payload.metadata.as_deref(), metadata);
     }

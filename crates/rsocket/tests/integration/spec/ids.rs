@@ -89,13 +89,13 @@ fn a_stream_id_that_was_used_ends_the_connection() {
     server.say(1, Completes::Yes, b"");
     server.hear(request_response(3, b""));
     server.say(3, Completes::Yes, b"");
-    server.said();
+    server.sent_frames();
     let event = server.hear(request_response(1, b""));
     assert_eq!(server.ended(event, ErrorCode::CONNECTION_ERROR), Violation::StreamReused(StreamId(1)));
     let mut server = Side::server();
-    let told = Frame::RequestFireAndForget { stream: StreamId(5), more: More::Whole, payload: payload(b"") };
-    server.hear(told);
-    let event = server.hear(told);
+    let fired = Frame::RequestFireAndForget { stream: StreamId(5), more: More::Whole, payload: payload(b"") };
+    server.hear(fired);
+    let event = server.hear(fired);
     assert_eq!(server.ended(event, ErrorCode::CONNECTION_ERROR), Violation::StreamReused(StreamId(5)));
 }
 
@@ -108,7 +108,7 @@ fn a_stream_id_stays_used_however_long_ago_that_was() {
             server.hear(request_response(1 + 2 * nth, b""));
             server.say(1 + 2 * nth, Completes::Yes, b"");
         }
-        server.said();
+        server.sent_frames();
         let event = server.hear(request_response(1, b""));
         let expected = Violation::StreamReused(StreamId(1));
         assert_eq!(server.ended(event, ErrorCode::CONNECTION_ERROR), expected, "{behind} ids later");
@@ -125,7 +125,7 @@ fn a_requester_that_has_used_its_last_id_begins_again() {
         server.hear(request_response(stream, b""));
         server.say(stream, Completes::Yes, b"");
     }
-    server.said();
+    server.sent_frames();
     for stream in [1, 5, 7] {
         let event = server.hear(request_response(stream, b""));
         assert!(matches!(event, Some(Event::Request { .. })), "{stream}: {event:?}");

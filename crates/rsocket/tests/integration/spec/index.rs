@@ -1,4 +1,4 @@
-//! Holds docs/rsocket.md and the stories together, as testing/statements.rs says.
+//! Holds docs/rsocket.md and the scenarios together, see testing/statements.rs.
 //!
 //! The specification does not number its statements: they are named by us, as `SETUP-2`.
 
@@ -17,10 +17,10 @@ fn is_statement(tag: &str) -> bool {
 
 #[test]
 fn document_and_stories_say_the_same() {
-    PAGE.agrees_with_stories();
+    PAGE.agrees_with_behaviours();
 }
 
 #[test]
-fn stories_elsewhere_exist() {
-    PAGE.stories_elsewhere_exist();
+fn behaviours_elsewhere_exist() {
+    PAGE.behaviours_elsewhere_exist();
 }

@@ -21,7 +21,7 @@ fn a_client_sends_keepalives_in_its_interval() {
     for _ in 0..10 {
         let due = client.connection.deadline_ms().expect("a deadline");
         assert_eq!(client.wait(due - client.now_ms), None);
-        assert_eq!(client.said_one(), keepalive(Respond::Yes, b""));
+        assert_eq!(client.sent_frame(), keepalive(Respond::Yes, b""));
         assert_eq!(client.hear(keepalive(Respond::No, b"")), None);
         assert_eq!(client.connection.deadline_ms(), Some(client.now_ms + 500));
     }
@@ -34,9 +34,9 @@ fn other_frames_do_not_replace_keepalives() {
     client.now_ms = 400;
     client.ask(stadium_rsocket::frame::Interaction::RequestStream, 5, b"");
     client.hear(crate::spec::support::next(1, b"a"));
-    client.said();
+    client.sent_frames();
     assert_eq!(client.wait(100), None);
-    assert_eq!(client.said_one(), keepalive(Respond::Yes, b""));
+    assert_eq!(client.sent_frame(), keepalive(Respond::Yes, b""));
 }
 
 /// [KEEPALIVE-2]
@@ -44,7 +44,7 @@ fn other_frames_do_not_replace_keepalives() {
 fn a_keepalive_is_answered_with_its_data() {
     for mut side in [Side::server(), Side::client()] {
         assert_eq!(side.hear(keepalive(Respond::Yes, b"ping 17")), None);
-        assert_eq!(side.said_one(), keepalive(Respond::No, b"ping 17"));
+        assert_eq!(side.sent_frame(), keepalive(Respond::No, b"ping 17"));
     }
 }
 
@@ -62,7 +62,7 @@ fn an_answer_is_not_answered() {
 fn a_server_may_ask_for_a_sign_of_life() {
     let mut server = Side::server();
     server.connection.probe(&mut server.out);
-    assert_eq!(server.said_one(), keepalive(Respond::Yes, b""));
+    assert_eq!(server.sent_frame(), keepalive(Respond::Yes, b""));
 }
 
 /// [KEEPALIVE-5]
@@ -72,11 +72,11 @@ fn a_client_gives_a_silent_server_up() {
         Side::client_with(Config { keepalive_interval_ms: 500, lifetime_ms: 1_200, ..Config::default() });
     assert_eq!(client.wait(500), None);
     assert_eq!(client.wait(500), None);
-    client.said();
+    client.sent_frames();
     assert_eq!(client.connection.deadline_ms(), Some(1_200));
     let event = client.wait(200);
     assert_eq!(event, Some(Event::Closed(Closed::KeepAliveTimeout { lifetime_ms: 1_200 })));
-    assert_eq!(client.said_one(), error(0, ErrorCode::CONNECTION_ERROR, "No keep-alive acks for 1200 ms"));
+    assert_eq!(client.sent_frame(), error(0, ErrorCode::CONNECTION_ERROR, "No keep-alive acks for 1200 ms"));
     assert!(client.connection.is_closed());
 }
 
@@ -125,8 +125,8 @@ fn without_sessions_positions_are_zero() {
     let mut client = Side::client_with(Config { keepalive_interval_ms: 500, ..Config::default() });
     client.ask(stadium_rsocket::frame::Interaction::RequestStream, 5, b"");
     client.hear(crate::spec::support::next(1, b"a"));
-    client.said();
+    client.sent_frames();
     client.wait(500);
-    let Frame::KeepAlive { last_received_position, .. } = client.said_one() else { panic!("a keep-alive") };
+    let Frame::KeepAlive { last_received_position, .. } = client.sent_frame() else { panic!("a keep-alive") };
     assert_eq!(last_received_position, 0);
 }

@@ -37,7 +37,7 @@ const RR: Interaction = Interaction::RequestResponse;
 #[test]
 fn a_client_that_honours_leases_waits_for_one() {
     let mut client = Side::connecting(Config { lease: Lease::Honour, ..Config::default() });
-    assert!(matches!(client.said_one(), Frame::Setup(Setup { lease: WantsLease::Yes, .. })));
+    assert!(matches!(client.sent_frame(), Frame::Setup(Setup { lease: WantsLease::Yes, .. })));
     for interaction in
         [RR, Interaction::FireAndForget, Interaction::RequestStream, Interaction::RequestChannel]
     {
@@ -116,31 +116,31 @@ fn a_responder_rejects_what_no_lease_allows() {
         [(1, request_response(1, b"")), (3, request_stream(3, 1)), (5, request_channel(5, 1))]
     {
         assert_eq!(server.hear(request), None);
-        let Frame::Error { stream: refused, code, data } = server.said_one() else { panic!("an ERROR") };
+        let Frame::Error { stream: refused, code, data } = server.sent_frame() else { panic!("an ERROR") };
         assert_eq!((refused, code), (StreamId(stream), ErrorCode::REJECTED));
         assert_eq!(data, b"BUSY retry_after_ms=0: lease is used up or over");
     }
     server.connection.grant_lease(1_000, 2, &mut server.out);
-    assert_eq!(server.said_one(), lease(1_000, 2));
+    assert_eq!(server.sent_frame(), lease(1_000, 2));
     assert!(server.hear(request_response(7, b"")).is_some());
     assert!(server.hear(request_response(9, b"")).is_some());
     assert_eq!(server.hear(request_response(11, b"")), None);
-    let Frame::Error { data, .. } = server.said_one() else { panic!("an ERROR") };
+    let Frame::Error { data, .. } = server.sent_frame() else { panic!("an ERROR") };
     assert_eq!(data, b"BUSY retry_after_ms=1000: lease is used up or over");
     // The time counts too.
     server.connection.grant_lease(1_000, 5, &mut server.out);
     server.now_ms = 1_000;
-    server.said();
+    server.sent_frames();
     assert_eq!(server.hear(request_response(13, b"")), None);
-    assert!(matches!(server.said_one(), Frame::Error { code: ErrorCode::REJECTED, .. }));
+    assert!(matches!(server.sent_frame(), Frame::Error { code: ErrorCode::REJECTED, .. }));
 }
 
 /// [LEASE-7]
 #[test]
 fn a_fire_and_forget_that_no_lease_allows_is_dropped() {
     let mut server = granting();
-    let told = Frame::RequestFireAndForget { stream: StreamId(1), more: More::Whole, payload: payload(b"") };
-    assert_eq!(server.hear(told), None);
+    let fired = Frame::RequestFireAndForget { stream: StreamId(1), more: More::Whole, payload: payload(b"") };
+    assert_eq!(server.hear(fired), None);
     server.is_silent();
 }
 
@@ -155,7 +155,7 @@ fn the_server_waits_for_a_lease_of_the_client_too() {
     // And the client grants it.
     let mut client = honouring();
     client.connection.grant_lease(50, 3, &mut client.out);
-    assert_eq!(client.said_one(), lease(50, 3));
+    assert_eq!(client.sent_frame(), lease(50, 3));
 }
 
 /// [LEASE-9]

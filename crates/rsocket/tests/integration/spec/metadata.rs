@@ -1,6 +1,6 @@
 //! The extensions: composite metadata and what stands in it.
 //!
-//! Reading never copies, so the stories compare with slices of what was written.
+//! Reading never copies, so the scenarios compare with slices of what was written.
 
 use stadium_rsocket::metadata::authentication::{self, Authentication};
 use stadium_rsocket::metadata::mime::TABLE;
@@ -130,7 +130,7 @@ fn authentication_is_simple_or_bearer_or_something_else() {
 
 /// [METADATA-7]
 #[test]
-fn tracing_tells_ids_and_whether_to_record() {
+fn tracing_carries_ids_and_whether_to_record() {
     let ids = |trace, parent| Some(Ids { trace, span: 2, parent });
     for (tracing, flags, length) in [
         (Tracing { sampling: Sampling::NotSampled, ids: None }, 0x10, 1),

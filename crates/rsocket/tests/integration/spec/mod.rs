@@ -1,8 +1,9 @@
-//! The statements of RSocket 1.0 as short stories.
+//! The statements of RSocket 1.0 as short scenarios.
 //!
-//! The doc comment of a story carries the names of the statements that it shows, as `[SETUP-2]`. The
-//! specification does not number them: docs/rsocket.md does, and `index.rs` holds page and stories together.
-//! The stories drive one connection without sockets, on a virtual clock, and see each frame it sends.
+//! The doc comment of a scenario carries the names of the statements that it shows, as `[SETUP-2]`.
+//! The specification does not number them: docs/rsocket.md does, and `index.rs` holds page and
+//! scenarios together. The scenarios drive one connection without sockets, on a virtual clock, and
+//! see each frame it sends.
 
 mod channel;
 mod errors;

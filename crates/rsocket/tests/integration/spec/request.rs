@@ -22,7 +22,7 @@ fn a_request_has_one_answer() {
         more: More::Whole,
         payload: Payload { metadata, data: b"question" },
     };
-    assert_eq!(client.said_one(), asked);
+    assert_eq!(client.sent_frame(), asked);
     assert_eq!(client.connection.tag(StreamId(1)), Some(Tag(9)));
 
     let mut server = Side::server();
@@ -36,7 +36,7 @@ fn a_request_has_one_answer() {
     };
     assert_eq!(server.hear(asked), Some(request));
     server.say(1, Completes::No, b"answer");
-    let answer = server.said_one();
+    let answer = server.sent_frame();
     assert_eq!(answer, last(1, b"answer"));
     assert_eq!(server.connection.streams_open(), 0);
 
@@ -59,7 +59,7 @@ fn an_answer_may_take_its_time() {
     assert_eq!(open, [(StreamId(1), Tag(5), responder), (StreamId(3), Tag(0), responder)]);
     server.say(3, Completes::Yes, b"second");
     server.say(1, Completes::Yes, b"first");
-    assert_eq!(server.said(), [last(3, b"second"), last(1, b"first")]);
+    assert_eq!(server.sent_frames(), [last(3, b"second"), last(1, b"first")]);
     assert_eq!(server.connection.streams_open(), 0);
 }
 
@@ -94,7 +94,7 @@ fn an_answer_may_be_empty() {
     let mut server = Side::server();
     server.hear(request_response(1, b""));
     server.connection.complete(StreamId(1), &mut server.out).expect("open");
-    let answer = server.said_one();
+    let answer = server.sent_frame();
     assert_eq!(answer, complete(1));
     let mut client = Side::client();
     client.ask(Interaction::RequestResponse, 1, b"");
@@ -110,9 +110,9 @@ fn an_answer_may_be_empty() {
 fn a_cancelled_request_is_not_answered() {
     let mut client = Side::client();
     let stream = client.ask(Interaction::RequestResponse, 1, b"");
-    client.said();
+    client.sent_frames();
     client.connection.cancel(stream, &mut client.out).expect("open");
-    let cancel = client.said_one();
+    let cancel = client.sent_frame();
     assert_eq!(cancel, Frame::Cancel { stream });
     assert_eq!(client.connection.streams_open(), 0);
     // The answer may have been under way.
@@ -147,9 +147,9 @@ fn either_side_may_ask() {
     let mut server = Side::server();
     let stream = server.ask(Interaction::RequestResponse, 1, b"hi");
     let mut client = Side::client();
-    assert!(matches!(client.hear(server.said_one()), Some(Event::Request { .. })));
+    assert!(matches!(client.hear(server.sent_frame()), Some(Event::Request { .. })));
     client.say(2, Completes::Yes, b"ho");
-    assert_eq!(server.hear(client.said_one()), value(2, 77, Completes::Yes, b"ho"));
+    assert_eq!(server.hear(client.sent_frame()), value(2, 77, Completes::Yes, b"ho"));
     assert_eq!(stream, StreamId(2));
 }
 
@@ -158,11 +158,11 @@ fn either_side_may_ask() {
 fn a_fire_and_forget_leaves_nothing_behind() {
     let mut client = Side::client();
     let stream = client.ask(Interaction::FireAndForget, 1, b"note");
-    let told = client.said_one();
-    assert_eq!(told, Frame::RequestFireAndForget { stream, more: More::Whole, payload: payload(b"note") });
+    let fired = client.sent_frame();
+    assert_eq!(fired, Frame::RequestFireAndForget { stream, more: More::Whole, payload: payload(b"note") });
     assert_eq!(client.connection.streams_open(), 0);
     let mut server = Side::server();
-    let event = server.hear(told);
+    let event = server.hear(fired);
     assert!(matches!(event, Some(Event::Request { interaction: Interaction::FireAndForget, .. })));
     assert_eq!(server.connection.streams_open(), 0);
 }

@@ -47,13 +47,13 @@ const fn bytes(data: u64) -> u64 {
 #[test]
 fn a_client_offers_its_token() {
     let mut client = Side::connecting(config());
-    let Frame::Setup(setup) = client.said_one() else { panic!("a SETUP") };
+    let Frame::Setup(setup) = client.sent_frame() else { panic!("a SETUP") };
     assert_eq!(setup.resume_token, Some(b"token".as_slice()));
     assert_eq!(client.connection.resume_token(), Some(b"token".as_slice()));
     assert_eq!(server().connection.resume_token(), Some(b"token".as_slice()));
     // Not where there is no resumption.
     let mut client = Side::connecting(Config::default());
-    assert!(matches!(client.said_one(), Frame::Setup(Setup { resume_token: None, .. })));
+    assert!(matches!(client.sent_frame(), Frame::Setup(Setup { resume_token: None, .. })));
 }
 
 /// [RESUME-2]
@@ -66,14 +66,14 @@ fn positions_count_the_bytes_of_frames_of_streams() {
     server.hear(Frame::Cancel { stream: StreamId(9) });
     server.hear(keepalive(Respond::Yes, 0));
     // REQUEST_STREAM with 4 bytes of n and 3 of data, REQUEST_N, CANCEL; without the lengths before them.
-    assert_eq!(server.said_one(), keepalive(Respond::No, (6 + 4 + 3) + (6 + 4) + 6));
+    assert_eq!(server.sent_frame(), keepalive(Respond::No, (6 + 4 + 3) + (6 + 4) + 6));
     let mut client = client();
     client.ask(Interaction::RequestStream, 5, b"");
     client.hear(next(1, b"value"));
     client.hear(error(1, ErrorCode::CANCELED, "no"));
-    client.said();
+    client.sent_frames();
     client.wait(500);
-    assert_eq!(client.said_one(), keepalive(Respond::Yes, bytes(5) + 6 + 4 + 2));
+    assert_eq!(client.sent_frame(), keepalive(Respond::Yes, bytes(5) + 6 + 4 + 2));
 }
 
 /// [RESUME-3]
@@ -81,12 +81,12 @@ fn positions_count_the_bytes_of_frames_of_streams() {
 fn what_was_not_received_is_sent_again() {
     let (mut client, mut server) = (client(), server());
     client.ask(Interaction::RequestStream, 9, b"");
-    server.hear(client.said_one());
+    server.hear(client.sent_frame());
     for data in [b"a", b"b", b"c"] {
         server.say(1, Completes::No, data);
     }
-    let said = server.said();
-    assert_eq!(client.hear(said[0]), value(1, 77, Completes::No, b"a"));
+    let frames = server.sent_frames();
+    assert_eq!(client.hear(frames[0]), value(1, 77, Completes::No, b"a"));
     // The transport breaks; both sides go on as they can.
     assert_eq!(client.connection.suspend(100), Suspended::Waits);
     assert_eq!(server.connection.suspend(100), Suspended::Waits);
@@ -96,10 +96,10 @@ fn what_was_not_received_is_sent_again() {
     server.is_silent();
 
     client.connection.resume_client(200, &mut client.out);
-    let Frame::Resume(asked) = client.said_one() else { panic!("a RESUME") };
+    let Frame::Resume(asked) = client.sent_frame() else { panic!("a RESUME") };
     assert_eq!(asked, resume(bytes(1), 0));
     server.connection.resume_server(&asked, 200, &mut server.out).expect("everything is kept");
-    let answered = server.said();
+    let answered = server.sent_frames();
     let received = 6 + 4;
     assert_eq!(answered[0], Frame::ResumeOk { last_received_client_position: received });
     assert_eq!(answered[1..], [next(1, b"b"), next(1, b"c"), last(1, b"d")]);
@@ -109,7 +109,7 @@ fn what_was_not_received_is_sent_again() {
     assert_eq!(events.remove(0), value(1, 77, Completes::No, b"b"));
     assert_eq!(events.remove(0), value(1, 77, Completes::No, b"c"));
     assert_eq!(events.remove(0), value(1, 77, Completes::Yes, b"d"));
-    let asked_again = client.said_one();
+    let asked_again = client.sent_frame();
     assert_eq!(asked_again, request_response(3, b"while away"));
     assert!(matches!(server.hear(asked_again), Some(Event::Request { .. })));
 }
@@ -120,7 +120,7 @@ fn a_resuming_client_says_nothing_else() {
     let mut client = client();
     client.connection.suspend(0);
     client.connection.resume_client(0, &mut client.out);
-    assert!(matches!(client.said_one(), Frame::Resume(_)));
+    assert!(matches!(client.sent_frame(), Frame::Resume(_)));
     client.ask(Interaction::RequestResponse, 1, b"");
     client.wait(600);
     client.connection.metadata_push(b"m", &mut client.out);
@@ -128,7 +128,7 @@ fn a_resuming_client_says_nothing_else() {
     // And hears nothing else.
     assert_eq!(client.hear(request_response(2, b"")), None);
     assert_eq!(client.hear(Frame::ResumeOk { last_received_client_position: 0 }), Some(Event::Resumed));
-    assert_eq!(client.said_one(), request_response(1, b""));
+    assert_eq!(client.sent_frame(), request_response(1, b""));
 }
 
 /// [RESUME-5]
@@ -137,7 +137,7 @@ fn a_client_whose_resume_was_rejected_does_not_try_again() {
     let mut client = client();
     client.connection.suspend(0);
     client.connection.resume_client(0, &mut client.out);
-    client.said();
+    client.sent_frames();
     let closed = Closed::Peer { code: ErrorCode::REJECTED_RESUME, text: b"who?" };
     assert_eq!(client.hear(error(0, ErrorCode::REJECTED_RESUME, "who?")), Some(Event::Closed(closed)));
     assert!(client.connection.is_closed());
@@ -151,10 +151,10 @@ fn a_client_may_try_again_after_another_error() {
     let mut client = client();
     client.connection.suspend(0);
     client.connection.resume_client(0, &mut client.out);
-    client.said();
+    client.sent_frames();
     assert!(matches!(client.hear(error(0, ErrorCode::CONNECTION_ERROR, "busy")), Some(Event::Closed(_))));
     client.connection.resume_client(0, &mut client.out);
-    assert!(matches!(client.said_one(), Frame::Resume(_)));
+    assert!(matches!(client.sent_frame(), Frame::Resume(_)));
 }
 
 /// [RESUME-6]
@@ -163,7 +163,7 @@ fn a_resume_is_handed_to_the_driver() {
     let mut stranger = Side::stranger(config());
     assert_eq!(stranger.hear(Frame::Resume(resume(5, 0))), Some(Event::Resume(resume(5, 0))));
     stranger.connection.refuse(ErrorCode::REJECTED_RESUME, "there is no such session", &mut stranger.out);
-    assert_eq!(stranger.said_one(), error(0, ErrorCode::REJECTED_RESUME, "there is no such session"));
+    assert_eq!(stranger.sent_frame(), error(0, ErrorCode::REJECTED_RESUME, "there is no such session"));
     // rsocket-js writes the minor version first; other versions are refused.
     let swapped = Resume { version: Version { major: 0, minor: 1 }, ..resume(0, 0) };
     assert!(matches!(Side::stranger(config()).hear(Frame::Resume(swapped)), Some(Event::Resume(_))));
@@ -183,12 +183,12 @@ fn a_resume_that_needs_lost_frames_is_rejected() {
     for _ in 0..10 {
         server.say(1, Completes::No, &[1; 20]);
     }
-    server.said();
+    server.sent_frames();
     assert!(server.connection.memory_bytes() < 1_000);
     server.connection.suspend(0);
     let refused = server.connection.resume_server(&resume(0, 0), 1, &mut server.out);
     assert_eq!(refused, Err(ResumeRefused::Lost { received: 0, available: 7 * bytes(20) }));
-    assert!(matches!(server.said_one(), Frame::Error { code: ErrorCode::REJECTED_RESUME, .. }));
+    assert!(matches!(server.sent_frame(), Frame::Error { code: ErrorCode::REJECTED_RESUME, .. }));
     assert!(server.connection.is_closed());
 }
 
@@ -212,7 +212,7 @@ fn a_resume_of_a_client_that_lost_frames_is_rejected() {
     server.connection.suspend(0);
     let refused = server.connection.resume_server(&resume(0, 100), 1, &mut server.out);
     assert_eq!(refused, Err(ResumeRefused::PeerLost { received: bytes(2), available: 100 }));
-    assert!(matches!(server.said_one(), Frame::Error { code: ErrorCode::REJECTED_RESUME, .. }));
+    assert!(matches!(server.sent_frame(), Frame::Error { code: ErrorCode::REJECTED_RESUME, .. }));
 }
 
 /// [RESUME-7]
@@ -251,7 +251,7 @@ fn keepalives_trim_what_is_kept() {
     for _ in 0..10 {
         server.say(1, Completes::No, &[1; 500]);
     }
-    server.said();
+    server.sent_frames();
     let before = server.connection.memory_bytes();
     assert!(before > 5_000);
     server.hear(keepalive(Respond::No, 9 * bytes(500)));
@@ -260,7 +260,7 @@ fn keepalives_trim_what_is_kept() {
         .connection
         .resume_server(&resume(9 * bytes(500), 0), 1, &mut server.out)
         .expect("the last is kept");
-    assert_eq!(server.said()[1..].len(), 1);
+    assert_eq!(server.sent_frames()[1..].len(), 1);
     server.connection.suspend(0);
     let refused = server.connection.resume_server(&resume(8 * bytes(500), 0), 1, &mut server.out);
     assert!(matches!(refused, Err(ResumeRefused::Lost { .. })));
@@ -302,19 +302,19 @@ fn without_a_session_there_is_nothing_to_wait_for() {
 fn silence_suspends_a_session() {
     let mut client = client();
     client.ask(Interaction::RequestResponse, 1, b"");
-    client.said();
+    client.sent_frames();
     for _ in 0..3 {
         assert_eq!(client.wait(500), None);
     }
-    client.said();
+    client.sent_frames();
     let event = client.wait(500);
     assert_eq!(event, Some(Event::Closed(Closed::KeepAliveTimeout { lifetime_ms: 2_000 })));
     // No ERROR, which would end the session if it arrived.
     client.is_silent();
     client.connection.resume_client(2_100, &mut client.out);
-    assert!(matches!(client.said_one(), Frame::Resume(_)));
+    assert!(matches!(client.sent_frame(), Frame::Resume(_)));
     assert_eq!(client.hear(Frame::ResumeOk { last_received_client_position: 0 }), Some(Event::Resumed));
-    assert_eq!(client.said_one(), request_response(1, b""));
+    assert_eq!(client.sent_frame(), request_response(1, b""));
 }
 
 /// [LEASE-11]
@@ -335,7 +335,7 @@ fn leases_begin_anew_on_a_new_transport() {
     server.connection.grant_lease(100_000, 5, &mut server.out);
     server.connection.suspend(0);
     server.connection.resume_server(&resume(0, 0), 0, &mut server.out).expect("nothing is missing");
-    server.said();
+    server.sent_frames();
     assert_eq!(server.hear(request_response(1, b"")), None);
-    assert!(matches!(server.said_one(), Frame::Error { code: ErrorCode::REJECTED, .. }));
+    assert!(matches!(server.sent_frame(), Frame::Error { code: ErrorCode::REJECTED, .. }));
 }

@@ -94,7 +94,7 @@ fn a_setup_that_is_refused_says_what_is_wrong() {
         bytes[at..at + 4].copy_from_slice(&[byte, 0, 0, 0]);
         bytes
     };
-    let story = [
+    let cases = [
         (cut(9 + 3), Violation::Setup(SetupPart::Version)),
         (cut(9 + 8), Violation::Setup(SetupPart::Times)),
         (with(13, 0), Violation::Setup(SetupPart::KeepAlive)),
@@ -108,7 +108,7 @@ fn a_setup_that_is_refused_says_what_is_wrong() {
         ([&cut(9)[..], &[0, 2, 0, 0]].concat(), Violation::Version(Version { major: 2, minor: 0 })),
     ];
     let mut texts = std::collections::BTreeSet::new();
-    for (mut bytes, expected) in story {
+    for (mut bytes, expected) in cases {
         let length = bytes.len() as u32 - 3;
         bytes[..3].copy_from_slice(&length.to_be_bytes()[1..]);
         let mut server = Side::stranger(resumable());
@@ -116,7 +116,7 @@ fn a_setup_that_is_refused_says_what_is_wrong() {
         assert_eq!(server.ended(event, ErrorCode::INVALID_SETUP), expected);
         texts.insert(expected.to_string());
     }
-    assert_eq!(texts.len(), 9, "each says something else");
+    assert_eq!(texts.len(), 9, "each has another text");
 }
 
 /// [SETUP-2]
@@ -225,7 +225,7 @@ fn a_refused_client_gets_an_error_and_nothing_else() {
     let mut server = Side::stranger(Config::default());
     server.hear(Frame::Setup(SETUP));
     server.connection.refuse(ErrorCode::REJECTED_SETUP, "who are you?", &mut server.out);
-    assert_eq!(server.said_one(), error(0, ErrorCode::REJECTED_SETUP, "who are you?"));
+    assert_eq!(server.sent_frame(), error(0, ErrorCode::REJECTED_SETUP, "who are you?"));
     assert!(server.connection.is_closed());
     assert_eq!(server.hear(request_response(1, b"hi")), None);
     server.is_silent();
@@ -297,7 +297,7 @@ fn a_client_that_says_nothing_is_cut() {
     // Bytes that are no SETUP buy no time.
     assert_eq!(server.connection.receive(9_999, b"\0", &mut server.out).used, 0);
     assert_eq!(server.wait(1), Some(Event::Closed(Closed::SetupTimeout)));
-    assert!(matches!(server.said_one(), Frame::Error { code: ErrorCode::REJECTED_SETUP, .. }));
+    assert!(matches!(server.sent_frame(), Frame::Error { code: ErrorCode::REJECTED_SETUP, .. }));
 }
 
 /// [SETUP-17]

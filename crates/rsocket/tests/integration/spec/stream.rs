@@ -19,7 +19,7 @@ fn try_say(side: &mut Side, completes: Completes) -> Result<(), SendError> {
 fn a_stream_brings_as_many_values_as_were_asked_for() {
     let mut client = Side::client();
     client.ask(Interaction::RequestStream, 3, b"ask");
-    let asked = client.said_one();
+    let asked = client.sent_frame();
     assert_eq!(asked, request_stream(1, 3));
     let mut server = Side::server();
     let event = server.hear(asked);
@@ -29,8 +29,8 @@ fn a_stream_brings_as_many_values_as_were_asked_for() {
         assert_eq!(try_say(&mut server, Completes::No), Ok(()));
     }
     assert_eq!(try_say(&mut server, Completes::No), Err(SendError::NoCredit));
-    for said in server.said() {
-        assert_eq!(client.hear(said), value(1, 77, Completes::No, b"v"));
+    for frame in server.sent_frames() {
+        assert_eq!(client.hear(frame), value(1, 77, Completes::No, b"v"));
     }
 }
 
@@ -39,11 +39,11 @@ fn a_stream_brings_as_many_values_as_were_asked_for() {
 fn credit_adds_up() {
     let mut client = Side::client();
     client.ask(Interaction::RequestStream, 1, b"ask");
-    client.said();
+    client.sent_frames();
     client.connection.request_n(ID, 3, &mut client.out).expect("open");
     client.connection.request_n(ID, 2, &mut client.out).expect("open");
     client.connection.request_n(ID, 0, &mut client.out).expect("open");
-    let frames = client.said();
+    let frames = client.sent_frames();
     assert_eq!(frames, [Frame::RequestN { stream: ID, n: 3 }, Frame::RequestN { stream: ID, n: 2 }]);
     let mut server = Side::server();
     server.hear(request_stream(1, 1));
@@ -78,20 +78,20 @@ fn nobody_asks_for_nothing() {
         let mut server = Side::server();
         assert_eq!(server.hear_raw(1, kind, 0, body), None);
         let text = "request n must be between 1 and 2147483647";
-        assert_eq!(server.said_one(), error(1, ErrorCode::INVALID, text));
+        assert_eq!(server.sent_frame(), error(1, ErrorCode::INVALID, text));
         assert_eq!(server.hear_raw(3, kind, 0, b"\x80\0\0\0ask"), None);
-        assert_eq!(server.said_one(), error(3, ErrorCode::INVALID, text));
+        assert_eq!(server.sent_frame(), error(3, ErrorCode::INVALID, text));
     }
     let mut server = Side::server();
     server.hear(request_stream(1, 1));
     let event = server.hear_raw(1, kind::REQUEST_N, 0, b"\0\0\0\0");
     assert!(matches!(event, Some(Event::Failed { stream: ID, code: ErrorCode::INVALID, .. })), "{event:?}");
-    assert!(matches!(server.said_one(), Frame::Error { stream: ID, code: ErrorCode::INVALID, .. }));
+    assert!(matches!(server.sent_frame(), Frame::Error { stream: ID, code: ErrorCode::INVALID, .. }));
     assert_eq!(server.connection.streams_open(), 0);
     // What we send never asks for nothing.
     let mut client = Side::client();
     client.ask(Interaction::RequestStream, 0, b"ask");
-    assert_eq!(client.said_one(), request_stream(1, 1));
+    assert_eq!(client.sent_frame(), request_stream(1, 1));
 }
 
 /// [CREDIT-5]
@@ -99,7 +99,7 @@ fn nobody_asks_for_nothing() {
 fn more_values_than_were_asked_for_end_the_connection() {
     let mut client = Side::client();
     client.ask(Interaction::RequestStream, 2, b"ask");
-    client.said();
+    client.sent_frames();
     assert!(client.hear(next(1, b"a")).is_some());
     assert!(client.hear(next(1, b"b")).is_some());
     let event = client.hear(next(1, b"c"));
@@ -124,14 +124,14 @@ fn a_stream_completes_with_a_value_or_without() {
             server.connection.complete(ID, &mut server.out).expect("open");
         }
         assert_eq!(server.connection.streams_open(), 0);
-        let said = server.said_one();
-        assert_eq!(said, if with_value { last(1, b"end") } else { complete(1) });
+        let frame = server.sent_frame();
+        assert_eq!(frame, if with_value { last(1, b"end") } else { complete(1) });
         let mut client = Side::client();
         client.ask(Interaction::RequestStream, 1, b"");
-        let event = client.hear(said);
+        let event = client.hear(frame);
         assert!(matches!(event, Some(Event::Payload { completes: Completes::Yes, .. })));
         assert_eq!(client.connection.streams_open(), 0);
-        assert_eq!(client.hear(said), None);
+        assert_eq!(client.hear(frame), None);
     }
 }
 
@@ -141,9 +141,9 @@ fn a_cancelled_stream_ends_on_both_sides() {
     let mut client = Side::client();
     client.ask(Interaction::RequestStream, 9, b"");
     client.hear(next(1, b"a"));
-    client.said();
+    client.sent_frames();
     client.connection.cancel(ID, &mut client.out).expect("open");
-    let cancel = client.said_one();
+    let cancel = client.sent_frame();
     assert_eq!(cancel, Frame::Cancel { stream: ID });
     assert_eq!(client.hear(next(1, b"late")), None);
     let mut server = Side::server();
@@ -164,7 +164,7 @@ fn credit_for_a_stream_that_is_over_is_ignored() {
     let mut client = Side::client();
     client.ask(Interaction::RequestStream, 1, b"");
     client.hear(complete(1));
-    client.said();
+    client.sent_frames();
     let out = &mut client.out;
     assert_eq!(client.connection.request_n(ID, 5, out), Err(SendError::UnknownStream));
     client.is_silent();

@@ -1,4 +1,4 @@
-//! One connection under test, and the frames that it hears and says.
+//! One connection under test, and the frames that it receives and sends.
 //!
 //! `Side` stands for either side. What it hears is leaked, so that events can be kept and compared.
 
@@ -10,7 +10,7 @@ use stadium_rsocket::frame::{
 };
 use stadium_rsocket::{Config, Connection, Event, SetupOptions, Tag};
 
-/// A connection, its clock, and what it has said and nobody has looked at.
+/// A connection, its clock, and what it has sent and nobody has looked at.
 pub struct Side {
     pub connection: Connection,
     pub out: Vec<u8>,
@@ -35,7 +35,7 @@ impl Side {
         Self { connection: Connection::server(Arc::new(config), 0), out: Vec::new(), now_ms: 0 }
     }
 
-    /// A server with a client that said `setup` and was accepted.
+    /// A server with a client that sent `setup` and was accepted.
     pub fn server_with(config: Config, setup: Setup<'_>) -> Self {
         let mut side = Self::stranger(config);
         assert!(matches!(side.hear(Frame::Setup(setup)), Some(Event::Setup(_))));
@@ -51,7 +51,7 @@ impl Side {
     /// A client whose SETUP has been sent.
     pub fn client_with(config: Config) -> Self {
         let mut side = Self::connecting(config);
-        side.said();
+        side.sent_frames();
         side
     }
 
@@ -95,8 +95,8 @@ impl Side {
         received.event
     }
 
-    /// Everything that the connection has said since the last look.
-    pub fn said(&mut self) -> Vec<Frame<'static>> {
+    /// Everything that the connection has sent since the last look.
+    pub fn sent_frames(&mut self) -> Vec<Frame<'static>> {
         let bytes: &'static [u8] = Box::leak(std::mem::take(&mut self.out).into());
         let mut at = 0;
         let mut frames = Vec::new();
@@ -109,16 +109,16 @@ impl Side {
         frames
     }
 
-    /// The only frame that the connection has said.
-    pub fn said_one(&mut self) -> Frame<'static> {
-        let frames = self.said();
+    /// The only frame that the connection has sent.
+    pub fn sent_frame(&mut self) -> Frame<'static> {
+        let frames = self.sent_frames();
         assert_eq!(frames.len(), 1, "{frames:?}");
         frames[0]
     }
 
-    /// Asserts that the connection has said nothing.
+    /// Asserts that the connection has sent nothing.
     pub fn is_silent(&mut self) {
-        assert_eq!(self.said(), []);
+        assert_eq!(self.sent_frames(), []);
     }
 
     /// Lets time pass, and does what is due at its end.
@@ -147,11 +147,11 @@ impl Side {
     #[track_caller]
     pub fn ended(&mut self, event: Option<Event<'_>>, code: ErrorCode) -> Violation {
         let Some(Event::Closed(Closed::Violation(violation))) = event else { panic!("{event:?}") };
-        let frames = self.said();
-        let Some(Frame::Error { stream: StreamId::CONNECTION, code: said, data }) = frames.last() else {
+        let frames = self.sent_frames();
+        let Some(Frame::Error { stream: StreamId::CONNECTION, code: sent, data }) = frames.last() else {
             panic!("{frames:?}")
         };
-        assert_eq!(*said, code);
+        assert_eq!(*sent, code);
         assert_eq!(*data, violation.to_string().as_bytes());
         assert!(self.connection.is_closed());
         assert_eq!(self.hear(request_response(1, b"late")), None);

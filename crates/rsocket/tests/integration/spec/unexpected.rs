@@ -38,7 +38,7 @@ fn metadata_push_belongs_to_the_connection() {
         assert_eq!(side.hear(push), Some(Event::MetadataPush(b"load")));
         assert_eq!(side.hear_raw(1, kind::METADATA_PUSH, flag::METADATA, b"load"), None);
         side.connection.metadata_push(b"ours", &mut side.out);
-        assert_eq!(side.said_one(), Frame::MetadataPush { metadata: b"ours" });
+        assert_eq!(side.sent_frame(), Frame::MetadataPush { metadata: b"ours" });
     }
 }
 
@@ -96,7 +96,7 @@ fn too_many_streams_are_refused() {
     }
     assert_eq!(server.hear(request_response(7, b"")), None);
     let refused = error(7, ErrorCode::REJECTED, "BUSY retry_after_ms=0: 3 streams are open");
-    assert_eq!(server.said_one(), refused);
+    assert_eq!(server.sent_frame(), refused);
     server.say(3, Completes::Yes, b"");
     assert!(server.hear(request_response(9, b"")).is_some());
 }

@@ -1,7 +1,7 @@
 //! Events of the push platform on their way into the queues of their feeds.
 //!
-//! They are put in a record of their own right behind what they tell of: a crash between the two
-//! loses those events, never what they tell of. How many may wait is bounded; while the queues or
+//! They are put in a record of their own right behind the record of their cause: a crash between
+//! the two loses those events, never their cause. How many may wait is bounded; while the queues or
 //! the disk take none, the newest are dropped and counted.
 
 use stadium_journal::{Journal, Room};
@@ -22,8 +22,8 @@ const JOBS_A_RECORD: usize = 32;
 const WAITING_MAX: usize = 4_096;
 
 impl<J: Journal, C: Caller> Running<J, C> {
-    /// Puts the events of this turn into their queues, one record of them. Says whether there are
-    /// more.
+    /// Puts the events of this turn into their queues, one record of them. Returns whether there
+    /// are more.
     pub(in crate::core) fn put_events(&mut self, now: Time) -> Result<bool, Fault> {
         let FeedJobs { waiting, fresh, dropped } = &mut self.feed_jobs;
         self.machines.machine_mut::<Platform>().take_events(fresh);

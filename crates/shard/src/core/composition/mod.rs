@@ -24,7 +24,7 @@ use super::settings::CoreSettings;
 use super::slot::AnyCommand;
 use crate::{ShardMetrics, Together};
 
-/// Connections that one command says to have ended, where all are forgotten.
+/// Connections that one command reports as ended, where all are forgotten.
 const DEPARTURES_AT_ONCE: usize = 256;
 
 impl CoreSettings {

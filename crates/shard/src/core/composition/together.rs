@@ -74,8 +74,8 @@ impl<J: Journal, C: Caller> Running<J, C> {
     }
 }
 
-/// Jobs were put beside transfers that were checked, and now these are refused: memory is no longer
-/// what the journal says.
+/// Jobs were put beside transfers that were checked, and now these are refused: memory no longer
+/// matches the journal.
 fn broken(what: &str) -> Fault {
     Fault::Broken(format!("transfers that were checked are not booked: {what}"))
 }

@@ -1,7 +1,8 @@
 //! A harness to keep books at: one shard's ledger, a clock that stands until it is moved, and a
 //! journal that is a list of records.
 //!
-//! Everything that is executed is kept, so that a test can crash, replay, save and restore at any moment and go on.
+//! Everything that is executed is kept, so that a test can crash, replay, save and restore at any
+//! time and go on.
 
 #![allow(dead_code, reason = "each suite uses a part of it")]
 
@@ -31,7 +32,7 @@ pub struct Written {
 pub trait Log {
     /// The position that the next record will have.
     fn next(&mut self) -> u64;
-    /// Appends a record, header included, at the position that was told.
+    /// Appends a record, header included, at the announced position.
     fn append(&mut self, time: Time, record: &mut Record);
 }
 
@@ -153,7 +154,7 @@ impl<L: Log> Harness<L> {
         result
     }
 
-    /// A command that needs no other shard. What reads the journal is read from the records.
+    /// A command that needs no other shard. Answers from the journal are read from the records.
     pub fn ask(&mut self, command: Command) -> Result<Answer, Refusal> {
         if matches!(command, Command::History { .. } | Command::BalanceAt { .. } | Command::Find { .. }) {
             return self.look_up(&command);
@@ -298,7 +299,7 @@ pub fn checkpoint(ledger: &mut Ledger, bytes_max: usize) -> Vec<Vec<u8>> {
     rest_of_checkpoint(ledger, bytes_max)
 }
 
-/// What is left of a checkpoint that was begun.
+/// The rest of a checkpoint that was begun.
 pub fn rest_of_checkpoint(ledger: &mut Ledger, bytes_max: usize) -> Vec<Vec<u8>> {
     let mut chunks = Vec::new();
     loop {

@@ -67,8 +67,8 @@ pub struct Asked {
     pub list: Vec<NewTransfer>,
     pub linked: bool,
     attempts: u32,
-    /// What the client was told when it asked last, if anything.
-    pub told: Option<Result<Vec<Outcome>, Refusal>>,
+    /// The answer that the client got last, if any.
+    pub answered: Option<Result<Vec<Outcome>, Refusal>>,
 }
 
 pub struct House<L> {
@@ -84,7 +84,8 @@ pub struct House<L> {
     pub wallets: Vec<WalletName>,
     pub random: Random,
     ids: u128,
-    /// What was told of each id that was booked: when, and which command did it, once that was told.
+    /// Of each id that was booked: the time in the answers, and the command that booked it, once
+    /// that was answered.
     first: BTreeMap<TransferId, (Time, Option<usize>)>,
     /// Whether a crash may take records that are not durable.
     tears: bool,
@@ -146,16 +147,16 @@ impl<L: Log> House<L> {
 
     /// A client asks the shard that decides; where only an id is named, each in turn.
     pub fn ask(&mut self, list: Vec<NewTransfer>, linked: bool) {
-        self.asked.push(Asked { list, linked, attempts: 0, told: None });
+        self.asked.push(Asked { list, linked, attempts: 0, answered: None });
         self.ask_again(self.asked.len() - 1);
     }
 
-    /// Again, under the same ids. What a client was refused before says nothing about this time.
+    /// Again, under the same ids. An earlier refusal implies nothing about this time.
     pub fn ask_again(&mut self, asked: usize) {
         let one = &mut self.asked[asked];
         one.attempts += 1;
-        if !one.told.as_ref().is_some_and(any_booked) {
-            one.told = None;
+        if !one.answered.as_ref().is_some_and(any_booked) {
+            one.answered = None;
         }
         let Asked { list, linked, attempts: attempt, .. } = one.clone();
         let asked = Question { command: asked, attempt };
@@ -203,7 +204,7 @@ impl<L: Log> House<L> {
         let leaving = std::mem::take(&mut self.leaving[shard]);
         for mail in leaving {
             match mail {
-                Mail::Answer { asked, answer } => self.tell(asked, answer),
+                Mail::Answer { asked, answer } => self.receive(asked, answer),
                 mail => self.mail.push(mail),
             }
         }
@@ -212,14 +213,14 @@ impl<L: Log> House<L> {
         }
     }
 
-    fn tell(&mut self, asked: Question, answer: Result<Answer, Refusal>) {
-        let told = match answer {
+    fn receive(&mut self, asked: Question, answer: Result<Answer, Refusal>) {
+        let answered = match answer {
             Ok(Answer::Booked(outcomes)) => Ok(outcomes),
             Ok(other) => panic!("transfers are answered by {other:?}"),
             Err(refusal) => Err(refusal),
         };
-        let Asked { told: before, attempts, .. } = &mut self.asked[asked.command];
-        if let (Some(Ok(before)), Ok(now)) = (&*before, &told) {
+        let Asked { answered: before, attempts, .. } = &mut self.asked[asked.command];
+        if let (Some(Ok(before)), Ok(now)) = (&*before, &answered) {
             for (before, now) in before.iter().zip(now) {
                 if let Ok(booked) = before {
                     let again = now.as_ref().expect("what was booked stays booked");
@@ -228,7 +229,7 @@ impl<L: Log> House<L> {
                 }
             }
         }
-        for booked in told.iter().flatten().flatten() {
+        for booked in answered.iter().flatten().flatten() {
             let (at, by) = self.first.entry(booked.transfer).or_insert((booked.at, None));
             assert_eq!(*at, booked.at, "{}: the first answer, alone and in a list", booked.transfer);
             if !booked.duplicate {
@@ -240,10 +241,10 @@ impl<L: Log> House<L> {
                 );
             }
         }
-        // Who asked again meanwhile does not go by an earlier refusal.
-        let counts = asked.attempt == *attempts || any_booked(&told);
+        // A client that asked again meanwhile does not go by an earlier refusal.
+        let counts = asked.attempt == *attempts || any_booked(&answered);
         if counts && !before.as_ref().is_some_and(any_booked) {
-            *before = Some(told);
+            *before = Some(answered);
         }
     }
 
@@ -270,7 +271,7 @@ impl<L: Log> House<L> {
                     .record(|ledger, at, now, record| ledger.confirm(at, now, number, &taken, record));
                 self.take_finished(shard);
             }
-            Mail::Answer { .. } => unreachable!("clients are told at once"),
+            Mail::Answer { .. } => unreachable!("clients are answered at once"),
         }
     }
 
@@ -473,29 +474,30 @@ impl<L: Log> House<L> {
         panic!("it never settles: {figures:#?}");
     }
 
-    /// All is settled: every client asks again, and what they are told must be what the books say.
+    /// All is settled: every client asks again, and every answer must match the books.
     pub fn check(&mut self) {
         self.settle();
         let mut booked: BTreeMap<TransferId, NewTransfer> = BTreeMap::new();
         for asked in 0..self.asked.len() {
-            let was_refused = |told: &Result<Vec<Outcome>, Refusal>| match told {
+            let was_refused = |answered: &Result<Vec<Outcome>, Refusal>| match answered {
                 Err(refusal) => matches!(refusal, Refusal::Rejected { .. }),
                 Ok(outcomes) => {
                     outcomes.iter().all(|outcome| matches!(outcome, Err(Refusal::Rejected { .. })))
                 }
             };
-            // Who was refused keeps to it; that nothing happened is counted below.
-            if self.asked[asked].told.as_ref().is_some_and(was_refused) {
+            // Refused clients do not ask again; the comparison below proves that nothing of theirs
+            // was booked.
+            if self.asked[asked].answered.as_ref().is_some_and(was_refused) {
                 continue;
             }
             self.ask_again(asked);
             self.settle();
-            let Asked { list, linked, told, .. } = &self.asked[asked];
-            let outcomes: Vec<bool> = match told.as_ref().expect("everything is answered when all is settled")
-            {
-                Ok(outcomes) => outcomes.iter().map(Result::is_ok).collect(),
-                Err(_) => vec![false; list.len()],
-            };
+            let Asked { list, linked, answered, .. } = &self.asked[asked];
+            let outcomes: Vec<bool> =
+                match answered.as_ref().expect("everything is answered when all is settled") {
+                    Ok(outcomes) => outcomes.iter().map(Result::is_ok).collect(),
+                    Err(_) => vec![false; list.len()],
+                };
             assert!(!linked || outcomes.iter().all(|&one| one == outcomes[0]), "all or none: {list:?}");
             booked.extend(
                 list.iter().zip(outcomes).filter(|(_, ok)| *ok).map(|(new, _)| (new.id, new.clone())),
@@ -536,8 +538,8 @@ impl<L: Log> House<L> {
     }
 }
 
-fn any_booked(told: &Result<Vec<Outcome>, Refusal>) -> bool {
-    told.as_ref().is_ok_and(|outcomes| outcomes.iter().any(Result::is_ok))
+fn any_booked(answered: &Result<Vec<Outcome>, Refusal>) -> bool {
+    answered.as_ref().is_ok_and(|outcomes| outcomes.iter().any(Result::is_ok))
 }
 
 /// What a transfer that was booked moved.

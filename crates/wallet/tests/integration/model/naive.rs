@@ -1,6 +1,7 @@
 //! The naive ledger: a list of what was booked. Every balance is counted from it anew.
 //!
-//! Where a transfer breaks several rules at once, the rules leave open which one is told: the naive ledger names all of them.
+//! Where a transfer breaks several rules at once, the rules leave open which one is reported: the
+//! naive ledger names all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,7 +45,7 @@ pub struct Naive {
     pub assets: BTreeSet<AssetCode>,
     pub accounts: BTreeMap<(WalletName, AssetCode), Account>,
     pub deeds: Vec<Deed>,
-    /// The latest moment that was seen.
+    /// The latest time that was seen.
     pub latest: Time,
 }
 
@@ -201,7 +202,7 @@ impl Naive {
         Ok(of)
     }
 
-    /// What accounts and balances say about it.
+    /// Accounts and balances that it concerns.
     fn rules(&self, deed: &Deed) -> Codes {
         let mut codes = Codes::new();
         if matches!(deed.new.kind, Kind::Void { .. }) {
@@ -269,7 +270,7 @@ impl Naive {
     pub fn linked(&mut self, list: &[NewTransfer], at: Time) -> Result<Vec<(Time, bool)>, Codes> {
         let of_list = |codes: Codes| match list.len() {
             1 => codes,
-            // Who is asked whether it knows an id says so itself.
+            // A shard that is asked whether it knows an id gives the reason itself.
             _ => codes.into_iter().map(|code| if code == TRANSFER_UNKNOWN { code } else { LINKED }).collect(),
         };
         let mut firsts = Vec::new();

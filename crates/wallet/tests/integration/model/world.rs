@@ -177,7 +177,7 @@ impl World {
             Step::Crash => {
                 self.harness.crash();
                 self.taking = None;
-                // What replay saw of the clock is what records say; a server that starts looks at its clock.
+                // Replay saw the clock of the records; a server that starts reads its clock.
                 self.harness.tick();
                 self.naive.latest = self.harness.ledger.now();
             }
@@ -208,7 +208,7 @@ impl World {
             assert_eq!(code(&outcomes.expect_err("an id is in it twice")), ID_TWICE);
             return;
         }
-        // A hold is over when its moment comes, also where nobody has looked.
+        // A hold is over when its time comes, also where nobody has looked.
         self.naive.pass(at);
         self.harness.tick();
         let agrees = |refusal: &Refusal, codes: &Codes| {
@@ -425,17 +425,15 @@ impl World {
             if self.jumped {
                 continue;
             }
-            let moments: Vec<(Time, i128)> =
+            let times: Vec<(Time, i128)> =
                 entries.iter().map(|(deed, balance)| (deed.at, *balance)).collect();
-            for (at, _) in moments.iter().step_by(1 + moments.len() / 20) {
-                for moment in [Time(at.0 - 1), *at, Time(at.0 + 1)] {
-                    let last = moments.iter().rev().find(|(at, _)| *at <= moment);
+            for (at, _) in times.iter().step_by(1 + times.len() / 20) {
+                for time in [Time(at.0 - 1), *at, Time(at.0 + 1)] {
+                    let last = times.iter().rev().find(|(at, _)| *at <= time);
                     let expected = last.map_or(0, |(_, balance)| *balance as i64);
-                    let balance = self
-                        .harness
-                        .balance_at(name.as_str(), code.as_str(), moment)
-                        .expect("it is answered");
-                    assert_eq!(balance.posted, expected, "{name}'s {code} at {moment:?}");
+                    let balance =
+                        self.harness.balance_at(name.as_str(), code.as_str(), time).expect("it is answered");
+                    assert_eq!(balance.posted, expected, "{name}'s {code} at {time:?}");
                 }
             }
         }

@@ -8,7 +8,7 @@ use stadium_shard::core::Core;
 
 use super::payload;
 use crate::ledger::Violation;
-use crate::mqtt::{Device, Moment, Outgoing, Over};
+use crate::mqtt::{Device, Outgoing, Over, Timestamp};
 use crate::world::World;
 use crate::world::breaking::Descriptors;
 
@@ -55,9 +55,9 @@ impl World {
         Ok(())
     }
 
-    /// Many retained messages that all end in one moment.
+    /// Many retained messages that all end at one time.
     pub(super) fn burst(&mut self) {
-        let now = Moment::of(&self.clock);
+        let now = Timestamp::of(&self.clock);
         let Some(mqtt) = &mut self.mqtt else { return };
         let can = |device: &Device| device.is_in && device.plan.version == Version::V5;
         let Some(at) = mqtt.devices.iter().position(can) else { return };

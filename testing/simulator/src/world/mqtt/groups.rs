@@ -21,7 +21,7 @@ impl Mqtt {
         format!("{PREFIX}{}", self.groups.u32(..TOPICS))
     }
 
-    /// The only group that a device of 3.1.1 joins: its messages do not say by which they come.
+    /// The only group that a device of 3.1.1 joins: its messages do not name the subscription.
     fn only_group(&self, at: usize) -> usize {
         at % self.plan.groups.len()
     }
@@ -96,7 +96,8 @@ impl World {
         mqtt.send(at, &bytes);
     }
 
-    /// A filter of a device's own that selects what groups share; none for a device that cannot tell the copies apart.
+    /// A filter of a device's own that selects what groups share; none for a device that cannot
+    /// distinguish the copies.
     pub(super) fn own_group_filter(&mut self, at: usize) -> Option<String> {
         let mqtt = self.mqtt.as_mut()?;
         Mqtt::is_v5(&mqtt.devices[at]).then(|| mqtt.group_topic())

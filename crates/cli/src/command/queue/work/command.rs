@@ -113,12 +113,12 @@ impl Task {
         }
         let (sender, last_line) = mpsc::channel();
         if let Some(stderr) = child.stderr.take() {
-            thread::spawn(move || pass_on(stderr, &sender));
+            thread::spawn(move || forward(stderr, &sender));
         }
         Ok(Self { child, group, last_line })
     }
 
-    /// What stops it.
+    /// The group, by which it is stopped.
     pub(super) fn group(&self) -> Group {
         self.group
     }
@@ -138,30 +138,30 @@ impl Task {
     }
 }
 
-/// Copies to our standard error, and tells each last line with something in it.
-fn pass_on(mut from: impl Read, tell: &mpsc::Sender<String>) {
+/// Copies to our standard error, and sends each last line with something in it.
+fn forward(mut from: impl Read, lines: &mpsc::Sender<String>) {
     let mut buffer = [0; 4_096];
     let mut line = Vec::new();
     while let Ok(read @ 1..) = from.read(&mut buffer) {
         let _ = io::stderr().lock().write_all(&buffer[..read]);
         for &byte in &buffer[..read] {
             if byte == b'\n' {
-                told(&line, tell);
+                send_line(&line, lines);
                 line.clear();
             } else if line.len() < ERROR_BYTES_MAX {
                 line.push(byte);
             }
         }
     }
-    told(&line, tell);
+    send_line(&line, lines);
 }
 
-fn told(line: &[u8], tell: &mpsc::Sender<String>) {
+fn send_line(line: &[u8], lines: &mpsc::Sender<String>) {
     let line = String::from_utf8_lossy(line);
     let line = line.trim();
     if !line.is_empty() {
         // Nobody listens any more once the command was given up on.
-        let _ = tell.send(line.to_owned());
+        let _ = lines.send(line.to_owned());
     }
 }
 
@@ -185,14 +185,14 @@ mod tests {
     }
 
     #[test]
-    fn command_gets_the_payload_and_who_it_is() {
+    fn command_gets_the_payload_and_the_job() {
         let ended =
             run(r#"read line; echo "$line of $STADIUM_JOB_QUEUE $STADIUM_JOB_ID.$STADIUM_JOB_ATTEMPT" >&2"#);
         assert_eq!((ended.code, ended.last_line.as_str()), (Some(0), "seat 7 of mails 17.2"));
     }
 
     #[test]
-    fn last_line_of_standard_error_says_why_it_failed() {
+    fn last_line_of_standard_error_is_the_reason_of_a_failure() {
         let ended = run("echo first >&2; printf 'no such seat\n\n' >&2; exit 3");
         assert_eq!(ended.in_words(), "exit code 3: no such seat");
         assert_eq!(run("kill -9 $$").in_words(), "ended by signal 9");

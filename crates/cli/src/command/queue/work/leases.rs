@@ -1,7 +1,8 @@
-//! What a worker says to the server: reserve, settle, release, bury, extend.
+//! A worker's requests to the server: reserve, settle, release, bury, extend.
 //!
-//! How a job ended is told until the server has heard it, for as long as a lease lasts; all of it may safely be said
-//! twice. A lease that the server no longer knows is lost: somebody else has the job, or nobody needs it any more.
+//! The end of a job is reported until the server has answered, for as long as a lease lasts; a
+//! repeated report changes nothing. A lease that the server no longer knows is lost: somebody else
+//! has the job, or nobody needs it any more.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,8 +16,8 @@ use crate::api::{Api, Ask, Method, Refused, encoded};
 use crate::failure::Failure;
 use crate::shown::{items, number, text};
 
-/// How long the server is asked to wait for a job. So long a signal may wait as well, because a job that is handed out
-/// to a worker that has gone would have to wait for the end of its lease.
+/// How long the server is asked to wait for a job. A signal may wait as long as well, because a job
+/// that is handed out to a worker that has gone would have to wait for the end of its lease.
 pub(super) const WAIT: Duration = Duration::from_secs(2);
 
 /// The same while others of this process run, when it is to end once all is done.
@@ -44,7 +45,7 @@ pub(super) struct Job {
     pub(super) payload: Vec<u8>,
 }
 
-/// What asking for a job gave.
+/// The result of asking for a job.
 pub(super) enum Found {
     /// A job.
     Job(Box<Job>),
@@ -63,15 +64,15 @@ pub(super) enum Found {
     Never(Failure),
 }
 
-/// What became of a job.
-pub(super) struct Said {
+/// The outcome of a job.
+pub(super) struct Reported {
     /// `settled`, `released`, `buried`, `dead` or `lost`.
     pub(super) word: &'static str,
     /// What went wrong.
     pub(super) error: Option<String>,
 }
 
-impl Said {
+impl Reported {
     /// The job is not ours any more.
     pub(super) fn lost(why: impl Into<String>) -> Self {
         Self { word: "lost", error: Some(why.into()) }
@@ -118,36 +119,37 @@ impl<'a> Leases<'a> {
 
     /// The job was never begun: it is due again, and nothing is counted.
     pub(super) fn give_back(&self, job: &Job) {
-        // Where nobody hears it, the lease ends by itself.
-        let _ = self.tell(job, "release", &json!({"not_tried": true, "delay_ms": 0}));
+        // Where the server does not get it, the lease ends by itself.
+        let _ = self.report(job, "release", &json!({"not_tried": true, "delay_ms": 0}));
     }
 
-    pub(super) fn settle(&self, job: &Job) -> Said {
-        self.ended("settled", None, self.tell(job, "settle", &json!({})))
+    pub(super) fn settle(&self, job: &Job) -> Reported {
+        self.ended("settled", None, self.report(job, "settle", &json!({})))
     }
 
-    pub(super) fn release(&self, job: &Job, error: &str) -> Said {
+    pub(super) fn release(&self, job: &Job, error: &str) -> Reported {
         let error = cut(error);
-        let told = self.tell(job, "release", &json!({ "error": error }));
-        self.ended("released", Some(error), told)
+        let answered = self.report(job, "release", &json!({ "error": error }));
+        self.ended("released", Some(error), answered)
     }
 
-    pub(super) fn release_untried(&self, job: &Job, error: &str) -> Said {
-        let told = self.tell(job, "release", &json!({"not_tried": true, "delay_ms": 0, "error": error}));
-        self.ended("released", Some(error.to_owned()), told)
+    pub(super) fn release_untried(&self, job: &Job, error: &str) -> Reported {
+        let answered =
+            self.report(job, "release", &json!({"not_tried": true, "delay_ms": 0, "error": error}));
+        self.ended("released", Some(error.to_owned()), answered)
     }
 
-    pub(super) fn bury(&self, job: &Job, reason: &str) -> Said {
+    pub(super) fn bury(&self, job: &Job, reason: &str) -> Reported {
         let reason = cut(reason);
-        let told = self.tell(job, "bury", &json!({ "reason": reason }));
-        self.ended("buried", Some(reason), told)
+        let answered = self.report(job, "bury", &json!({ "reason": reason }));
+        self.ended("buried", Some(reason), answered)
     }
 
-    fn ended(&self, word: &'static str, error: Option<String>, told: Result<Value, Failure>) -> Said {
-        match told {
-            Ok(answer) if text(&answer, "outcome") == "dead" => Said { word: "dead", error },
-            Ok(_) => Said { word, error },
-            Err(failure) => Said::lost(failure.to_string()),
+    fn ended(&self, word: &'static str, error: Option<String>, answered: Result<Value, Failure>) -> Reported {
+        match answered {
+            Ok(answer) if text(&answer, "outcome") == "dead" => Reported { word: "dead", error },
+            Ok(_) => Reported { word, error },
+            Err(failure) => Reported::lost(failure.to_string()),
         }
     }
 
@@ -168,8 +170,8 @@ impl<'a> Leases<'a> {
         Some(lost)
     }
 
-    /// Says something about a job until the server has heard it.
-    fn tell(&self, job: &Job, what: &str, body: &Value) -> Result<Value, Failure> {
+    /// Reports something about a job until the server has answered.
+    fn report(&self, job: &Job, what: &str, body: &Value) -> Result<Value, Failure> {
         let path = format!("/api/leases/{}/{what}", encoded(&job.lease));
         let until = Instant::now() + self.lease;
         loop {
@@ -227,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_cut_between_letters() {
+    fn errors_are_cut_between_characters() {
         assert_eq!(cut("short"), "short");
         let long = cut(&format!("{}é", "x".repeat(ERROR_BYTES_MAX - 1)));
         assert_eq!(long.len(), ERROR_BYTES_MAX - 1);

@@ -1,9 +1,10 @@
 //! `stadium queue work QUEUE -- COMMAND`: runs a command for each job.
 //!
-//! Each of the `--jobs` threads reserves a job, runs the command on it, and says how it ended, again and again. One
-//! keeper extends the leases of all that runs, stops what takes too long, and stops what lost its lease. The first
-//! signal ends reserving and waits for what runs; the second stops that as well. What the server is told is in
-//! [`leases`], how a command runs in [`command`].
+//! Each of the `--jobs` threads reserves a job, runs the command on it, and reports how it ended,
+//! again and again. One supervisor thread extends the leases of all that runs, stops what takes too
+//! long, and stops what lost its lease. The first signal ends reserving and waits for what runs;
+//! the second stops that as well. The reports to the server are in [`leases`], how a command runs
+//! in [`command`].
 
 mod command;
 mod leases;
@@ -19,16 +20,17 @@ use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use self::command::{Ended, Group, Output, Task};
-use self::leases::{Found, Job, Leases, Said};
+use self::leases::{Found, Job, Leases, Reported};
 use crate::api::Api;
 use crate::failure::{Context, Failure};
 use crate::span;
 use crate::terminal::{Style, Terminal, count, short};
 
-/// Exit code of a command that says: set this job aside, it will never work. EX_DATAERR of sysexits.h.
+/// Exit code of a command that asks to bury its job, because it will never work. EX_DATAERR of
+/// sysexits.h.
 const BURY_ON: u8 = 65;
 
-/// How often the keeper looks.
+/// How often the supervisor looks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Time between asking a command to end and ending it.
@@ -69,10 +71,10 @@ pub(super) struct Arguments {
     /// The exit code that buries a job
     #[arg(long, value_name = "CODE", default_value_t = BURY_ON, value_parser = clap::value_parser!(u8).range(1..))]
     bury_on: u8,
-    /// Who works, for the history of jobs [default: host and process id]
+    /// The worker's name, for the history of jobs [default: host and process id]
     #[arg(long, value_name = "NAME")]
     worker: Option<String>,
-    /// Say nothing about jobs that were settled
+    /// Print nothing about jobs that were settled
     #[arg(short, long)]
     quiet: bool,
     /// The command and its arguments
@@ -103,16 +105,16 @@ pub(super) fn run(api: &Api, arguments: Arguments, terminal: &Terminal) -> Resul
         changed: Condvar::new(),
     };
     thread::scope(|scope| {
-        let keeper = scope.spawn(|| work.keep());
+        let supervisor = scope.spawn(|| work.supervise());
         scope.spawn(|| signals.forever().for_each(|signal| work.signalled(signal)));
         let slots: Vec<_> = (0..slots).map(|_| scope.spawn(|| work.slot())).collect();
         for slot in slots {
-            // A panic of a slot is passed on when the scope ends.
+            // A panic of a slot is raised again when the scope ends.
             let _ = slot.join();
         }
         work.state().over = true;
         work.changed.notify_all();
-        let _ = keeper.join();
+        let _ = supervisor.join();
         ear.close();
     });
     work.ended()
@@ -125,7 +127,7 @@ fn default_worker() -> String {
     format!("{host}-{}", std::process::id())
 }
 
-/// What all threads share.
+/// The state that all threads share.
 struct Work<'a> {
     leases: Leases<'a>,
     arguments: &'a Arguments,
@@ -136,7 +138,7 @@ struct Work<'a> {
 
 #[derive(Default)]
 struct State {
-    /// What runs, or is being told to the server, by its lease.
+    /// Commands that run, and those whose end is being reported, by their lease.
     running: HashMap<String, Running>,
     /// Nothing more is reserved.
     leaving: bool,
@@ -149,8 +151,8 @@ struct State {
     failure: Option<Failure>,
     /// Whether the server has answered at all.
     met: bool,
-    /// Whether the server was said not to answer, so that it is said once.
-    told_away: bool,
+    /// Whether the server's absence was reported, so that it is reported once.
+    reported_away: bool,
     /// Jobs by how they ended.
     settled: u64,
     unsettled: u64,
@@ -180,7 +182,8 @@ enum Why {
 
 impl Work<'_> {
     fn state(&self) -> MutexGuard<'_, State> {
-        // A thread that panicked ends the whole command; what it left is whole enough to stop the rest.
+        // A thread that panicked ends the whole command; its state is whole enough to stop the
+        // rest.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -201,11 +204,11 @@ impl Work<'_> {
             };
             match self.leases.reserve(wait) {
                 Found::Job(job) => self.take(*job),
-                // What others still run may put more.
+                // Jobs that still run may put more.
                 Found::Nothing if self.arguments.drain && self.state().running.is_empty() => self.leave(),
                 Found::Nothing => self.answered(),
                 Found::Busy { after, why } => self.away(after, &why),
-                // Who was never there is more likely misspelt than away.
+                // A server that never answered is more likely misspelt than away.
                 Found::Unanswered(failure) if !self.state().met => self.fail(failure),
                 Found::Unanswered(failure) => self.away(leases::AGAIN_AFTER, &failure),
                 Found::Never(failure) => self.fail(failure),
@@ -229,7 +232,7 @@ impl Work<'_> {
     fn answered(&self) {
         let mut state = self.state();
         state.met = true;
-        if std::mem::take(&mut state.told_away) {
+        if std::mem::take(&mut state.reported_away) {
             self.terminal.note("the server answers again");
         }
     }
@@ -237,14 +240,14 @@ impl Work<'_> {
     /// The server does not answer, or is busy: waits, unless a signal comes.
     fn away(&self, after: Duration, why: &Failure) {
         let mut state = self.state();
-        if !std::mem::replace(&mut state.told_away, true) {
+        if !std::mem::replace(&mut state.reported_away, true) {
             self.terminal.note(format_args!("waiting for the server: {why}"));
         }
         let waited = self.changed.wait_timeout_while(state, after, |state| !state.leaving);
         drop(waited);
     }
 
-    /// Runs the command on a job, and tells how it ended.
+    /// Runs the command on a job, and reports how it ended.
     fn take(&self, job: Job) {
         self.answered();
         let now = Instant::now();
@@ -282,29 +285,29 @@ impl Work<'_> {
                 running.stopped.map(|(why, _)| why)
             })
         };
-        // The lease is kept alive until the server has heard.
-        let said = self.tell(&job, &ended, stopped);
+        // The lease is kept alive until the server has answered.
+        let reported = self.report_end(&job, &ended, stopped);
         self.state().running.remove(&job.lease);
         self.changed.notify_all();
-        self.report(&job, &ended, &said, now.elapsed());
+        self.report(&job, &ended, &reported, now.elapsed());
         if self.arguments.once {
-            if said.word != "settled" {
-                let why = said.error.as_deref().unwrap_or("the server would not have it");
+            if reported.word != "settled" {
+                let why = reported.error.as_deref().unwrap_or("the server would not have it");
                 self.fail(Failure::new(format!(
                     "job {} was not settled, it is {}: {why}",
-                    job.id, said.word
+                    job.id, reported.word
                 )));
             }
             self.leave();
         }
     }
 
-    /// Tells the server how a command ended.
-    fn tell(&self, job: &Job, ended: &Ended, stopped: Option<Why>) -> Said {
+    /// Reports to the server how a command ended.
+    fn report_end(&self, job: &Job, ended: &Ended, stopped: Option<Why>) -> Reported {
         let limit = || span::shown(self.arguments.timeout.unwrap_or_default());
         match (stopped, ended.code) {
-            (Some(Why::Lost), _) => Said::lost("the lease was lost while the command ran"),
-            // It ended well before it heard that it should end.
+            (Some(Why::Lost), _) => Reported::lost("the lease was lost while the command ran"),
+            // It ended well before the signal reached it.
             (_, Some(0)) => self.leases.settle(job),
             (Some(Why::Signal), _) => self.leases.release_untried(job, "the worker was stopped"),
             (Some(Why::Slow), _) => self.leases.release(job, &format!("it took longer than {}", limit())),
@@ -315,23 +318,23 @@ impl Work<'_> {
         }
     }
 
-    fn report(&self, job: &Job, ended: &Ended, said: &Said, took: Duration) {
-        let settled = said.word == "settled";
+    fn report(&self, job: &Job, ended: &Ended, reported: &Reported, took: Duration) {
+        let settled = reported.word == "settled";
         {
             let mut state = self.state();
             if settled { state.settled += 1 } else { state.unsettled += 1 }
         }
         if self.terminal.is_json() {
-            let told = self.terminal.json(&json!({
+            let written = self.terminal.json(&json!({
                 "job": job.id,
                 "attempt": job.attempt,
-                "outcome": said.word,
+                "outcome": reported.word,
                 "exit_code": ended.code,
                 "signal": ended.signal,
                 "seconds": took.as_secs_f64(),
-                "error": said.error,
+                "error": reported.error,
             }));
-            if let Err(failure) = told {
+            if let Err(failure) = written {
                 self.fail(failure);
             }
             return;
@@ -339,20 +342,20 @@ impl Work<'_> {
         if settled && self.arguments.quiet {
             return;
         }
-        let style = match said.word {
+        let style = match reported.word {
             "settled" => Style::Good,
             "released" => Style::Warning,
             _ => Style::Bad,
         };
-        let why = said.error.as_deref().map(|error| format!(": {error}")).unwrap_or_default();
+        let why = reported.error.as_deref().map(|error| format!(": {error}")).unwrap_or_default();
         let attempt = if job.attempt > 1 { format!(", attempt {}", job.attempt) } else { String::new() };
-        let word = self.terminal.err(style, said.word);
+        let word = self.terminal.err(style, reported.word);
         let took = short(took.as_secs_f64());
         self.terminal.note(format_args!("{} {word} after {took}{attempt}{why}", job.id));
     }
 
-    /// The keeper: extends leases, and stops what must not go on.
-    fn keep(&self) {
+    /// The supervisor: extends leases, and stops what must not go on.
+    fn supervise(&self) {
         let third = Duration::from_millis(self.arguments.lease) / 3;
         let mut state = self.state();
         while !state.over {
@@ -375,7 +378,7 @@ impl Work<'_> {
         }
     }
 
-    /// What became of leases that were to be extended; `None` where the server did not answer.
+    /// Takes the outcome of an extension of leases; `None` where the server did not answer.
     fn extended(&self, state: &mut State, due: &[String], lost: Option<Vec<String>>, now: Instant) {
         // Without an answer it is tried again at the next look, for as long as it takes.
         let Some(lost) = lost else { return };

@@ -20,7 +20,7 @@ use self::inbox::Inbox;
 use self::numbers::Numbers;
 use self::rules::Unreleased;
 use super::stamps::Stamps;
-use super::talk::{Ask, Begun, Desk, Done, Talk};
+use super::talk::{Ask, Begun, Done, Output, Talk};
 use crate::engine::planned::PlannedTarget;
 use crate::engine::reply::{Failure, Reply};
 use crate::stamp::STAMP_BYTES;
@@ -36,7 +36,7 @@ const SILENT_TICKS_MAX: u8 = 3;
 pub(crate) struct Mqtt {
     version: Version,
     phase: Phase,
-    /// What the server wants, or else what CONNECT said, in seconds; zero for none.
+    /// In seconds: the value that the server wants, or else that of CONNECT; zero for none.
     keep_alive_s: u16,
     /// Whether something was sent since the last tick.
     spoke: bool,
@@ -113,7 +113,7 @@ impl Mqtt {
         }
     }
 
-    fn connect(&mut self, ask: &mut Ask<'_>, desk: &mut Desk<'_>) -> Result<Begun, Failure> {
+    fn connect(&mut self, ask: &mut Ask<'_>, output: &mut Output<'_>) -> Result<Begun, Failure> {
         let Action::Mqtt(Does::Connect {
             client_id,
             credentials,
@@ -150,12 +150,12 @@ impl Mqtt {
                 session_expiry_s: Some(*session_expiry_s).filter(|seconds| *seconds > 0),
                 ..Connect::new(self.version, client_id)
             })
-            .encode(self.version, desk.out);
+            .encode(self.version, output.bytes);
             Ok(())
         })?;
         self.phase = Phase::Greeting;
         self.keep_alive_s = *keep_alive_s;
-        Ok(self.wait(ask, Wait::Connack, desk))
+        Ok(self.wait(ask, Wait::Connack, output))
     }
 
     fn subscribe(
@@ -163,7 +163,7 @@ impl Mqtt {
         ask: &mut Ask<'_>,
         filters: &[Template],
         qos: u8,
-        desk: &mut Desk<'_>,
+        output: &mut Output<'_>,
     ) -> Result<Begun, Failure> {
         let options = rules::subscription(quality(qos)?);
         let mut rows = FiltersBuffer::new(self.version);
@@ -185,11 +185,11 @@ impl Mqtt {
             user_properties: UserProperties::default(),
             filters: rows.filters(),
         })
-        .encode(self.version, desk.out);
-        Ok(self.wait(ask, Wait::Suback(packet_id), desk))
+        .encode(self.version, output.bytes);
+        Ok(self.wait(ask, Wait::Suback(packet_id), output))
     }
 
-    fn publish(&mut self, ask: &mut Ask<'_>, desk: &mut Desk<'_>) -> Result<Begun, Failure> {
+    fn publish(&mut self, ask: &mut Ask<'_>, output: &mut Output<'_>) -> Result<Begun, Failure> {
         let Action::Mqtt(Does::Publish { topic, payload, qos, retain, stamped }) = &ask.step.action else {
             return Err(FOREIGN.into());
         };
@@ -205,17 +205,17 @@ impl Mqtt {
             space.resize(topic_end + if *stamped { STAMP_BYTES } else { 0 }, 0);
             payload.write(scope, space);
             let (topic, payload) = space.split_at_mut(topic_end);
-            self.write_publish(topic, payload, &head, desk)
+            self.write_publish(topic, payload, &head, output)
         })?;
         match qos {
             QoS::AtMostOnce => {
                 self.spoke = true;
-                let mut reply = desk.reply();
+                let mut reply = output.reply();
                 reply.bytes_in = std::mem::take(&mut self.bytes_in);
                 Ok(Begun::Done(reply))
             }
-            QoS::AtLeastOnce => Ok(self.wait(ask, Wait::Puback(packet_id), desk)),
-            QoS::ExactlyOnce => Ok(self.wait(ask, Wait::Pubrec(packet_id), desk)),
+            QoS::AtLeastOnce => Ok(self.wait(ask, Wait::Puback(packet_id), output)),
+            QoS::ExactlyOnce => Ok(self.wait(ask, Wait::Pubrec(packet_id), output)),
         }
     }
 
@@ -225,7 +225,7 @@ impl Mqtt {
         topic: &[u8],
         payload: &mut [u8],
         head: &Head,
-        desk: &mut Desk<'_>,
+        output: &mut Output<'_>,
     ) -> Result<(), Failure> {
         let topic = text(topic, "topic")?;
         TopicName::parse(topic).map_err(not_sent)?;
@@ -235,14 +235,14 @@ impl Mqtt {
         }
         if let Some(due_ns) = head.stamped_ns {
             payload[..STAMP_BYTES].copy_from_slice(&self.numbers.next(topic.as_bytes(), due_ns).encode());
-            desk.messages.sent += 1;
+            output.messages.sent += 1;
         }
-        encode::publish(desk.out, self.version, &publish, payload);
+        encode::publish(output.bytes, self.version, &publish, payload);
         Ok(())
     }
 
-    fn receive(&mut self, ask: &Ask<'_>, count: u32, desk: &mut Desk<'_>) -> Begun {
-        let mut reply = desk.reply();
+    fn receive(&mut self, ask: &Ask<'_>, count: u32, output: &mut Output<'_>) -> Begun {
+        let mut reply = output.reply();
         let body = ask.planned.keeps_body.then_some(&mut reply.body);
         let left = count - self.inbox.take(count, body);
         if left == 0 {
@@ -258,9 +258,9 @@ impl Mqtt {
         Begun::Waiting
     }
 
-    fn wait(&mut self, ask: &Ask<'_>, wait: Wait, desk: &mut Desk<'_>) -> Begun {
+    fn wait(&mut self, ask: &Ask<'_>, wait: Wait, output: &mut Output<'_>) -> Begun {
         self.spoke = true;
-        self.pending = Some(Pending { user: ask.user, wait, keeps_body: false, reply: desk.reply() });
+        self.pending = Some(Pending { user: ask.user, wait, keeps_body: false, reply: output.reply() });
         Begun::Waiting
     }
 
@@ -269,15 +269,15 @@ impl Mqtt {
         self.packet_id
     }
 
-    /// Ends the step that is under way with what the server said.
-    fn finish(&mut self, reason: ReasonCode, desk: &mut Desk<'_>) {
+    /// Ends the step that is under way with the server's reason code.
+    fn finish(&mut self, reason: ReasonCode, output: &mut Output<'_>) {
         let Some(mut pending) = self.pending.take() else { return };
-        // Whatever was refused: only a CONNACK that says no takes the connection with it.
+        // Only a CONNACK that refuses ends the connection too; no other refusal does.
         let reusable = !reason.is_error() || pending.wait != Wait::Connack;
         pending.reply.bytes_in = std::mem::take(&mut self.bytes_in);
         let result = if reason.is_error() {
             pending.reply.clear();
-            desk.spare.push(pending.reply);
+            output.spare.push(pending.reply);
             Err(format!("mqtt: {}", spoken(reason)).into())
         } else {
             if !matches!(pending.wait, Wait::Messages(_)) {
@@ -285,11 +285,11 @@ impl Mqtt {
             }
             Ok(pending.reply)
         };
-        desk.done.push(Done::of(pending.user, result, reusable));
+        output.done.push(Done::of(pending.user, result, reusable));
     }
 }
 
-/// What a PUBLISH says besides topic and payload.
+/// The fields of a PUBLISH besides topic and payload.
 struct Head {
     packet_id: u16,
     qos: QoS,
@@ -303,37 +303,37 @@ impl Talk for Mqtt {
         self.pending.is_none()
     }
 
-    fn begin(&mut self, ask: &mut Ask<'_>, desk: &mut Desk<'_>) -> Result<Begun, Failure> {
+    fn begin(&mut self, ask: &mut Ask<'_>, output: &mut Output<'_>) -> Result<Begun, Failure> {
         let step = ask.step;
         let Action::Mqtt(does) = &step.action else { return Err(FOREIGN.into()) };
         match (does, self.phase) {
             _ if self.pending.is_some() => Err("mqtt: another step is under way".into()),
-            (Does::Connect { .. }, Phase::New) => self.connect(ask, desk),
+            (Does::Connect { .. }, Phase::New) => self.connect(ask, output),
             (Does::Connect { .. }, _) => Err("mqtt: connected already".into()),
             (_, Phase::New | Phase::Greeting) => Err("mqtt: not connected".into()),
-            (Does::Subscribe { filters, qos }, Phase::Up) => self.subscribe(ask, filters, *qos, desk),
-            (Does::Publish { .. }, Phase::Up) => self.publish(ask, desk),
-            (Does::Receive { count }, Phase::Up) => Ok(self.receive(ask, *count, desk)),
+            (Does::Subscribe { filters, qos }, Phase::Up) => self.subscribe(ask, filters, *qos, output),
+            (Does::Publish { .. }, Phase::Up) => self.publish(ask, output),
+            (Does::Receive { count }, Phase::Up) => Ok(self.receive(ask, *count, output)),
             (Does::Disconnect, Phase::Up) => {
-                Packet::Disconnect(Disconnect::default()).encode(self.version, desk.out);
+                Packet::Disconnect(Disconnect::default()).encode(self.version, output.bytes);
                 Ok(Begun::Close)
             }
         }
     }
 
-    fn received(&mut self, bytes: &[u8], desk: &mut Desk<'_>) -> Result<usize, Failure> {
-        self.read(bytes, desk)
+    fn received(&mut self, bytes: &[u8], output: &mut Output<'_>) -> Result<usize, Failure> {
+        self.read(bytes, output)
     }
 
-    fn abandon(&mut self, _user: u32, desk: &mut Desk<'_>) -> bool {
+    fn abandon(&mut self, _user: u32, output: &mut Output<'_>) -> bool {
         let Some(mut pending) = self.pending.take() else { return true };
         pending.reply.clear();
-        desk.spare.push(pending.reply);
+        output.spare.push(pending.reply);
         // Answers that come late are known by their packet identifiers; a CONNACK would be anybody's.
         pending.wait != Wait::Connack
     }
 
-    fn tick(&mut self, now_ns: u64, desk: &mut Desk<'_>) -> Result<Option<u64>, Failure> {
+    fn tick(&mut self, now_ns: u64, output: &mut Output<'_>) -> Result<Option<u64>, Failure> {
         if self.phase != Phase::Up {
             return Ok(Some(now_ns + LOOK_NS));
         }
@@ -344,7 +344,7 @@ impl Talk for Mqtt {
             return Err("mqtt: no PINGRESP".into());
         }
         if self.silent_ticks > 0 || !self.spoke {
-            encode::pingreq(desk.out);
+            encode::pingreq(output.bytes);
             self.silent_ticks += 1;
         }
         self.spoke = false;

@@ -1,7 +1,8 @@
 //! Numbers of the messages that a connection publishes with stamps: a stream for each topic.
 //!
-//! Whoever receives a topic from all of its publishers knows by them what was lost. A stream belongs to one connection: a
-//! user that comes back begins others, so that its first message is nobody's duplicate.
+//! A subscriber that receives a topic from all of its publishers knows by them what was lost. A
+//! stream belongs to one connection: a user that comes back begins others, so that its first
+//! message is nobody's duplicate.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::LazyLock;

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_says_nothing_before_connack() {
+    fn a_server_sends_nothing_before_connack() {
         let mut bytes = Vec::new();
         encode::ack(&mut bytes, AckKind::Puback, Version::V5, 7, ReasonCode::Success);
         let taken = |accepted| next_packet(&bytes, Version::V5, accepted).map(|packet| packet.is_some());

@@ -1,23 +1,26 @@
-//! Gathers what many ask at once into few calls.
+//! Batches the questions of many clients into few calls.
 //!
-//! A question goes out at once while fewer calls than the bound are under way; those that come meanwhile wait and leave
-//! together with the next one. So a single voter waits for nobody, and a crowd costs few calls.
+//! A question goes out at once while fewer calls than the bound are under way; those that come
+//! meanwhile wait and leave together with the next one. So a single voter waits for nobody, and
+//! many at once cost few calls.
 
 use std::future::Future;
 use std::sync::Arc;
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-/// Questions that may wait before askers are held back: a second's worth at the rates this service is built for.
+/// Questions that may wait before askers are held back: a second's worth at the rates this service
+/// is built for.
 const WAITING_MAX: usize = 32_768;
 
 /// Questions of one kind.
-pub(crate) struct Gather<Q, A> {
+pub(crate) struct Batcher<Q, A> {
     sender: mpsc::Sender<(Q, oneshot::Sender<A>)>,
 }
 
-impl<Q: Send + 'static, A: Send + 'static> Gather<Q, A> {
-    /// Asks by `call`, which answers each of up to `batch_max` questions in their order, `calls_max` calls at a time.
+impl<Q: Send + 'static, A: Send + 'static> Batcher<Q, A> {
+    /// Asks by `call`, which answers each of up to `batch_max` questions in their order,
+    /// `calls_max` calls at a time.
     pub(crate) fn start<F, R>(batch_max: usize, calls_max: usize, call: F) -> Self
     where
         F: Fn(Vec<Q>) -> R + Send + Sync + 'static,
@@ -62,10 +65,10 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_comes_while_a_call_is_under_way_leaves_together() {
+    async fn questions_that_come_while_a_call_is_under_way_leave_together() {
         let calls = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&calls);
-        let gather = Arc::new(Gather::start(100, 1, move |questions: Vec<u32>| {
+        let batcher = Arc::new(Batcher::start(100, 1, move |questions: Vec<u32>| {
             counted.fetch_add(1, Ordering::Relaxed);
             async move {
                 tokio::task::yield_now().await;
@@ -74,8 +77,8 @@ mod tests {
         }));
         let asked: Vec<_> = (0..250_u32)
             .map(|n| {
-                let gather = Arc::clone(&gather);
-                tokio::spawn(async move { gather.ask(n).await })
+                let batcher = Arc::clone(&batcher);
+                tokio::spawn(async move { batcher.ask(n).await })
             })
             .collect();
         for (n, answer) in (0..).zip(asked) {

@@ -1,4 +1,4 @@
-//! A device's socket as the crowd uses it: the system calls and nothing between.
+//! A device's socket as [`super::Connections`] uses it: the system calls and nothing between.
 
 use std::io;
 use std::net::SocketAddr;

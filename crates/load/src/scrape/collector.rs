@@ -24,7 +24,7 @@ struct Series {
 
 /// The figures of a source so far.
 #[derive(Debug)]
-pub(super) struct Gather {
+pub(super) struct Collector {
     target: String,
     places: HashMap<String, usize>,
     series: Vec<Series>,
@@ -34,9 +34,9 @@ pub(super) struct Gather {
     left_out: bool,
 }
 
-impl Gather {
+impl Collector {
     pub(super) fn new(target: String) -> Self {
-        Gather {
+        Collector {
             target,
             places: HashMap::new(),
             series: Vec::new(),
@@ -144,11 +144,11 @@ mod tests {
 
     #[test]
     fn a_value_that_stays_is_the_two_ends_of_its_stretch() {
-        let mut gather = Gather::new("site".into());
+        let mut collector = Collector::new("site".into());
         for (second, value) in [(0, 5), (1, 5), (2, 5), (3, 9), (4, 10), (5, 10)] {
-            gather.hear(f64::from(second), Ok(format!("# TYPE a counter\na_total {value}\n")));
+            collector.hear(f64::from(second), Ok(format!("# TYPE a counter\na_total {value}\n")));
         }
-        let (series, complaint) = gather.finish(10);
+        let (series, complaint) = collector.finish(10);
         assert_eq!(complaint, None);
         assert_eq!(series.len(), 1);
         assert!(series[0].counter && series[0].target == "site" && series[0].metric == "a_total");
@@ -157,14 +157,14 @@ mod tests {
 
     #[test]
     fn series_that_change_come_before_those_that_do_not() {
-        let mut gather = Gather::new("site".into());
+        let mut collector = Collector::new("site".into());
         for second in 0..3 {
             let text: String = (0..300)
                 .map(|n| format!("m{{n=\"{n}\"}} {}\n", if n % 100 == 7 { second } else { 0 }))
                 .collect();
-            gather.hear(f64::from(second), Ok(text));
+            collector.hear(f64::from(second), Ok(text));
         }
-        let (series, _) = gather.finish(200);
+        let (series, _) = collector.finish(200);
         assert_eq!(series.len(), 200);
         let names: Vec<&str> = series[..4].iter().map(|one| one.metric.as_str()).collect();
         assert_eq!(names, ["m{n=\"7\"}", "m{n=\"107\"}", "m{n=\"207\"}", "m{n=\"0\"}"]);
@@ -172,11 +172,11 @@ mod tests {
 
     #[test]
     fn failures_are_one_complaint_with_the_last_reason() {
-        let mut gather = Gather::new("site".into());
-        gather.hear(0.0, Ok("up 1\n".into()));
-        gather.hear(1.0, Err("connection refused".into()));
-        gather.hear(2.0, Ok("<html>not found</html>".into()));
-        let (series, complaint) = gather.finish(200);
+        let mut collector = Collector::new("site".into());
+        collector.hear(0.0, Ok("up 1\n".into()));
+        collector.hear(1.0, Err("connection refused".into()));
+        collector.hear(2.0, Ok("<html>not found</html>".into()));
+        let (series, complaint) = collector.finish(200);
         assert_eq!(series.len(), 1);
         assert_eq!(
             complaint.as_deref(),

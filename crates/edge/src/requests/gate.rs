@@ -1,7 +1,7 @@
-//! A loop's desk for requests: bounds on the way in, MQTT's form on the way out.
+//! A loop's gate for requests: bounds on the way in, MQTT's form on the way out.
 //!
-//! Only the loop takes places, so a bound is never passed; whoever answers, on whatever thread, gives them back. What
-//! is refused at QoS 0 is told by an answer, which takes no place.
+//! Only the loop takes places, so a bound is never exceeded; the code that answers, on any thread,
+//! gives them back. A refusal at QoS 0 is reported by an answer, which takes no place.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const DEVICES_SWEPT_MIN: usize = 1_024;
 
 /// What a loop has for requests, where the node has services.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct RequestGate {
     services: Services,
     /// This loop's share of the node's bound.
     in_flight_max: usize,
@@ -38,7 +38,7 @@ pub(crate) struct Desk {
     taken: Vec<Outgoing>,
 }
 
-impl Desk {
+impl RequestGate {
     pub(crate) fn new(services: Services, loops: usize) -> Self {
         Self {
             in_flight_max: services.limits.in_flight_max.div_ceil(loops),
@@ -97,8 +97,9 @@ impl Desk {
         Arc::clone(self.by_device.entry(session).or_default())
     }
 
-    /// Answers a request that was refused, where no PUBACK does. What finds the outbox full is not said.
-    fn say_refused(
+    /// Answers a request that was refused, where no PUBACK does. An answer that finds the outbox
+    /// full is dropped.
+    fn answer_refused(
         &self,
         session: SessionKey,
         request: &Request<'_>,
@@ -117,7 +118,7 @@ impl Desk {
 }
 
 impl Turn<'_> {
-    /// Takes a request over, or says why not.
+    /// Takes a request over, or returns why it is refused.
     pub(crate) fn take_request(
         &mut self,
         client: Client<'_, Who>,
@@ -126,8 +127,8 @@ impl Turn<'_> {
     ) -> Result<(), NotTaken> {
         let handle = self.around.shared.handle(self.around.index);
         let counts = &mut self.around.counts;
-        let taken = match &mut self.around.desk {
-            Some(desk) => desk.take(client, session, request, handle),
+        let taken = match &mut self.around.request_gate {
+            Some(gate) => gate.take(client, session, request, handle),
             None => Err(Refused::NoSuchService),
         };
         let Err(refused) = taken else {
@@ -136,8 +137,8 @@ impl Turn<'_> {
         };
         counts.requests_refused += 1;
         let not_taken = NotTaken { reason: refused.reason(), retry_after: refused.retry_after() };
-        if let Some(desk) = &self.around.desk {
-            desk.say_refused(session, request, refused, handle);
+        if let Some(gate) = &self.around.request_gate {
+            gate.answer_refused(session, request, refused, handle);
         }
         Err(not_taken)
     }
@@ -146,13 +147,13 @@ impl Turn<'_> {
 impl DeviceLoop {
     /// Delivers the answers that wait in the outbox.
     pub(crate) fn deliver_answers(&mut self, io: &mut Io<Message>) {
-        let Some(desk) = &mut self.around.desk else { return };
-        if desk.outbox.len() == 0 {
+        let Some(gate) = &mut self.around.request_gate else { return };
+        if gate.outbox.len() == 0 {
             return;
         }
-        let mut taken = std::mem::take(&mut desk.taken);
-        desk.outbox.take(&mut taken);
-        let answer_expiry = desk.services.limits.answer_expiry;
+        let mut taken = std::mem::take(&mut gate.taken);
+        gate.outbox.take(&mut taken);
+        let answer_expiry = gate.services.limits.answer_expiry;
         let expiry_ms = u64::try_from(answer_expiry.as_millis()).unwrap_or(u64::MAX);
         let mut properties = Vec::new();
         for Outgoing { envelope, answer, place } in taken.drain(..) {
@@ -179,8 +180,8 @@ impl DeviceLoop {
             }
             drop(place);
         }
-        if let Some(desk) = &mut self.around.desk {
-            desk.taken = taken;
+        if let Some(gate) = &mut self.around.request_gate {
+            gate.taken = taken;
         }
     }
 }

@@ -1,8 +1,8 @@
-//! A crowd of devices on one thread: raw sockets, mio's epoll, one receive buffer.
+//! Connections of many devices on one thread: raw sockets, mio's epoll, one receive buffer.
 //!
-//! The crowd must cost less than any server it measures. A ready socket is read once, edge-triggered: a
-//! short read means that it is drained. Whatever a socket's packets make us answer leaves in one write.
-//! A socket owns memory only while it holds part of a packet or something unsent.
+//! They must cost less than any server that they measure. A ready socket is read once,
+//! edge-triggered: a short read means that it is drained. All answers to a socket's packets leave
+//! in one write. A socket owns memory only while it holds part of a packet or something unsent.
 
 #![allow(unsafe_code, reason = "raw sockets: the client must cost less than any server")]
 
@@ -47,7 +47,7 @@ struct Socket {
     unsent: Vec<u8>,
 }
 
-/// What a device says at its handshake.
+/// What a device sends at its handshake.
 pub(crate) struct Device {
     /// Client id.
     pub(crate) id: String,
@@ -63,8 +63,8 @@ pub(crate) struct Connected {
     pub(crate) retries: u64,
 }
 
-/// The crowd.
-pub(crate) struct Crowd<W> {
+/// Devices and their connections to one server.
+pub(crate) struct Connections<W> {
     wire: W,
     address: SocketAddr,
     poll: Poll,
@@ -79,8 +79,8 @@ pub(crate) struct Crowd<W> {
     lost: Vec<(usize, bool)>,
 }
 
-impl<W: Wire> Crowd<W> {
-    /// A crowd that will connect to `address`.
+impl<W: Wire> Connections<W> {
+    /// No devices yet; those added will connect to `address`.
     pub(crate) fn new(wire: W, address: SocketAddr) -> Result<Self> {
         Ok(Self {
             wire,
@@ -119,7 +119,7 @@ impl<W: Wire> Crowd<W> {
         self.connect_all_hearing(in_flight, |_, _, _| {})
     }
 
-    /// The same; what devices are sent meanwhile is handed to `listener`.
+    /// The same; `listener` gets the messages to devices meanwhile.
     pub(crate) fn connect_all_hearing<L>(&mut self, in_flight: usize, mut listener: L) -> Result<Connected>
     where
         L: FnMut(usize, Incoming<'_>, &mut Vec<u8>),
@@ -172,7 +172,8 @@ impl<W: Wire> Crowd<W> {
         }
     }
 
-    /// Sends bytes to one device's server; what does not fit now leaves as the socket takes it.
+    /// Sends bytes to one device's server; bytes that do not fit now leave as the socket takes
+    /// them.
     pub(crate) fn send(&mut self, index: usize, bytes: &[u8]) -> Result<()> {
         let socket = &mut self.sockets[index];
         let sent = if socket.unsent.is_empty() { send(socket.fd, bytes)? } else { 0 };
@@ -218,7 +219,7 @@ impl<W: Wire> Crowd<W> {
     {
         let mut watched = libc::pollfd { fd: self.sockets[index].fd, events: libc::POLLIN, revents: 0 };
         let wait_ms = i32::try_from(pause.as_millis()).unwrap_or(i32::MAX);
-        // SAFETY: one pollfd is passed, and its number says so.
+        // SAFETY: one pollfd is passed, and its number states so.
         let ready = unsafe { libc::poll(&mut watched, 1, wait_ms) };
         if ready > 0 { self.read(index, &mut listener) } else { Ok(()) }
     }
@@ -378,7 +379,7 @@ impl<W: Wire> Crowd<W> {
     }
 }
 
-impl<W> Drop for Crowd<W> {
+impl<W> Drop for Connections<W> {
     fn drop(&mut self) {
         for socket in self.sockets.iter().filter(|socket| socket.fd >= 0) {
             abort(socket.fd);

@@ -1,6 +1,7 @@
-//! Connections that read the inbox of a device which nobody has registered yet: known here, so that one registered later is reached at once.
+//! Connections that read the inbox of a device which nobody has registered yet: known here, so that
+//! a device registered later is reached at once.
 //!
-//! Not saved: after a start the edge says again who is there.
+//! Not saved: after a start the edge reports the connections again.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +9,19 @@ use stadium_registry::{AppName, DeviceId};
 
 use crate::ConnectionName;
 
-/// Connections of one shard that are remembered; one more is passed over until it comes again.
+/// Connections of one shard that are remembered; one more is ignored until it arrives again.
 const CONNECTIONS_MAX: usize = 100_000;
 /// Bytes of one, about.
 const EACH_BYTES: usize = 128;
 
-/// Who is connected and registered nowhere.
+/// Devices that are connected and registered nowhere.
 #[derive(Debug, Default)]
-pub(crate) struct PassedOver {
+pub(crate) struct Unregistered {
     of: BTreeMap<AppName, BTreeMap<DeviceId, ConnectionName>>,
     count: usize,
 }
 
-impl PassedOver {
+impl Unregistered {
     /// A device is connected that is not registered.
     pub(crate) fn note(&mut self, app: &AppName, device: &DeviceId, connection: ConnectionName) {
         let known = self.of.get_mut(app).and_then(|devices| devices.get_mut(device));
@@ -32,7 +33,7 @@ impl PassedOver {
         }
     }
 
-    /// That connection is over. Says whether it was known.
+    /// That connection is over. Returns whether it was known.
     pub(crate) fn forget(&mut self, app: &AppName, device: &DeviceId, connection: ConnectionName) -> bool {
         let known = self.of.get(app).and_then(|devices| devices.get(device));
         known == Some(&connection) && self.take(app, device).is_some()
@@ -49,7 +50,7 @@ impl PassedOver {
         Some(connection)
     }
 
-    /// Who is remembered, with the connection.
+    /// The remembered devices, with their connections.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&AppName, &DeviceId, ConnectionName)> {
         self.of.iter().flat_map(|(app, devices)| {
             devices.iter().map(move |(device, &connection)| (app, device, connection))
@@ -71,14 +72,15 @@ mod tests {
         let app = AppName::new("default").unwrap();
         let device = |number: usize| DeviceId::new(&format!("d{number}")).unwrap();
         let name = |number: usize| ConnectionName { loop_index: 0, connection: number as u64 };
-        let mut passed = PassedOver::default();
-        (0..=CONNECTIONS_MAX).for_each(|number| passed.note(&app, &device(number), name(number)));
-        assert_eq!(passed.take(&app, &device(CONNECTIONS_MAX)), None);
+        let mut unregistered = Unregistered::default();
+        (0..=CONNECTIONS_MAX).for_each(|number| unregistered.note(&app, &device(number), name(number)));
+        assert_eq!(unregistered.take(&app, &device(CONNECTIONS_MAX)), None);
         // Another connection of one that is remembered takes its place, and the old one's end is none of it.
-        passed.note(&app, &device(0), name(7));
-        assert!(!passed.forget(&app, &device(0), name(0)));
-        assert!(passed.forget(&app, &device(0), name(7)));
-        (1..CONNECTIONS_MAX).for_each(|number| assert!(passed.forget(&app, &device(number), name(number))));
-        assert_eq!((passed.bytes(), passed.of.len()), (0, 0));
+        unregistered.note(&app, &device(0), name(7));
+        assert!(!unregistered.forget(&app, &device(0), name(0)));
+        assert!(unregistered.forget(&app, &device(0), name(7)));
+        (1..CONNECTIONS_MAX)
+            .for_each(|number| assert!(unregistered.forget(&app, &device(number), name(number))));
+        assert_eq!((unregistered.bytes(), unregistered.of.len()), (0, 0));
     }
 }

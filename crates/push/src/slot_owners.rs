@@ -1,7 +1,9 @@
-//! Slots that another device had before: what a push did with that one says nothing of the device that has the slot now.
+//! Slots that another device had before: the data that a push keeps of such a slot is about that
+//! device, not about the present one.
 //!
-//! A push keeps slots, and a slot is given to the next device that is registered. Moments don't tell the two apart: both may lie in one second, and a clock
-//! may be set back. The numbers of pushes do.
+//! A push keeps slots, and a slot is given to the next device that is registered. Times do not
+//! distinguish the two: both may lie in one second, and a clock may be set back. The numbers of
+//! pushes do.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +14,7 @@ use crate::Corrupt;
 
 /// Slots of an app whose devices went.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Former {
+pub(crate) struct SlotOwners {
     /// Pushes below this number had to do with a device that is gone.
     below: BTreeMap<u32, u64>,
     /// The same slots.
@@ -26,7 +28,7 @@ pub(crate) struct Former {
 /// Slots that are not worth looking for those that no push knows any more.
 const FEW: usize = 1_024;
 
-impl Former {
+impl SlotOwners {
     /// A device goes, and has its slot no more: pushes below that number were its own.
     pub(crate) fn vacate(&mut self, slot: u32, below: u64) {
         self.below.insert(slot, below);
@@ -92,18 +94,18 @@ impl Former {
     }
 
     pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self, Corrupt> {
-        let mut former = Former::default();
+        let mut owners = SlotOwners::default();
         for _ in 0..input.number()? {
             let slot = input.small()?;
-            former.below.insert(slot, input.number()?);
-            former.slots.insert(slot);
+            owners.below.insert(slot, input.number()?);
+            owners.slots.insert(slot);
         }
         for _ in 0..input.number()? {
             let push = input.number()?;
-            former.later.insert((push, input.small()?));
+            owners.later.insert((push, input.small()?));
         }
-        former.looked_at = former.below.len();
-        Ok(former)
+        owners.looked_at = owners.below.len();
+        Ok(owners)
     }
 }
 
@@ -113,29 +115,29 @@ mod tests {
 
     #[test]
     fn slots_that_no_push_knows_are_let_go() {
-        let mut former = Former::default();
-        (0..2_000).for_each(|slot| former.vacate(slot, u64::from(slot) + 1));
-        assert!(former.is_long());
-        former.prune(1_500);
-        assert!(!former.is_long());
-        assert!(former.was_others(1_500, 1_999) && !former.was_others(1_500, 1_400));
-        assert_eq!(former.below.len(), 500);
+        let mut owners = SlotOwners::default();
+        (0..2_000).for_each(|slot| owners.vacate(slot, u64::from(slot) + 1));
+        assert!(owners.is_long());
+        owners.prune(1_500);
+        assert!(!owners.is_long());
+        assert!(owners.was_others(1_500, 1_999) && !owners.was_others(1_500, 1_400));
+        assert_eq!(owners.below.len(), 500);
         let mut bytes = Vec::new();
-        former.encode(&mut bytes);
-        assert_eq!(Former::decode(&mut Reader::new(&bytes)).unwrap().below, former.below);
+        owners.encode(&mut bytes);
+        assert_eq!(SlotOwners::decode(&mut Reader::new(&bytes)).unwrap().below, owners.below);
     }
 
     #[test]
     fn a_push_that_reaches_the_next_device_is_that_ones() {
-        let mut former = Former::default();
-        former.vacate(3, 10);
-        former.reached(7, &RoaringBitmap::from_iter([3, 4]));
-        assert!(!former.was_others(7, 3) && former.was_others(8, 3));
-        assert_eq!(former.without(8, RoaringBitmap::from_iter([2, 3])), RoaringBitmap::from_iter([2]));
-        former.vacate(3, 12);
-        assert!(former.was_others(7, 3));
-        former.reached(7, &RoaringBitmap::from_iter([3]));
-        former.forget(7);
-        assert!(former.later.is_empty());
+        let mut owners = SlotOwners::default();
+        owners.vacate(3, 10);
+        owners.reached(7, &RoaringBitmap::from_iter([3, 4]));
+        assert!(!owners.was_others(7, 3) && owners.was_others(8, 3));
+        assert_eq!(owners.without(8, RoaringBitmap::from_iter([2, 3])), RoaringBitmap::from_iter([2]));
+        owners.vacate(3, 12);
+        assert!(owners.was_others(7, 3));
+        owners.reached(7, &RoaringBitmap::from_iter([3]));
+        owners.forget(7);
+        assert!(owners.later.is_empty());
     }
 }

@@ -1,12 +1,12 @@
-//! Moments on two clocks: the one that only time moves, and the wall's, which somebody may set.
+//! Timestamps on two clocks: the one that only time moves, and the wall's, which somebody may set.
 //!
-//! What lasts so long may be over once either says so, and is over once both do.
+//! A span may be over once either clock shows it, and is over once both do.
 
 use crate::clock::Clock;
 
-/// A moment.
+/// A timestamp.
 #[derive(Debug, Clone, Copy)]
-pub struct Moment {
+pub struct Timestamp {
     /// Milliseconds that have passed.
     passed: u64,
     wall: u64,
@@ -14,37 +14,37 @@ pub struct Moment {
     high: u64,
 }
 
-impl Moment {
-    pub fn of(clock: &Clock) -> Moment {
-        Moment { passed: clock.passed(), wall: clock.now().0, high: clock.high().0 }
+impl Timestamp {
+    pub fn of(clock: &Clock) -> Timestamp {
+        Timestamp { passed: clock.passed(), wall: clock.now().0, high: clock.high().0 }
     }
 
     /// Whether so many milliseconds may have passed since.
-    pub fn may_have_passed(self, span: u64, now: Moment) -> bool {
+    pub fn may_have_passed(self, span: u64, now: Timestamp) -> bool {
         now.passed >= self.passed.saturating_add(span) || now.high >= self.wall.saturating_add(span)
     }
 
     /// Whether so many milliseconds have surely passed since.
-    pub fn have_passed(self, span: u64, now: Moment) -> bool {
+    pub fn have_passed(self, span: u64, now: Timestamp) -> bool {
         now.passed >= self.passed.saturating_add(span) && now.wall >= self.high.saturating_add(span)
     }
 }
 
-/// When something is over that began between two moments.
+/// When something is over that began between two timestamps.
 #[derive(Debug, Clone, Copy)]
 pub struct Over {
-    from: Moment,
+    from: Timestamp,
     /// It has begun by then, where that is known.
-    until: Option<Moment>,
+    until: Option<Timestamp>,
     span: u64,
 }
 
 impl Over {
-    pub fn new(from: Moment, span: u64) -> Over {
+    pub fn new(from: Timestamp, span: u64) -> Over {
         Over { from, until: None, span }
     }
 
-    pub fn answered(&mut self, now: Moment) {
+    pub fn answered(&mut self, now: Timestamp) {
         self.until = Some(now);
     }
 
@@ -54,15 +54,15 @@ impl Over {
     }
 
     /// It has begun by now, if that was not known.
-    pub fn begins_by(&mut self, now: Moment) {
+    pub fn begins_by(&mut self, now: Timestamp) {
         self.until.get_or_insert(now);
     }
 
-    pub fn may_be(self, now: Moment) -> bool {
+    pub fn may_be(self, now: Timestamp) -> bool {
         self.from.may_have_passed(self.span, now)
     }
 
-    pub fn is(self, now: Moment) -> bool {
+    pub fn is(self, now: Timestamp) -> bool {
         self.until.is_some_and(|until| until.have_passed(self.span, now))
     }
 }

@@ -1,4 +1,5 @@
-//! A shard that hangs is told no more than it may hold; when it goes on, it forgets who was connected and has everybody arrive again.
+//! A shard that hangs gets no more than it may hold. When it goes on, it forgets which devices were
+//! connected and has all of them arrive again.
 
 use crate::fixture;
 
@@ -56,7 +57,7 @@ fn connected(shards: &Shards) -> u64 {
 }
 
 #[test]
-fn a_shard_that_hangs_is_told_no_more_than_it_may_hold() {
+fn a_shard_that_hangs_gets_no_more_than_it_may_hold() {
     let data = Data::new(1);
     let shards = data.open();
     let transport = Arc::new(Counting::default());
@@ -74,13 +75,13 @@ fn a_shard_that_hangs_is_told_no_more_than_it_may_hold() {
     }
     is_held.recv_timeout(fixture::LONG).expect("the shard's thread hangs");
 
-    let crowd =
+    let arrivals =
         Command::Presence { arrived: (100..1_100).map(|n| arrival(n, n as u64)).collect(), left: vec![] };
-    let mut told = 0;
+    let mut sent = 0;
     while shards.metrics()[0].mailbox_full == 0 {
-        shards.notify_push(0, crowd.clone());
-        told += 1;
-        assert!(told < 1_000, "what is told has no bound");
+        shards.notify_push(0, arrivals.clone());
+        sent += 1;
+        assert!(sent < 1_000, "the backlog has no bound");
     }
     // Nobody hears that this one has gone.
     let left = Departure { app: app(), device: device(1), connection: arrival(1, 1).connection, at: AT };
@@ -89,7 +90,7 @@ fn a_shard_that_hangs_is_told_no_more_than_it_may_hold() {
     until("everybody is to arrive again", || transport.0.load(Ordering::SeqCst) == 1);
     until("nobody is taken to be connected", || connected(&shards) == 0);
     shards.notify_push(0, Command::Presence { arrived: vec![arrival(2, 2)], left: vec![] });
-    until("who is there has arrived again", || connected(&shards) == 1);
+    until("the present device has arrived again", || connected(&shards) == 1);
     drop(ticket);
     data.stop(shards);
 }

@@ -1,7 +1,7 @@
-//! The demo from doors to lights out: start, gather, push, burst, vote, stay, leave.
+//! The demo from start to end: start, connect, push, burst, vote, stay, leave.
 //!
-//! Each step waits for a condition with a deadline, looks for Ctrl-C while it waits, and leaves its figures in a
-//! [`Summary`]. Whatever step ends it, the crowd leaves before the node stops.
+//! Each step waits for a condition with a deadline, looks for Ctrl-C while it waits, and leaves its
+//! figures in a [`Summary`]. Whatever step ends it, the devices leave before the node stops.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -20,7 +20,7 @@ use stadium_node::settings::{Settings, from_toml};
 use stadium_node::{Node, logging};
 
 use super::Arguments;
-use super::crowd::Crowd;
+use super::fleet::Fleet;
 use super::summary::{Burst, PushFigures, Summary};
 use super::vote::{self, VoteFigures};
 use crate::api::Api;
@@ -34,13 +34,14 @@ const DEVICES: u32 = 10_000;
 /// Open files of this process that are not devices: the node's own, the API's, the workers' pipes.
 const FILES_RESERVED: u64 = 512;
 
-/// How long the crowd may take to be there: a slow machine takes seconds, a broken one must not take for ever.
-const GATHER_PATIENCE: Duration = Duration::from_secs(120);
+/// How long the devices may take to connect: a slow machine takes seconds, a broken one must not
+/// take for ever.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(120);
 
 /// How long one push may take to be acknowledged by all.
 const PUSH_PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long the devices' own figures of a push may lag: they are told four times a second.
+/// How long the devices' own figures of a push may lag: they are reported four times a second.
 const FIGURES_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Pushes of the burst at the end, handed over without waiting for each other.
@@ -55,16 +56,16 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// The stream that the demo's stamps count in.
 const STREAM: u32 = 1;
 
-/// Tells it, and keeps the first failure until everything is stopped.
-pub(super) fn tell(arguments: &Arguments, terminal: &Terminal) -> Result<(), Failure> {
+/// Runs it, and keeps the first failure until everything is stopped.
+pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Failure> {
     let interrupted = Interrupted::listen()?;
     let data = tempfile::tempdir().context("the demo's temporary directory cannot be made")?;
     let settings = settings(arguments, data.path())?;
     logging::start(&settings.log).context("the demo cannot start")?;
     let node = Node::start(&settings).context("the demo's server cannot start")?;
-    let told = with_node(arguments, terminal, &node, &interrupted);
+    let outcome = with_node(arguments, terminal, &node, &interrupted);
     node.stop();
-    told
+    outcome
 }
 
 fn with_node(
@@ -74,7 +75,7 @@ fn with_node(
     interrupted: &Interrupted,
 ) -> Result<(), Failure> {
     let room = node.files_max().saturating_sub(FILES_RESERVED);
-    let devices = crowd_size(arguments.devices, room)?;
+    let devices = fleet_size(arguments.devices, room)?;
     let live_url = format!("{}/live", node.running().http_url.as_deref().unwrap_or_default());
     introduce(terminal, node, &live_url, devices);
     let server = node
@@ -90,8 +91,8 @@ fn with_node(
         sequence: 0,
         voting: None,
     };
-    let crowd = Crowd::gather(server, devices)?;
-    let performed = stage.perform(&crowd, devices, arguments.pushes, &live_url);
+    let fleet = Fleet::start(server, devices)?;
+    let performed = stage.perform(&fleet, devices, arguments.pushes, &live_url);
     let performed = performed.and_then(|summary| {
         if !interrupted.is_set() {
             if terminal.is_json() {
@@ -100,7 +101,7 @@ fn with_node(
                 summary.show(terminal);
             }
             if arguments.stays(terminal) {
-                stage.stay(&crowd, &live_url)?;
+                stage.stay(&fleet, &live_url)?;
             }
         }
         Ok(())
@@ -108,9 +109,9 @@ fn with_node(
     if let Some(voting) = stage.voting.take() {
         voting.stop();
     }
-    let left = crowd.leave();
+    let left = fleet.leave();
     match (performed, interrupted.is_set()) {
-        // What a Ctrl-C tears apart is not a failure of the demo.
+        // A failure after Ctrl-C is not a failure of the demo.
         (_, true) => Ok(()),
         (Ok(()), false) => left.map(drop),
         (Err(failure), false) => Err(failure),
@@ -129,7 +130,7 @@ fn settings(arguments: &Arguments, data: &Path) -> Result<Settings, Failure> {
     loaded.map(|loaded| loaded.settings).map_err(|problems| Failure::Usage(problems.to_string()))
 }
 
-fn crowd_size(asked: Option<u32>, room: u64) -> Result<u32, Failure> {
+fn fleet_size(asked: Option<u32>, room: u64) -> Result<u32, Failure> {
     let room = u32::try_from(room).unwrap_or(u32::MAX);
     match asked {
         Some(devices) if devices > room => Err(Failure::new(format!(
@@ -165,12 +166,12 @@ fn introduce(terminal: &Terminal, node: &Node, live_url: &str, devices: u32) {
     ));
     terminal.note(format_args!("\n  Live page    {}", terminal.err(Style::Name, live_url)));
     terminal.note(format_args!(
-        "  Crowd        {} devices over MQTT 5, two subscriptions each\n",
+        "  Devices      {} over MQTT 5, two subscriptions each\n",
         count(u64::from(devices))
     ));
 }
 
-/// What every step needs.
+/// The parts that every step needs.
 struct Stage<'a> {
     terminal: &'a Terminal,
     node: &'a Node,
@@ -187,7 +188,7 @@ impl Stage<'_> {
     /// The part with figures.
     fn perform(
         &mut self,
-        crowd: &Crowd,
+        fleet: &Fleet,
         devices: u32,
         pushes: u32,
         live_url: &str,
@@ -198,26 +199,26 @@ impl Stage<'_> {
             loops: self.node.loops(),
             ..Summary::default()
         };
-        self.gather(crowd, &mut summary)?;
+        self.connect(fleet, &mut summary)?;
         for _ in 0..pushes {
             if self.interrupted.is_set() {
                 return Ok(summary);
             }
-            let figures = self.push(crowd)?;
-            self.tell_push(&figures, devices);
+            let figures = self.push(fleet)?;
+            self.print_push(&figures, devices);
             summary.pushes.push(figures);
         }
         if !self.interrupted.is_set() {
-            summary.burst = Some(self.burst(crowd)?);
+            summary.burst = Some(self.burst(fleet)?);
         }
         if !self.interrupted.is_set() {
-            summary.vote = self.vote(crowd, devices)?;
+            summary.vote = self.vote(fleet, devices)?;
         }
         Ok(summary)
     }
 
     /// Waits until everybody is connected and subscribed.
-    fn gather(&self, crowd: &Crowd, summary: &mut Summary) -> Result<(), Failure> {
+    fn connect(&self, fleet: &Fleet, summary: &mut Summary) -> Result<(), Failure> {
         let bar = self.terminal.progress(u64::from(summary.devices), "connecting");
         let began = Instant::now();
         let (mut first, mut last) = (None, began);
@@ -232,20 +233,20 @@ impl Stage<'_> {
                 last = now;
             }
             bar.set_position(connected);
-            let progress = crowd.progress();
+            let progress = fleet.progress();
             if progress.now.up >= summary.devices || self.interrupted.is_set() {
                 break;
             }
-            if crowd.has_ended() {
+            if fleet.has_ended() {
                 bar.finish_and_clear();
-                return Err(Failure::new("the crowd left before it was complete; its own error follows"));
+                return Err(Failure::new("the fleet left before it was complete; its own error follows"));
             }
-            if began.elapsed() > GATHER_PATIENCE {
+            if began.elapsed() > CONNECT_PATIENCE {
                 bar.finish_and_clear();
                 return Err(Failure::new(format!(
                     "after {} s only {} of {} devices are connected and subscribed: is the machine too small or too busy? Try \
                      --devices with fewer",
-                    GATHER_PATIENCE.as_secs(),
+                    CONNECT_PATIENCE.as_secs(),
                     count(u64::from(progress.now.up)),
                     count(u64::from(summary.devices)),
                 )));
@@ -267,8 +268,9 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// One push to everybody, followed to its last acknowledgement, with what the devices themselves saw.
-    fn push(&mut self, crowd: &Crowd) -> Result<PushFigures, Failure> {
+    /// One push to everybody, followed to its last acknowledgement, with what the devices
+    /// themselves saw.
+    fn push(&mut self, fleet: &Fleet) -> Result<PushFigures, Failure> {
         let bar = self.terminal.progress(self.node.connected(), "lighting up");
         let id = self.hand_over(1)?;
         let followed = follow(&self.api, &id, PUSH_PATIENCE, |report| bar.set_position(report.acknowledged))?;
@@ -284,7 +286,7 @@ impl Stage<'_> {
                 )));
             }
         };
-        let seen = self.seen_by_devices(crowd, report.acknowledged);
+        let seen = self.seen_by_devices(fleet, report.acknowledged);
         Ok(PushFigures::new(report, seen))
     }
 
@@ -292,12 +294,12 @@ impl Stage<'_> {
         hand_over(&self.api, qos, self.message, &mut self.sequence)
     }
 
-    /// The devices' own figures of the newest push, once all have told.
-    fn seen_by_devices(&self, crowd: &Crowd, expected: u64) -> Option<BroadcastRow> {
+    /// The devices' own figures of the newest push, once all have reported.
+    fn seen_by_devices(&self, fleet: &Fleet, expected: u64) -> Option<BroadcastRow> {
         let deadline = Instant::now() + FIGURES_PATIENCE;
         let mut newest = None;
         while Instant::now() < deadline && !self.interrupted.is_set() {
-            newest = crowd
+            newest = fleet
                 .progress()
                 .broadcast
                 .filter(|row| row.stream == STREAM && row.sequence == self.sequence);
@@ -309,24 +311,25 @@ impl Stage<'_> {
         newest
     }
 
-    fn tell_push(&self, figures: &PushFigures, devices: u32) {
+    fn print_push(&self, figures: &PushFigures, devices: u32) {
         if self.terminal.is_json() {
             return;
         }
         self.terminal.note(format_args!("  {}", figures.line(self.terminal, devices)));
     }
 
-    /// Pushes at QoS 0, handed over one after the other without waiting: what fan-out the server sustains.
-    fn burst(&mut self, crowd: &Crowd) -> Result<Burst, Failure> {
-        let before = crowd.progress().sums.deliveries;
+    /// Pushes at QoS 0, handed over one after the other without waiting: what fan-out the server
+    /// sustains.
+    fn burst(&mut self, fleet: &Fleet) -> Result<Burst, Failure> {
+        let before = fleet.progress().sums.deliveries;
         let mut sent_ns = Vec::new();
         for _ in 0..BURST_PUSHES {
             sent_ns.push(monotonic_ns());
             self.hand_over(0)?;
         }
         let connected = self.node.connected();
-        let last = self.seen_by_devices(crowd, connected);
-        let deliveries = crowd.progress().sums.deliveries.saturating_sub(before);
+        let last = self.seen_by_devices(fleet, connected);
+        let deliveries = fleet.progress().sums.deliveries.saturating_sub(before);
         let handing_over_ns = sent_ns.last().zip(sent_ns.first()).map_or(0, |(last, first)| last - first);
         let took_s = handing_over_ns as f64 / 1e9 + last.map_or(0.0, |row| row.to_last_ms / 1e3);
         let burst = Burst {
@@ -342,7 +345,7 @@ impl Stage<'_> {
     }
 
     /// The second act: everybody has credit for one vote, and is asked twice.
-    fn vote(&mut self, crowd: &Crowd, devices: u32) -> Result<Option<VoteFigures>, Failure> {
+    fn vote(&mut self, fleet: &Fleet, devices: u32) -> Result<Option<VoteFigures>, Failure> {
         let bar = self.terminal.progress(u64::from(devices), "voting");
         let voting = vote::open(self.node, admin_key(self.node)?, self.voting_listens, devices)?;
         let page_url = format!("http://{}", voting.address());
@@ -353,13 +356,14 @@ impl Stage<'_> {
         let voting = &*self.voting.insert(voting);
         let interrupted = self.interrupted;
         let asked = u64::from(devices);
-        // Only the hand-over: following the push to its last acknowledgement would cost the votes time.
+        // Only the hand-over: following the push to its last acknowledgement would cost the votes
+        // time.
         let message = format!("{}! One vote each.", vote::ASKS);
         hand_over(&self.api, 1, &message, &mut self.sequence)?;
         let mut first = None;
         vote::until(
             voting,
-            || interrupted.is_set() || crowd.has_ended(),
+            || interrupted.is_set() || fleet.has_ended(),
             |results| {
                 bar.set_position(results.cast.counted);
                 let is_in = results.cast.counted >= asked && results.total >= i64::from(devices);
@@ -374,7 +378,7 @@ impl Stage<'_> {
         let mut last = None;
         vote::until(
             voting,
-            || interrupted.is_set() || crowd.has_ended(),
+            || interrupted.is_set() || fleet.has_ended(),
             |results| {
                 bar.set_position(results.cast.refused);
                 let is_in = results.cast.refused >= asked;
@@ -384,9 +388,9 @@ impl Stage<'_> {
                 is_in
             },
         )?;
-        // Each vote's record holds a push too: the devices have been told before anything else goes out.
-        let all_told = || Ok(self.api.get(vote::PUSHES)?["jobs"]["total"] == 0);
-        vote::until_told(all_told, || interrupted.is_set() || crowd.has_ended())?;
+        // Each vote's record holds a push too: these pushes go out before anything else.
+        let all_confirmed = || Ok(self.api.get(vote::PUSHES)?["jobs"]["total"] == 0);
+        vote::until_confirmed(all_confirmed, || interrupted.is_set() || fleet.has_ended())?;
         bar.finish_and_clear();
         let Some(last) = last else { return Ok(None) };
         let figures = VoteFigures::new(devices, page_url, &first, &last)?;
@@ -399,21 +403,21 @@ impl Stage<'_> {
     }
 
     /// Keeps the page alive until Ctrl-C.
-    fn stay(&mut self, crowd: &Crowd, live_url: &str) -> Result<(), Failure> {
+    fn stay(&mut self, fleet: &Fleet, live_url: &str) -> Result<(), Failure> {
         if !self.terminal.is_json() {
             self.terminal.note(format_args!(
-                "\n  The crowd stays. Look at {} ; a push goes out every second. {}\n",
+                "\n  The devices stay. Look at {} ; a push goes out every second. {}\n",
                 self.terminal.err(Style::Name, live_url),
                 self.terminal.err(Style::Faint, "Ctrl-C ends it."),
             ));
         }
         let mut next = Instant::now() + STAY_EVERY;
         while !self.interrupted.is_set() {
-            if crowd.has_ended() {
-                return Err(Failure::new("the crowd left by itself; its own error follows"));
+            if fleet.has_ended() {
+                return Err(Failure::new("the fleet left by itself; its own error follows"));
             }
             if Instant::now() >= next {
-                self.push(crowd)?;
+                self.push(fleet)?;
                 next = Instant::now() + STAY_EVERY;
             }
             std::thread::sleep(Duration::from_millis(50));

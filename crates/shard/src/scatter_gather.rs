@@ -1,9 +1,9 @@
 //! One answer out of those of several shards.
 //!
-//! Each part was asked of a shard. A [`Merging`] makes one answer of theirs, or says which shards
-//! are to be asked next. Where a shard refuses its part, what has an outcome for each item says so
-//! for its items; everything else is refused as a whole, although other shards may have done
-//! theirs: see docs/shards.md.
+//! Each part was asked of a shard. A [`Merging`] makes one answer of theirs, or names the shards
+//! that are to be asked next. Where a shard refuses its part, an answer with an outcome for each
+//! item reports the refusal for its items. Everything else is refused as a whole, although other
+//! shards may have done theirs: see docs/shards.md.
 
 use std::task::{Context, Poll};
 
@@ -23,7 +23,7 @@ pub(crate) enum Step {
 pub(crate) type Merging = Box<dyn Fn(Vec<Answered>) -> Step + Send>;
 
 /// Waits for several shards.
-pub(crate) struct Gather {
+pub(crate) struct ScatterGather {
     parts: Vec<Part>,
     merging: Merging,
 }
@@ -40,9 +40,9 @@ fn part(asked: Result<One, Refusal>) -> Part {
     }
 }
 
-impl Gather {
+impl ScatterGather {
     pub(crate) fn new(parts: Vec<Result<One, Refusal>>, merging: Merging) -> Self {
-        Gather { parts: parts.into_iter().map(part).collect(), merging }
+        ScatterGather { parts: parts.into_iter().map(part).collect(), merging }
     }
 
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Answered> {

@@ -1,4 +1,4 @@
-//! How many take part, and how much they carry: the published harness' parameters.
+//! How many clients take part, and how much they carry: the published harness' parameters.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const DRAIN_MAX: Duration = Duration::from_secs(60);
 
 /// The parameters of a load.
 #[derive(Args, Clone, Debug, PartialEq)]
-pub(crate) struct Crowd {
+pub(crate) struct Clients {
     /// Producers, each with one put under way
     #[arg(long, default_value_t = 100)]
     pub(crate) producers: usize,
@@ -43,14 +43,14 @@ fn bytes(text: &str) -> Result<usize, String> {
     }
 }
 
-impl Crowd {
+impl Clients {
     /// Whether these are the parameters of the published rows.
     pub(crate) fn is_published(&self) -> bool {
-        let (crowd, bytes) = ((self.producers, self.consumers), self.payload_bytes);
-        crowd == (100, 100) && bytes == 200 && self.batches == [1, 100] && self.iterations.is_none()
+        let (counts, bytes) = ((self.producers, self.consumers), self.payload_bytes);
+        counts == (100, 100) && bytes == 200 && self.batches == [1, 100] && self.iterations.is_none()
     }
 
-    /// Everybody as fast as answers come.
+    /// All clients as fast as answers come.
     pub(crate) fn plan(&self, batch: usize) -> Plan {
         let round = self.producers as u64 * batch as u64;
         Plan {

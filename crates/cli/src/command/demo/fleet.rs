@@ -1,7 +1,8 @@
-//! The demo's crowd: a swarm of simulated devices in worker processes, watched from here.
+//! The demo's devices: a swarm of simulated devices in worker processes, watched from here.
 //!
-//! The swarm runs on a thread that forwards its progress; dropping the [`Crowd`] stops it and waits, so that no worker
-//! outlives the demo. Workers end by themselves should this process die, because their input closes.
+//! The swarm runs on a thread that forwards its progress; dropping the [`Fleet`] stops it and
+//! waits, so that no worker outlives the demo. Workers end by themselves should this process die,
+//! because their input closes.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,19 +18,20 @@ use crate::failure::{Context, Failure};
 /// A device's id is this, followed by its number.
 pub(super) const ID_PREFIX: &str = "seat-";
 
-/// Devices between their SYN and their SUBACK: enough to keep both cores busy, few enough that none times out.
+/// Devices between their SYN and their SUBACK: enough to keep both cores busy, few enough that none
+/// times out.
 const HANDSHAKES_MAX: u32 = 1_000;
 
 /// A swarm while it runs.
-pub(super) struct Crowd {
+pub(super) struct Fleet {
     control: Control,
     newest: Arc<Mutex<Progress>>,
     thread: Option<JoinHandle<Result<SwarmReport, Error>>>,
 }
 
-impl Crowd {
+impl Fleet {
     /// Sends `devices` devices to a server.
-    pub(super) fn gather(server: SocketAddr, devices: u32) -> Result<Self, Failure> {
+    pub(super) fn start(server: SocketAddr, devices: u32) -> Result<Self, Failure> {
         let defaults = SwarmConfig::default();
         let swarm = Swarm::start(SwarmConfig {
             targets: vec![Target::at(server)],
@@ -39,7 +41,7 @@ impl Crowd {
             connect: ConnectPace { per_second: 0.0, in_flight_max: HANDSHAKES_MAX, ..defaults.connect },
             ..defaults
         })
-        .context("the crowd cannot start")?;
+        .context("the fleet cannot start")?;
         let control = swarm.control();
         let newest = Arc::new(Mutex::new(Progress::default()));
         let seen = Arc::clone(&newest);
@@ -49,9 +51,9 @@ impl Crowd {
             })
         };
         let thread = std::thread::Builder::new()
-            .name("crowd".to_owned())
+            .name("fleet".to_owned())
             .spawn(watch)
-            .context("the crowd cannot start")?;
+            .context("the fleet cannot start")?;
         Ok(Self { control, newest, thread: Some(thread) })
     }
 
@@ -65,17 +67,17 @@ impl Crowd {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Sends everybody home and waits for what they say.
+    /// Disconnects all devices and waits for their report.
     pub(super) fn leave(mut self) -> Result<SwarmReport, Failure> {
         self.control.stop();
         match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(report)) => report.context("the crowd failed"),
-            _ => Err(Failure::new("the crowd's thread panicked; this is a bug")),
+            Some(Ok(report)) => report.context("the fleet failed"),
+            _ => Err(Failure::new("the fleet's thread panicked; this is a bug")),
         }
     }
 }
 
-impl Drop for Crowd {
+impl Drop for Fleet {
     fn drop(&mut self) {
         self.control.stop();
         if let Some(thread) = self.thread.take() {

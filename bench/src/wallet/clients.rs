@@ -1,4 +1,4 @@
-//! How many take part, and how much: the parameters of the rows.
+//! How many clients take part, and how much they do: the parameters of the rows.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const REPEAT_EVERY: u64 = 100;
 
 /// The parameters.
 #[derive(Args, Clone, Debug, PartialEq)]
-pub(crate) struct Crowd {
+pub(crate) struct Clients {
     /// Accounts
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(10..))]
     pub(super) accounts: u32,
@@ -34,7 +34,7 @@ pub(crate) struct Crowd {
     pub(super) rate: f64,
 }
 
-impl Crowd {
+impl Clients {
     /// Whether these are the parameters of the published rows.
     pub(super) fn is_published(&self) -> bool {
         (self.accounts, self.connections, self.depth, self.batch) == (1_000_000, 100, 16, 1_000)
@@ -42,7 +42,7 @@ impl Crowd {
             && self.seconds >= 3.0
     }
 
-    /// Everybody as fast as answers come, one debit at a time, for the time of a row.
+    /// All clients as fast as answers come, one debit at a time, for the time of a row.
     pub(super) fn plan<'a>(&self, choice: Choice<'a>) -> Plan<'a> {
         Plan {
             connections: self.connections,

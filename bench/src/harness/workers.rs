@@ -1,7 +1,8 @@
 //! Lanes with their workers and sockets, on one poll.
 //!
-//! A turn lets lanes answer what they can answer by themselves, writes once for each connection, sleeps until something comes or
-//! the time is over, and reads each ready socket. What the answers lead to is the driver's business, between turns.
+//! A turn lets lanes answer what they can answer by themselves, writes once for each connection,
+//! sleeps until something comes or the time is over, and reads each ready socket. The driver acts
+//! on the answers between turns.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -22,11 +23,11 @@ const TIMER: Token = Token(usize::MAX - 1);
 /// Events taken at once.
 const EVENTS: usize = 1024;
 
-/// Everybody who takes part in a load.
-pub(crate) struct Crews<D: Dialogue> {
+/// All workers of a load, and the lanes that they use.
+pub(crate) struct Workers<D: Dialogue> {
     poll: Poll,
     timer: Timer,
-    lanes: Vec<Crew<D>>,
+    lanes: Vec<LaneState<D>>,
     lanes_open: usize,
     sockets: Vec<Socket>,
     /// Lane and connection of each socket.
@@ -40,22 +41,22 @@ pub(crate) struct Crews<D: Dialogue> {
     events: Vec<Event<D::Outcome>>,
 }
 
-/// A lane with its buffers.
-struct Crew<D: Dialogue> {
+/// A lane with its buffers and the numbers of its workers.
+struct LaneState<D: Dialogue> {
     lane: Box<dyn Lane<D>>,
     outs: Vec<Vec<u8>>,
     /// Its sockets, from this one on.
     first_socket: usize,
     /// Its workers, from this one on.
     first_worker: usize,
-    /// It stands in [`Crews::asked`].
+    /// It stands in [`Workers::asked`].
     is_asked: bool,
     /// It may have written.
     dirty: bool,
 }
 
-impl<D: Dialogue> Crews<D> {
-    /// Nobody yet.
+impl<D: Dialogue> Workers<D> {
+    /// No workers yet.
     pub(crate) fn new() -> Result<Self> {
         let poll = Poll::new()?;
         Ok(Self {
@@ -90,7 +91,7 @@ impl<D: Dialogue> Crews<D> {
         self.workers.extend(std::iter::repeat_n(index, workers));
         let mut outs = vec![Vec::new(); addresses.len()];
         lane.open(&mut outs);
-        self.lanes.push(Crew { lane, outs, first_socket, first_worker, is_asked: true, dirty: true });
+        self.lanes.push(LaneState { lane, outs, first_socket, first_worker, is_asked: true, dirty: true });
         self.asked.push(index);
         Ok(())
     }
@@ -114,10 +115,10 @@ impl<D: Dialogue> Crews<D> {
     /// Gives a worker its request; the next turn sends it.
     pub(crate) fn ask(&mut self, worker: usize, request: D::Request<'_>) {
         let index = self.workers[worker];
-        let crew = &mut self.lanes[index];
-        crew.lane.start(worker - crew.first_worker, request, &mut crew.outs);
-        if !crew.is_asked {
-            crew.is_asked = true;
+        let state = &mut self.lanes[index];
+        state.lane.start(worker - state.first_worker, request, &mut state.outs);
+        if !state.is_asked {
+            state.is_asked = true;
             self.asked.push(index);
         }
     }
@@ -157,17 +158,17 @@ impl<D: Dialogue> Crews<D> {
     /// Has the lane of a socket read its input, as long as that brings anything.
     fn understand(&mut self, socket: usize, answers: &mut Vec<(usize, D::Outcome)>) -> Result<()> {
         let (lane, connection) = self.places[socket];
-        let crew = &mut self.lanes[lane];
-        crew.dirty = true;
+        let state = &mut self.lanes[lane];
+        state.dirty = true;
         loop {
             let input = self.sockets[socket].input();
-            let taken = crew.lane.read(connection, input, &mut crew.outs, &mut self.events)?;
+            let taken = state.lane.read(connection, input, &mut state.outs, &mut self.events)?;
             let nothing = taken == 0 && self.events.is_empty();
             self.sockets[socket].take(taken);
             for event in self.events.drain(..) {
                 match event {
                     Event::Open => self.lanes_open += 1,
-                    Event::Answer(place, outcome) => answers.push((crew.first_worker + place, outcome)),
+                    Event::Answer(place, outcome) => answers.push((state.first_worker + place, outcome)),
                 }
             }
             if nothing {
@@ -178,13 +179,13 @@ impl<D: Dialogue> Crews<D> {
 
     /// Sends what lanes have written.
     fn write(&mut self) -> Result<()> {
-        for crew in &mut self.lanes {
-            if !crew.dirty {
+        for state in &mut self.lanes {
+            if !state.dirty {
                 continue;
             }
-            crew.dirty = false;
-            for (index, out) in crew.outs.iter_mut().enumerate() {
-                self.sockets[crew.first_socket + index].send(out, self.poll.registry())?;
+            state.dirty = false;
+            for (index, out) in state.outs.iter_mut().enumerate() {
+                self.sockets[state.first_socket + index].send(out, self.poll.registry())?;
             }
         }
         Ok(())
