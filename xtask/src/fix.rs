@@ -9,12 +9,14 @@ use anyhow::Result;
 
 use crate::generated;
 use crate::step::{Step, cargo, command};
+use crate::tidy::drawing;
 
 /// Runs the edits; formatting comes last because the others leave unformatted code.
 pub(crate) fn run(root: &Path) -> Result<ExitCode> {
     let clippy =
         ["clippy", "--workspace", "--all-targets", "--fix", "--allow-dirty", "--allow-staged", "--quiet"];
     let mut good = Step::start("clippy --fix").end(command(&mut cargo(&clippy)));
+    good &= Step::start("drawing of the crates").end(drawing::write(root));
     good &= Step::start("generated files").end(generated::write(root));
     good &= Step::start("format").end(command(&mut cargo(&["fmt", "--all"])));
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -10,7 +10,7 @@ use cargo_metadata::{DependencyKind, MetadataCommand};
 use super::Finding;
 
 /// Each member and the members it may lean on directly.
-const ARROWS: &[(&str, &[&str])] = &[
+pub(super) const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-mqtt", &[]),
     ("stadium-reactor", &["stadium-wheel"]),
     ("stadium-rsocket", &[]),

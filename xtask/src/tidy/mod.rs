@@ -5,6 +5,7 @@
 
 mod arrows;
 mod circles;
+pub(crate) mod drawing;
 mod figures;
 mod links;
 mod names;
@@ -79,6 +80,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
 
     findings.extend(circles.check());
     findings.extend(arrows::check()?);
+    findings.extend(drawing::check(&read(root, "docs/architecture.md")?.text));
     findings.extend(profiles::check(&read(root, "Cargo.toml")?.text));
 
     let is_page = |path: &&String| path.ends_with(".md");
