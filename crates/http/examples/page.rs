@@ -114,6 +114,7 @@ fn begin(fleet: &MemoryFleet) -> Option<PushId> {
         to: LiveAudience::Channel(ChannelName::everybody()),
         qos: Qos::AtLeastOnce,
         payload_bytes: 142,
+        title: None,
     };
     let message = Message { payload: vec![b'x'; 142].into(), content_type: None, properties: Vec::new() };
     fleet.push(TopicPush { push, message, away: Away::Skip }).ok()?;

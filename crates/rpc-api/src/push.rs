@@ -83,6 +83,7 @@ fn read(request: &PushRequest, id: PushId, bounds: PushBounds) -> Result<TopicPu
             to: audience(request, bounds)?,
             qos: if request.at_most_once { Qos::AtMostOnce } else { Qos::AtLeastOnce },
             payload_bytes: request.message.len() as u64,
+            title: None,
         },
         message: Message { payload: request.message.clone().into(), content_type, properties },
         away: Away::Queue((request.expiry_s > 0).then(|| u64::from(request.expiry_s) * 1_000)),

@@ -284,13 +284,13 @@ mod tests {
 
     #[test]
     fn two_files_that_import_each_other_are_found() {
-        let told = found(&[
+        let findings = found(&[
             ("lib.rs", "mod a;\nmod b;\n"),
             ("a.rs", "use crate::b::B;\npub struct A(B);\n"),
             ("b.rs", "pub struct B;\nfn f() -> super::a::A { todo!() }\n"),
         ]);
-        assert_eq!(told.len(), 1);
-        assert!(told[0].contains("crates/new/src/a.rs, crates/new/src/b.rs"), "{told:?}");
+        assert_eq!(findings.len(), 1);
+        assert!(findings[0].contains("crates/new/src/a.rs, crates/new/src/b.rs"), "{findings:?}");
     }
 
     #[test]
@@ -305,17 +305,17 @@ mod tests {
 
     #[test]
     fn a_parent_whose_child_needs_it_is_a_circle() {
-        let told = found(&[
+        let findings = found(&[
             ("lib.rs", "mod a;\n"),
             ("a/mod.rs", "mod child;\npub struct A;\nfn f() { child::f(); }\n"),
             ("a/child.rs", "use super::A;\npub fn f() -> A { A }\n"),
         ]);
-        assert_eq!(told.len(), 1);
+        assert_eq!(findings.len(), 1);
     }
 
     #[test]
     fn test_code_and_other_crates_are_no_arrows() {
-        let told = found(&[
+        let findings = found(&[
             ("lib.rs", "mod a;\nmod b;\n"),
             ("a.rs", "use std::fmt::Debug;\nuse crate::b::B;\npub struct A(B);\nfn f(_: &impl Debug) {}\n"),
             (
@@ -323,6 +323,6 @@ mod tests {
                 "pub struct B;\n#[cfg(test)]\nmod tests {\n    use crate::a::A;\n    fn f(_: A) {}\n}\n",
             ),
         ]);
-        assert_eq!(told, Vec::<String>::new());
+        assert_eq!(findings, Vec::<String>::new());
     }
 }

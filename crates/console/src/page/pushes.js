@@ -35,7 +35,7 @@ async function refreshList(mine) {
   at("push-rows").replaceChildren(...answer.pushes.map((push) => {
     const row = element("tr"), counts = push.counts;
     row.append(
-      headLink(push.title ?? push.id, page(`/pushes/${push.id}`)), cell(ago(push.accepted_at), "Accepted"), word(push.live ? `${words(push.status)}, live` : words(push.status), "Status"),
+      headLink(nameOf(push), page(`/pushes/${push.id}`)), cell(ago(push.accepted_at), "Accepted"), word(push.live ? `${words(push.status)}, live` : words(push.status), "Status"),
       figure(counts.targeted, "Targeted"), figure(counts.delivered, "Delivered"), figure(counts.waiting + counts.owed + counts.in_flight, "Owed"),
       figure(counts.opened, "Opened"), figure(counts.expired, "Expired"),
     );
@@ -46,6 +46,13 @@ async function refreshList(mine) {
   at("on").onclick = () => { before = answer.next; refresh(); };
 }
 at("first").addEventListener("click", () => { before = null; refresh(); });
+
+/** Its title; of a live push without one its audience, since nothing else is kept of it. */
+function nameOf(push) {
+  if (push.title) return push.title;
+  if (!push.live) return push.id;
+  return push.audience.channel !== undefined ? `Channel ${push.audience.channel}` : JSON.stringify(push.audience);
+}
 
 // ---- One push
 
@@ -107,14 +114,14 @@ function showPush(push) {
   showState("ready", "Ready");
   over = push.status === "settled" || push.status === "cancelled";
   const { counts } = push;
-  show("h-push", push.title ?? push.id);
-  document.title = `${push.title ?? push.id} · Stadium`;
+  show("h-push", nameOf(push));
+  document.title = `${nameOf(push)} · Stadium`;
   show("status", push.live ? `${words(push.status)}, live` : words(push.status));
   at("status").dataset.status = push.status;
   at("cancel").hidden = over || push.live;
   at("tiles").replaceChildren(...[
     ["Targeted", counts.targeted], ["Delivered", counts.delivered], ["Owed still", counts.owed + counts.waiting + counts.in_flight], ["Opened", counts.opened], ["Expired", counts.expired],
-  ].map(([name, n]) => {
+  ].filter(([name]) => name !== "Opened" || !push.live).map(([name, n]) => {
     const tile = element("div", "tile");
     tile.append(element("b", "", count(n)), element("small", "", name));
     return tile;
@@ -130,9 +137,11 @@ function showPush(push) {
     return row;
   }));
   // A live push is over in a moment: it has latencies, and no seconds to draw.
-  at("series").hidden = !push.series;
+  at("series").hidden = at("series-keys").hidden = !push.series;
   if (push.series) chart.set(push.series.map((sample) => [sample.acknowledged, sample.sent]));
-  const latency = (name, of) => of.count > 0 && [name, `first ${ms(of.first_ms)}, half ${ms(of.p50_ms)}, 99 % ${ms(of.p99_ms)}, last ${ms(of.last_ms)}`];
+  // Whole milliseconds: 0 is less than one.
+  const took = (n) => (n > 0 ? ms(n) : "< 1 ms");
+  const latency = (name, of) => of.count > 0 && [name, `first ${took(of.first_ms)}, half ${took(of.p50_ms)}, 99 % ${took(of.p99_ms)}, last ${took(of.last_ms)}`];
   rows("latency", [latency("Sent after", push.sent), latency("Acknowledged after", push.acknowledged)]);
   rows("facts", [
     ["Push", push.id], ["Accepted", moment(push.accepted_at)], push.started_at && ["Started", moment(push.started_at)],

@@ -28,6 +28,7 @@ fn push(to: LiveAudience, qos: Qos) -> TopicPush {
             to,
             qos,
             payload_bytes: 9,
+            title: None,
         },
         message: Message {
             payload: Bytes::from_static(b"lights on"),

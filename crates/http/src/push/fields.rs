@@ -373,6 +373,7 @@ impl PushFields {
                 to: LiveAudience::Channel(name),
                 qos: Qos::of(options.qos),
                 payload_bytes: payload.len() as u64,
+                title: None,
             },
             message: Message { payload, content_type, properties },
             away: Away::Skip,

@@ -4,15 +4,16 @@
 //! The fleet counts the outcomes of both. The ids of the last ones are remembered, so that a
 //! repeated request is not a second push ([`Ids`]).
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use stadium_push::live::{ClientId, LiveAudience, LivePush, LiveReach, LiveReport, Qos, TopicPush};
 use stadium_push::{
-    Accepted, Audience, Command, Counts, DeviceView, NewPush, Preview, PushId, PushView, Refusal, State,
-    Time, Trace, TraceStep, client_ids, refusal,
+    Accepted, Audience, Command, Content, Counts, DeviceView, NewPush, Preview, PushId, PushView, Refusal,
+    State, Time, Trace, TraceStep, client_ids, refusal,
 };
-use stadium_registry::{AppName, DeviceId, Selector};
+use stadium_registry::{DeviceId, Selector};
 
 use crate::audiences::routes::{count, resolved};
 use crate::fleet::{DeviceConnection, DeviceReport, Refusal as FleetRefusal};
@@ -27,10 +28,11 @@ use crate::spelling::timestamp;
 /// How long a request waits that repeats one under way.
 const UNDER_WAY: Duration = Duration::from_secs(1);
 
-/// Accepts a live push, or finds that it was accepted before.
+/// Accepts a live push, or finds that it was accepted before. It goes on where the caller does not
+/// wait for it any more.
 pub(crate) async fn accept(
-    app: &App,
-    ids: &Mutex<Ids>,
+    app: &Arc<App>,
+    ids: &Arc<Mutex<Ids>>,
     push: LiveFields,
     hash: &RequestHash,
 ) -> Result<Accepted, Problem> {
@@ -52,32 +54,26 @@ pub(crate) async fn accept(
         }
         Known::New => {}
     }
-    let free = FreeId { ids, name: &name };
-    match push {
-        LiveFields::Registered(push) => dispatch(app, *push).await?,
-        LiveFields::Channel(push) => to_channel(app, *push).await?,
-    }
-    free.keep();
+    let (app, ids) = (Arc::clone(app), Arc::clone(ids));
+    let sent = tokio::spawn(async move {
+        let sent = match push {
+            LiveFields::Registered(push) => dispatch(&app, *push).await,
+            LiveFields::Channel(push) => to_channel(&app, *push).await,
+        };
+        match &sent {
+            Err(problem) if !problem.is_unknown() => ids.lock().refused(&name),
+            // Where nobody knows, the same request again must not push twice.
+            _ => ids.lock().accepted(&name),
+        }
+        sent
+    });
+    sent.await.map_err(|_| not_answered(id))??;
     Ok(Accepted::Now)
 }
 
-/// Frees the id of a push that is not accepted, also where its request is dropped.
-struct FreeId<'a> {
-    ids: &'a Mutex<Ids>,
-    name: &'a (AppName, PushId),
-}
-
-impl FreeId<'_> {
-    fn keep(self) {
-        self.ids.lock().accepted(self.name);
-        std::mem::forget(self);
-    }
-}
-
-impl Drop for FreeId<'_> {
-    fn drop(&mut self) {
-        self.ids.lock().refused(self.name);
-    }
+/// The task that sent it has ended early.
+fn not_answered(id: PushId) -> Problem {
+    FleetRefusal::Unknown { reason: format!("nobody knows whether push {id} was sent") }.into()
 }
 
 fn reused(id: PushId) -> Problem {
@@ -105,6 +101,10 @@ async fn dispatch(app: &App, mut push: NewPush) -> Result<(), Problem> {
         to: LiveAudience::Registered(push.audience.clone()),
         qos: Qos::of(push.options.qos),
         payload_bytes: push.content.bytes() as u64,
+        title: match &push.content {
+            Content::Notification(notification) => notification.words.title.clone(),
+            Content::Raw { .. } => None,
+        },
     })?;
     let reach: Result<Box<LiveReach>, Problem> =
         ask_for(app, Command::SendLive { push: Box::new(push), token }).await;
@@ -238,7 +238,7 @@ fn judged(live: &LiveReport, device: &DeviceId, connection: Option<&DeviceConnec
         None => "is not connected now".to_owned(),
     };
     let sentence = format!(
-        "{device} {is_connected}; of {targeted} devices that the live push at {accepted} targeted, {delivered} got it. Which ones is not kept."
+        "{device} {is_connected}; the live push at {accepted} targeted {targeted} and reached {delivered} devices. Which ones is not kept."
     );
     (State::Counted, sentence)
 }

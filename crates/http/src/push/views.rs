@@ -255,7 +255,7 @@ impl PlatformPushReport {
                     ids => json!({"devices": ids.iter().map(ClientId::as_str).collect::<Vec<_>>()}),
                 },
             },
-            title: None,
+            title: push.title.clone(),
             content: None,
             options: OptionsFields::of_live(push.qos.number()),
             counts: CountsReport::of(&report.counts()),

@@ -34,6 +34,8 @@ pub struct LivePush {
     pub qos: Qos,
     /// Bytes of its message, or of its content with all variants.
     pub payload_bytes: u64,
+    /// The title of a notification, as a template.
+    pub title: Option<String>,
 }
 
 /// A live push to a channel or to the inboxes of clients, which needs no shard.

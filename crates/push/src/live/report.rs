@@ -225,6 +225,7 @@ mod tests {
             to: LiveAudience::Channel(ChannelName::everybody()),
             qos: Qos::AtLeastOnce,
             payload_bytes: 4,
+            title: None,
         };
         LiveReport::of(push.into(), Time(1), &tally, is_counting, keeps, None, LiveTimes::default())
     }

@@ -97,6 +97,7 @@ mod tests {
             to: LiveAudience::Channel(ChannelName::everybody()),
             qos: Qos::AtLeastOnce,
             payload_bytes: 1,
+            title: None,
         };
         let pushes = Pushes::new(8);
         let record = pushes.begin(push, Away::Skip, 1);

@@ -171,6 +171,7 @@ impl PushRequest {
                 to: audience(self.to, bounds.audience_devices_max)?,
                 qos: self.qos.0,
                 payload_bytes: payload.len() as u64,
+                title: None,
             },
             message: Message { payload, content_type, properties },
             away: Away::Queue(expiry),
