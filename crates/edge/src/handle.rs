@@ -19,7 +19,7 @@ use crate::config::{CONNECT_BYTES_FREE, Config};
 use crate::counts::Counts;
 use crate::message::{Kind, Message, PushPart, PushTo};
 use crate::push::live::{forwardable, receipt};
-use crate::push::transport::{QueuedItem, mqtt_qos};
+use crate::push::transport::{QueuedItem, TransportQueue, mqtt_qos};
 use crate::push::{PushRecord, Refused};
 use crate::query::{DeviceView, DevicesQuery, Kicked, Query};
 use crate::turn::Shared;
@@ -59,6 +59,9 @@ impl EdgeHandle {
     /// Opens the record of a live push to registered devices, which the shards dispatch.
     pub fn open_push(&self, push: LivePush) -> Result<Arc<PushRecord>, Refused> {
         self.accepts_pushes()?;
+        if !self.shared.transport_queues.iter().all(TransportQueue::takes_live_pushes) {
+            return Err(Refused::Busy { retry_after: Duration::from_secs(1) });
+        }
         Ok(self.shared.pushes.begin(push, Away::Skip, 0))
     }
 

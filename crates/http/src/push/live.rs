@@ -29,12 +29,12 @@ use crate::spelling::timestamp;
 const UNDER_WAY: Duration = Duration::from_secs(1);
 
 /// Accepts a live push, or finds that it was accepted before. It goes on where the caller does not
-/// wait for it any more.
+/// wait for it any more. `named_by` is the request's hash where its client chose the id.
 pub(crate) async fn accept(
     app: &Arc<App>,
     ids: &Arc<Mutex<Ids>>,
     push: LiveFields,
-    hash: &RequestHash,
+    named_by: Option<RequestHash>,
 ) -> Result<Accepted, Problem> {
     if let Some(problem) = not_ready(&app.fleet.readiness()) {
         return Err(problem);
@@ -44,15 +44,15 @@ pub(crate) async fn accept(
         LiveFields::Channel(push) => (&push.push.app, push.push.id),
     };
     let name = (of.clone(), id);
-    let known = ids.lock().begin(&name, hash, Instant::now());
+    let known = named_by.map(|hash| ids.lock().begin(&name, &hash, Instant::now()));
     match known {
-        Known::Accepted => return Ok(Accepted::Before),
-        Known::OtherRequest => return Err(reused(id)),
-        Known::UnderWay => {
+        Some(Known::Accepted) => return Ok(Accepted::Before),
+        Some(Known::OtherRequest) => return Err(reused(id)),
+        Some(Known::UnderWay) => {
             let reason = "the same push is being accepted".to_owned();
             return Err(FleetRefusal::Busy { retry_after: UNDER_WAY, reason }.into());
         }
-        Known::New => {}
+        Some(Known::New) | None => {}
     }
     let (app, ids) = (Arc::clone(app), Arc::clone(ids));
     let sent = tokio::spawn(async move {

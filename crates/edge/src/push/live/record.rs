@@ -40,6 +40,9 @@ struct Sums {
     acknowledged_between: Option<(Duration, Duration)>,
 }
 
+/// Time within which the shards' dispatches reach the loops. A shard that starts over loses some.
+const COUNTING_MAX: Duration = Duration::from_secs(60);
+
 /// Ten minutes in microseconds: a later acknowledgement is counted as this.
 const LATENCY_US_MAX: u64 = 600_000_000;
 
@@ -124,7 +127,9 @@ impl PushRecord {
         let sums = self.sums.lock();
         let found = sums.counts.targeted + sums.counts.not_connected;
         let is_counting = match (&self.push.to, &sums.reach) {
-            (LiveAudience::Registered(_), reach) => reach.is_none_or(|reach| reach.targeted > found),
+            (LiveAudience::Registered(_), reach) => {
+                reach.is_none_or(|reach| reach.targeted > found) && self.accepted.elapsed() < COUNTING_MAX
+            }
             _ => self.loops_left.load(Ordering::Acquire) > 0,
         };
         let times = LiveTimes {

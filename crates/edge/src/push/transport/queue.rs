@@ -2,15 +2,22 @@
 //!
 //! A shard's thread never waits for a loop, and a loop's mailbox is bounded. So the commands are
 //! queued here, and the mailbox only reports that there are some. The queue is bounded by what
-//! shards send: one delivery for each connection and push.
+//! shards send: a window of deliveries for each connection, and live pushes while there is room
+//! ([`LIVE_RECIPIENTS_MAX`]).
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use stadium_push::TransportCommand;
 use stadium_reactor::LoopHandle;
 
 use crate::message::{Kind, Message};
+
+/// Recipients of live pushes that wait for a loop before no further live push is accepted.
+///
+/// At eight bytes each that is 8 MB. A loop takes some 100,000 in a tenth of a second: more would
+/// only make pushes late.
+const LIVE_RECIPIENTS_MAX: usize = 1_000_000;
 
 /// An item for a loop.
 #[derive(Debug)]
@@ -26,16 +33,28 @@ pub(crate) enum QueuedItem {
 pub(crate) struct TransportQueue {
     items: Mutex<Vec<QueuedItem>>,
     is_notified: AtomicBool,
+    live_recipients: AtomicUsize,
 }
 
 impl TransportQueue {
     /// Queues items in their order, and notifies the loop unless it was.
     pub(crate) fn put(&self, items: impl IntoIterator<Item = QueuedItem>, handle: &LoopHandle<Message>) {
-        self.items.lock().extend(items);
+        self.add(items);
         if !self.is_notified.swap(true, Ordering::AcqRel) {
             // A loop whose mailbox is full has a turn soon, and looks at its end.
             let _ = handle.try_send(Message(Kind::Platform));
         }
+    }
+
+    fn add(&self, items: impl IntoIterator<Item = QueuedItem>) {
+        let mut live_recipients = 0;
+        let items = items.into_iter().inspect(|item| {
+            if let QueuedItem::Command { command: TransportCommand::Live(dispatch), .. } = item {
+                live_recipients += dispatch.to.len();
+            }
+        });
+        self.items.lock().extend(items);
+        self.live_recipients.fetch_add(live_recipients, Ordering::Relaxed);
     }
 
     /// Takes everything, in its order; `items` is empty before.
@@ -43,6 +62,42 @@ impl TransportQueue {
         if self.is_notified.load(Ordering::Acquire) {
             self.is_notified.store(false, Ordering::Release);
             std::mem::swap(items, &mut self.items.lock());
+            // Those that are put at the same time may be missed: the bound is about, not exact.
+            self.live_recipients.store(0, Ordering::Relaxed);
         }
+    }
+
+    /// Whether there is room for another live push.
+    pub(crate) fn takes_live_pushes(&self) -> bool {
+        self.live_recipients.load(Ordering::Relaxed) < LIVE_RECIPIENTS_MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use stadium_push::live::{LiveDispatch, LiveToken, Message, Qos};
+
+    use super::*;
+
+    fn live(recipients: usize) -> QueuedItem {
+        let message = Message { payload: Bytes::new(), content_type: None, properties: Vec::new() };
+        let to = vec![0; recipients];
+        let dispatch = LiveDispatch { token: LiveToken(1), loop_index: 0, message, qos: Qos::AtMostOnce, to };
+        QueuedItem::Command { shard: 0, command: TransportCommand::Live(dispatch) }
+    }
+
+    #[test]
+    fn live_pushes_are_accepted_while_few_recipients_wait() {
+        let queue = TransportQueue::default();
+        queue.add([live(LIVE_RECIPIENTS_MAX - 1), QueuedItem::AnnounceAgain { shard: 0 }]);
+        assert!(queue.takes_live_pushes());
+        queue.add([live(1)]);
+        assert!(!queue.takes_live_pushes());
+        queue.is_notified.store(true, Ordering::Release);
+        let mut items = Vec::new();
+        queue.take(&mut items);
+        assert_eq!(items.len(), 3);
+        assert!(queue.takes_live_pushes());
     }
 }

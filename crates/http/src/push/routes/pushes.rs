@@ -27,7 +27,7 @@ use crate::push::live;
 use crate::push::views::{AcceptedPushReport, PlatformPushPage, PlatformPushReport, Shown};
 use crate::request::access::{Reader, Sender};
 use crate::request::app::App;
-use crate::request::body::read_json;
+use crate::request::body::{idempotency_key, read_json};
 use crate::request::idempotency::{Ids, hash_of};
 use crate::request::problem::Problem;
 use crate::request::query::{Name, Names, Query, wrong};
@@ -75,6 +75,8 @@ pub(crate) async fn create(
     let id = push_id(&headers, &sender.key_id, fields.id.as_deref())?;
     let url = format!("/api/apps/{of}/pushes/{id}");
     if fields.live {
+        let is_named = fields.id.is_some() || idempotency_key(&headers)?.is_some();
+        let named_by = is_named.then(|| hash_of(&body));
         let push = fields.live(of.clone(), id, app.config.push_bounds())?;
         if dry_run {
             let preview = match push {
@@ -83,7 +85,7 @@ pub(crate) async fn create(
             };
             return Ok(valid(id, url, Accepted::Now, preview));
         }
-        let accepted = live::accept(&app, &ids, push, &hash_of(&body)).await?;
+        let accepted = live::accept(&app, &ids, push, named_by).await?;
         return Ok(answer(id, url, accepted));
     }
     let push = Box::new(fields.check("", of.clone(), id)?);
