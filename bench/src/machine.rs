@@ -1,5 +1,4 @@
-//! What the kernel reports about a process and about this machine: resident memory, CPU time,
-//! clocks.
+//! The kernel's figures of a process and of this machine: resident memory, CPU time, clocks.
 //!
 //! Read from outside the process under measurement, so that every server is measured alike.
 

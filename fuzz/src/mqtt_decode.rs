@@ -55,7 +55,7 @@ fn check(frame: &Frame<'_>, version: Version, packet: &Packet<'_>) {
         Packet::Subscribe(subscribe) => {
             assert!(subscribe.filters.count() > 0);
             for row in subscribe.filters.iter() {
-                // Whatever the bytes are: it must not panic, and a valid filter covers itself.
+                // No bytes make it panic, and a valid filter covers itself.
                 if let Ok(topic::Subscribed::Own(filter)) = topic::Subscribed::parse(row.filter) {
                     assert!(filter.covers(filter));
                 }

@@ -114,7 +114,7 @@ def test_a_live_push_goes_to_connected_devices_and_to_nobody_later(server, devic
     status, seen = server.call("GET", f"/api/apps/default/pushes/{id}")
     assert (seen["live"], seen["status"], seen["audience"]) == (True, "settled", {"tag": tag})
 
-    # Who comes now gets the next push, and not that one.
+    # A device that connects now gets the next push, and not that one.
     late = connected(server, device, away)
     push(server, audience={"device": away}, message="next")
     assert late.take().payload == b"next"

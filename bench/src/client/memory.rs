@@ -1,4 +1,4 @@
-//! What an idle device costs the server: the slope of its resident memory between two numbers of
+//! The server's memory for an idle device: the slope of its resident memory between two numbers of
 //! devices.
 //!
 //! A slope, not a quotient, so that what a server takes before its first device does not count.

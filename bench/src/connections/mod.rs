@@ -47,7 +47,7 @@ struct Socket {
     unsent: Vec<u8>,
 }
 
-/// What a device sends at its handshake.
+/// A device's packets at its handshake.
 pub(crate) struct Device {
     /// Client id.
     pub(crate) id: String,

@@ -18,7 +18,7 @@ pub(crate) trait Dialogue {
     fn again(outcome: &Self::Outcome) -> Option<Duration>;
 }
 
-/// What a lane reports to the harness.
+/// A lane's report to the harness.
 #[derive(Debug)]
 pub(crate) enum Event<O> {
     /// The lane is ready for requests.

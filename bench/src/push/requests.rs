@@ -1,4 +1,4 @@
-//! What a load asks over a kept connection of HTTP/1.1: one request after the other, each written
+//! The requests of a load over a kept connection of HTTP/1.1: one after the other, each written
 //! whole by its caller.
 
 use std::time::Duration;

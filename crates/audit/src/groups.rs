@@ -108,7 +108,7 @@ struct Group {
     booked: BTreeMap<u16, Vec<Leg>>,
 }
 
-/// What a message of a coordinator was about.
+/// The content of a coordinator's message.
 #[derive(Debug)]
 struct Sent {
     group: u64,

@@ -139,7 +139,7 @@ impl Lookups {
         }
     }
 
-    /// What is known of all places, in their order, where it changed and is to be reported now.
+    /// The look-ups of all places, in their order, if one changed and is to be reported now.
     pub(crate) fn news(&mut self, now: Instant) -> Option<&[Lookup]> {
         self.report_at.take_if(|at| *at <= now)?;
         Some(&self.known)

@@ -40,7 +40,7 @@ pub const CLOSES: [&str; 9] = [
 
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What a loop has counted since it started, except where its text has "now".
+        /// A loop's counts since it started; fields whose text has "now" are current values.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Counts {
             $($(#[$doc])* pub $name: u64,)*

@@ -42,7 +42,7 @@ pub(crate) enum Kind {
     TracesChanged,
 }
 
-/// What is known of a connection before it identifies itself.
+/// A connection that has not identified itself yet.
 #[derive(Debug)]
 pub(crate) struct Arrived {
     pub peer: SocketAddr,

@@ -2,7 +2,7 @@
 //!
 //! Devices and audiences are `stadium_registry`'s. An audience is evaluated when its push starts;
 //! the devices that are still owed it are a bitmap, which is the inbox of all devices that are
-//! away. What always holds: each targeted device stands in one place ([`Counts`]); a push that a
+//! away. Invariants: each targeted device stands in one place ([`Counts`]); a push that a
 //! device acknowledged is never dispatched to it again; an occurrence of a schedule makes one push.
 
 mod answer;

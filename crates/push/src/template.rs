@@ -141,7 +141,7 @@ pub(crate) fn missing<'a, 'v>(
     })
 }
 
-/// What a device gets: JSON of the push's id and the texts of its variant. A missing value becomes
+/// A device's payload: JSON of the push's id and the texts of its variant. A missing value becomes
 /// an empty text.
 pub(crate) fn json<'v>(
     push: Option<PushId>,

@@ -17,7 +17,7 @@ pub struct Excluded {
     pub path: String,
     /// What it asks for: `tag "vip"`.
     pub clause: String,
-    /// What the device has instead, where that is more specific: `it is 5`.
+    /// The device's own value, where that is more specific: `it is 5`.
     pub has: Option<String>,
 }
 

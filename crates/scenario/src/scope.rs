@@ -1,4 +1,4 @@
-//! What an expression can see when it is evaluated: the variables of one user, chance and the
+//! The scope in which an expression is evaluated: the variables of one user, chance and the
 //! clock.
 //!
 //! The clock is read by the engine, once a turn, and given; random numbers come from a generator that it seeds.

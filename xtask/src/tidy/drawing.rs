@@ -50,7 +50,7 @@ pub(crate) fn write(root: &Path) -> Result<()> {
     fs::write(&path, page).with_context(|| format!("cannot write {PAGE}"))
 }
 
-/// What stands before the drawing, the drawing, and what stands behind it.
+/// The page before the drawing, the drawing, and the page behind it.
 fn parts(page: &str) -> Result<(&str, &str, &str)> {
     let begin = page.find(BEGIN).map(|at| at + BEGIN.len() + 1);
     let (Some(begin), Some(end)) = (begin, page.find(END)) else {

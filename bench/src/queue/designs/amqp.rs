@@ -12,7 +12,7 @@ const END: u8 = 0xce;
 /// The bytes sent before anything else (4.2.2).
 pub(super) const GREETING: &[u8] = b"AMQP\0\0\x09\x01";
 
-/// What the server sends, as far as queues need it.
+/// The server's frames, as far as queues need them.
 #[derive(Debug, PartialEq)]
 pub(super) enum Frame<'a> {
     /// A method by class and id, with its arguments.

@@ -98,7 +98,7 @@ impl Dialogue for Queues {
     }
 }
 
-/// What a lane reports to the harness.
+/// A lane's report to the harness.
 pub(crate) type Event = harness::Event<Outcome>;
 
 /// A running implementation.

@@ -351,7 +351,7 @@ fn verdicts(data: &[u8], transfers: usize) -> Result<Outcome> {
     Ok(again.unwrap_or(Outcome::Debited(verdicts)))
 }
 
-/// What an answer reports of an account.
+/// The fields of an account in an answer.
 #[derive(Default)]
 struct Account {
     posted: i64,

@@ -32,8 +32,8 @@ pub enum Asked {
 }
 
 impl Asked {
-    /// What a request with this method asks for; whether it asks for an upgrade, only its headers
-    /// show.
+    /// The kind of answer to a request with this method. Only its headers show whether it asks for
+    /// an upgrade.
     pub fn by(method: &str) -> Asked {
         match method {
             "HEAD" => Asked::Head,

@@ -1,4 +1,4 @@
-//! What the fleet answers to commands.
+//! The fleet's answers to commands.
 
 use std::time::Duration;
 

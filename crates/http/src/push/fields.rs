@@ -62,8 +62,9 @@ pub(crate) struct PushFields {
     /// shows that.
     #[serde(default)]
     when: Option<WhenField>,
-    /// `true`: a live push, to devices that are connected now. Nothing of it is on disk, and nobody gets it later. The `audience` may
-    /// then also be `{"channel": "news"}`: subscribers of a channel.
+    /// `true`: a live push, to devices that are connected now. Nothing of it is on disk, and nobody
+    /// gets it later. The `audience` may then also be `{"channel": "news"}`: subscribers of a
+    /// channel.
     #[serde(default)]
     pub(crate) live: bool,
 }
@@ -192,7 +193,7 @@ pub(crate) struct OptionsFields {
     /// settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cap: Option<CapFields>,
-    /// What becomes of devices in their quiet hours; `wait` by default.
+    /// Handling of devices in their quiet hours; `wait` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     quiet_hours: Option<QuietField>,
     /// 0: at most once, to devices that are connected. 1: at least once, kept until it expires; the default.

@@ -122,7 +122,7 @@ async fn dispatch(app: &App, mut push: NewPush) -> Result<(), Problem> {
     }
 }
 
-/// What cannot be asked of a live push.
+/// The refusal of a request that a live push cannot answer.
 pub(crate) fn not_kept(id: PushId, what: &str) -> Problem {
     let reason = format!("push {id} is live: {what}");
     Refusal::Rejected { code: refusal::LIVE, reason }.into()

@@ -28,7 +28,7 @@ pub(crate) struct PushScheduleFields {
     #[serde(default)]
     #[schema(example = "Europe/Berlin")]
     time_zone: Option<String>,
-    /// What becomes of an occurrence that passed while the server was down; `skip` by default.
+    /// Handling of an occurrence that passed while the server was down; `skip` by default.
     #[serde(default)]
     missed: Option<MissedField>,
     /// What is made: a push without `id` and `when`.

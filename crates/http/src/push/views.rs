@@ -19,7 +19,8 @@ pub(crate) struct AcceptedPushReport {
     /// The push.
     #[schema(example = "0190a1b2c3d47e5f8a9b0c1d2e3f4a5b")]
     pub(crate) id: String,
-    /// `accepted`: it is on disk, or a live push is under way. With `dry_run`: `valid`, and nothing happened.
+    /// `accepted`: it is on disk, or a live push is under way. With `dry_run`: `valid`, and nothing
+    /// happened.
     pub(crate) status: &'static str,
     /// Whether the same push was accepted before: nothing happened now.
     pub(crate) duplicate: bool,
@@ -43,7 +44,8 @@ pub(crate) struct PlatformPushReport {
     id: String,
     /// Whose.
     app: String,
-    /// Whether it is a live push: to devices that were connected, kept nowhere. Its counts are the server's, and go when that stops.
+    /// Whether it is a live push: to devices that were connected, kept nowhere. Its counts go when
+    /// the server stops.
     live: bool,
     /// The schedule that made it.
     schedule: Option<String>,

@@ -509,8 +509,8 @@ pub(crate) struct ScheduleFields {
     #[serde(default)]
     #[schema(example = "Europe/Berlin")]
     time_zone: Option<String>,
-    /// What becomes of occurrences while the server was down: `once`, `skip` or `all`; `once` by
-    /// default.
+    /// Handling of occurrences that passed while the server was down: `once`, `skip` or `all`;
+    /// `once` by default.
     #[serde(default)]
     missed: MissedWord,
     /// The job; it names no `delay_ms`, `run_at` or `dedup_id`.

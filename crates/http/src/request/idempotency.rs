@@ -31,7 +31,7 @@ pub(crate) fn hash_of(body: &[u8]) -> RequestHash {
     hash.as_ref().try_into().expect("SHA-256 has 32 bytes")
 }
 
-/// What is known of an id.
+/// The state of an id before a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Known {
     /// Nothing: it is kept from now on. [`Ids::accepted`] or [`Ids::refused`] follows.

@@ -166,7 +166,7 @@ pub(crate) struct TransferFields {
     #[serde(default)]
     #[schema(format = "uuid", example = "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b")]
     pub(crate) id: Option<String>,
-    /// What it does; `post` by default.
+    /// The kind of transfer; `post` by default.
     #[serde(default)]
     kind: KindWord,
     /// The wallet that the amount leaves.

@@ -28,8 +28,7 @@ pub enum Error {
         /// The error of the system.
         error: io::Error,
     },
-    /// What was read is no result of a run that this version understands; the text gives the
-    /// reason.
+    /// The file is no result of a run that this version understands; the text gives the reason.
     Unreadable {
         /// The file.
         path: PathBuf,

@@ -15,8 +15,8 @@ pub const CAN_UPLOAD: bool = cfg!(feature = "upload");
 /// Copies files under their own names to `url`, reporting to `progress` how far it is. Gives the
 /// URLs of the copies.
 ///
-/// What is there under the same name is replaced: let the URL end with the run's id. Blocks until
-/// all is stored.
+/// An object of the same name is replaced: let the URL end with the run's id. Blocks until all is
+/// stored.
 ///
 /// # Errors
 /// See [`Error`]; files stored before it stay there.

@@ -1,5 +1,5 @@
-//! What a result holds before anything has happened: the scenario, the machine, steps and sessions
-//! without figures.
+//! A result before anything has happened: the scenario, the machine, steps and sessions without
+//! figures.
 
 use stadium_report::latency::Counts;
 use stadium_report::{Check, FORMAT, Phase, Requests, RunResult, Session, Step};
@@ -9,7 +9,7 @@ use stadium_scenario::secret::Secrets;
 use super::options::RunOptions;
 use crate::{conceal, machine};
 
-/// What a result holds before anything has happened. Nothing in it is secret.
+/// A result before anything has happened. Nothing in it is secret.
 pub(super) fn describe(program: &Program, options: &RunOptions, secrets: &Secrets) -> RunResult {
     let now = jiff::Zoned::now();
     let mut from_s = 0.0;

@@ -1,4 +1,4 @@
-//! What a swarm reports at the end, and along the way.
+//! The report of a swarm, at its end and along the way.
 //!
 //! [`SwarmReport`] is JSON for programs and a table for people ([`SwarmReport::table`]). It is honest about the
 //! swarm itself: [`SwarmReport::caveats`] names each figure that the generator may have spoiled.
@@ -154,7 +154,7 @@ pub struct GeneratorReport {
     /// The kernel's memory for sockets is not in it.
     #[serde(default)]
     pub memory_bytes: u64,
-    /// What it grew by since there was no device, for each device: an upper bound, as buffers that
+    /// Its growth since there was no device, for each device: an upper bound, as buffers that
     /// are used later count too. `None` where not all devices have been up, or the system does not
     /// report it.
     #[serde(default)]

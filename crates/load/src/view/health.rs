@@ -14,7 +14,7 @@ pub(crate) struct Sign {
     pub(crate) bad: bool,
 }
 
-/// What the newest interval and the whole run show about the generator.
+/// Signs of the generator's health in the newest interval and in the whole run.
 pub(crate) fn signs(point: &Point, generator: &Generator) -> Vec<Sign> {
     let sign = |bad: bool, text: String| Sign { text: if bad { format!("! {text}") } else { text }, bad };
     let lateness = point.lateness_p99.map_or("-".to_owned(), |ms| number::time(ms * 1e6));

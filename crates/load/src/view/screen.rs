@@ -1,4 +1,4 @@
-//! What the terminal shows of a run: collected from progress, drawn into a frame of any size.
+//! The terminal view of a run: collected from progress, drawn into a frame of any size.
 //!
 //! Nothing here touches a terminal, so tests draw into a buffer. Small terminals lose the plots
 //! first and the tables next; the header, the figures and the generator's health stay. Colour only

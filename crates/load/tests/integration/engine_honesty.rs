@@ -1,4 +1,4 @@
-//! What the engine reports of targets of known behaviour: one that stalls, one that is not there,
+//! The engine's reports of targets of known behaviour: one that stalls, one that is not there,
 //! ones that reset, hang and answer garbage. Figures must show what happened, and nothing that did
 //! not.
 

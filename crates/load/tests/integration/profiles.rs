@@ -77,11 +77,11 @@ fn log_text(log: &[String]) -> String {
     log.iter().filter(|line| line.contains("lient")).map(|line| format!("{line}\n")).collect()
 }
 
-/// What mosquitto logs of a connection whose peer closed or reset it without DISCONNECT.
+/// Mosquitto's log of a connection whose peer closed or reset it without DISCONNECT.
 const CLOSED: &str = "closed its connection";
 /// Its words for a device that was silent for one and a half keep-alives.
 const TIMED_OUT: &str = "exceeded timeout";
-/// What it logs of one whose client id connected again.
+/// Its log of one whose client id connected again.
 const TAKEN_OVER: &str = "already connected, closing old connection";
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the broker needs from the program that runs it.
+//! The broker's host: the program that runs it.
 //!
 //! The broker decides, its host carries out: staging bytes for the turn, closing links, asking the
 //! authorisation function, reaching the brokers of other loops. A host is one object for each loop, so

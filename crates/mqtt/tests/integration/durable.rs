@@ -1,5 +1,5 @@
-//! What the broker holds back until its host reports that it is durable, and what it does when it
-//! is not.
+//! Packets that the broker holds back until its host reports them durable, and the end of those
+//! that are not.
 //!
 //! The test's host collects changes; a test makes them durable, or fails them, when it likes.
 

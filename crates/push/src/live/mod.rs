@@ -21,14 +21,14 @@ pub use report::{LatencySummary, LiveReport, LiveTally, LiveTimes, Progress};
 
 use crate::{AppName, Audience, Milliseconds, PushId};
 
-/// What a live push is, without its message.
+/// A live push without its message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LivePush {
     /// Whose.
     pub app: AppName,
     /// Client-made, or made of the request's idempotency key.
     pub id: PushId,
-    /// Who gets it.
+    /// Its audience.
     pub to: LiveAudience,
     /// At most once or at least once.
     pub qos: Qos,
@@ -41,7 +41,7 @@ pub struct LivePush {
 /// A live push to a channel or to the inboxes of clients, which needs no shard.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopicPush {
-    /// What it is. Its audience is not [`LiveAudience::Registered`].
+    /// The push. Its audience is not [`LiveAudience::Registered`].
     pub push: LivePush,
     /// The message.
     pub message: Message,
@@ -49,7 +49,7 @@ pub struct TopicPush {
     pub away: Away,
 }
 
-/// Who gets a live push.
+/// The audience of a live push.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LiveAudience {
     /// Registered devices of the app, as a durable push finds them.
@@ -61,7 +61,7 @@ pub enum LiveAudience {
     Channel(ChannelName),
 }
 
-/// What a transport writes to connections.
+/// A message that a transport writes to connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// The bytes.
@@ -117,7 +117,7 @@ pub struct LiveDispatch {
     pub token: LiveToken,
     /// Whose connections these are.
     pub loop_index: u16,
-    /// What each of them gets.
+    /// The message to each of them.
     pub message: Message,
     /// At most once or at least once.
     pub qos: Qos,

@@ -1,6 +1,6 @@
 //! How far a live push has come: from the counts of the transport to the counts of a push.
 //!
-//! What always holds: each targeted device is counted in one place, see [`LiveReport`]. Deliveries
+//! Invariant: each targeted device is counted in one place, see [`LiveReport`]. Deliveries
 //! are counted, not remembered for each device.
 
 use std::sync::Arc;

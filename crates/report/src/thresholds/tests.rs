@@ -1,4 +1,4 @@
-//! What thresholds mean, and what is reported about those that mean nothing.
+//! The meaning of thresholds, and the reports about those that mean nothing.
 //!
 //! Tables: a threshold, what it should find in one small run, and whether it holds there.
 

@@ -3,7 +3,7 @@
 //! Everything here decides and does no I/O: the driver passes the time (microseconds of one monotonic
 //! clock), reports what happened, and asks. Nothing allocates for a call once warm. [`Balancer`]
 //! owns the instances of one service; [`RetryBudget`], [`RetryRule`], [`Hedge`] and [`Backoff`] are
-//! asked by the client's calls and connections. What a server does with too many calls is in
+//! asked by the client's calls and connections. A server's handling of too many calls is in
 //! [`crate::admission`].
 
 mod backoff;

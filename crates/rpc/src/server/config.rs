@@ -185,8 +185,7 @@ pub struct ServerConfig {
     pub zone: Option<String>,
     /// The weight to register: an instance of weight 200 gets twice the calls of one of 100.
     pub weight: u32,
-    /// Who may use `NAME/quiesce` and `NAME/log-level`. Nobody, unless it is set here how operators
-    /// are known.
+    /// The operators, who may use `NAME/quiesce` and `NAME/log-level`. None by default.
     pub operations: Operations,
     /// What `NAME/log-level` does; without it the route answers that it cannot.
     pub log_level: Option<LogLevelControl>,

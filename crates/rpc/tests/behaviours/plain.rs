@@ -23,7 +23,7 @@ pub struct Plain {
     started: Instant,
 }
 
-/// What it received.
+/// An answer that it received.
 #[derive(Debug, PartialEq)]
 pub enum Got {
     Message { stream: StreamId, data: Vec<u8>, completes: Completes },

@@ -257,7 +257,7 @@ impl<'a> Builder<'a, '_> {
         checks.push(Check { text, test: Test::Bytes(least, most) });
     }
 
-    /// What is wanted of a subject, and how one would write it.
+    /// The answers that a subject must give, and how one would write them.
     fn wants(&mut self, item: &'a Item<'a>) -> Vec<(Want, String)> {
         if !item.get_ref().is_table() {
             return self.want("equals", item).into_iter().collect();

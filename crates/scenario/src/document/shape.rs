@@ -1,4 +1,4 @@
-//! What a scenario file may hold: tables, their keys, what each holds and means.
+//! The language of scenario files: tables, their keys, the values and the meaning of each.
 //!
 //! Defined here once: the reader refuses keys that are not here, the JSON schema is made of it, and the reference page is
 //! tested against it.
@@ -7,7 +7,7 @@ use Shape::{Any, Bool, Duration, Expression, Json, List, Map, Number, Scalar, Te
 
 /// A table with known keys.
 pub(crate) struct Table {
-    /// What it is, as a sentence about it would name it.
+    /// Its name in a sentence.
     pub(crate) name: &'static str,
     /// Where the table is one of several: keys of which it has exactly one, and by which it is known.
     pub(crate) marks: &'static [&'static str],

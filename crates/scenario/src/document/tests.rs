@@ -1,4 +1,4 @@
-//! What scenario files become, and which problems wrong ones report.
+//! Programs of scenario files, and the problems that wrong files report.
 //!
 //! `tests/scenarios/everything.toml` uses all of the language; the small texts here are about one thing each.
 

@@ -1,4 +1,4 @@
-//! What expressions yield, as tables of text and value.
+//! Values of expressions, as tables of text and value.
 //!
 //! The variables of these tests: `n` is 3, `name` is "Ada", `voters.age` is the text "41", `nothing` is null.
 

@@ -52,7 +52,7 @@ struct InHand {
     wait: u32,
 }
 
-/// What a report was about.
+/// The content of a report.
 #[derive(Debug, Clone)]
 pub enum Note {
     /// Each delivery, and what happened to it.

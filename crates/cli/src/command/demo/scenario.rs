@@ -1,7 +1,7 @@
 //! The demo from start to end: start, connect, push, burst, vote, stay, leave.
 //!
 //! Each step waits for a condition with a deadline, looks for Ctrl-C while it waits, and leaves its
-//! figures in a [`Summary`]. Whatever step ends it, the devices leave before the node stops.
+//! figures in a [`Summary`]. Any step may end it: the devices leave before the node stops.
 
 use std::net::SocketAddr;
 use std::path::Path;

@@ -29,7 +29,7 @@ pub(super) struct SetArguments {
     /// The time zone that the expression is read in, such as Europe/Berlin [default: UTC]
     #[arg(long, value_name = "ZONE")]
     zone: Option<String>,
-    /// What becomes of occurrences while the server was down
+    /// Handling of occurrences that passed while the server was down
     #[arg(long, value_enum, default_value_t = Missed::Once)]
     missed: Missed,
     /// Which goes first of those that are due: 0 to 9, 9 first [default: 4]

@@ -97,7 +97,7 @@ pub(super) fn instances(
     }
 }
 
-/// What is left until `until`, and never nothing, so that a call that is late reports it itself.
+/// The time until `until`, at least 1 ms, so that a late call reports itself that it is late.
 pub(super) fn left(until: Instant) -> Duration {
     until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
 }

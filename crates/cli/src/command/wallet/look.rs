@@ -25,7 +25,7 @@ pub(super) struct ShowArguments {
     wallet: String,
     /// Only its account of this asset
     asset: Option<String>,
-    /// What the account had at this time, such as 2030-01-01T20:00:00Z
+    /// The balance at this time, such as 2030-01-01T20:00:00Z
     #[arg(long, value_name = "TIMESTAMP", requires = "asset")]
     at: Option<String>,
 }

@@ -70,7 +70,7 @@ impl PushRecord {
         }
     }
 
-    /// What names it to the shards and to the loops.
+    /// Its name towards the shards and the loops.
     pub fn token(&self) -> LiveToken {
         self.token
     }

@@ -47,10 +47,10 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// Hands a push over.
 ///
-/// 202: it is on disk, or with `live` under way, and `url` shows what becomes of it. 200 with `duplicate`: it was accepted before, nothing happened now. With
-/// `dry_run=true` nothing is pushed: 200 means that it would be accepted, and has the devices that
-/// it would reach now and those that it would leave out for which reason; `warning` is set where it
-/// would reach nobody.
+/// 202: it is on disk, or with `live` under way, and `url` shows its progress. 200 with
+/// `duplicate`: it was accepted before, nothing happened now. With `dry_run=true` nothing is pushed:
+/// 200 means that it would be accepted, and has the devices that it would reach now and those that
+/// it would leave out for which reason; `warning` is set where it would reach nobody.
 #[utoipa::path(post, operation_id = "send_push", path = "/api/apps/{app}/pushes", tag = "Push platform", request_body = PushFields,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("dry_run" = Option<bool>, Query, description = "`true`: check it and preview its audience, push nothing."),
@@ -102,7 +102,7 @@ pub(crate) async fn create(
     Ok(answer(id, url, accepted))
 }
 
-/// Whom a push would reach.
+/// The devices that a push would reach.
 async fn preview(app: &App, of: &AppName, push: Box<NewPush>) -> Result<PreviewReport, Problem> {
     let (audience, pace) = (push.audience.clone(), push.options.pace);
     let preview = count(app, of, audience, SAMPLE, Some(push)).await?;

@@ -15,7 +15,7 @@ pub(crate) struct ScheduleReport {
     cron: String,
     /// The zone that `cron` is read in.
     time_zone: String,
-    /// What becomes of occurrences while the server was down.
+    /// Handling of occurrences that passed while the server was down.
     missed: MissedWord,
     /// The next occurrence; none where there is none.
     next_at: Option<String>,
@@ -25,7 +25,7 @@ pub(crate) struct ScheduleReport {
     last_job: Option<String>,
 }
 
-/// What becomes of a schedule's occurrences while the server was down.
+/// Handling of a schedule's occurrences that passed while the server was down.
 #[derive(Clone, Copy, Default, Serialize, serde::Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum MissedWord {

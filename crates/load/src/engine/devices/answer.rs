@@ -1,4 +1,4 @@
-//! What devices answer when a message asks them: all at once, which is what makes a herd.
+//! Answers of devices to a message that asks them: all at once, which makes a herd.
 //!
 //! An answer is made from the device's number and the answer's own, so that it can be made again when the broker, after a
 //! reconnect with its session kept, must get it again; its Correlation Data is its number, the same each time.

@@ -183,7 +183,7 @@ impl Driver {
             next.at(behaviour.answer_by_ms);
             return Noticed::Nothing;
         }
-        // What came while it slept is read after it wakes: until then its silence means nothing.
+        // Bytes that came while it slept are read after it wakes: until then silence means nothing.
         let silent_ms = (io.last_received(id) as u32).max(behaviour.wake_ms) + keep_alive_ms / 2 * 3;
         if now > silent_ms {
             return Noticed::Dead;

@@ -1,4 +1,4 @@
-//! What devices publish: uplinks, and the broadcaster's messages, at QoS 0, 1 and 2.
+//! Publishes of devices: uplinks, and the broadcaster's messages, at QoS 0, 1 and 2.
 //!
 //! A message in flight is remembered by its number alone: its payload is made again from it when the broker, after
 //! a reconnect with its session kept, must get it again (MQTT 5.0, section 4.4).

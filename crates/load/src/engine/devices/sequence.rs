@@ -11,7 +11,7 @@ pub(crate) struct Window {
     highest: u32,
 }
 
-/// What a number means for its stream.
+/// The meaning of a number for its stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Heard {
     /// Never before. So many others left the window unseen.

@@ -31,7 +31,7 @@ pub(crate) struct Draft<'a> {
     pub(crate) host: &'a str,
     /// The target's own.
     pub(crate) target_headers: &'a [(String, Template)],
-    /// What the protocol asks for: in place of what the scenario has under the same name.
+    /// Headers of the protocol; they replace the scenario's headers of the same name.
     pub(crate) protocol_headers: &'a [Header<'a>],
     pub(crate) body: Option<&'a Template>,
 }

@@ -31,7 +31,7 @@ struct Window {
     first: u32,
 }
 
-/// What a number means for its stream.
+/// The meaning of a number for its stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Heard {
     /// The highest so far; so many before it have not come.

@@ -1,4 +1,4 @@
-//! Whom a push reaches, its text for each device, and refusals.
+//! The devices that a push reaches, its text for each of them, and refusals.
 //!
 //! Also what devices and apps are: registered, revoked, apart from each other.
 

@@ -612,7 +612,7 @@ impl World {
         });
     }
 
-    /// What the clock brings, by the model's rules; the machine decides where these leave a choice.
+    /// Events of the clock, by the model's rules; the machine decides where these leave a choice.
     fn time_came(&mut self) {
         let now = self.now();
         let mut at = 0;

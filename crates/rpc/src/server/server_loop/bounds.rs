@@ -1,8 +1,8 @@
 //! What keeps one connection from costing the others: bytes that are unfinished, and ends of very many streams.
 //!
 //! Bytes are reported to the server's [`Budget`](crate::server::budget::Budget), and cut where it
-//! demands it. What has to be done for each stream of a connection is done for some in a turn, and
-//! for the rest in later ones.
+//! demands it. Work for each stream of a connection is done for some streams in a turn, and for the
+//! rest in later ones.
 
 use std::collections::VecDeque;
 
