@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use stadium_mqtt::broker::{Head, Message as MqttMessage, Publication};
 use stadium_mqtt::topic::{TopicName, has_levels_within};
-use stadium_push::live::{Away, ClientId, LiveAudience, LivePush, LiveToken, TopicPush};
-use stadium_push::{AppName, PushId, Time, TransportCommand, client_ids};
+use stadium_push::live::{Away, ClientId, LiveAudience, LiveDispatch, LivePush, LiveToken, TopicPush};
+use stadium_push::{AppName, Dispatch, PushId, Time, TransportCommand, client_ids};
 use stadium_reactor::{Adopt, Carries, ConnectionLimits, LoopStats};
 
 use crate::auth::Counts as AuthCounts;
@@ -164,13 +164,9 @@ impl EdgeHandle {
         let mut by_loop: Vec<Vec<QueuedItem>> = (0..self.config.loops).map(|_| Vec::new()).collect();
         for command in commands {
             match &command {
-                TransportCommand::Dispatch(dispatch) => {
-                    if let Some(items) = by_loop.get_mut(usize::from(dispatch.loop_index)) {
-                        items.push(QueuedItem::Command { shard, command });
-                    }
-                }
-                TransportCommand::Live(dispatch) => {
-                    if let Some(items) = by_loop.get_mut(usize::from(dispatch.loop_index)) {
+                TransportCommand::Dispatch(Dispatch { loop_index, .. })
+                | TransportCommand::Live(LiveDispatch { loop_index, .. }) => {
+                    if let Some(items) = by_loop.get_mut(usize::from(*loop_index)) {
                         items.push(QueuedItem::Command { shard, command });
                     }
                 }

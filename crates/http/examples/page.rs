@@ -109,7 +109,7 @@ async fn animate(fleet: Arc<MemoryFleet>) {
 fn begin(fleet: &MemoryFleet) -> Option<PushId> {
     let id = new_push_id()?;
     let push = LivePush {
-        app: AppName::new(AppName::DEFAULT).ok()?,
+        app: AppName::default(),
         id,
         to: LiveAudience::Channel(ChannelName::everybody()),
         qos: Qos::AtLeastOnce,

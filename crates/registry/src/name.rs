@@ -20,6 +20,11 @@ impl AppName {
     /// The app that is always there.
     pub const DEFAULT: &str = "default";
 }
+impl Default for AppName {
+    fn default() -> Self {
+        AppName::new(AppName::DEFAULT).expect("it is a name")
+    }
+}
 
 name!(
     /// A device's id within its app: any text that can stand in a topic, at most 128 bytes.

@@ -78,7 +78,7 @@ fn read(request: &PushRequest, id: PushId, bounds: PushBounds) -> Result<TopicPu
     };
     Ok(TopicPush {
         push: LivePush {
-            app: AppName::new(AppName::DEFAULT).expect("the app `default` has a name"),
+            app: AppName::default(),
             id,
             to: audience(request, bounds)?,
             qos: if request.at_most_once { Qos::AtMostOnce } else { Qos::AtLeastOnce },

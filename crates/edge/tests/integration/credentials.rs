@@ -102,7 +102,7 @@ fn a_device_that_is_revoked_while_it_is_on_its_way_in_does_not_come_in() {
     let (first, second) = (questions.recv_timeout(DEADLINE), questions.recv_timeout(DEADLINE));
     let (first, second) = (first.expect("it is asked"), second.expect("it is asked"));
     let cut = TransportCommand::Disconnect {
-        app: AppName::new(AppName::DEFAULT).expect("a name"),
+        app: AppName::default(),
         device: DeviceId::new("phone").expect("a name"),
     };
     edge.handle().transport(0, vec![cut]);

@@ -22,14 +22,7 @@ use support::{Client, Heard, connect, open_edge, open_edge_with, until};
 
 fn push(to: LiveAudience, qos: Qos) -> TopicPush {
     TopicPush {
-        push: LivePush {
-            app: AppName::new(AppName::DEFAULT).expect("a name"),
-            id: PushId(7),
-            to,
-            qos,
-            payload_bytes: 9,
-            title: None,
-        },
+        push: LivePush { app: AppName::default(), id: PushId(7), to, qos, payload_bytes: 9, title: None },
         message: Message {
             payload: Bytes::from_static(b"lights on"),
             content_type: None,

@@ -105,9 +105,9 @@ pub enum Away {
     Queue(Option<Milliseconds>),
 }
 
-/// Names a live push between the shards and its record at the transport. Not 0; never given twice
-/// by one server process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Names a live push between the shards and its record at the transport. Never given twice by one
+/// server process; the default, 0, names none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct LiveToken(pub u64);
 
 /// The same bytes for connections of one loop, on behalf of a live push.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{LiveAudience, LivePush, LiveReach};
+use super::{LivePush, LiveReach};
 use crate::{Counts, Latency, Stage, Time};
 
 /// Deliveries as a transport counts them. They only grow.
@@ -190,14 +190,6 @@ impl LiveReport {
     pub fn acknowledged_latency(&self) -> Latency {
         latency(&self.times.acknowledged_latency, self.times.acknowledged)
     }
-
-    /// Whether it may have gone to that client, by its audience alone.
-    pub fn names(&self, client_id: &str) -> Option<bool> {
-        match &self.push.to {
-            LiveAudience::Clients(ids) => Some(ids.iter().any(|id| id.as_str() == client_id)),
-            LiveAudience::Channel(_) | LiveAudience::Registered(_) => None,
-        }
-    }
 }
 
 fn latency(summary: &LatencySummary, between: Option<(Duration, Duration)>) -> Latency {
@@ -215,12 +207,12 @@ fn latency(summary: &LatencySummary, between: Option<(Duration, Duration)>) -> L
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::{ChannelName, Qos};
+    use crate::live::{ChannelName, LiveAudience, Qos};
     use crate::{AppName, PushId};
 
     fn report(tally: LiveTally, is_counting: bool, keeps: bool) -> LiveReport {
         let push = LivePush {
-            app: AppName::new(AppName::DEFAULT).expect("a name"),
+            app: AppName::default(),
             id: PushId(7),
             to: LiveAudience::Channel(ChannelName::everybody()),
             qos: Qos::AtLeastOnce,

@@ -24,19 +24,13 @@ pub(super) struct Tally {
 }
 
 /// A loop's side of the records: what it has counted and not added yet.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Receipts {
     token: LiveToken,
     tally: Tally,
     dirty: bool,
     /// Records this loop met before. Bounded: it is emptied when it holds more than the node remembers.
     records: HashMap<LiveToken, Option<Arc<PushRecord>>>,
-}
-
-impl Default for Receipts {
-    fn default() -> Self {
-        Self { token: LiveToken(0), tally: Tally::default(), dirty: false, records: HashMap::new() }
-    }
 }
 
 impl Receipts {
@@ -92,7 +86,7 @@ mod tests {
     #[test]
     fn the_first_write_is_as_early_as_it_was_and_not_when_the_turn_ends() {
         let push = LivePush {
-            app: AppName::new(AppName::DEFAULT).expect("it is a name"),
+            app: AppName::default(),
             id: PushId(7),
             to: LiveAudience::Channel(ChannelName::everybody()),
             qos: Qos::AtLeastOnce,

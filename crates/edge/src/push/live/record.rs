@@ -3,7 +3,7 @@
 //! A loop adds to a record once a turn, not once a delivery: see [`super::receipts`]. Records are
 //! remembered up to a number; the oldest is forgotten first.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -176,11 +176,14 @@ pub(crate) struct Pushes {
 struct Records {
     by_token: BTreeMap<LiveToken, Arc<PushRecord>>,
     by_id: HashMap<(AppName, PushId), LiveToken>,
+    /// Pushes of the same millisecond are in the order of their ids, as on the shards.
+    in_order: BTreeSet<(Time, PushId, LiveToken)>,
 }
 
 impl Records {
     fn remove(&mut self, token: LiveToken) {
         if let Some(record) = self.by_token.remove(&token) {
+            self.in_order.remove(&(record.accepted_at, record.push.id, token));
             let name = (record.push.app.clone(), record.push.id);
             if self.by_id.get(&name) == Some(&token) {
                 self.by_id.remove(&name);
@@ -200,6 +203,7 @@ impl Pushes {
         let name = (push.app.clone(), push.id);
         let record = Arc::new(PushRecord::new(token, push, away, loops));
         let mut records = self.records.lock();
+        records.in_order.insert((record.accepted_at, record.push.id, token));
         records.by_token.insert(token, Arc::clone(&record));
         records.by_id.insert(name, token);
         while records.by_token.len() > self.remembered_max {
@@ -230,16 +234,11 @@ impl Pushes {
         limit: usize,
     ) -> Vec<Arc<PushRecord>> {
         let records = self.records.lock();
-        let is_wanted = |record: &&Arc<PushRecord>| {
-            app.is_none_or(|app| record.push.app == *app)
-                && before.is_none_or(|before| (record.accepted_at, record.push.id) < before)
+        let newest_first = match before {
+            Some((at, id)) => records.in_order.range(..(at, id, LiveToken::default())),
+            None => records.in_order.range(..),
         };
-        let newest_first = records.by_token.values().rev().filter(is_wanted);
-        let mut found: Vec<_> = newest_first.cloned().collect();
-        drop(records);
-        // Pushes of the same millisecond are in the order of their ids, as on the shards.
-        found.sort_by_key(|record| std::cmp::Reverse((record.accepted_at, record.push.id)));
-        found.truncate(limit);
-        found
+        let found = newest_first.rev().filter_map(|(_, _, token)| records.by_token.get(token));
+        found.filter(|record| app.is_none_or(|app| record.push.app == *app)).take(limit).cloned().collect()
     }
 }

@@ -90,7 +90,9 @@ impl DeviceLoop {
                 self.around.inboxes.reads(id) && self.deliver_to_inbox(io, id, &message, &mut topic);
             not_connected += u64::from(!is_given);
         }
-        if let Some(record) = self.around.shared.pushes.find(*token) {
+        if not_connected > 0
+            && let Some(record) = self.around.shared.pushes.find(*token)
+        {
             record.add_not_connected(not_connected);
         }
     }

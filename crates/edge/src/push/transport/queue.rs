@@ -5,7 +5,7 @@
 //! shards send: a window of deliveries for each connection, and live pushes while there is room
 //! ([`LIVE_RECIPIENTS_MAX`]).
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use stadium_push::TransportCommand;
@@ -31,9 +31,15 @@ pub(crate) enum QueuedItem {
 /// The queue of a loop.
 #[derive(Debug, Default)]
 pub(crate) struct TransportQueue {
-    items: Mutex<Vec<QueuedItem>>,
+    waiting: Mutex<Waiting>,
     is_notified: AtomicBool,
-    live_recipients: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    items: Vec<QueuedItem>,
+    /// Recipients of the live pushes among them.
+    live_recipients: usize,
 }
 
 impl TransportQueue {
@@ -47,29 +53,28 @@ impl TransportQueue {
     }
 
     fn add(&self, items: impl IntoIterator<Item = QueuedItem>) {
-        let mut live_recipients = 0;
-        let items = items.into_iter().inspect(|item| {
-            if let QueuedItem::Command { command: TransportCommand::Live(dispatch), .. } = item {
-                live_recipients += dispatch.to.len();
+        let mut waiting = self.waiting.lock();
+        for item in items {
+            if let QueuedItem::Command { command: TransportCommand::Live(dispatch), .. } = &item {
+                waiting.live_recipients += dispatch.to.len();
             }
-        });
-        self.items.lock().extend(items);
-        self.live_recipients.fetch_add(live_recipients, Ordering::Relaxed);
+            waiting.items.push(item);
+        }
     }
 
     /// Takes everything, in its order; `items` is empty before.
     pub(crate) fn take(&self, items: &mut Vec<QueuedItem>) {
         if self.is_notified.load(Ordering::Acquire) {
             self.is_notified.store(false, Ordering::Release);
-            std::mem::swap(items, &mut self.items.lock());
-            // Those that are put at the same time may be missed: the bound is about, not exact.
-            self.live_recipients.store(0, Ordering::Relaxed);
+            let mut waiting = self.waiting.lock();
+            waiting.live_recipients = 0;
+            std::mem::swap(items, &mut waiting.items);
         }
     }
 
     /// Whether there is room for another live push.
     pub(crate) fn takes_live_pushes(&self) -> bool {
-        self.live_recipients.load(Ordering::Relaxed) < LIVE_RECIPIENTS_MAX
+        self.waiting.lock().live_recipients < LIVE_RECIPIENTS_MAX
     }
 }
 

@@ -166,7 +166,7 @@ impl PushRequest {
         let expiry = self.expiry_s.map(|ExpiryField(seconds)| u64::from(seconds) * 1_000);
         Ok(TopicPush {
             push: LivePush {
-                app: AppName::new(AppName::DEFAULT).expect("the app `default` has a name"),
+                app: AppName::default(),
                 id,
                 to: audience(self.to, bounds.audience_devices_max)?,
                 qos: self.qos.0,

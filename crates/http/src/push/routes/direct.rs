@@ -136,7 +136,7 @@ pub(crate) async fn show(
     State(app): State<Arc<App>>,
     Name(id): Name,
 ) -> Result<Json<PushView>, Problem> {
-    let default = AppName::new(AppName::DEFAULT).expect("the app `default` has a name");
+    let default = AppName::default();
     let unknown = || {
         Problem::new(PUSH_UNKNOWN, format!("{id:?} is no live push of the app `default` that is remembered"))
     };

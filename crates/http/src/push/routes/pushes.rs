@@ -74,8 +74,8 @@ pub(crate) async fn create(
     let (fields, body): (PushFields, Bytes) = read_json(&app, request).await?;
     let id = push_id(&headers, &sender.key_id, fields.id.as_deref())?;
     let url = format!("/api/apps/{of}/pushes/{id}");
+    let is_named = fields.id.is_some() || idempotency_key(&headers)?.is_some();
     if fields.live {
-        let is_named = fields.id.is_some() || idempotency_key(&headers)?.is_some();
         let named_by = is_named.then(|| hash_of(&body));
         let push = fields.live(of.clone(), id, app.config.push_bounds())?;
         if dry_run {
@@ -94,7 +94,8 @@ pub(crate) async fn create(
         let preview = preview(&app, &of, push).await?;
         return Ok(valid(id, url, known, Some(preview)));
     }
-    if app.fleet.push_report(&of, id).is_some() {
+    // An id that nobody named is no live push's.
+    if is_named && app.fleet.push_report(&of, id).is_some() {
         let reason = format!("push {id} is a live one: a new push needs a new id");
         return Err(Refusal::Rejected { code: refusal::ID_CONTENT, reason }.into());
     }
