@@ -5,6 +5,7 @@
 //! a bounded time. A connection that spends either is cut. While authentication decides elsewhere,
 //! the connection is paused with its CONNECT unread, and read again when the verdict is there.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use stadium_mqtt::broker::{self, Admitted, Arrival, Close};
@@ -94,7 +95,10 @@ impl DeviceLoop {
             Some(Err(())) => return Step::Refused,
             None => return Step::Wait,
         };
-        if self.was_cut_meanwhile(id, connect.client_id) {
+        let principal = who.as_ref().map(|identity| Arc::clone(&identity.principal));
+        let principal = principal.filter(|principal| **principal != *connect.client_id);
+        let was_cut = |name: &str| self.was_cut_meanwhile(id, name);
+        if was_cut(connect.client_id) || principal.as_deref().is_some_and(was_cut) {
             // The code that decided did not know it yet.
             self.say_busy(io, id, &connect);
             return Step::Refused;
@@ -109,6 +113,9 @@ impl DeviceLoop {
             Some(admitted) => {
                 self.log_connect(id, admitted, &connect);
                 self.let_in(io, id, admitted);
+                if let Some(principal) = principal {
+                    self.principals.begin(id, principal);
+                }
                 Step::In(frame.total)
             }
             None => {
@@ -290,7 +297,7 @@ impl DeviceLoop {
                     let left_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
                     self.proofs_end.insert(id.index, self.around.now_ms(io).saturating_add(left_ms));
                 }
-                Some(Ok(Some(std::sync::Arc::new(identity))))
+                Some(Ok(Some(Arc::new(identity))))
             }
             Verdict::Deny(reason) => {
                 let code = ReasonCode::from_byte(reason.answer().reason_code());
@@ -348,7 +355,7 @@ impl DeviceLoop {
     }
 
     /// A shard had this device cut; a connection of it may just be on its way in.
-    pub(crate) fn note_cut(&mut self, io: &Io<Message>, client_id: String) {
+    pub(crate) fn note_cut(&mut self, io: &Io<Message>, name: String) {
         if self.arrivals.is_empty() {
             return;
         }
@@ -358,12 +365,11 @@ impl DeviceLoop {
             let kept_ms = self.config.before_authentication.ms;
             self.cut_lately.retain(|_, at_ms| at_ms.saturating_add(kept_ms) >= now_ms);
         }
-        self.cut_lately.insert(client_id, now_ms);
+        self.cut_lately.insert(name, now_ms);
     }
 
-    fn was_cut_meanwhile(&self, id: ConnectionId, client_id: &str) -> bool {
-        let (Some(arrived), Some(cut_ms)) = (self.arrivals.get(&id.index), self.cut_lately.get(client_id))
-        else {
+    fn was_cut_meanwhile(&self, id: ConnectionId, name: &str) -> bool {
+        let (Some(arrived), Some(cut_ms)) = (self.arrivals.get(&id.index), self.cut_lately.get(name)) else {
             return false;
         };
         *cut_ms >= arrived.until_ms.saturating_sub(self.config.before_authentication.ms)

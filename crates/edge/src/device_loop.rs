@@ -20,6 +20,7 @@ use crate::devices::{Devices, State};
 use crate::drain::Draining;
 use crate::limits::TokenBucket;
 use crate::message::{Arrived, Forward, Kind, Message};
+use crate::principals::Principals;
 use crate::push::PushRecord;
 use crate::push::transport::QueuedItem;
 use crate::rates::Rates;
@@ -44,6 +45,8 @@ pub(crate) struct DeviceLoop {
     pub(crate) verdicts: HashMap<u32, Verdict>,
     /// When the proof of a device's identity ends, for those whose proof does.
     pub(crate) proofs_end: HashMap<u32, u64>,
+    /// Connections whose principal is not their client id.
+    pub(crate) principals: Principals,
     /// Peers' addresses, where they are watched.
     pub(crate) addresses: HashMap<u32, IpAddr>,
     pub(crate) connect_tokens: TokenBucket,
@@ -56,7 +59,8 @@ pub(crate) struct DeviceLoop {
     pub(crate) draining: Option<Draining>,
     /// Pushes of this turn, whose records hear of it when everything was written.
     pub(crate) pushed: Vec<Arc<PushRecord>>,
-    /// Client ids that shards had cut, and when: none of them comes in by a verdict of before.
+    /// Names that shards had cut, and when: no client id and no principal of that name comes in by
+    /// a verdict of before.
     pub(crate) cut_lately: HashMap<String, u64>,
     /// Scratch for what shards put down for this loop.
     pub(crate) queued: Vec<QueuedItem>,
@@ -78,6 +82,7 @@ impl DeviceLoop {
             arrivals: HashMap::new(),
             verdicts: HashMap::new(),
             proofs_end: HashMap::new(),
+            principals: Principals::default(),
             addresses: HashMap::new(),
             connect_tokens,
             refusals: Refusals::default(),
@@ -327,6 +332,7 @@ impl Handler for DeviceLoop {
         self.arrivals.remove(&id.index);
         self.verdicts.remove(&id.index);
         self.proofs_end.remove(&id.index);
+        self.principals.end(id);
         self.rates.remove(&id.index);
         let ending = self.around.endings.remove(&id.index);
         self.end_trace(id, ending.map_or(reason.name(), Counts::close_name));

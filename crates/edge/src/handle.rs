@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use stadium_mqtt::broker::{Head, Message as MqttMessage, Publication};
 use stadium_mqtt::topic::{TopicName, has_levels_within};
 use stadium_push::live::{Away, ClientId, LiveAudience, LiveDispatch, LivePush, LiveToken, TopicPush};
-use stadium_push::{AppName, Dispatch, PushId, Time, TransportCommand, client_ids};
+use stadium_push::{AppName, Dispatch, PushId, Time, TransportCommand};
 use stadium_reactor::{Adopt, Carries, ConnectionLimits, LoopStats};
 
 use crate::auth::Counts as AuthCounts;
@@ -170,12 +170,10 @@ impl EdgeHandle {
                         items.push(QueuedItem::Command { shard, command });
                     }
                 }
-                TransportCommand::Disconnect { app, device } => {
-                    let mut homes: Vec<_> =
-                        client_ids(app, device).map(|id| self.shared.home_of(&id)).collect();
-                    homes.dedup();
-                    for home in homes {
-                        by_loop[home].push(QueuedItem::Command { shard, command: command.clone() });
+                // Any loop may have a connection whose principal it is.
+                TransportCommand::Disconnect { .. } => {
+                    for items in &mut by_loop {
+                        items.push(QueuedItem::Command { shard, command: command.clone() });
                     }
                 }
             }

@@ -20,6 +20,7 @@ mod handle;
 mod interest;
 mod limits;
 mod message;
+mod principals;
 mod push;
 mod query;
 mod rates;

@@ -44,6 +44,12 @@ pub(crate) const TICK: Duration = Duration::from_secs(1);
 /// The key of a request: set where the key is looked at, read when the request is answered.
 pub(crate) type CallerPlace = Arc<OnceLock<Arc<Key>>>;
 
+/// Set on the response by a handler that only checked the request: it gets no entry.
+///
+/// The handler decides, never the request's text: a query cannot take a change out of the log.
+#[derive(Clone, Copy)]
+pub(crate) struct DryRun;
+
 /// A change, made or refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Entry {

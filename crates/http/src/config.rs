@@ -37,8 +37,16 @@ pub struct Config {
     pub head_timeout: Duration,
     /// Time for a request from its headers to its answer, live views apart; then it gets 503.
     pub request_timeout: Duration,
-    /// Connections at a time. One more gets 503 and is closed: an operator's page never competes with devices.
+    /// Time that a write may make no progress because the client does not read; then the connection is
+    /// cut.
+    pub write_timeout: Duration,
+    /// Connections at a time. One more may only ask for health; all else gets 503. An operator's page
+    /// never competes with devices.
     pub connections_max: usize,
+    /// Connections at a time from one address (one /64 of IPv6), answered likewise.
+    pub connections_per_address_max: usize,
+    /// Requests a second from one address that show no valid API key; 0 for no bound. More get 429.
+    pub keyless_requests_per_second_max: u32,
     /// Live views at a time. One more gets 503.
     pub live_views_max: usize,
     /// Time that running requests get to finish after the shutdown signal.
@@ -79,7 +87,10 @@ impl Config {
             audience_devices_max: 10_000,
             head_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(10),
             connections_max: 1_024,
+            connections_per_address_max: 256,
+            keyless_requests_per_second_max: 500,
             live_views_max: 64,
             drain_timeout: Duration::from_secs(10),
         }

@@ -3,29 +3,62 @@
 //! The people's page is made here from the description itself, without scripts or anything from elsewhere.
 
 use std::fmt::Write;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use axum::extract::State;
+use axum::Extension;
 use axum::http::{HeaderValue, header};
 use axum::response::{Html, IntoResponse, Response};
+use bytes::Bytes;
 use serde_json::Value;
 
 use crate::console::with_policy;
 use crate::error_pages;
 use crate::openapi::description;
-use crate::request::app::App;
 use crate::request::problem::{PATH_UNKNOWN, Problem};
 use crate::request::query::Name;
 
+/// The description in both forms. Each is made at its first request, and once: it takes some 13 ms
+/// of CPU, and nobody has to show a key for it.
+pub(crate) struct Documents {
+    version: String,
+    openapi: OnceLock<Bytes>,
+    reference: OnceLock<Bytes>,
+}
+
+impl Documents {
+    /// Those of this version of the server.
+    pub(crate) fn of(version: &str) -> Self {
+        Self { version: version.to_owned(), openapi: OnceLock::new(), reference: OnceLock::new() }
+    }
+
+    /// The description as JSON.
+    fn openapi(&self) -> Bytes {
+        self.openapi.get_or_init(|| description(&self.version).into()).clone()
+    }
+
+    /// The page for people.
+    fn reference(&self) -> Bytes {
+        let made = || {
+            let api: Value = serde_json::from_slice(&self.openapi()).expect("our own JSON");
+            document("Stadium API", &reference_of(&api)).into()
+        };
+        self.reference.get_or_init(made).clone()
+    }
+}
+
 /// The description as it is.
-pub(crate) async fn openapi(State(app): State<Arc<App>>) -> Response {
+pub(crate) async fn openapi(Extension(documents): Extension<Arc<Documents>>) -> Response {
     let json = HeaderValue::from_static("application/json");
-    ([(header::CONTENT_TYPE, json)], description(&app.config.version)).into_response()
+    ([(header::CONTENT_TYPE, json)], documents.openapi()).into_response()
 }
 
 /// The description for people.
-pub(crate) async fn reference(State(app): State<Arc<App>>) -> Response {
-    let api: Value = serde_json::from_str(&description(&app.config.version)).expect("our own JSON");
+pub(crate) async fn reference(Extension(documents): Extension<Arc<Documents>>) -> Response {
+    with_policy(Html(documents.reference()).into_response())
+}
+
+/// The body of the page for people.
+fn reference_of(api: &Value) -> String {
     let mut body = String::with_capacity(64 * 1024);
     let version = api["info"]["version"].as_str().unwrap_or_default();
     let intro = prose(api["info"]["description"].as_str().unwrap_or_default());
@@ -47,7 +80,7 @@ pub(crate) async fn reference(State(app): State<Arc<App>>) -> Response {
         for (path, item) in fields(&api["paths"]) {
             for (method, operation) in fields(item) {
                 if list(&operation["tags"]).any(|tag| tag == name) {
-                    write_operation(&mut body, &api, path, method, operation);
+                    write_operation(&mut body, api, path, method, operation);
                 }
             }
         }
@@ -57,7 +90,7 @@ pub(crate) async fn reference(State(app): State<Arc<App>>) -> Response {
         let _ = write!(body, "<dt><a href=\"/docs/errors/{code}\">{code}</a></dt><dd>{}</dd>", escape(title));
     }
     body.push_str("</dl>");
-    page("Stadium API", &body)
+    body
 }
 
 /// The page of one error's code.
@@ -175,14 +208,17 @@ fn fields(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
 }
 
 fn page(title: &str, body: &str) -> Response {
-    let html = format!(
+    with_policy(Html(document(title, body)).into_response())
+}
+
+fn document(title: &str, body: &str) -> String {
+    format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{}</title>\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
          <link rel=\"icon\" href=\"/assets/icon.svg\"><link rel=\"stylesheet\" href=\"/assets/docs.css\"></head>\
          <body><main>{body}</main></body></html>",
         escape(title)
-    );
-    with_policy(Html(html).into_response())
+    )
 }
 
 /// Paragraphs of plain text with `code` in them.
@@ -210,4 +246,18 @@ fn inline(text: &str) -> String {
 
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_made_once() {
+        let documents = Documents::of("1.2.3");
+        let (api, page) = (documents.openapi(), documents.reference());
+        assert!(api.windows(5).any(|bytes| bytes == b"1.2.3"));
+        assert_eq!(documents.openapi().as_ptr(), api.as_ptr());
+        assert_eq!(documents.reference().as_ptr(), page.as_ptr());
+    }
 }

@@ -12,6 +12,7 @@ mod audit_log;
 mod config;
 mod connections;
 mod console;
+mod csv_text;
 mod devices;
 mod docs;
 mod endpoints;

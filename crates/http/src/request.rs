@@ -10,6 +10,7 @@ pub(crate) mod body;
 pub(crate) mod endpoints;
 pub(crate) mod idempotency;
 pub(crate) mod live_views;
+pub(crate) mod peer;
 pub(crate) mod problem;
 pub(crate) mod query;
 pub(crate) mod readiness;

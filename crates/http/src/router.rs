@@ -5,16 +5,18 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::middleware;
 use axum::response::Redirect;
 use axum::routing::get;
+use axum::{Extension, Router};
 
+use crate::docs::Documents;
 use crate::endpoints::endpoints;
 use crate::port::Port;
 use crate::request::app::App;
 use crate::request::problem::{METHOD_WRONG, PATH_UNKNOWN, Problem, WEBSOCKET_ELSEWHERE};
+use crate::request::query::Parameters;
 use crate::router::around::around;
 use crate::{console, docs};
 
@@ -22,7 +24,8 @@ mod around;
 
 /// The router over the shared parts.
 pub(crate) fn router(port: &Port) -> Router {
-    Router::from(endpoints())
+    let (endpoints, described) = endpoints().split_for_parts();
+    endpoints
         .route("/", get(|| async { Redirect::temporary("/live") }))
         .route("/openapi.json", get(docs::openapi))
         .route("/docs", get(docs::reference))
@@ -31,6 +34,8 @@ pub(crate) fn router(port: &Port) -> Router {
         .route("/mqtt", get(mqtt_elsewhere))
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
+        .layer(Extension(Arc::new(Parameters::of(&described))))
+        .layer(Extension(Arc::new(Documents::of(&port.part::<Arc<App>>().config.version))))
         .layer(DefaultBodyLimit::max(port.part::<Arc<App>>().config.body_bytes_max))
         .layer(middleware::from_fn_with_state(port.clone(), around))
         .with_state(port.clone())

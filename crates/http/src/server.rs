@@ -12,44 +12,47 @@ use std::time::{Duration, SystemTime};
 use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
+use axum::response::IntoResponse;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use stadium_shard::Shards;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::ServiceExt;
 
 use crate::audit_log;
 use crate::config::Config;
-use crate::connections::{Connections, Entered};
+use crate::connections::Connections;
 use crate::fleet::Fleet;
 use crate::key_store::KeyStore;
 use crate::live::broadcast::Live;
+use crate::live::health::is_health;
 use crate::live::sampler as live;
 use crate::port::Port;
 use crate::queue::samples;
 use crate::request::app::App;
-use crate::request::problem::{CONNECTIONS_FULL, Problem};
+use crate::request::peer::Peer;
 use crate::router;
 use crate::server::peek::FirstBytes;
+use crate::server::places::{Entry, Full, Places};
+use crate::server::progress::{Progress, Reset};
 use crate::server::socket_taker::{SocketTaker, TakenSocket};
 use crate::server::tls::Certificate;
 use crate::start_error::StartError;
 use crate::wallet::figures;
 
 pub(crate) mod peek;
+mod places;
+mod progress;
 pub(crate) mod socket_taker;
 pub(crate) mod tls;
 
 /// Bytes of a request's line and headers; hyper answers 431 beyond it. Headers of real clients are under 4 KB.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// Connections over the bound that get an answer at once; beyond that they are closed without one.
-/// Each takes a descriptor for a second at most.
-const TURNED_AWAY_MAX: usize = 32;
+/// Time that a connection in a spare place gets from its first byte to the end of its answer.
+const SPARE_TIME: Duration = Duration::from_secs(1);
 
 /// Connections that the system keeps for us between two accepts.
 const BACKLOG: u32 = 1_024;
@@ -157,8 +160,7 @@ impl Server {
             tokio::spawn(figures::sample(self.port.part(), self.port.part())),
             tokio::spawn(settle_audit(Arc::clone(&self.app))),
         ];
-        let permits = Arc::new(Semaphore::new(self.app.config.connections_max));
-        let turning_away = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
+        let places = Places::new(&self.app.config);
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
             let accepted = tokio::select! {
@@ -167,9 +169,7 @@ impl Server {
                 accepted = self.listener.accept() => accepted,
             };
             match accepted {
-                Ok((stream, peer)) => {
-                    self.welcome(stream, peer, (&permits, &turning_away), graceful.watcher())
-                }
+                Ok((stream, peer)) => self.welcome(stream, peer, &places, graceful.watcher()),
                 Err(error) => {
                     tracing::warn!(error = %error, "HTTP cannot accept a connection");
                     // Out of files, most likely: accepting again at once would only spin.
@@ -188,37 +188,39 @@ impl Server {
         self.app.audit.settle(SystemTime::now());
     }
 
-    fn welcome(
-        &self,
-        stream: TcpStream,
-        peer: SocketAddr,
-        (permits, turning_away): (&Arc<Semaphore>, &Arc<Semaphore>),
-        watcher: Watcher,
-    ) {
+    fn welcome(&self, stream: TcpStream, peer: SocketAddr, places: &Places, watcher: Watcher) {
         // Small answers leave at once. A socket whose option fails is dead already, and its read
         // will fail.
         let _ = stream.set_nodelay(true);
-        let Ok(permit) = Arc::clone(permits).try_acquire_owned() else {
-            self.port.part::<Arc<Connections>>().turned_away();
-            if let Ok(permit) = Arc::clone(turning_away).try_acquire_owned() {
-                tokio::spawn(async move {
-                    turn_away(stream).await;
-                    drop(permit);
-                });
-            }
-            return;
-        };
-        let connection = Connection {
+        let entry = places.enter(peer.ip());
+        let connections = self.port.part::<Arc<Connections>>();
+        let connection = |head_timeout| Connection {
             app: Arc::clone(&self.app),
             router: self.router.clone(),
             taker: self.taker.clone(),
             certificate: self.certificate.clone(),
             peer,
-            watcher,
-            _permit: permit,
-            _open: self.port.part::<Arc<Connections>>().enter(),
+            head_timeout,
         };
-        tokio::spawn(connection.begin(stream));
+        match entry {
+            Entry::Whole(held) => {
+                let (connection, open) = (connection(self.app.config.head_timeout), connections.enter());
+                tokio::spawn(async move {
+                    connection.begin(stream, Serving::Whole(watcher)).await;
+                    drop((held, open));
+                });
+            }
+            Entry::Spare(permit, full) => {
+                connections.turned_away();
+                let connection = connection(SPARE_TIME);
+                tokio::spawn(async move {
+                    let served = connection.begin(stream, Serving::Health(full));
+                    let _ = tokio::time::timeout(SPARE_TIME, served).await;
+                    drop(permit);
+                });
+            }
+            Entry::None => connections.turned_away(),
+        }
     }
 }
 
@@ -241,18 +243,6 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Answers one connection over the bound, if it reads at all.
-async fn turn_away(mut stream: TcpStream) {
-    let problem = Problem::new(CONNECTIONS_FULL, "close a connection before opening another")
-        .retry_after(Duration::from_secs(1));
-    let answer = problem.raw_answer();
-    let answered = async {
-        stream.write_all(&answer).await?;
-        stream.shutdown().await
-    };
-    let _ = tokio::time::timeout(Duration::from_secs(1), answered).await;
-}
-
 /// A connection on its way from its first byte to the router.
 struct Connection {
     app: Arc<App>,
@@ -260,18 +250,23 @@ struct Connection {
     taker: Option<Arc<dyn SocketTaker>>,
     certificate: Option<Arc<Certificate>>,
     peer: SocketAddr,
-    watcher: Watcher,
-    _permit: OwnedSemaphorePermit,
-    _open: Entered,
+    head_timeout: Duration,
+}
+
+/// What a connection may ask for.
+enum Serving {
+    /// Everything, until the server stops.
+    Whole(Watcher),
+    /// Health, once: there is no place for the connection.
+    Health(Full),
 }
 
 impl Connection {
-    async fn begin(self, stream: TcpStream) {
-        let head_timeout = self.app.config.head_timeout;
+    async fn begin(self, stream: TcpStream, serving: Serving) {
         if let Some(certificate) = &self.certificate {
             let handshake = certificate.acceptor().accept(stream);
-            match tokio::time::timeout(head_timeout, handshake).await {
-                Ok(Ok(stream)) => self.serve(stream).await,
+            match tokio::time::timeout(self.head_timeout, handshake).await {
+                Ok(Ok(stream)) => self.serve(stream, serving).await,
                 Ok(Err(error)) => {
                     tracing::debug!(error = %error, peer = %self.peer, "HTTPS handshake failed")
                 }
@@ -279,9 +274,9 @@ impl Connection {
             }
             return;
         }
-        let Some(taker) = self.taker.clone() else { return self.serve(stream).await };
-        match peek::first_bytes(&stream, self.app.config.echo, head_timeout).await {
-            FirstBytes::Ours => self.serve(stream).await,
+        let Some(taker) = self.taker.clone() else { return self.serve(stream, serving).await };
+        match peek::first_bytes(&stream, self.app.config.echo, self.head_timeout).await {
+            FirstBytes::Ours => self.serve(stream, serving).await,
             FirstBytes::Theirs(path) => match stream.into_std() {
                 Ok(stream) => taker.take(TakenSocket { stream, peer: self.peer, path }),
                 Err(error) => {
@@ -292,15 +287,36 @@ impl Connection {
         }
     }
 
-    async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
-        let router =
-            self.router.map_request(|request: Request<hyper::body::Incoming>| request.map(Body::new));
+    async fn serve(self, stream: impl Reset + Send + 'static, serving: Serving) {
+        let peer = Peer(self.peer.ip());
+        let full = match &serving {
+            Serving::Whole(_) => None,
+            Serving::Health(full) => Some(*full),
+        };
+        let router = self.router;
+        let service = tower::service_fn(move |request: Request<hyper::body::Incoming>| {
+            let router = router.clone();
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(peer);
+            async move {
+                match full {
+                    Some(full) if !is_health(request.uri().path()) => Ok(full.problem().into_response()),
+                    _ => router.oneshot(request).await,
+                }
+            }
+        });
+        let stream = TokioIo::new(Progress::new(stream, self.app.config.write_timeout));
         let served = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(self.app.config.head_timeout)
+            .header_read_timeout(self.head_timeout)
             .max_buf_size(HEAD_BYTES_MAX)
-            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-        if let Err(error) = self.watcher.watch(served).await {
+            .keep_alive(full.is_none())
+            .serve_connection(stream, TowerToHyperService::new(service));
+        let ended = match serving {
+            Serving::Whole(watcher) => watcher.watch(served).await,
+            Serving::Health(_) => served.await,
+        };
+        if let Err(error) = ended {
             tracing::debug!(error = %error, peer = %self.peer, "HTTP connection ended early");
         }
     }

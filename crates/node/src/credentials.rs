@@ -56,7 +56,8 @@ fn standing(answer: Result<Answer, Refusal>) -> Result<Standing, Duration> {
     match answer {
         Ok(Answer::Authenticated(Authenticated::Yes)) => Ok(Standing::Proved),
         Ok(Answer::Authenticated(Authenticated::No)) => Ok(Standing::Unproved),
-        Ok(Answer::Authenticated(Authenticated::Revoked)) => Ok(Standing::Revoked),
+        Ok(Answer::Authenticated(Authenticated::Revoked { proved })) => Ok(Standing::Revoked { proved }),
+        Ok(Answer::Authenticated(Authenticated::NamedAsApp)) => Ok(Standing::NamedAsApp),
         Ok(Answer::Authenticated(Authenticated::Unknown)) => Ok(Standing::Unknown),
         Ok(other) => {
             tracing::error!(?other, "The registry answered something else");

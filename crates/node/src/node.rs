@@ -118,6 +118,13 @@ impl Node {
                 "HTTP takes fewer connections than http.connections_max: the limit of open files is too low"
             );
         }
+        if let Some(listen) = mapping::http::plain_text(&settings.http) {
+            tracing::warn!(
+                %listen,
+                "HTTP is not encrypted and others than this machine reach it: API keys travel in plain text. Set \
+                 http.certificate and http.key, or http.behind_proxy where a reverse proxy speaks HTTPS"
+            );
+        }
         let bridge = Arc::new(Bridge::default());
         let requests = mapping::rpc::requests(&settings.rpc.devices, bridge.clone());
         let mut plan = mapping::edge::plan(settings, loops, &tls, Arc::new(authenticator), requests);

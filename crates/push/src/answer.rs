@@ -92,7 +92,12 @@ pub enum Authenticated {
     /// It has a credential, and this is not it.
     No,
     /// It is revoked, whatever it showed.
-    Revoked,
+    Revoked {
+        /// Whether it showed its credential. Only then may it be notified that it is revoked.
+        proved: bool,
+    },
+    /// It has the name of an app: topics of that name are those of the app's devices.
+    NamedAsApp,
     /// The registry has no credential of it: others may decide.
     Unknown,
 }

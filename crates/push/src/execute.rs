@@ -14,11 +14,12 @@ use crate::outcome::Outcome;
 use crate::platform::{DEFAULT_APP, Platform, Spot};
 use crate::refusal::{
     APPS_FULL, AUDIENCE_UNKNOWN, COUNT, DEFAULT_APP as DEFAULT_APP_CODE, DEVICE_UNKNOWN, ID_CONTENT,
-    MISDIRECTED, NAMES_FULL, NOT_SENT, PUSH_UNKNOWN, PUSHES_FULL, STARTED, busy, rejected,
+    MISDIRECTED, NAME_TAKEN, NAMES_FULL, NOT_SENT, PUSH_UNKNOWN, PUSHES_FULL, STARTED, busy, rejected,
 };
 use crate::validate::check_settings;
 use crate::{
-    Accepted, Answer, AppSettings, Audience, Changed, Command, ConnectionName, NewPush, PushId, Refusal, Time,
+    Accepted, Answer, AppSettings, Audience, Changed, Command, ConnectionName, NewPush, PushId, Refusal,
+    Time, TransportCommand,
 };
 
 /// Devices of one command.
@@ -125,7 +126,15 @@ impl Platform {
                 let reason = format!("there are {} apps: drop one, or raise the bound", self.apps.len());
                 return Err(busy(APPS_FULL, 60_000, reason));
             }
-            None => (self.app_next, u64::from(home)),
+            None => {
+                // A device of that name may be connected, registered or not: it had the topics that
+                // are the new app's devices' from now on.
+                if let Ok(device) = DeviceId::new(app.as_str()) {
+                    let app = AppName::default();
+                    self.to_transport.push(TransportCommand::Disconnect { app, device });
+                }
+                (self.app_next, u64::from(home))
+            }
         };
         let event = Event::App { app: number, name: app.clone(), version, settings: settings.clone() };
         self.emit(now, record, &event);
@@ -150,6 +159,12 @@ impl Platform {
                 continue;
             }
             let known = app.registry.find(device).is_some();
+            if !known && self.is_named_as_app(&app.name, device) {
+                let name = device.as_str();
+                let reason = format!("{name:?} is the name of an app: a device of `default` needs another");
+                outcomes.push(Err(rejected(NAME_TAKEN, reason)));
+                continue;
+            }
             let mut changes = Cow::Borrowed(changes);
             if !known && changes.opt_in.is_none() {
                 changes.to_mut().opt_in = Some(app.settings.opted_in);

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stadium_registry::{AppName, Registry, Slot};
+use stadium_registry::{AppName, DeviceId, Registry, Slot};
 use stadium_state_machine::{Place, Record};
 use stadium_table::{Index, Table, hash_of};
 
@@ -197,6 +197,13 @@ impl Platform {
                 format!("there is no app {:?}: declare it first, or look for a misspelt name", name.as_str()),
             )
         })
+    }
+
+    /// Whether a device of the app `default` has the name of an app. Its topics would contain those of
+    /// the app's devices: `uplink/shop/#` has all of `uplink/shop/phone-1/#`.
+    pub(crate) fn is_named_as_app(&self, app: &AppName, device: &DeviceId) -> bool {
+        *app == AppName::default()
+            && AppName::new(device.as_str()).is_ok_and(|name| self.by_name.contains_key(&name))
     }
 
     pub(crate) fn app(&self, name: &AppName) -> Result<&App, Refusal> {

@@ -54,13 +54,17 @@ impl Platform {
                 )))
             }
             Command::Authenticate { app, device, secret } => {
+                if self.is_named_as_app(app, device) {
+                    return Ok(Answer::Authenticated(Authenticated::NamedAsApp));
+                }
                 let unknown = Ok(Answer::Authenticated(Authenticated::Unknown));
                 let Ok(app) = self.app(app) else { return unknown };
                 let Some(slot) = app.registry.find(device) else { return unknown };
-                if app.registry.revoked().contains(slot.0) {
-                    return Ok(Answer::Authenticated(Authenticated::Revoked));
-                }
                 let fits = app.registry.credential_fits(slot, &secret.unwrap_or_default());
+                if app.registry.revoked().contains(slot.0) {
+                    let proved = secret.is_some() && fits == Some(true);
+                    return Ok(Answer::Authenticated(Authenticated::Revoked { proved }));
+                }
                 Ok(Answer::Authenticated(match fits {
                     None => Authenticated::Unknown,
                     Some(true) if secret.is_some() => Authenticated::Yes,

@@ -45,6 +45,9 @@ stadium_state_machine::codes! {
     MISDIRECTED = "PSH-029", "command sent to the wrong place";
     /// A live push keeps counts alone.
     LIVE = "PSH-030", "not kept of a live push";
+    /// An app and a device of the app `default` cannot have one name: topics of the device would
+    /// contain those of the app's devices.
+    NAME_TAKEN = "PSH-031", "name of an app and of a device";
     /// There are as many apps as there may be.
     APPS_FULL = "PSH-040", "too many apps";
     /// There are as many pushes as there may be, and none of them is settled.

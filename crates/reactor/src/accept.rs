@@ -160,7 +160,11 @@ impl<M: Send + 'static> Loop<M> {
         let settings = listener.settings.clone();
         let (profile, local) = (listener.profile, listener.address);
         let proxied = settings.proxy == ProxyProtocol::Required;
-        if !proxied && handler.accepting(peer, settings.tag) == Admission::Refuse {
+        let is_stranger = proxied && !settings.proxy_networks.contain(peer.ip());
+        if is_stranger {
+            tracing::debug!(%peer, "A connection is from no network of a proxy");
+        }
+        if is_stranger || !proxied && handler.accepting(peer, settings.tag) == Admission::Refuse {
             io.counts.accepts_refused += 1;
             sys::close(fd);
             return true;

@@ -6,6 +6,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use stadium_addresses::Networks;
+
 use crate::id::ListenerTag;
 use crate::tls::{ClientTls, ServerTls};
 
@@ -136,7 +138,9 @@ pub enum ProxyProtocol {
     /// No header; bytes are the protocol's own.
     #[default]
     Off,
-    /// Each connection must start with a PROXY protocol version 2 header.
+    /// Each connection must start with a PROXY protocol version 2 header. Only those from
+    /// [`ListenerSettings::proxy_networks`] are accepted: whoever writes the header chooses the
+    /// address that all bounds and logs see.
     Required,
 }
 
@@ -178,6 +182,9 @@ pub struct WebSocketSettings {
     pub message_bytes_max: u64,
     /// How the handler's bytes and messages go together.
     pub messages: Messages,
+    /// Origins of web pages that may open it besides those of its own host, such as
+    /// `https://app.example.org`; `*` for all. A client that is no browser sends none and is not asked.
+    pub origins: Vec<String>,
 }
 
 impl Default for WebSocketSettings {
@@ -189,6 +196,7 @@ impl Default for WebSocketSettings {
             frame_bytes_max: 64 * 1024 * 1024,
             message_bytes_max: 64 * 1024 * 1024,
             messages: Messages::Stream,
+            origins: Vec::new(),
         }
     }
 }
@@ -214,6 +222,9 @@ pub struct ListenerSettings {
     pub websocket: Option<Arc<WebSocketSettings>>,
     /// PROXY protocol.
     pub proxy: ProxyProtocol,
+    /// Networks of the proxies whose header is believed; with [`ProxyProtocol::Required`] a connection
+    /// from elsewhere is refused at once.
+    pub proxy_networks: Networks,
     /// Time for PROXY header, TLS handshake and WebSocket upgrade together, in milliseconds.
     pub handshake_timeout_ms: u64,
     /// How fast peers are let in.
@@ -244,6 +255,7 @@ impl ListenerSettings {
             tls: None,
             websocket: None,
             proxy: ProxyProtocol::Off,
+            proxy_networks: Networks::private(),
             handshake_timeout_ms: 10_000,
             budget: AcceptBudget::default(),
         }

@@ -11,15 +11,23 @@ use super::Finding;
 
 /// Each member and the members it may lean on directly.
 pub(super) const ARROWS: &[(&str, &[&str])] = &[
+    ("stadium-addresses", &[]),
     ("stadium-mqtt", &[]),
-    ("stadium-reactor", &["stadium-wheel"]),
+    ("stadium-reactor", &["stadium-addresses", "stadium-wheel"]),
     ("stadium-rsocket", &[]),
     ("stadium-discovery", &[]),
     ("stadium-rpc", &["stadium-reactor", "stadium-rsocket", "stadium-discovery"]),
     ("stadium-rpc-build", &[]),
     (
         "stadium-edge",
-        &["stadium-reactor", "stadium-mqtt", "stadium-push", "stadium-session", "stadium-shard"],
+        &[
+            "stadium-addresses",
+            "stadium-reactor",
+            "stadium-mqtt",
+            "stadium-push",
+            "stadium-session",
+            "stadium-shard",
+        ],
     ),
     ("stadium-wheel", &[]),
     ("stadium-table", &[]),
@@ -47,6 +55,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
     (
         "stadium-http",
         &[
+            "stadium-addresses",
             "stadium-console",
             "stadium-shard",
             "stadium-queue",
@@ -72,6 +81,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
     (
         "stadium-node",
         &[
+            "stadium-addresses",
             "stadium-edge",
             "stadium-http",
             "stadium-shard",

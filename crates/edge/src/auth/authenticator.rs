@@ -7,11 +7,12 @@
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use stadium_addresses::Buckets;
 
 use super::callback::Callback;
 use super::counts::{Counters, increment};
-use super::failures::Failures;
 use super::password::{Passwords, User};
 use super::pool::{Full, Pool, Turn};
 use super::registry::{self, Asked, DeviceRegistry, Question, Standing};
@@ -38,7 +39,7 @@ struct Shared {
     certificate: Option<CertificateConfig>,
     callback: Option<(Arc<Callback>, Pool)>,
     registry: Registry,
-    failures: Option<Failures>,
+    failures: Option<Buckets>,
     counters: Counters,
     policy: Arc<Policy>,
 }
@@ -109,7 +110,7 @@ impl Authenticator {
                 RegistryAccess::Unasked => Registry::Unasked,
                 RegistryAccess::Asked => Registry::Asked(OnceLock::new()),
             },
-            failures: config.failures.map(|limit| Failures::new(limit, now)),
+            failures: config.failures.map(|limit| Buckets::new(limit, now)),
             counters: Counters::default(),
             policy: Arc::new(Policy::open(config.rules.clone())?),
         };
@@ -125,14 +126,7 @@ impl Authenticator {
 
     /// Whether every device is let in unasked, so that nobody need collect credentials.
     pub fn lets_anyone_in(&self) -> bool {
-        self.shared.anonymous == AnonymousAccess::Anyone && self.registry().is_none()
-    }
-
-    fn registry(&self) -> Option<&Arc<dyn DeviceRegistry>> {
-        match &self.shared.registry {
-            Registry::Unasked => None,
-            Registry::Asked(place) => place.get(),
-        }
+        self.shared.anonymous == AnonymousAccess::Anyone && self.shared.registry().is_none()
     }
 
     /// What an identity may do.
@@ -190,9 +184,20 @@ impl Authenticator {
         } else if self.shared.is_banned(peer) {
             Some(Verdict::Deny(DenyReason::Banned))
         } else {
-            match (self.registry(), Question::of(&credentials)) {
-                (Some(registry), Some(question)) => {
-                    self.ask(registry, question, credentials, answer);
+            match (self.shared.registry(), Question::of(&credentials)) {
+                (Some(_), Some(question)) => {
+                    self.shared.ask(question, move |shared, standing| {
+                        let shown = credentials.password.is_some();
+                        let verdict = match standing {
+                            Err(retry_after) => Verdict::Busy { retry_after },
+                            Ok(standing) => match barred(standing, shown) {
+                                Some(reason) => Verdict::Deny(reason),
+                                None => return answer(Late::GoOn(Box::new(Asked { credentials, standing }))),
+                            },
+                        };
+                        shared.settle(peer, &verdict);
+                        answer(Late::Verdict(verdict));
+                    });
                     None
                 }
                 _ => self.decide(Asked { credentials, standing: Standing::Unknown }, answer),
@@ -212,30 +217,6 @@ impl Authenticator {
         let verdict = self.decide(asked, answer)?;
         self.shared.settle(peer, &verdict);
         Some(verdict)
-    }
-
-    fn ask<A>(
-        &self,
-        registry: &Arc<dyn DeviceRegistry>,
-        question: Question,
-        credentials: Credentials,
-        answer: A,
-    ) where
-        A: FnOnce(Late) + Send + 'static,
-    {
-        let shared = Arc::clone(&self.shared);
-        shared.counters.asked.fetch_add(1, Ordering::Relaxed);
-        let on_standing = move |standing| {
-            shared.counters.asked.fetch_sub(1, Ordering::Relaxed);
-            let verdict = match standing {
-                Ok(Standing::Revoked) => Verdict::Deny(DenyReason::Revoked),
-                Err(retry_after) => Verdict::Busy { retry_after },
-                Ok(standing) => return answer(Late::GoOn(Box::new(Asked { credentials, standing }))),
-            };
-            shared.settle(credentials.peer.ip(), &verdict);
-            answer(Late::Verdict(verdict));
-        };
-        registry.ask(question, Box::new(on_standing));
     }
 
     fn decide<A>(&self, asked: Asked, answer: A) -> Option<Verdict>
@@ -267,7 +248,7 @@ impl Authenticator {
                 },
             };
             match step {
-                Step::Done(verdict) => return Some(verdict),
+                Step::Done(verdict) => return self.concluded(verdict, &mut unasked),
                 Step::Later => return None,
                 Step::Next => {}
             }
@@ -280,6 +261,20 @@ impl Authenticator {
             Step::Later => None,
             Step::Next => Some(Verdict::Deny(DenyReason::NoCredentials)),
         }
+    }
+
+    /// The verdict of a method, unless the registry is to be asked about its principal first.
+    fn concluded<A>(&self, verdict: Verdict, unasked: &mut Answer<A>) -> Option<Verdict>
+    where
+        A: FnOnce(Late) + Send + 'static,
+    {
+        // The answer is gone where a pool had no room: nobody was let in.
+        let Some((shown, answer)) = unasked.take() else { return Some(verdict) };
+        let Some(question) = self.shared.question_about(&verdict, &shown.client_id) else {
+            return Some(verdict);
+        };
+        self.shared.ask_about_principal(question, shown.peer.ip(), verdict, answer);
+        None
     }
 
     fn by_certificate<A>(&self, unasked: &Answer<A>) -> Step {
@@ -377,6 +372,9 @@ impl Authenticator {
                 Turn::Now => work(&shared, &shown),
                 Turn::TooLate { retry_after } => Verdict::Busy { retry_after },
             };
+            if let Some(question) = shared.question_about(&verdict, &shown.client_id) {
+                return shared.ask_about_principal(question, shown.peer.ip(), verdict, answer);
+            }
             shared.settle(shown.peer.ip(), &verdict);
             answer(Late::Verdict(verdict));
         });
@@ -404,6 +402,58 @@ impl Authenticator {
 }
 
 impl Shared {
+    fn registry(&self) -> Option<&Arc<dyn DeviceRegistry>> {
+        match &self.registry {
+            Registry::Unasked => None,
+            Registry::Asked(place) => place.get(),
+        }
+    }
+
+    /// The question whether a proved principal is revoked. None where the registry was asked about
+    /// it before, because it is the client id, and where it names no device.
+    fn question_about(&self, verdict: &Verdict, client_id: &str) -> Option<Question> {
+        let Verdict::Allow(identity) = verdict else { return None };
+        self.registry()?;
+        if identity.via == Via::Anonymous || *identity.principal == *client_id {
+            return None;
+        }
+        Question::about(&identity.principal)
+    }
+
+    /// Answers with this verdict, unless the registry reports that its principal is revoked.
+    fn ask_about_principal<A>(self: &Arc<Self>, question: Question, peer: IpAddr, verdict: Verdict, answer: A)
+    where
+        A: FnOnce(Late) + Send + 'static,
+    {
+        self.ask(question, move |shared, standing| {
+            let verdict = match standing {
+                // It has proved who it is.
+                Ok(Standing::Revoked { .. }) => Verdict::Deny(DenyReason::Revoked),
+                Ok(Standing::NamedAsApp) => Verdict::Deny(DenyReason::NamedAsApp),
+                Err(retry_after) => Verdict::Busy { retry_after },
+                Ok(_) => verdict,
+            };
+            shared.settle(peer, &verdict);
+            answer(Late::Verdict(verdict));
+        });
+    }
+
+    /// Asks the registry, and counts the question while it waits.
+    fn ask(
+        self: &Arc<Self>,
+        question: Question,
+        answer: impl FnOnce(&Shared, Result<Standing, Duration>) + Send + 'static,
+    ) {
+        let Some(registry) = self.registry() else { return };
+        let shared = Arc::clone(self);
+        shared.counters.asked.fetch_add(1, Ordering::Relaxed);
+        let on_standing = move |standing| {
+            shared.counters.asked.fetch_sub(1, Ordering::Relaxed);
+            answer(&shared, standing);
+        };
+        registry.ask(question, Box::new(on_standing));
+    }
+
     /// Whether an address is refused unseen. Where everybody is let in, nothing that an address does is a failure.
     fn is_banned(&self, peer: IpAddr) -> bool {
         let failures = self.failures.as_ref().filter(|_| self.anonymous != AnonymousAccess::Anyone);
@@ -417,6 +467,7 @@ impl Shared {
             reason @ (DenyReason::BadPassword
             | DenyReason::BadToken
             | DenyReason::BadSecret
+            | DenyReason::RevokedWrongSecret
             | DenyReason::Callback
             | DenyReason::ClientId),
         ) = verdict
@@ -427,21 +478,35 @@ impl Shared {
         else {
             return;
         };
-        if failures.record(peer, Instant::now()) {
+        if failures.take(peer, Instant::now()) {
             increment(&self.counters.bans);
             tracing::info!(%peer, reason = reason.as_str(), "An address is banned for a while");
         }
     }
 }
 
+/// Why a device stays out whatever the other methods would decide. A device that has not proved who
+/// it is gets the answer that it would get if it were not revoked.
+fn barred(standing: Standing, shows_password: bool) -> Option<DenyReason> {
+    match standing {
+        Standing::Revoked { proved: true } => Some(DenyReason::Revoked),
+        Standing::Revoked { proved: false } if shows_password => Some(DenyReason::RevokedWrongSecret),
+        Standing::Revoked { proved: false } => Some(DenyReason::RevokedNoSecret),
+        Standing::NamedAsApp => Some(DenyReason::NamedAsApp),
+        Standing::Proved | Standing::Unproved | Standing::Unknown => None,
+    }
+}
+
 /// The registry's verdict about the device's secret.
 fn by_registry(standing: Standing, shown: &Credentials) -> Step {
+    if let Some(reason) = barred(standing, shown.password.is_some()) {
+        return Step::Done(Verdict::Deny(reason));
+    }
     Step::Done(match standing {
         Standing::Proved => Verdict::Allow(registry::identity(&shown.client_id)),
-        Standing::Revoked => Verdict::Deny(DenyReason::Revoked),
         Standing::Unproved if shown.password.is_some() => Verdict::Deny(DenyReason::BadSecret),
         Standing::Unproved => Verdict::Deny(DenyReason::NoCredentials),
-        Standing::Unknown => return Step::Next,
+        Standing::Revoked { .. } | Standing::NamedAsApp | Standing::Unknown => return Step::Next,
     })
 }
 

@@ -6,6 +6,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use stadium_addresses::Limit;
+
 use super::rules::RuleConfig;
 
 /// Everything about who is let in and what they may do.
@@ -33,7 +35,7 @@ pub struct AuthConfig {
     /// it doesn't know goes on to the next method), the callback always.
     pub order: Vec<Method>,
     /// The bound on failures of one address, or `None` for no bound.
-    pub failures: Option<FailureLimit>,
+    pub failures: Option<Limit>,
     /// The rules of [`Policy`](super::Policy).
     pub rules: RulesConfig,
 }
@@ -54,7 +56,7 @@ impl Default for AuthConfig {
                 Method::Password,
                 Method::Callback,
             ],
-            failures: Some(FailureLimit::default()),
+            failures: Some(FAILURES),
             rules: RulesConfig::Default,
         }
     }
@@ -290,26 +292,12 @@ impl CallbackConfig {
     }
 }
 
-/// A token bucket of failures for each address (each /64 for IPv6).
+/// The bound on failures of one address (each /64 for IPv6) where the configuration names none.
 ///
-/// Only failures that guessing could cause are counted: wrong passwords and tokens, refusals of the callback,
-/// wrong client identifiers. Many devices may share one address behind a carrier's translation: the
-/// bucket is deep, and a ban short.
-#[derive(Debug, Clone, Copy)]
-pub struct FailureLimit {
-    /// Failures that an address may have at once.
-    pub burst: u32,
-    /// Time after which it may have one more.
-    pub refill: Duration,
-    /// How long an address without any left is refused.
-    pub ban: Duration,
-}
-
-impl Default for FailureLimit {
-    fn default() -> Self {
-        Self { burst: 50, refill: Duration::from_secs(2), ban: Duration::from_secs(60) }
-    }
-}
+/// Only failures that guessing could cause are counted: wrong passwords and tokens, refusals of the
+/// callback, wrong client identifiers. Many devices may share one address behind a carrier's
+/// translation: the bucket is deep, and a ban short.
+pub const FAILURES: Limit = Limit { burst: 50, refill: Duration::from_secs(2), ban: Duration::from_secs(60) };
 
 /// Where the rules of [`Policy`](super::Policy) come from.
 #[derive(Debug, Clone, Default)]

@@ -15,7 +15,6 @@ mod circuit;
 mod config;
 mod counts;
 mod error;
-mod failures;
 mod password;
 mod pattern;
 mod policy;
@@ -32,7 +31,7 @@ mod watched;
 pub use authenticator::{Authenticator, Late};
 pub use config::{
     AnonymousAccess, AuthConfig, CallbackConfig, CertificateConfig, CertificateName, ClientIdBinding,
-    FailureLimit, Method, PasswordConfig, RegistryAccess, RulesConfig, TokenAlgorithm, TokenConfig,
+    FAILURES, Method, PasswordConfig, RegistryAccess, RulesConfig, TokenAlgorithm, TokenConfig,
     TokenKeyConfig, TokenUsername,
 };
 pub use counts::Counts;

@@ -1,7 +1,8 @@
 //! Credentials that the registry of devices holds, and devices that it revoked.
 //!
 //! The registry is asked first about each device whose client id names one, before all other
-//! methods: a revoked device stays out with the best certificate, and where everybody is let in.
+//! methods: a revoked device stays out with the best certificate, and where everybody is let in. Where
+//! a method proves a principal that is not the client id, the registry is asked about that too.
 //! Its verdict about a device's secret counts at its place in the order of methods. Only the
 //! SHA-256 of a secret leaves this process's memory of a connection.
 
@@ -40,7 +41,12 @@ pub enum Standing {
     /// It has a credential, and showed another one, or none.
     Unproved,
     /// It may not come in.
-    Revoked,
+    Revoked {
+        /// Whether it showed its credential: then it may be notified that it is revoked.
+        proved: bool,
+    },
+    /// It has the name of an app: topics of that name are those of the app's devices.
+    NamedAsApp,
     /// There is no credential for it, or no such device.
     Unknown,
 }
@@ -55,12 +61,17 @@ pub struct Asked {
 impl Question {
     /// What to ask about these credentials; none where their client id names no device.
     pub(super) fn of(shown: &Credentials) -> Option<Self> {
-        let (app, device) = named(&shown.client_id)?;
         let secret = shown.password.as_deref().map(|password| {
             let digest = ring::digest::digest(&ring::digest::SHA256, password);
             digest.as_ref().try_into().expect("SHA-256 has 32 bytes")
         });
-        Some(Self { app, device, secret })
+        Self::about(&shown.client_id).map(|question| Self { secret, ..question })
+    }
+
+    /// What to ask about a device of this name, which shows no secret; none where it names no device.
+    pub(super) fn about(name: &str) -> Option<Self> {
+        let (app, device) = named(name)?;
+        Some(Self { app, device, secret: None })
     }
 }
 

@@ -176,8 +176,15 @@ deny_reasons! {
     BadCertificate = "bad_certificate", NotAuthorized, "the certificate does not name exactly one principal";
     /// The registry has a credential for the device, and it showed another one.
     BadSecret = "bad_secret", BadUserNameOrPassword, "the password is not the device's credential in the registry";
-    /// The registry reports that the device may not connect.
+    /// The registry reports that the device may not connect, and the device proved who it is.
     Revoked = "revoked", Banned, "the device is revoked in the registry";
+    /// The same, and it showed another password than its credential: it gets the answer to a wrong
+    /// password.
+    RevokedWrongSecret = "revoked_wrong_secret", BadUserNameOrPassword, "the device is revoked in the registry, and its password is not its credential";
+    /// The same, and it showed no password: it gets the answer to a device that showed nothing.
+    RevokedNoSecret = "revoked_no_secret", NotAuthorized, "the device is revoked in the registry, and showed no password";
+    /// The client id, or the principal, is the name of an app.
+    NamedAsApp = "named_as_app", NotAuthorized, "the device has the name of an app, so its topics would be those of the app's devices";
     /// The HTTP callback refused it.
     Callback = "callback", NotAuthorized, "the HTTP callback refused the device";
     /// The identity is proved, but may not use this client identifier.

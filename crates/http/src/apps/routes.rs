@@ -8,10 +8,11 @@ use axum::Json;
 use axum::extract::{FromRef, Request, State};
 use axum::http::{StatusCode, Uri};
 use stadium_push::{AppView, Command, refusal};
-use stadium_registry::AppName;
+use stadium_registry::{AppName, DeviceId};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::apps::views::{AppFields, AppPage, AppReport};
+use crate::devices::registry;
 use crate::platform::app_name;
 use crate::platform::problems::{PlatformLookProblems, PlatformProblems};
 use crate::request::access::{Admin, Reader};
@@ -79,8 +80,11 @@ pub(crate) async fn declare(
 ) -> Result<Json<AppReport>, Problem> {
     let name = app_name(&name)?;
     let fields: AppFields = read_json_or_default(&app, request).await?;
-    let known = find(&app, &name).await?.and_then(|view| view.settings).unwrap_or_default();
-    let settings = fields.check(known)?;
+    let found = find(&app, &name).await?;
+    if found.is_none() {
+        check_name(&app, &name).await?;
+    }
+    let settings = fields.check(found.and_then(|view| view.settings).unwrap_or_default())?;
     let () = ask_for(&app, Command::DeclareApp { app: name.clone(), settings }).await?;
     tracing::info!(app = name.as_str(), by = admin.key_id, "App declared");
     let found = find(&app, &name).await?.ok_or_else(|| unknown(&name))?;
@@ -119,6 +123,17 @@ async fn find(app: &App, name: &AppName) -> Result<Option<AppView>, Problem> {
             _ => return Ok(None),
         }
     }
+}
+
+/// Refuses a name that a device of the app `default` has: topics of that device would contain those
+/// of the new app's devices.
+async fn check_name(app: &App, name: &AppName) -> Result<(), Problem> {
+    let Ok(device) = DeviceId::new(name.as_str()) else { return Ok(()) };
+    if registry::find(app, &AppName::default(), &device).await?.is_none() {
+        return Ok(());
+    }
+    let reason = format!("{name} is a device of the app `default`: remove it, or call the app differently");
+    Err(stadium_push::Refusal::Rejected { code: refusal::NAME_TAKEN, reason }.into())
 }
 
 fn unknown(name: &AppName) -> Problem {

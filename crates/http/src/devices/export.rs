@@ -14,6 +14,7 @@ use stadium_registry::{AppName, DeviceId, Selector};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
+use crate::csv_text;
 use crate::devices::import::{Format, TEXTS};
 use crate::devices::views::listed;
 use crate::platform::states::DeliveryReport;
@@ -114,7 +115,7 @@ impl Export {
                                 &text_of(sent_at),
                                 &text_of(acknowledged_at),
                             ];
-                            line(cells.iter().map(|cell| (*cell).to_owned()), text);
+                            csv_text::line(cells, text);
                         }
                         Format::Ndjson => ndjson(&report, text),
                     }
@@ -184,7 +185,8 @@ impl Attributes {
             "last_seen",
         ]);
         let attributes = self.0.iter().map(|(name, kind)| format!("{kind}:{name}"));
-        line(own.map(ToOwned::to_owned).chain(attributes), &mut text);
+        let cells: Vec<_> = own.map(ToOwned::to_owned).chain(attributes).collect();
+        csv_text::line(cells.iter().map(String::as_str), &mut text);
         text
     }
 
@@ -216,7 +218,8 @@ impl Attributes {
             };
             if found == *kind { cell(value) } else { String::new() }
         });
-        line(own.chain(attributes), text);
+        let cells: Vec<_> = own.chain(attributes).collect();
+        csv_text::line(cells.iter().map(String::as_str), text);
     }
 }
 
@@ -231,21 +234,4 @@ fn cell(value: &Value) -> String {
 fn ndjson(value: &impl serde::Serialize, text: &mut String) {
     text.push_str(&serde_json::to_string(value).expect("strings and numbers always serialise"));
     text.push('\n');
-}
-
-/// A line of CSV (RFC 4180).
-fn line(cells: impl Iterator<Item = String>, text: &mut String) {
-    for (place, cell) in cells.enumerate() {
-        if place > 0 {
-            text.push(',');
-        }
-        if cell.contains(['"', ',', '\r', '\n']) {
-            text.push('"');
-            text.push_str(&cell.replace('"', "\"\""));
-            text.push('"');
-        } else {
-            text.push_str(&cell);
-        }
-    }
-    text.push_str("\r\n");
 }

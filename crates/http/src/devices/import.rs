@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use tokio_stream::StreamExt;
 use utoipa::ToSchema;
 
+use crate::csv_text::unmarked;
 use crate::devices::views::{MADE, imported};
 use crate::request::app::App;
 use crate::request::problem::{BODY_NOT_JSON, FIELD_WRONG, Problem};
@@ -372,6 +373,7 @@ impl Columns {
         let mut attributes = Map::new();
         let mut location = Map::new();
         for (column, cell) in self.0.iter().zip(cells) {
+            let cell = unmarked(&cell);
             if cell.is_empty() {
                 continue;
             }
@@ -392,14 +394,14 @@ impl Columns {
                     };
                     device.insert("quiet_hours".into(), json!({"from": from.trim(), "to": to.trim()}));
                 }
-                Column::Latitude => drop(location.insert("latitude".into(), number("latitude", &cell)?)),
-                Column::Longitude => drop(location.insert("longitude".into(), number("longitude", &cell)?)),
-                Column::Tags => drop(device.insert("tags".into(), several(&cell))),
-                Column::Lists => drop(device.insert("lists".into(), several(&cell))),
+                Column::Latitude => drop(location.insert("latitude".into(), number("latitude", cell)?)),
+                Column::Longitude => drop(location.insert("longitude".into(), number("longitude", cell)?)),
+                Column::Tags => drop(device.insert("tags".into(), several(cell))),
+                Column::Lists => drop(device.insert("lists".into(), several(cell))),
                 Column::Attribute(kind, name) => {
                     let value = match kind {
                         Kind::Text => cell.into(),
-                        Kind::Number => number(name, &cell)?,
+                        Kind::Number => number(name, cell)?,
                         Kind::Date => json!({"date": cell}),
                     };
                     attributes.insert(name.clone(), value);

@@ -13,6 +13,14 @@ use crate::request::app::App;
 use crate::request::problem::{NOT_READY, Problem, ProblemSchema};
 use crate::request::readiness::not_ready;
 
+/// Whether this is the path of [`healthz`] or [`readyz`].
+///
+/// Both are answered where a bound on connections or requests is reached: a supervisor that gets no
+/// answer would restart a server that only has too many clients.
+pub(crate) fn is_health(path: &str) -> bool {
+    matches!(path, "/healthz" | "/readyz")
+}
+
 /// How the server is.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Health {

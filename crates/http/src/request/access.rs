@@ -14,6 +14,7 @@ use crate::audit_log::CallerPlace;
 use crate::key_store::{Key, Role};
 use crate::request::app::App;
 use crate::request::problem::{KEY_MISSING, KEY_UNKNOWN, Problem, ROLE_TOO_LOW};
+use crate::request::query::Parameters;
 
 /// A caller that may read.
 pub(crate) struct Reader;
@@ -70,7 +71,8 @@ where
     }
 }
 
-/// The key that the request carries, if its role contains the one that is needed.
+/// The key that the request carries, if its role contains the one that is needed, and the request
+/// has no parameter that is not described.
 fn caller(parts: &Parts, app: &App, needed: Role) -> Result<Arc<Key>, Problem> {
     let secret = bearer(&parts.headers).ok_or_else(|| {
         Problem::new(KEY_MISSING, "send the header `Authorization: Bearer sk_...` with an API key")
@@ -86,6 +88,9 @@ fn caller(parts: &Parts, app: &App, needed: Role) -> Result<Arc<Key>, Problem> {
         let detail =
             format!("key {} has the role `{}`; this needs `{}`", key.id, key.role.word(), needed.word());
         return Err(Problem::new(ROLE_TOO_LOW, detail));
+    }
+    if let Some(parameters) = parts.extensions.get::<Arc<Parameters>>() {
+        parameters.check(parts)?;
     }
     Ok(key)
 }

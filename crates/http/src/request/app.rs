@@ -14,6 +14,7 @@ use crate::config::Config;
 use crate::fleet::Fleet;
 use crate::key_store::KeyStore;
 use crate::request::live_views::LiveViews;
+use crate::request::peer::Keyless;
 use crate::start_error::StartError;
 
 /// The parts of the HTTP port that every request may need.
@@ -25,6 +26,7 @@ pub(crate) struct App {
     pub(crate) shards: OnceLock<Shards>,
     pub(crate) keys: Arc<KeyStore>,
     pub(crate) audit: AuditLog,
+    pub(crate) keyless: Keyless,
     pub(crate) views: LiveViews,
     /// Becomes true once the server stops: requests that wait for work are answered then.
     pub(crate) draining: watch::Sender<bool>,
@@ -38,6 +40,7 @@ impl App {
         Ok(Self {
             views: LiveViews::new(config.live_views_max),
             audit: AuditLog::of(&config.data_dir),
+            keyless: Keyless::new(config.keyless_requests_per_second_max),
             config,
             fleet,
             shards: OnceLock::new(),

@@ -63,6 +63,7 @@ codes! {
     NAME_WRONG = "HTTP-028" 422 "A name in the path is not valid";
     AUDIT_NOT_READ = "HTTP-029" 500 "The audit log cannot be read";
     NO_RANDOM_BYTES = "HTTP-030" 503 "The system gave no random bytes";
+    REQUESTS_TOO_MANY = "HTTP-031" 429 "Too many requests without an API key";
 }
 
 /// An error on its way to the caller.
@@ -188,21 +189,6 @@ impl Problem {
             path: self.path.map(Cow::Owned),
             retry_after_s: self.retry_after.map(whole_seconds),
         }
-    }
-
-    /// The problem as a whole HTTP/1.1 answer that ends the connection, for those we never gave to the router.
-    pub(crate) fn raw_answer(&self) -> Vec<u8> {
-        let body = serde_json::to_string(&self.document()).expect("strings and numbers always serialise");
-        let reason = StatusCode::from_u16(self.status).ok().and_then(|status| status.canonical_reason());
-        format!(
-            "HTTP/1.1 {} {}\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\nretry-after: {}\r\n\
-             connection: close\r\n\r\n{body}",
-            self.status,
-            reason.unwrap_or("Error"),
-            body.len(),
-            self.retry_after.map_or(1, whole_seconds),
-        )
-        .into_bytes()
     }
 }
 

@@ -1,11 +1,14 @@
 //! The query of a request's URL, read strictly: an unknown or repeated parameter is an error that
 //! names it.
 
+use std::collections::HashMap;
 use std::str::FromStr;
 
-use axum::extract::{FromRequestParts, Path};
-use axum::http::Uri;
+use axum::extract::{FromRequestParts, MatchedPath, Path};
 use axum::http::request::Parts;
+use axum::http::{Method, Uri};
+use utoipa::openapi::path::ParameterIn;
+use utoipa::openapi::{OpenApi, RefOr};
 
 use crate::request::problem::{PATH_UNKNOWN, Problem, QUERY_WRONG};
 
@@ -49,6 +52,48 @@ impl<S: Send + Sync> FromRequestParts<S> for Three {
     }
 }
 
+/// The query parameters that each change takes, by its method and its path: those of its
+/// description.
+pub(crate) struct Parameters(HashMap<(Method, String), Vec<String>>);
+
+impl Parameters {
+    /// Those of every operation of a description.
+    pub(crate) fn of(api: &OpenApi) -> Self {
+        let mut parameters = HashMap::new();
+        for (path, item) in &api.paths.paths {
+            let operations = [
+                (Method::PUT, &item.put),
+                (Method::POST, &item.post),
+                (Method::PATCH, &item.patch),
+                (Method::DELETE, &item.delete),
+            ];
+            for (method, operation) in operations {
+                let Some(operation) = operation else { continue };
+                // Each handler describes its own parameters: none refers to another place.
+                let declared =
+                    operation.parameters.iter().flatten().filter_map(|parameter| match parameter {
+                        RefOr::T(parameter) => Some(parameter),
+                        RefOr::Ref(_) => None,
+                    });
+                let named = declared.filter(|parameter| parameter.parameter_in == ParameterIn::Query);
+                let names = named.map(|parameter| parameter.name.clone()).collect();
+                parameters.insert((method, path.clone()), names);
+            }
+        }
+        Self(parameters)
+    }
+
+    /// Refuses a change with a parameter that its description does not have: it would be run as if
+    /// the parameter were not there. `dry_run` is the one that matters.
+    pub(crate) fn check(&self, request: &Parts) -> Result<(), Problem> {
+        let Some(path) = request.extensions.get::<MatchedPath>() else { return Ok(()) };
+        let known = self.0.get(&(request.method.clone(), path.as_str().to_owned()));
+        let Some(known) = known.filter(|_| request.uri.query().is_some()) else { return Ok(()) };
+        let known: Vec<_> = known.iter().map(String::as_str).collect();
+        Query::read(&request.uri, &known).map(|_| ())
+    }
+}
+
 /// The parameters of a request, each at most once, all of them known.
 pub(crate) struct Query(Vec<(String, String)>);
 
@@ -58,7 +103,10 @@ impl Query {
             .map_err(|error| Problem::new(QUERY_WRONG, format!("the query cannot be read: {error}")))?;
         for (index, (name, _)) in pairs.0.iter().enumerate() {
             if !known.contains(&name.as_str()) {
-                let detail = format!("there is no parameter `{name}`; there are: {}", known.join(", "));
+                let detail = match known {
+                    [] => format!("there is no parameter `{name}`: this takes none"),
+                    _ => format!("there is no parameter `{name}`; there are: {}", known.join(", ")),
+                };
                 return Err(Problem::new(QUERY_WRONG, detail).at(name));
             }
             if pairs.0[..index].iter().any(|(earlier, _)| earlier == name) {

@@ -11,10 +11,12 @@ use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::audit_log::{CallerPlace, Change};
+use crate::audit_log::{CallerPlace, Change, DryRun};
+use crate::live::health::is_health;
 use crate::metrics::requests::Requests;
 use crate::queue::routes::leases::WAIT_MAX;
 use crate::request::app::App;
+use crate::request::peer::Peer;
 use crate::request::problem::{Problem, TIMED_OUT};
 
 /// The path whose request takes as long as its file.
@@ -47,9 +49,17 @@ pub(crate) async fn around(
         Some(IMPORT) => IMPORT_MAX,
         _ => Duration::ZERO,
     };
+    let peer = request.extensions().get::<Peer>().copied();
+    let may_ask = match is_health(request.uri().path()) {
+        true => Ok(()),
+        false => app.keyless.check(&request),
+    };
     let change = ChangeAsked::of(&mut request, path);
     let limit = app.config.request_timeout + waits;
-    let answered = tokio::time::timeout(limit, next.run(request)).await;
+    let answered = match may_ask {
+        Ok(()) => tokio::time::timeout(limit, next.run(request)).await,
+        Err(problem) => Ok(problem.into_response()),
+    };
     let mut response = answered.unwrap_or_else(|_| {
         let limit = limit.as_secs_f64();
         let detail =
@@ -80,6 +90,7 @@ pub(crate) async fn around(
         took_us = took.as_micros(),
         "HTTP request"
     );
+    app.keyless.answered(peer, response.status());
     requests.answered(route, response.status().as_u16(), took);
     response
 }
@@ -96,10 +107,8 @@ impl ChangeAsked {
         let route = route?;
         let own_history = ["/api/jobs", "/api/leases", "/api/transfers", "/api/together", RESERVE, PUT_JOBS];
         let looks = *request.method() == Method::GET || *request.method() == Method::HEAD;
-        let is_dry = route.ends_with("/preview")
-            || request.uri().query().is_some_and(|query| query.contains("dry_run=true"));
         if looks
-            || is_dry
+            || route.ends_with("/preview")
             || !route.starts_with("/api/")
             || own_history.iter().any(|start| route.starts_with(start))
         {
@@ -112,9 +121,12 @@ impl ChangeAsked {
         Some(Self { path: path.to_owned(), caller })
     }
 
-    /// Writes it down, unless nobody knows who asked.
+    /// Writes it down, unless no key is known or its handler changed nothing.
     fn answered(&self, app: &App, route: &Arc<str>, response: &Response) {
         let Some(caller) = self.caller.get() else { return };
+        if response.extensions().get::<DryRun>().is_some() {
+            return;
+        }
         let header = |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok());
         let change = Change {
             caller,

@@ -94,6 +94,7 @@ pub(crate) const STATUSES: &[(&str, u16)] = &[
     (push::OVER, 409),
     (push::NOT_SENT, 409),
     (push::LIVE, 409),
+    (push::NAME_TAKEN, 409),
     (push::MISDIRECTED, 500),
     (push::APPS_FULL, 503),
     (push::PUSHES_FULL, 503),

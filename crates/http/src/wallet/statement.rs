@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 
+use crate::csv_text;
 use crate::request::app::App;
 use crate::request::problem::Problem;
 use crate::shards::ask_for;
@@ -124,13 +125,7 @@ impl Statement {
             transfer.of.map(|of| of.to_string()).unwrap_or_default(),
             metadata.or(base64).unwrap_or_default(),
         ];
-        for (index, field) in fields.iter().enumerate() {
-            if index > 0 {
-                text.push(',');
-            }
-            push_field(text, field);
-        }
-        text.push_str("\r\n");
+        csv_text::line(fields.iter().map(String::as_str), text);
     }
 }
 
@@ -162,35 +157,4 @@ fn later_pages(mut statement: Statement, mut more: bool) -> impl Stream<Item = i
         }
     });
     ReceiverStream::new(receive)
-}
-
-/// A field of RFC 4180: in quotes where it holds what a reader would take for the end of it.
-fn push_field(text: &mut String, field: &str) {
-    if field.contains([',', '"', '\r', '\n']) {
-        text.push('"');
-        text.push_str(&field.replace('"', "\"\""));
-        text.push('"');
-    } else {
-        text.push_str(field);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_of_csv_are_quoted_where_they_must_be() {
-        for (field, written) in [
-            ("plain", "plain"),
-            ("", ""),
-            ("a,b", "\"a,b\""),
-            ("say \"hi\"", "\"say \"\"hi\"\"\""),
-            ("two\nlines", "\"two\nlines\""),
-        ] {
-            let mut text = String::new();
-            push_field(&mut text, field);
-            assert_eq!(text, written);
-        }
-    }
 }

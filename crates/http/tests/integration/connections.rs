@@ -5,7 +5,7 @@
 use crate::support;
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -33,6 +33,86 @@ fn answer_of(mut stream: TcpStream) -> String {
     // A reset after the answer is as good as an end.
     let _ = stream.read_to_string(&mut text);
     text
+}
+
+/// Asks for a path and reads until the connection ends.
+fn asked_once(mut client: TcpStream, path: &str) -> String {
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    let _ = client.write_all(request.as_bytes());
+    answer_of(client)
+}
+
+/// A connection from another address of this machine.
+fn connect_from(address: [u8; 4], fixture: &Fixture) -> TcpStream {
+    use socket2::{Domain, Socket, Type};
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    socket.bind(&SocketAddr::from((address, 0)).into()).expect("an address of this machine");
+    socket.connect(&fixture.address.into()).expect("it listens");
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket option");
+    stream
+}
+
+#[test]
+fn one_host_that_never_reads_takes_neither_the_port_nor_health() {
+    let fixture = Fixture::with(
+        |config| {
+            config.write_timeout = Duration::from_millis(500);
+            config.connections_max = 64;
+            config.connections_per_address_max = 40;
+        },
+        None,
+    );
+    let attacker = [127, 0, 0, 2];
+    let pipelined = "GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n".repeat(40);
+    let held: Vec<_> = (0..100)
+        .map(|_| {
+            let mut client = connect_from(attacker, &fixture);
+            // The ones over the bound are closed while they write.
+            let _ = client.write_all(pipelined.as_bytes());
+            client
+        })
+        .collect();
+    // Another address has its share, and health is answered to the full one too.
+    let text = asked_once(connect(&fixture), "/live");
+    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+    eventually("a full address is answered about health", || {
+        asked_once(connect_from(attacker, &fixture), "/healthz").starts_with("HTTP/1.1 200")
+    });
+    // Without a read no answer leaves, and the places are free again.
+    eventually("the connections that do not read are cut", || {
+        asked_once(connect_from(attacker, &fixture), "/live").starts_with("HTTP/1.1 200")
+    });
+    drop(held);
+}
+
+#[test]
+fn health_is_answered_while_the_port_is_full() {
+    let fixture = Fixture::with(|config| config.connections_max = 2, None);
+    let held: Vec<_> = (0..2).map(|_| connect(&fixture)).collect();
+    for path in ["/healthz", "/readyz"] {
+        let text = asked_once(connect(&fixture), path);
+        assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+    }
+    let text = asked_once(connect(&fixture), "/metrics");
+    assert!(text.starts_with("HTTP/1.1 503") && text.contains("http.connections_max"), "{text}");
+    drop(held);
+}
+
+#[test]
+fn an_address_without_a_key_has_a_rate_and_one_with_a_key_does_not() {
+    let fixture = Fixture::with(|config| config.keyless_requests_per_second_max = 2, None);
+    let status = |headers: &[(&str, &str)]| fixture.ask("GET", "/live", headers, None).status;
+    let answers: Vec<_> = (0..30).map(|_| status(&[])).collect();
+    assert_eq!(answers[..10], [200; 10], "five seconds' worth at once");
+    assert!(answers.contains(&429), "{answers:?}");
+    let refused = fixture.ask("GET", "/live", &[], None);
+    refused.problem(429, "HTTP-031");
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert_eq!(fixture.ask("GET", "/healthz", &[], None).status, 200, "health is not counted");
+    assert_eq!(fixture.get("/api/devices").status, 200, "a key is not stopped by its neighbours");
+    let other = asked_once(connect_from([127, 0, 0, 3], &fixture), "/live");
+    assert!(other.starts_with("HTTP/1.1 200"), "{other}");
 }
 
 #[test]
@@ -115,13 +195,11 @@ fn one_connection_too_many_is_refused_and_a_place_is_freed() {
     BufReader::new(second.try_clone().expect("a handle")).read_line(&mut line).expect("an answer");
     assert!(line.starts_with("HTTP/1.1 200"), "{line}");
 
-    let text = answer_of(connect(&fixture));
+    let text = asked_once(connect(&fixture), "/live");
     assert!(text.starts_with("HTTP/1.1 503") && text.contains("HTTP-025"), "{text}");
     drop((first, second, request));
     eventually("a place is free again", || {
-        let mut client = connect(&fixture);
-        let _ = client.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-        answer_of(client).starts_with("HTTP/1.1 200")
+        asked_once(connect(&fixture), "/live").starts_with("HTTP/1.1 200")
     });
 }
 
@@ -129,15 +207,16 @@ fn one_connection_too_many_is_refused_and_a_place_is_freed() {
 fn connections_over_the_bound_are_closed_and_counted() {
     let fixture = Fixture::with(|config| config.connections_max = 2, None);
     let held: Vec<_> = (0..2).map(|_| connect(&fixture)).collect();
-    // None of them sends or reads a byte: each would hold its descriptor for a second.
-    let connections: Vec<_> = (0..200).map(|_| connect(&fixture)).collect();
-    let answered = connections.into_iter().map(answer_of).filter(|text| text.contains("HTTP-025")).count();
-    assert!(answered > 0, "the first ones are answered");
+    // Most of them send and read no byte: each would hold its descriptor for a second.
+    let silent: Vec<_> = (0..200).map(|_| connect(&fixture)).collect();
+    let began = Instant::now();
+    assert!(silent.into_iter().map(answer_of).all(|text| text.is_empty()), "nobody asked");
+    assert!(began.elapsed() < Duration::from_secs(5), "a silent one is closed after a second");
+    let text = asked_once(connect(&fixture), "/live");
+    assert!(text.contains("HTTP-025"), "{text}");
     drop(held);
     eventually("a place is free again", || {
-        let mut client = connect(&fixture);
-        let _ = client.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-        answer_of(client).starts_with("HTTP/1.1 200")
+        asked_once(connect(&fixture), "/live").starts_with("HTTP/1.1 200")
     });
     let answer = fixture.get("/metrics");
     assert_eq!(answer.status, 200, "{}", answer.text);

@@ -105,6 +105,49 @@ fn devices_are_removed_by_prefix_and_audience_page_by_page_and_logged() {
 }
 
 #[test]
+fn a_change_with_a_parameter_that_it_does_not_take_is_refused_and_not_run() {
+    let fixture = Fixture::with_queues();
+    assert_eq!(fixture.put(&format!("{DEVICES}/phone-7"), "{}").status, 201);
+    fixture.delete(&format!("{DEVICES}/phone-7?dry_run=true")).problem(400, "HTTP-017");
+    assert_eq!(fixture.get(&format!("{DEVICES}/phone-7")).status, 200, "nothing was removed");
+    let log = fixture.get("/api/audit").json();
+    assert_eq!(log["entries"][0]["path"], format!("{DEVICES}/phone-7?dry_run=true"), "{log}");
+    assert_eq!(log["entries"][0]["code"], "HTTP-017");
+}
+
+#[test]
+fn only_changes_that_can_be_checked_take_dry_run() {
+    let fixture = Fixture::with_queues();
+    let api: Value = fixture.get("/openapi.json").json();
+    let mut refused = 0;
+    for (path, item) in api["paths"].as_object().expect("paths") {
+        for (method, operation) in item.as_object().expect("operations") {
+            let mut parameters = operation["parameters"].as_array().into_iter().flatten();
+            let with_key = operation["security"].is_null();
+            if method == "get" || !with_key || parameters.any(|parameter| parameter["name"] == "dry_run") {
+                continue;
+            }
+            let one: Vec<_> =
+                path.split('/').map(|part| if part.starts_with('{') { "a" } else { part }).collect();
+            let path = format!("{}?dry_run=true", one.join("/"));
+            fixture.send(&method.to_uppercase(), &path, "{}").problem(400, "HTTP-017");
+            refused += 1;
+        }
+    }
+    assert!(refused > 30, "{refused}");
+}
+
+#[test]
+fn only_a_dry_run_of_a_push_is_not_in_the_audit_log() {
+    let fixture = Fixture::with_queues();
+    let push = r#"{"audience": "all", "message": "hello"}"#;
+    assert_eq!(fixture.post("/api/apps/default/pushes?dry_run=true", push).status, 200);
+    assert_eq!(fixture.get("/api/audit").json()["entries"], json!([]));
+    assert_eq!(fixture.post("/api/apps/default/pushes?dry_run=false", push).status, 202);
+    assert_eq!(fixture.get("/api/audit").json()["entries"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
 fn each_mistake_has_its_path_and_nothing_happens() {
     let fixture = Fixture::with_queues();
     let table = [
@@ -128,6 +171,27 @@ fn each_mistake_has_its_path_and_nothing_happens() {
     assert!(problem["path"].as_str().is_some_and(|path| path.starts_with("audience.and[0]")), "{problem}");
     fixture.get("/api/apps/nobody/devices").problem(404, "PSH-020");
     fixture.get("/api/apps/Nobody/devices").problem(422, "HTTP-028");
+}
+
+#[test]
+fn an_export_holds_no_formula_and_is_imported_unchanged() {
+    let fixture = Fixture::with_queues();
+    let formula = "=HYPERLINK(\"http://evil.example\", \"click\")";
+    let body = json!({"attributes": {"name": formula, "debt": -5, "note": "'=1"}});
+    assert_eq!(fixture.put(&format!("{DEVICES}/phone-1"), &body.to_string()).status, 201);
+    let bearer = format!("Bearer {}", fixture.admin);
+    let csv = [("authorization", bearer.as_str()), ("accept", "text/csv")];
+    let export = fixture.ask("GET", &format!("{DEVICES}/export"), &csv, None);
+    assert_eq!(export.status, 200, "{}", export.text);
+    assert!(!export.text.contains(",=") && !export.text.contains("\"="), "{}", export.text);
+    assert!(export.text.contains("'=HYPERLINK") && export.text.contains("''=1"), "{}", export.text);
+
+    assert_eq!(fixture.delete(&format!("{DEVICES}/phone-1")).status, 204);
+    let headers = [("authorization", bearer.as_str()), ("content-type", "text/csv")];
+    let import = fixture.ask("POST", &format!("{DEVICES}/import"), &headers, Some(&export.text));
+    assert_eq!(import.status, 200, "{}", import.text);
+    let device = fixture.get(&format!("{DEVICES}/phone-1")).json();
+    assert_eq!(device["attributes"], body["attributes"]);
 }
 
 #[test]

@@ -6,6 +6,7 @@
 mod data;
 mod files;
 mod limits;
+mod plain;
 mod ports;
 
 use std::fmt;
@@ -92,6 +93,7 @@ pub fn check(loaded: &Loaded, scope: Scope) -> Vec<Finding> {
         ports::check(&mut findings, running.as_ref());
     }
     limits::check(&mut findings);
+    plain::check(&mut findings);
     let mut found = findings.found;
     found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     found

@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
+use stadium_addresses::Limit;
 use stadium_edge::auth::{
-    AnonymousAccess, AuthConfig, CallbackConfig, CertificateConfig, CertificateName, ClientIdBinding,
-    FailureLimit, Method, PasswordConfig, RegistryAccess, RulesConfig, TokenAlgorithm, TokenConfig,
-    TokenKeyConfig, TokenUsername,
+    AnonymousAccess, AuthConfig, CallbackConfig, CertificateConfig, CertificateName, ClientIdBinding, Method,
+    PasswordConfig, RegistryAccess, RulesConfig, TokenAlgorithm, TokenConfig, TokenKeyConfig, TokenUsername,
 };
 
 use crate::settings::{self, Auth, Callback, Certificate, Password, Settings, Token};
@@ -47,8 +47,8 @@ fn method(method: &settings::Method) -> Method {
     }
 }
 
-fn failures(auth: &Auth) -> Option<FailureLimit> {
-    (auth.failures_per_address_max > 0).then(|| FailureLimit {
+fn failures(auth: &Auth) -> Option<Limit> {
+    (auth.failures_per_address_max > 0).then(|| Limit {
         burst: auth.failures_per_address_max,
         refill: Duration::from_millis(u64::from(auth.failures_refill_ms)),
         ban: seconds(auth.failures_ban_s),

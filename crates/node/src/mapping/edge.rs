@@ -149,6 +149,7 @@ fn listener(
             tls: listening.tls.clone(),
             websocket: listening.path.map(|path| Arc::new(websocket(settings, path))),
             proxy: sockets::proxy(listening.sockets.proxy_protocol),
+            proxy_networks: sockets::proxy_networks(&listening.sockets.proxy_networks),
             handshake_timeout_ms: u64::from(limits.before_auth_ms),
             budget: AcceptBudget {
                 accepts_per_second: if limits.accepts_per_second == 0 {
@@ -216,6 +217,7 @@ fn websocket(settings: &Settings, path: &str) -> WebSocketSettings {
     WebSocketSettings {
         path: path.to_owned(),
         echo_path: settings.server.trial.then(|| ECHO_PATH.to_owned()),
+        origins: settings.server.allowed_origins.clone(),
         ..WebSocketSettings::default()
     }
 }

@@ -13,6 +13,11 @@ use crate::settings::{Http, Settings};
 pub(crate) fn config(settings: &Settings, listen: SocketAddr) -> Config {
     let http = &settings.http;
     let milliseconds = |ms: u32| Duration::from_millis(u64::from(ms));
+    // Behind a proxy all requests come from one address.
+    let (per_address, keyless) = match http.behind_proxy {
+        true => (http.connections_max, 0),
+        false => (http.connections_per_address_max, http.keyless_requests_per_second_max),
+    };
     Config {
         open_read: http.open_read,
         echo: settings.server.trial,
@@ -27,10 +32,19 @@ pub(crate) fn config(settings: &Settings, listen: SocketAddr) -> Config {
         audience_devices_max: http.audience_devices_max as usize,
         head_timeout: milliseconds(http.header_ms),
         request_timeout: milliseconds(http.request_ms),
+        write_timeout: milliseconds(http.write_ms),
         connections_max: http.connections_max as usize,
+        connections_per_address_max: per_address as usize,
+        keyless_requests_per_second_max: keyless,
         live_views_max: http.live_views_max as usize,
         ..Config::new(listen, &settings.server.data)
     }
+}
+
+/// Where the port speaks plain HTTP to others than this machine, without a proxy that is declared.
+pub(crate) fn plain_text(http: &Http) -> Option<SocketAddr> {
+    let is_covered = http.certificate.is_some() || http.behind_proxy;
+    http.listen.filter(|address| !address.ip().is_loopback() && !is_covered)
 }
 
 /// How large a push may be, wherever it comes from.
@@ -38,5 +52,38 @@ pub(crate) fn push_bounds(http: &Http) -> PushBounds {
     PushBounds {
         message_bytes_max: http.message_bytes_max as usize,
         audience_devices_max: http.audience_devices_max as usize,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::settings::from_toml;
+
+    fn http(text: &str) -> Http {
+        from_toml(text, Path::new("s.toml")).expect("it is right").settings.http
+    }
+
+    #[test]
+    fn plain_http_for_others_is_found_unless_a_proxy_or_a_certificate_covers_it() {
+        assert_eq!(plain_text(&http("")), None);
+        let open = "[http]\nlisten = \"0.0.0.0:8080\"\n";
+        assert_eq!(plain_text(&http(open)), Some(([0, 0, 0, 0], 8080).into()));
+        assert_eq!(plain_text(&http(&format!("{open}behind_proxy = true\n"))), None);
+        assert_eq!(plain_text(&http(&format!("{open}certificate = \"c\"\nkey = \"k\"\n"))), None);
+    }
+
+    #[test]
+    fn behind_a_proxy_no_address_has_a_bound() {
+        let mut settings = from_toml("", Path::new("s.toml")).expect("it is right").settings;
+        let bounds = |settings: &Settings| {
+            let config = config(settings, ([127, 0, 0, 1], 0).into());
+            (config.connections_per_address_max, config.keyless_requests_per_second_max)
+        };
+        assert_eq!(bounds(&settings), (256, 500));
+        settings.http.behind_proxy = true;
+        assert_eq!(bounds(&settings), (1_024, 0));
     }
 }

@@ -28,6 +28,7 @@ pub(crate) fn plan(
         frame_bytes_max: u64::from(rpc.frame_bytes_max),
         message_bytes_max: u64::from(rpc.frame_bytes_max),
         messages: Messages::LengthPrefixed24,
+        origins: settings.server.allowed_origins.clone(),
         ..WebSocketSettings::default()
     });
     let tcp = rpc.listen.0.iter().map(|address| ("rpc", listen(*address, &tls, None)));

@@ -2,6 +2,7 @@
 //!
 //! Seconds and milliseconds of the settings become milliseconds, zero becomes `None`.
 
+use stadium_addresses::Networks;
 use stadium_reactor::{KeepAlive, ProxyProtocol, SocketSettings};
 
 use crate::settings::{self, SocketOptions};
@@ -31,6 +32,15 @@ pub(crate) fn proxy(proxy: settings::ProxyProtocol) -> ProxyProtocol {
     match proxy {
         settings::ProxyProtocol::Off => ProxyProtocol::Off,
         settings::ProxyProtocol::V2 => ProxyProtocol::Required,
+    }
+}
+
+/// The networks of proxies; private ones where none is listed.
+pub(crate) fn proxy_networks(listed: &[String]) -> Networks {
+    match listed {
+        [] => Networks::private(),
+        // Settings with another text are refused. Without networks no proxy would be believed.
+        listed => Networks::listed(listed).unwrap_or_default(),
     }
 }
 

@@ -3,6 +3,8 @@
 //! Runs only on values that are each within their bounds. A conflict is laid at the setting whose value someone
 //! gave, and its message names the other.
 
+use stadium_addresses::Networks;
+
 use super::define::Effective;
 use super::layers::Origin;
 use super::problem::{Code, Problem};
@@ -15,6 +17,8 @@ pub(super) fn find(settings: &Settings, effective: &[Effective]) -> Vec<Problem>
     let mut finder = Finder { effective, found: Vec::new() };
     finder.tls("mqtts", &settings.mqtts.listen, &settings.mqtts.tls);
     finder.tls("wss", &settings.wss.listen, &settings.wss.tls);
+    finder.origins(settings);
+    finder.proxies(settings);
     finder.trial(settings);
     finder.http(settings);
     finder.paths(settings);
@@ -77,6 +81,29 @@ impl Finder<'_> {
         }
     }
 
+    fn origins(&mut self, settings: &Settings) {
+        let listed = &settings.server.allowed_origins;
+        if let Some(odd) = listed.iter().find(|origin| *origin != "*" && !is_origin(origin)) {
+            let shape =
+                "must be a scheme and a host, with a port where it needs one: \"https://app.example.org\"";
+            self.add("server.allowed_origins", format!("holds {odd:?}, which {shape}"));
+        }
+    }
+
+    fn proxies(&mut self, settings: &Settings) {
+        let listeners = [
+            ("mqtt", &settings.mqtt.sockets),
+            ("mqtts", &settings.mqtts.sockets),
+            ("ws", &settings.ws.sockets),
+            ("wss", &settings.wss.sockets),
+        ];
+        for (table, sockets) in listeners {
+            if let Err(wrong) = Networks::listed(&sockets.proxy_networks) {
+                self.add(&format!("{table}.proxy_networks"), format!("holds a wrong text: {wrong}"));
+            }
+        }
+    }
+
     /// Trial mode lets anyone do anything, so nobody but this machine may reach it.
     fn trial(&mut self, settings: &Settings) {
         if !settings.server.trial {
@@ -89,6 +116,7 @@ impl Finder<'_> {
             return;
         }
         let http = Addresses(settings.http.listen.into_iter().collect());
+        let udp = Addresses(settings.rpc.udp_listen.into_iter().collect());
         let listeners = [
             ("http.listen", &http),
             ("mqtt.listen", &settings.mqtt.listen),
@@ -97,6 +125,7 @@ impl Finder<'_> {
             ("wss.listen", &settings.wss.listen),
             ("rpc.listen", &settings.rpc.listen),
             ("rpc.websocket_listen", &settings.rpc.websocket_listen),
+            ("rpc.udp_listen", &udp),
         ];
         for (setting, listen) in listeners {
             if let Some(open) = listen.0.iter().find(|address| !address.ip().is_loopback()) {
@@ -309,6 +338,18 @@ mod tests {
             (
                 "[server]\ntrial = true\n[rpc]\nlisten = \"0.0.0.0:7800\"\nopen = true\n",
                 "rpc.listen = 0.0.0.0:7800 is not loopback",
+            ),
+            (
+                "[server]\ntrial = true\n[rpc]\nudp_listen = \"0.0.0.0:7800\"\n",
+                "rpc.udp_listen = 0.0.0.0:7800 is not loopback",
+            ),
+            (
+                "[mqtt]\nproxy_networks = [\"10.0.0.0/33\"]\n",
+                "mqtt.proxy_networks holds a wrong text: \"10.0.0.0/33\" is no network",
+            ),
+            (
+                "[server]\nallowed_origins = [\"app.example.org\"]\n",
+                "server.allowed_origins holds \"app.example.org\", which must be a scheme",
             ),
             (
                 "[journal]\nsegment_bytes = 4_194_304\n[queue]\npayload_bytes_max = 4_194_304\n",

@@ -72,6 +72,27 @@ fn values<'a>(headers: &'a [httparse::Header<'a>], name: &'a str) -> impl Iterat
         .map(str::trim)
 }
 
+/// Whether the page that asks may do so (RFC 6455, 10.2): it is of this host, or of a listed origin.
+///
+/// A browser always sends `Origin`, and a page cannot change it. A client that sends none is no
+/// browser, so no page can have led it here.
+fn origin_is_allowed(headers: &[httparse::Header<'_>], listed: &[String]) -> bool {
+    let mut origins = headers.iter().filter(|header| header.name.eq_ignore_ascii_case("origin"));
+    let (Some(origin), None) = (origins.next(), origins.next()) else {
+        return !headers.iter().any(|header| header.name.eq_ignore_ascii_case("origin"));
+    };
+    let Ok(origin) = std::str::from_utf8(origin.value) else { return false };
+    let origin = origin.trim();
+    if listed.iter().any(|one| one == "*" || one.eq_ignore_ascii_case(origin)) {
+        return true;
+    }
+    let Some((scheme, authority)) = origin.split_once("://") else { return false };
+    let port = if scheme.eq_ignore_ascii_case("https") { ":443" } else { ":80" };
+    let without_port = |host: &str| host.strip_suffix(port).unwrap_or(host).to_ascii_lowercase();
+    let mut hosts = values(headers, "host");
+    hosts.next().is_some_and(|host| without_port(host) == without_port(authority))
+}
+
 /// Answers a request, or waits for the rest of it.
 pub(crate) fn answer_request(bytes: &[u8], settings: &WebSocketSettings) -> Upgrade {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
@@ -108,6 +129,13 @@ pub(crate) fn answer_request(bytes: &[u8], settings: &WebSocketSettings) -> Upgr
     if !has_word(headers, "sec-websocket-version", "13") {
         let extra = "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
         return refusal("426 Upgrade Required", extra, "This path speaks version 13.\n");
+    }
+    if !origin_is_allowed(headers, &settings.origins) {
+        return refusal(
+            "403 Forbidden",
+            "",
+            "A page of this origin may not open a WebSocket here; server.allowed_origins lists those that may.\n",
+        );
     }
     let Some(key) = values(headers, "sec-websocket-key")
         .next()

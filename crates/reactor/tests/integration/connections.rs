@@ -528,3 +528,19 @@ fn a_proxy_header_says_who_the_peer_is() {
         "a liar is nobody's peer"
     );
 }
+
+#[test]
+fn a_proxy_header_from_no_network_of_a_proxy_is_not_read() {
+    let settings = ListenerSettings {
+        proxy: ProxyProtocol::Required,
+        proxy_networks: "10.0.0.0/8".parse().expect("a network"),
+        ..listener()
+    };
+    let server = start(Style::Report, settings);
+    let mut liar = server.dial();
+    let header = proxied(&[192, 0, 2, 7, 198, 51, 100, 9, 0x30, 0x39, 0x07, 0x5b]);
+    // It may be closed before all of it is sent.
+    let _ = liar.write_all(&[&header[..], b"hello"].concat());
+    assert_eq!(liar.read(&mut [0; 1]).unwrap_or(0), 0, "it is closed");
+    assert!(server.seen.try_iter().all(|seen| !matches!(seen, Seen::Accepted(..))), "and nobody's peer");
+}

@@ -1,4 +1,6 @@
 //! WebSocket on real sockets: the echo path, the stream path, upgrades that are refused, adoption.
+//!
+//! Framing alone is tested in `src/websocket/tests.rs`.
 
 use crate::fixture;
 
@@ -19,8 +21,13 @@ fn serve(style: Style) -> Running {
 
 /// Asks for an upgrade, one byte at a time, and returns the head of the answer.
 fn upgrade(stream: &mut TcpStream, path: &str) -> String {
+    upgrade_with(stream, path, "")
+}
+
+/// The same with further header lines.
+fn upgrade_with(stream: &mut TcpStream, path: &str, headers: &str) -> String {
     let request = format!(
-        "GET {path} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+        "GET {path} HTTP/1.1\r\n{headers}Host: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
          Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\
          Sec-WebSocket-Protocol: mqtt\r\n\r\n"
     );
@@ -113,6 +120,40 @@ fn the_stream_path_carries_bytes_in_one_frame_a_turn() {
     });
     expect(&mut client, b"\x82\x03bye\x88\x02\x03\xe8");
     expect_end(&mut client);
+}
+
+#[test]
+fn only_pages_of_its_own_host_and_of_listed_origins_open_a_websocket() {
+    let listed =
+        WebSocketSettings { origins: vec!["https://app.example.org".to_owned()], ..(*settings()).clone() };
+    let all = WebSocketSettings { origins: vec!["*".to_owned()], ..listed.clone() };
+    let server = |websocket| {
+        start(Style::Report, ListenerSettings { websocket: Some(Arc::new(websocket)), ..listener() })
+    };
+    let (own, listed, all) = (server((*settings()).clone()), server(listed), server(all));
+    for (headers, by_default, if_listed) in [
+        ("", true, true),
+        ("Origin: http://localhost\r\n", true, true),
+        ("Origin: HTTP://LOCALHOST:80\r\n", true, true),
+        ("Origin: https://localhost:443\r\n", true, true),
+        ("Origin: http://localhost:8081\r\n", false, false),
+        ("Origin: https://app.example.org\r\n", false, true),
+        ("Origin: https://app.example.org.evil.example\r\n", false, false),
+        ("Origin: http://localhost.evil.example\r\n", false, false),
+        ("Origin: null\r\n", false, false),
+        ("Origin: \r\n", false, false),
+        ("Origin: http://localhost\r\nOrigin: http://evil.example\r\n", false, false),
+    ] {
+        for (server, allowed) in [(&own, by_default), (&listed, if_listed)] {
+            for path in ["/mqtt", "/echo"] {
+                let answer = upgrade_with(&mut server.dial(), path, headers);
+                let expected = if allowed { "HTTP/1.1 101 " } else { "HTTP/1.1 403 " };
+                assert!(answer.starts_with(expected), "{headers:?}: {answer}");
+            }
+        }
+    }
+    let answer = upgrade_with(&mut all.dial(), "/mqtt", "Origin: https://evil.example\r\n");
+    assert!(answer.starts_with("HTTP/1.1 101 "), "{answer}");
 }
 
 #[test]

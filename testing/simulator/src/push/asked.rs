@@ -307,10 +307,10 @@ impl Asked {
             (Ask::Connect { who }, Ok(Answer::Authenticated(outcome))) => {
                 let known = &books.devices[who];
                 let may = known.now.iter().any(|facts| match outcome {
-                    Authenticated::Revoked => facts.revoked,
+                    Authenticated::Revoked { proved } => facts.revoked && !proved,
                     Authenticated::Unknown => !facts.revoked,
-                    // Nobody has a credential here.
-                    Authenticated::Yes | Authenticated::No => false,
+                    // No device has a credential here, nor the name of an app.
+                    Authenticated::Yes | Authenticated::No | Authenticated::NamedAsApp => false,
                 });
                 if may { Ok(()) } else { wrong() }
             }

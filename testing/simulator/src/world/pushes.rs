@@ -258,7 +258,7 @@ impl World {
                 if let Ask::Connect { who } = asked.ask
                     && pushes.edge.knocking.remove(&who)
                     && let Ok(Answer::Authenticated(outcome)) = answer
-                    && outcome != stadium_push::Authenticated::Revoked
+                    && outcome == stadium_push::Authenticated::Unknown
                 {
                     let Pushes { plan, books, edge, random, .. } = pushes;
                     edge.connect(plan, books, who, &self.clock, random);

@@ -34,10 +34,8 @@ impl DeviceLoop {
                     self.dispatch_live(io, &dispatch)
                 }
                 QueuedItem::Command { command: TransportCommand::Disconnect { app, device }, .. } => {
-                    for client_id in client_ids(&app, &device) {
-                        let mut turn = Turn { io: &mut *io, around: &mut self.around };
-                        self.broker.kick(&mut turn, &client_id);
-                        self.note_cut(io, client_id);
+                    for name in client_ids(&app, &device) {
+                        self.cut(io, name);
                     }
                 }
                 QueuedItem::AnnounceAgain { shard } => {
@@ -50,6 +48,18 @@ impl DeviceLoop {
             }
         }
         self.queued = queued;
+    }
+
+    /// Ends the connections whose client id or principal has this name, and those on their way in.
+    fn cut(&mut self, io: &mut Io<Message>, name: String) {
+        let proved = self.principals.connections(&name).into_iter();
+        let proved = proved.filter_map(|id| self.broker.client_id(self.devices.session(id)));
+        let client_ids: Vec<String> = std::iter::once(&*name).chain(proved).map(str::to_owned).collect();
+        for client_id in client_ids {
+            let mut turn = Turn { io: &mut *io, around: &mut self.around };
+            self.broker.kick(&mut turn, &client_id);
+        }
+        self.note_cut(io, name);
     }
 
     fn dispatch(&mut self, io: &mut Io<Message>, shard: u16, dispatch: &Dispatch) {

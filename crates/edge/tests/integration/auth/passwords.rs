@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use stadium_addresses::Limit;
 use stadium_edge::auth::*;
 
 use crate::auth::fixture::{
@@ -142,7 +143,7 @@ fn more_devices_than_the_queue_holds_are_asked_to_reconnect_later() {
 #[test]
 fn an_address_that_guesses_is_banned_and_others_are_not() {
     let files = Files::new();
-    let limit = FailureLimit { burst: 3, refill: Duration::from_secs(60), ban: Duration::from_secs(60) };
+    let limit = Limit { burst: 3, refill: Duration::from_secs(60), ban: Duration::from_secs(60) };
     let users = files.write("users", line("anna", b"secret", &[]));
     let authenticator = open(AuthConfig { failures: Some(limit), ..password_config(users) });
     for _ in 0..4 {

@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use stadium_addresses::Limit;
 use stadium_edge::auth::*;
 
 use crate::auth::fixture::{Files, allowed, check, credentials, line, open, password_config, with_password};
@@ -69,7 +70,7 @@ fn it_is_asked_about_the_device_that_the_client_id_names_and_gets_a_digest() {
 #[test]
 fn what_it_says_and_who_is_let_in() {
     use AnonymousAccess::{Anyone, Refused, WithoutCredentials};
-    use DenyReason::{BadSecret, NoCredentials, Revoked};
+    use DenyReason::{BadSecret, NamedAsApp, NoCredentials, Revoked, RevokedNoSecret, RevokedWrongSecret};
     use Standing::{Proved, Unknown, Unproved};
     let (secret, nothing) = (true, false);
     let table = [
@@ -88,10 +89,14 @@ fn what_it_says_and_who_is_let_in() {
         (WithoutCredentials, Unknown, secret, Err(NoCredentials)),
         (Anyone, Unknown, secret, Ok(Via::Anonymous)),
         (Anyone, Unknown, nothing, Ok(Via::Anonymous)),
-        // Is revoked.
-        (Refused, Standing::Revoked, secret, Err(Revoked)),
-        (WithoutCredentials, Standing::Revoked, nothing, Err(Revoked)),
-        (Anyone, Standing::Revoked, nothing, Err(Revoked)),
+        // Is revoked: one that has not proved who it is does not hear it.
+        (Refused, Standing::Revoked { proved: true }, secret, Err(Revoked)),
+        (Refused, Standing::Revoked { proved: false }, secret, Err(RevokedWrongSecret)),
+        (WithoutCredentials, Standing::Revoked { proved: false }, nothing, Err(RevokedNoSecret)),
+        (Anyone, Standing::Revoked { proved: false }, nothing, Err(RevokedNoSecret)),
+        // Has the name of an app.
+        (Refused, Standing::NamedAsApp, secret, Err(NamedAsApp)),
+        (Anyone, Standing::NamedAsApp, nothing, Err(NamedAsApp)),
     ];
     for (open_to, says, shown, expected) in table {
         let authenticator = introduced(anonymous(open_to), says);
@@ -104,7 +109,8 @@ fn what_it_says_and_who_is_let_in() {
         };
         assert_eq!(verdict, expected, "{open_to:?}, {says:?}");
     }
-    let answers = [(BadSecret, 0x86, 4), (Revoked, 0x8A, 5)];
+    let answers =
+        [(BadSecret, 0x86, 4), (RevokedWrongSecret, 0x86, 4), (RevokedNoSecret, 0x87, 5), (Revoked, 0x8A, 5)];
     for (reason, code, code_v3) in answers {
         assert_eq!((reason.answer().reason_code(), reason.answer().return_code_v3()), (code, code_v3));
     }
@@ -117,11 +123,48 @@ fn a_revoked_device_stays_out_with_a_right_password_and_without_one() {
     let authenticator = introduced(password_config(users.clone()), Standing::Unknown);
     let by_file = allowed(check(&authenticator, with_password("phone", b"secret")));
     assert_eq!(by_file.via, Via::Password, "a device without credential goes on to the password file");
-    let revoked = introduced(password_config(users), Standing::Revoked);
+    let revoked = introduced(password_config(users), Standing::Revoked { proved: false });
     for password in [&b"secret"[..], b"wrong"] {
         let verdict = check(&revoked, with_password("phone", password));
-        assert_eq!(verdict, Verdict::Deny(DenyReason::Revoked));
+        assert_eq!(verdict, Verdict::Deny(DenyReason::RevokedWrongSecret));
     }
+}
+
+/// Has revoked `phone`, and knows no other device.
+#[derive(Debug)]
+struct OnlyPhoneIsRevoked;
+
+impl DeviceRegistry for OnlyPhoneIsRevoked {
+    fn ask(&self, question: Question, answer: Box<dyn FnOnce(Result<Standing, Duration>) + Send>) {
+        let is_phone = question.device.as_str() == "phone";
+        answer(Ok(if is_phone { Standing::Revoked { proved: false } } else { Standing::Unknown }));
+    }
+}
+
+#[test]
+fn a_revoked_device_stays_out_under_another_client_id() {
+    let files = Files::new();
+    let users =
+        files.write("users", format!("{}\n{}", line("phone", b"secret", &[]), line("anna", b"secret", &[])));
+    let mut config = password_config(users);
+    if let Some(password) = &mut config.password {
+        password.client_id = ClientIdBinding::Any;
+    }
+    let authenticator = open(config);
+    authenticator.introduce(Arc::new(OnlyPhoneIsRevoked));
+    let as_user = |user: &str, client_id: &str| Credentials {
+        username: Some(user.to_owned()),
+        password: Some(b"secret".to_vec()),
+        ..credentials(client_id)
+    };
+    // Twice: the second pair is remembered and answered on the loop.
+    for client_id in ["", "other", "other"] {
+        let verdict = check(&authenticator, as_user("phone", client_id));
+        assert_eq!(verdict, Verdict::Deny(DenyReason::Revoked), "{client_id:?}");
+        let identity = allowed(check(&authenticator, as_user("anna", client_id)));
+        assert_eq!(&*identity.principal, "anna");
+    }
+    assert_eq!(authenticator.counts().waiting, 0);
 }
 
 #[test]
@@ -150,7 +193,7 @@ fn a_registry_that_cannot_say_has_the_device_come_again() {
 #[test]
 fn it_is_not_asked_where_it_is_off_or_not_there() {
     let off = AuthConfig { registry: RegistryAccess::Unasked, ..anonymous(AnonymousAccess::Anyone) };
-    let authenticator = introduced(off, Standing::Revoked);
+    let authenticator = introduced(off, Standing::Revoked { proved: true });
     assert!(authenticator.lets_anyone_in());
     assert_eq!(allowed(check(&authenticator, credentials("phone"))).via, Via::Anonymous);
     assert!(open(anonymous(AnonymousAccess::Anyone)).lets_anyone_in(), "there is no registry");
@@ -188,7 +231,7 @@ fn nobody_waits_for_a_slow_registry() {
 
 #[test]
 fn guesses_at_a_secret_ban_their_address() {
-    let failures = FailureLimit { burst: 3, ..FailureLimit::default() };
+    let failures = Limit { burst: 3, ..FAILURES };
     let config = AuthConfig { failures: Some(failures), ..AuthConfig::default() };
     let authenticator = introduced(config, Standing::Unproved);
     let verdicts: Vec<_> = (0..5).map(|_| check(&authenticator, with_password("phone", b"guess"))).collect();

@@ -6,10 +6,10 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use stadium_push::live::LiveReport;
@@ -18,6 +18,7 @@ use stadium_registry::AppName;
 
 use crate::audiences::routes::count;
 use crate::audiences::views::PreviewReport;
+use crate::audit_log::DryRun;
 use crate::platform::app_name;
 use crate::platform::ids::push_id;
 use crate::platform::in_path;
@@ -114,7 +115,7 @@ async fn preview(app: &App, of: &AppName, push: Box<NewPush>) -> Result<PreviewR
 fn valid(id: PushId, url: String, known: Accepted, preview: Option<PreviewReport>) -> Response {
     let duplicate = known == Accepted::Before;
     let report = AcceptedPushReport { id: id.to_string(), status: "valid", duplicate, url, preview };
-    (StatusCode::OK, Json(report)).into_response()
+    (StatusCode::OK, Extension(DryRun), Json(report)).into_response()
 }
 
 /// The answer to a push that is accepted.

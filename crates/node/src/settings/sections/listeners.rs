@@ -37,6 +37,9 @@ group! {
         accept_sockets: u16 = 1, unit "sockets", in 1..=64, cost "a file descriptor each";
         /// Whether a load balancer in front sends the PROXY protocol, so that limits see the device's own address.
         proxy_protocol: ProxyProtocol = ProxyProtocol::Off;
+        /// Networks of those load balancers, such as `10.0.0.0/8`. A connection from elsewhere is refused: whoever sends
+        /// the header chooses the address that limits and logs see. None listed: loopback, private and link-local networks.
+        proxy_networks: Vec<String> = Vec::new();
     }
     with {
         /// What every listener has.

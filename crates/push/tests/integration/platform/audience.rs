@@ -285,11 +285,37 @@ fn a_device_shows_its_secret_or_is_known_to_others() {
         ("both", Some([7; 32]), Authenticated::Yes),
         ("both", Some([8; 32]), Authenticated::No),
         ("both", None, Authenticated::No),
-        ("gone", Some([7; 32]), Authenticated::Revoked),
+        ("gone", Some([7; 32]), Authenticated::Revoked { proved: true }),
+        ("gone", Some([8; 32]), Authenticated::Revoked { proved: false }),
+        ("gone", None, Authenticated::Revoked { proved: false }),
     ] {
         let answer = scene.ask(Command::Authenticate { app: app(), device: device(name), secret });
         assert_eq!(answer, Ok(Answer::Authenticated(expected)), "{name}");
     }
+}
+
+#[test]
+fn a_device_and_an_app_cannot_have_one_name() {
+    let mut scene = Scene::new(1);
+    scene.register(&["before"]);
+    for name in ["shop", "before"] {
+        let name = stadium_registry::AppName::new(name).unwrap();
+        scene.ask(Command::DeclareApp { app: name, settings: AppSettings::default() }).unwrap();
+    }
+    let changes = |name| Command::Change { app: app(), devices: vec![(device(name), Changes::default())] };
+    for name in ["shop", "default"] {
+        let answer = scene.ask(changes(name));
+        assert_eq!(answer.as_ref().map_err(|refusal| refusal.code()).err(), Some("PSH-031"), "{answer:?}");
+    }
+    let Ok(Answer::Changed(outcomes)) = scene.ask(changes("before")) else { panic!("an outcome each") };
+    assert!(outcomes[0].is_ok(), "a device that was there stays changeable, and removable");
+    for name in ["shop", "before", "default"] {
+        let authenticate = Command::Authenticate { app: app(), device: device(name), secret: None };
+        assert_eq!(scene.ask(authenticate), Ok(Answer::Authenticated(Authenticated::NamedAsApp)), "{name}");
+    }
+    let other = stadium_registry::AppName::new("shop").unwrap();
+    let authenticate = Command::Authenticate { app: other, device: device("shop"), secret: None };
+    assert_eq!(scene.ask(authenticate), Ok(Answer::Authenticated(Authenticated::Unknown)), "in its own app");
 }
 
 #[test]
