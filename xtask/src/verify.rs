@@ -33,7 +33,7 @@ impl Verdict {
 /// A step: its name, and what it checks.
 type Check = (&'static str, fn(&Path) -> Result<()>);
 
-/// Every step, cheapest first.
+/// Every step on the sources, cheapest first.
 const CHECKS: &[Check] = &[
     ("tidy", tidy::check),
     ("format", |_| command(&mut cargo(&["fmt", "--all", "--check"]))),
@@ -56,21 +56,38 @@ const CHECKS: &[Check] = &[
         let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"]);
         command(doc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"))
     }),
-    ("generated", generated::check),
 ];
+
+/// Every step that runs the programs, which must be built for it.
+const CHECKS_OF_PROGRAMS: &[Check] = &[("generated", generated::check)];
 
 /// Runs the steps that `only` names, or all of them when it is empty.
 pub(crate) fn run(root: &Path, only: &[String]) -> Result<Verdict> {
-    if let Some(unknown) = only.iter().find(|name| !CHECKS.iter().any(|(known, _)| known == name)) {
-        let known: Vec<&str> = CHECKS.iter().map(|(name, _)| *name).collect();
+    let all = || CHECKS.iter().chain(CHECKS_OF_PROGRAMS);
+    if let Some(unknown) = only.iter().find(|name| !all().any(|(known, _)| known == name)) {
+        let known: Vec<&str> = all().map(|(name, _)| *name).collect();
         bail!("no step `{unknown}`; there are {}", known.join(", "));
     }
+    let wanted = all().filter(|(name, _)| only.is_empty() || only.iter().any(|wanted| wanted == name));
+    Ok(judged(root, wanted))
+}
+
+/// Runs the steps on the sources.
+pub(crate) fn sources(root: &Path) -> Verdict {
+    judged(root, CHECKS)
+}
+
+/// Runs the steps on the programs.
+pub(crate) fn programs(root: &Path) -> Verdict {
+    judged(root, CHECKS_OF_PROGRAMS)
+}
+
+fn judged<'c>(root: &Path, checks: impl IntoIterator<Item = &'c Check>) -> Verdict {
     let mut verdict = Verdict::default();
-    for (name, check) in CHECKS {
-        let wanted = only.is_empty() || only.iter().any(|wanted| wanted == name);
-        if wanted && !Step::start(*name).end(check(root)) {
+    for (name, check) in checks {
+        if !Step::start(*name).end(check(root)) {
             verdict.failed.push(name);
         }
     }
-    Ok(verdict)
+    verdict
 }

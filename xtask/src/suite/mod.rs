@@ -1,8 +1,9 @@
 //! `cargo xtask test`: installs, verifies, runs every suite, and ends with `N passed, N failed`.
 //!
-//! Suites: all Rust tests of the workspace (dev profile), testing/python (pytest) and testing/node
-//! (node --test), both against the built binary. Everything is built first; then the suites of Python
-//! and Node and the Rust test programs run side by side. A failure does not stop the others. A skipped
+//! Suites: all Rust tests of the workspace (dev profile), testing/python (pytest, in two parts) and
+//! testing/node (node --test), both against the built binary. Everything is built first, in one build,
+//! while the packages of Python and Node are installed; then the suites of Python and Node and the Rust
+//! test programs run side by side. A failure does not stop the others. A skipped
 //! test is a failure: what a suite needs is installed first, so it has no reason to skip. Before the
 //! last line come the time of each phase and the slowest tests.
 
@@ -14,9 +15,10 @@ mod watchdog;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
@@ -78,14 +80,22 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     if !Step::start("components").end(components::for_suites()) {
         total.failed += 1;
     }
-    let verdict = match options.suites.is_empty() {
-        true => verify::run(root, &[])?,
-        false => Verdict::default(),
+    let whole = options.suites.is_empty();
+    let mut verdict = if whole { verify::sources(root) } else { Verdict::default() };
+    let packages = Packages::install(root, options);
+    // All of it is built before any of it runs: a compiler beside them would slow down tests that watch the clock.
+    // The tests first: their build includes the programs, and one build leaves no core idle at its end twice.
+    let programs = match options.wants(Suite::Rust) {
+        true => rust_programs(root, &mut total),
+        false => Vec::new(),
     };
-    total.failed += verdict.failed.len();
-
-    // Built first: the black-box suites, the Rust ones among them, drive these.
+    // The black-box suites, the Rust ones among them, drive these.
     let built = Step::start("build the programs").end(build_programs());
+    if whole {
+        verdict.failed.extend(verify::programs(root).failed);
+    }
+    total.failed += verdict.failed.len();
+    let Packages { python: python_packages, node: node_packages } = packages.join();
     let mut environment = vec![
         (BINARY_VARIABLE, program(root).into_os_string()),
         (GEO_VARIABLE, root.join("target/debug/geo-service").into_os_string()),
@@ -96,19 +106,23 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
         environment.extend(unset.map(|&(name, value)| (name, value.into())));
     }
     total.failed += usize::from(!built);
-    // All of it is built before any of it runs: a compiler beside them would slow down tests that watch the clock.
-    let programs = match options.wants(Suite::Rust) {
-        true => rust_programs(root, &mut total),
-        false => Vec::new(),
-    };
     let (alone, beside): (Vec<_>, Vec<_>) = programs.into_iter().partition(Program::runs_alone);
     let shown = if beside.is_empty() { Shown::AsItComes } else { Shown::InOnePiece };
     let mut tasks: Vec<Task<'_>> = Vec::new();
-    if built && options.wants(Suite::Python) {
-        tasks.push(Box::new(|| python(root, &environment, &times, shown)));
+    match python_packages {
+        Some(Ok(interpreter)) if built => {
+            for part in &PYTHON {
+                let (interpreter, environment, times) = (interpreter.clone(), &environment, &times);
+                tasks.push(Box::new(move || python(root, &interpreter, part, environment, times, shown)));
+            }
+        }
+        Some(Err(())) => total.failed += 1,
+        _ => {}
     }
-    if built && options.wants(Suite::Node) {
-        tasks.push(Box::new(|| node(root, &environment, shown)));
+    match node_packages {
+        Some(Ok(())) if built => tasks.push(Box::new(|| node(root, &environment, shown))),
+        Some(Err(())) => total.failed += 1,
+        _ => {}
     }
     let task = |program: Program| -> Task<'_> {
         let (environment, times) = (&environment, &times);
@@ -194,18 +208,27 @@ fn rust_examples(environment: &[(&str, OsString)]) -> Tally {
     suite("Rust examples", examples, Victim::Children, Shown::AsItComes, tally::cargo_line, |_| {})
 }
 
-fn python(root: &Path, environment: &[(&str, OsString)], times: &Times, shown: Shown) -> Tally {
-    let folder = root.join("testing/python");
-    let name = "Python clients";
-    let interpreter =
-        match ready(name, &folder, || components::python(root, &folder.join("requirements.txt"))) {
-            Ok(interpreter) => interpreter,
-            Err(tally) => return tally,
-        };
+/// A part of the Python suite: its name, and what pytest is to run.
+type Part = (&'static str, &'static [&'static str]);
+
+/// The parts, which run side by side. The first has the tests that take longest.
+const PYTHON: [Part; 2] = [
+    ("Python clients: pages and API", &["test_pages.py", "test_openapi.py"]),
+    ("Python clients", &["--ignore=test_pages.py", "--ignore=test_openapi.py", "."]),
+];
+
+fn python(
+    root: &Path,
+    interpreter: &Path,
+    (name, what): &Part,
+    environment: &[(&str, OsString)],
+    times: &Times,
+    shown: Shown,
+) -> Tally {
     let mut pytest = Command::new(interpreter);
-    pytest.current_dir(&folder).envs(environment.iter().cloned());
+    pytest.current_dir(root.join(PYTHON_FOLDER)).envs(environment.iter().cloned());
     // `-rsx` names each skipped and expected failure; the cache would write into the source tree.
-    pytest.args(["-m", "pytest", "-rsx", "--durations=20", "-p", "no:cacheprovider", "."]);
+    pytest.args(["-m", "pytest", "-rsx", "--durations=20", "-p", "no:cacheprovider"]).args(*what);
     suite(name, &mut pytest, Victim::Command, shown, tally::pytest_line, |line| {
         if let Some((test, seconds)) = tally::pytest_time_of(line) {
             times.test(test.to_owned(), seconds);
@@ -214,31 +237,60 @@ fn python(root: &Path, environment: &[(&str, OsString)], times: &Times, shown: S
 }
 
 fn node(root: &Path, environment: &[(&str, OsString)], shown: Shown) -> Tally {
-    let folder = root.join("testing/node");
-    let name = "Node clients";
-    if let Err(tally) = ready(name, &folder, || components::node_packages(&folder)) {
-        return tally;
-    }
     let mut node = Command::new("node");
-    node.current_dir(&folder).envs(environment.iter().cloned()).args(["--test", "--test-reporter=tap"]);
-    suite(name, &mut node, Victim::Command, shown, tally::node_line, |_| {})
+    node.current_dir(root.join(NODE_FOLDER)).envs(environment.iter().cloned());
+    node.args(["--test", "--test-reporter=tap"]);
+    suite("Node clients", &mut node, Victim::Command, shown, tally::node_line, |_| {})
 }
 
-/// Prepares a suite of another language; a missing folder or a failed preparation is one failure.
-fn ready<T>(name: &str, folder: &Path, prepare: impl FnOnce() -> Result<T>) -> Result<T, Tally> {
-    let step = Step::start(format!("{name}: packages"));
-    let prepared = match folder.is_dir() {
-        true => prepare(),
-        false => Err(anyhow::anyhow!("{} is missing", folder.display())),
-    };
-    match prepared {
+const PYTHON_FOLDER: &str = "testing/python";
+const NODE_FOLDER: &str = "testing/node";
+
+/// The packages that suites of other languages need: `None` where the suite is not wanted, an error
+/// where a step has shown one.
+struct Packages {
+    python: Option<Result<PathBuf, ()>>,
+    node: Option<Result<(), ()>>,
+}
+
+impl Packages {
+    /// Installs them while other things are built: the network is slow, and needs no core.
+    fn install(root: &Path, options: &Options) -> Installing {
+        let (root, python, node) =
+            (root.to_owned(), options.wants(Suite::Python), options.wants(Suite::Node));
+        Installing(std::thread::spawn(move || {
+            let requirements = root.join(PYTHON_FOLDER).join("requirements.txt");
+            Self {
+                python: python
+                    .then(|| ready("Python clients: packages", || components::python(&root, &requirements))),
+                node: node.then(|| {
+                    ready("Node clients: packages", || components::node_packages(&root.join(NODE_FOLDER)))
+                }),
+            }
+        }))
+    }
+}
+
+/// Packages that are being installed.
+struct Installing(JoinHandle<Packages>);
+
+impl Installing {
+    fn join(self) -> Packages {
+        self.0.join().expect("installing does not panic")
+    }
+}
+
+/// Runs a step that prepares a suite.
+fn ready<T>(name: &str, prepare: impl FnOnce() -> Result<T>) -> Result<T, ()> {
+    let step = Step::start(name);
+    match prepare() {
         Ok(prepared) => {
             step.end(Ok(()));
             Ok(prepared)
         }
         Err(error) => {
             step.end(Err(error));
-            Err(Tally { failed: 1, ..Tally::default() })
+            Err(())
         }
     }
 }
