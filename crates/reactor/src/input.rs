@@ -257,7 +257,7 @@ impl<M: Send + 'static> Loop<M> {
                     self.io.fail(id.index, CloseReason::PeerClosed);
                     return None;
                 }
-                if rest.len() > RAW_BYTES_MAX {
+                if rest.len() > handshake.held_bytes_max(RAW_BYTES_MAX) {
                     // One message, a chain of certificates most likely, is larger than we hold for anybody.
                     self.io.fail(id.index, CloseReason::Tls(tls::alert::RECORD_OVERFLOW));
                     return None;

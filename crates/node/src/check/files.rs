@@ -58,6 +58,7 @@ fn no_tls() -> Tls {
         certificate: None,
         key: None,
         client_ca: None,
+        client_crl: None,
         client_certificates: settings::ClientCertificates::None,
     }
 }

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use stadium_reactor::tls::{
-    ClientCertificates, ClientTls, ClientTlsSettings, Identity, ServerTls, ServerTlsSettings,
-    SessionResumption, Trust, certificates_from_pem, identity_from_pem,
+    Authorities, ClientCertificates, ClientTls, ClientTlsSettings, Identity, ServerTls, ServerTlsSettings,
+    SessionResumption, Trust, certificates_from_pem, identity_from_pem, revocation_lists_from_pem,
 };
 
 use crate::error::Error;
@@ -89,9 +89,16 @@ fn read(table: &str, tls: &Tls) -> Result<ServerTlsSettings, Error> {
         Error::Certificate(format!("{}, {}: {error}", certificate.display(), key.display()))
     })?;
     let authorities = || {
+        let named_in = |path: &Path, error: &dyn std::fmt::Display| {
+            Error::Certificate(format!("{}: {error}", path.display()))
+        };
         let path = named(table, "client_ca", tls.client_ca.as_ref())?;
-        certificates_from_pem(&bytes(path)?)
-            .map_err(|error| Error::Certificate(format!("{}: {error}", path.display())))
+        let roots = certificates_from_pem(&bytes(path)?).map_err(|error| named_in(path, &error))?;
+        let revocation_lists = match &tls.client_crl {
+            Some(path) => revocation_lists_from_pem(&bytes(path)?).map_err(|error| named_in(path, &error))?,
+            None => Vec::new(),
+        };
+        Ok::<_, Error>(Authorities { roots, revocation_lists })
     };
     let client_certificates = match tls.client_certificates {
         settings::ClientCertificates::None => ClientCertificates::None,

@@ -4,7 +4,7 @@
 //! handshake that starts afterwards, while open connections go on with what they have.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier};
@@ -12,7 +12,7 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::server::{NoServerSessionStorage, ProducesTickets, WebPkiClientVerifier};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, ServerName, UnixTime};
 
 /// TLS cannot be set up as asked: the text names the part that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,16 +61,43 @@ pub fn identity_from_pem(chain: &[u8], key: &[u8]) -> Result<Identity, TlsError>
     })
 }
 
+/// Reads revocation lists from PEM text. Fails where it holds none or a broken one.
+pub fn revocation_lists_from_pem(pem: &[u8]) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
+    let lists = CertificateRevocationListDer::pem_slice_iter(pem)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| TlsError(format!("revocation lists in PEM: {error}")))?;
+    if lists.is_empty() {
+        return Err(TlsError("revocation lists in PEM: there is none".to_owned()));
+    }
+    Ok(lists)
+}
+
+/// Whom certificates of clients must come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Authorities {
+    /// A certificate must lead to one of these.
+    pub roots: Vec<CertificateDer<'static>>,
+    /// Certificates that they have revoked (RFC 5280, 5). One without a list of its issuer is not
+    /// refused, and a list counts after its next update was due too.
+    pub revocation_lists: Vec<CertificateRevocationListDer<'static>>,
+}
+
+impl From<Vec<CertificateDer<'static>>> for Authorities {
+    fn from(roots: Vec<CertificateDer<'static>>) -> Self {
+        Self { roots, revocation_lists: Vec::new() }
+    }
+}
+
 /// Whether clients show certificates.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ClientCertificates {
     /// They are not asked.
     #[default]
     None,
-    /// They may; one that does not lead to these roots ends the handshake.
-    Optional(Vec<CertificateDer<'static>>),
+    /// They may; one that is not good for these authorities ends the handshake.
+    Optional(Authorities),
     /// They must.
-    Required(Vec<CertificateDer<'static>>),
+    Required(Authorities),
 }
 
 /// What a listener speaks.
@@ -92,9 +119,32 @@ pub struct ServerTls {
 
 struct ServerShared {
     /// Read once a handshake, replaced by a reload.
-    config: Mutex<Arc<ServerConfig>>,
-    /// Survives reloads, so that clients' tickets do.
+    current: Mutex<Current>,
+}
+
+/// What handshakes use.
+#[derive(Clone)]
+struct Current {
+    config: Arc<ServerConfig>,
+    /// Survives reloads, so that clients' tickets do, but no change of `trusted`: a session that is
+    /// resumed by its ticket shows no certificate again.
     tickets: Arc<dyn ProducesTickets>,
+    /// What `tickets` were issued under.
+    trusted: ClientCertificates,
+}
+
+impl Current {
+    /// Of settings, with new tickets.
+    fn new(settings: &ServerTlsSettings) -> Result<Self, TlsError> {
+        let tickets = rustls::crypto::ring::Ticketer::new()
+            .map_err(|error| TlsError(format!("session tickets: {error}")))?;
+        Self::with(settings, tickets)
+    }
+
+    fn with(settings: &ServerTlsSettings, tickets: Arc<dyn ProducesTickets>) -> Result<Self, TlsError> {
+        let config = server_config(settings, &tickets)?;
+        Ok(Self { config, tickets, trusted: settings.client_certificates.clone() })
+    }
 }
 
 impl fmt::Debug for ServerTls {
@@ -106,24 +156,40 @@ impl fmt::Debug for ServerTls {
 impl ServerTls {
     /// Checks the settings and makes the handle. Fails where key and certificate do not match, and so on.
     pub fn new(settings: &ServerTlsSettings) -> Result<Self, TlsError> {
-        let tickets = rustls::crypto::ring::Ticketer::new()
-            .map_err(|error| TlsError(format!("session tickets: {error}")))?;
-        let config = server_config(settings, &tickets)?;
-        Ok(ServerTls { shared: Arc::new(ServerShared { config: Mutex::new(config), tickets }) })
+        Ok(ServerTls { shared: Arc::new(ServerShared { current: Mutex::new(Current::new(settings)?) }) })
     }
 
     /// Replaces what new handshakes use. On an error the old settings stay in force.
+    ///
+    /// Where authorities or revocation lists have changed, no ticket of before is good any more.
     pub fn reload(&self, settings: &ServerTlsSettings) -> Result<(), TlsError> {
-        let config = server_config(settings, &self.shared.tickets)?;
-        *self.shared.config.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = config;
+        let mut current = self.shared.current.lock().unwrap_or_else(PoisonError::into_inner);
+        *current = match current.trusted == settings.client_certificates {
+            true => Current::with(settings, current.tickets.clone())?,
+            false => Current::new(settings)?,
+        };
         Ok(())
     }
 
-    /// What a handshake that starts now uses.
-    pub(crate) fn current(&self) -> Arc<ServerConfig> {
-        self.shared.config.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    /// What a handshake that starts now uses, and the bytes that it may hold of a message of the
+    /// client's that is not whole.
+    pub(crate) fn current(&self) -> (Arc<ServerConfig>, usize) {
+        let current = self.shared.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = match current.trusted {
+            ClientCertificates::None => HELD_BYTES_MAX,
+            ClientCertificates::Optional(_) | ClientCertificates::Required(_) => HELD_OF_CHAIN_BYTES_MAX,
+        };
+        (Arc::clone(&current.config), held)
     }
 }
+
+/// Bytes of a client's message that is not whole. A ClientHello has some 300, and some 2,000 with a
+/// post-quantum key share and a ticket.
+const HELD_BYTES_MAX: usize = 4 * 1_024;
+
+/// The same where clients show certificates: a chain of three with long RSA keys and their names. It
+/// is in their tickets too.
+const HELD_OF_CHAIN_BYTES_MAX: usize = 20 * 1_024;
 
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
@@ -147,20 +213,24 @@ fn server_config(
     let builder = ServerConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(rustls::ALL_VERSIONS)
         .map_err(|error| TlsError(format!("TLS versions: {error}")))?;
-    let verifier = |roots: &[CertificateDer<'static>]| {
-        Ok::<_, TlsError>(WebPkiClientVerifier::builder_with_provider(
-            Arc::new(roots_of(roots)?),
-            provider.clone(),
-        ))
+    let verifier = |authorities: &Authorities| {
+        let roots = Arc::new(roots_of(&authorities.roots)?);
+        let builder = WebPkiClientVerifier::builder_with_provider(roots, provider.clone());
+        Ok::<_, TlsError>(match authorities.revocation_lists.is_empty() {
+            true => builder,
+            false => {
+                builder.with_crls(authorities.revocation_lists.clone()).allow_unknown_revocation_status()
+            }
+        })
     };
     let failed = |error: &dyn fmt::Display| TlsError(format!("client certificates: {error}"));
     let builder = match &settings.client_certificates {
         ClientCertificates::None => builder.with_no_client_auth(),
-        ClientCertificates::Optional(roots) => builder.with_client_cert_verifier(
-            verifier(roots)?.allow_unauthenticated().build().map_err(|error| failed(&error))?,
+        ClientCertificates::Optional(authorities) => builder.with_client_cert_verifier(
+            verifier(authorities)?.allow_unauthenticated().build().map_err(|error| failed(&error))?,
         ),
-        ClientCertificates::Required(roots) => {
-            builder.with_client_cert_verifier(verifier(roots)?.build().map_err(|error| failed(&error))?)
+        ClientCertificates::Required(authorities) => {
+            builder.with_client_cert_verifier(verifier(authorities)?.build().map_err(|error| failed(&error))?)
         }
     };
     let mut config = builder

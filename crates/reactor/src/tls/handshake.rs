@@ -14,7 +14,8 @@ use super::record::{Records, alert};
 
 /// A handshake under way.
 pub(crate) enum Handshake {
-    Server(Box<UnbufferedServerConnection>),
+    /// With the bytes that it may hold of a message that is not whole.
+    Server(Box<UnbufferedServerConnection>, usize),
     Client(Box<UnbufferedClientConnection>),
 }
 
@@ -43,7 +44,16 @@ pub(crate) struct Step {
 
 impl Handshake {
     pub(crate) fn server(tls: &ServerTls) -> Result<Handshake, Error> {
-        Ok(Handshake::Server(Box::new(UnbufferedServerConnection::new(tls.current())?)))
+        let (config, held_bytes_max) = tls.current();
+        Ok(Handshake::Server(Box::new(UnbufferedServerConnection::new(config)?), held_bytes_max))
+    }
+
+    /// Bytes that it may hold of a message of the peer's that is not whole, at most `bytes_max`.
+    pub(crate) fn held_bytes_max(&self, bytes_max: usize) -> usize {
+        match self {
+            Handshake::Server(_, held_bytes_max) => bytes_max.min(*held_bytes_max),
+            Handshake::Client(_) => bytes_max,
+        }
     }
 
     pub(crate) fn client(tls: &ClientTls) -> Result<Handshake, Error> {
@@ -55,12 +65,12 @@ impl Handshake {
     pub(crate) fn advance(self, input: &mut [u8], serial: u64) -> (Progress, Step) {
         let mut step = Step::default();
         let progress = match self {
-            Handshake::Server(mut connection) => {
+            Handshake::Server(mut connection, held_bytes_max) => {
                 let outcome = drive(&mut connection, input, &mut step, |connection, input| {
                     connection.process_tls_records(input)
                 });
                 match outcome {
-                    Ok(false) => Progress::Waiting(Handshake::Server(connection)),
+                    Ok(false) => Progress::Waiting(Handshake::Server(connection, held_bytes_max)),
                     Ok(true) => {
                         let certificate = leaf(connection.peer_certificates());
                         match connection

@@ -6,8 +6,8 @@
 mod config;
 
 pub use config::{
-    ClientCertificates, ClientTls, ClientTlsSettings, Identity, ServerTls, ServerTlsSettings,
-    SessionResumption, TlsError, Trust, certificates_from_pem, identity_from_pem,
+    Authorities, ClientCertificates, ClientTls, ClientTlsSettings, Identity, ServerTls, ServerTlsSettings,
+    SessionResumption, TlsError, Trust, certificates_from_pem, identity_from_pem, revocation_lists_from_pem,
 };
 mod handshake;
 mod record;

@@ -9,9 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fixture::*;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, IsCa, KeyIdMethod,
+    KeyPair, KeyUsagePurpose, RevokedCertParams, date_time_ymd,
+};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
-use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use stadium_reactor::tls::*;
 use stadium_reactor::*;
 
@@ -21,6 +24,7 @@ impl Authority {
     fn new() -> Authority {
         let mut params = CertificateParams::new(Vec::new()).expect("no names are fine");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let key = KeyPair::generate().expect("a key");
         Authority(CertifiedIssuer::self_signed(params, key).expect("an authority"))
     }
@@ -37,6 +41,37 @@ impl Authority {
             chain: vec![certificate.der().clone()],
             key: PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())),
         }
+    }
+
+    /// One with this serial number.
+    fn identity_with(&self, name: &str, serial: u64) -> Identity {
+        let key = KeyPair::generate().expect("a key");
+        let mut params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
+        params.serial_number = Some(serial.into());
+        let certificate = params.signed_by(&key, &self.0).expect("signed");
+        Identity {
+            chain: vec![certificate.der().clone()],
+            key: PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())),
+        }
+    }
+
+    /// A list with these serial numbers.
+    fn revokes(&self, serials: &[u64]) -> CertificateRevocationListDer<'static> {
+        let revoked = |serial: &u64| RevokedCertParams {
+            serial_number: (*serial).into(),
+            revocation_time: date_time_ymd(2024, 1, 1),
+            reason_code: None,
+            invalidity_date: None,
+        };
+        let params = CertificateRevocationListParams {
+            this_update: date_time_ymd(2024, 1, 1),
+            next_update: date_time_ymd(2040, 1, 1),
+            crl_number: 1_u64.into(),
+            issuing_distribution_point: None,
+            revoked_certs: serials.iter().map(revoked).collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        params.signed_by(&self.0).expect("signed").der().clone()
     }
 
     fn roots(&self) -> RootCertStore {
@@ -275,7 +310,7 @@ fn a_client_certificate_is_shown_to_the_handler() {
     let authority = Authority::new();
     let device = authority.identity("device-7");
     let settings = ServerTlsSettings {
-        client_certificates: ClientCertificates::Required(vec![authority.root()]),
+        client_certificates: ClientCertificates::Required(vec![authority.root()].into()),
         ..authority.server()
     };
     let (settings, _) = secure(&settings);
@@ -352,6 +387,74 @@ fn a_session_is_resumed_by_its_ticket() {
             "{suite:?}"
         );
     }
+}
+
+#[test]
+fn no_ticket_outlives_the_authorities_and_revocation_lists_it_was_issued_under() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let device = authority.identity_with("device-7", 7);
+    let asking = |authorities: Authorities| ServerTlsSettings {
+        client_certificates: ClientCertificates::Required(authorities),
+        ..authority.server()
+    };
+    let trusted = Authorities::from(vec![authority.root()]);
+    let withdrawn = Authorities::from(vec![other.root()]);
+    let revoked = Authorities { revocation_lists: vec![authority.revokes(&[7])], ..trusted.clone() };
+    let others_revoked = Authorities { revocation_lists: vec![authority.revokes(&[8])], ..trusted.clone() };
+    let (settings, tls) = secure(&asking(trusted.clone()));
+    let server = start(Style::Echo, settings);
+    for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+        let config = ClientConfig::builder_with_provider(provider(None))
+            .with_protocol_versions(&[version])
+            .expect("a version")
+            .with_root_certificates(authority.roots())
+            .with_client_auth_cert(device.chain.clone(), device.key.clone_key())
+            .expect("the key fits");
+        let config = Arc::new(config);
+        let come = || {
+            let mut client = client_on(server.dial(), config.clone());
+            client.write_all(b"hello").ok()?;
+            client.read_exact(&mut [0; 5]).ok()?;
+            client.conn.handshake_kind()
+        };
+        assert_eq!(come(), Some(rustls::HandshakeKind::Full));
+        assert_eq!(come(), Some(rustls::HandshakeKind::Resumed));
+        tls.reload(&asking(trusted.clone())).expect("good settings");
+        assert_eq!(come(), Some(rustls::HandshakeKind::Resumed), "nothing has changed for clients");
+        for bad in [&withdrawn, &revoked] {
+            tls.reload(&asking(bad.clone())).expect("good settings");
+            assert_eq!(come(), None, "{bad:?}");
+            tls.reload(&asking(trusted.clone())).expect("good settings");
+            assert_eq!(come(), Some(rustls::HandshakeKind::Full));
+        }
+        tls.reload(&asking(others_revoked.clone())).expect("good settings");
+        assert_eq!(come(), Some(rustls::HandshakeKind::Full), "another certificate was revoked");
+        tls.reload(&asking(trusted.clone())).expect("good settings");
+    }
+}
+
+#[test]
+fn fragments_of_a_handshake_hold_four_kilobytes_at_most() {
+    let authority = Authority::new();
+    let (settings, _) = secure(&authority.server());
+    let server = start(Style::Echo, settings);
+    let mut client = server.dial();
+    // Records of a ClientHello of 60 KB, which does not end.
+    let hello = [&[1, 0, 0xea, 0x60][..], &[3, 3], &[7; 32], &[0, 0, 2]].concat();
+    let mut sent = 0;
+    let mut fragment = hello;
+    fragment.resize(1_000, 0);
+    for _ in 0..60 {
+        let record = [&[22, 3, 1, 3, 0xe8][..], &fragment].concat();
+        if client.write_all(&record).is_err() {
+            break;
+        }
+        sent += fragment.len();
+        fragment.fill(0);
+        let held = server.handle.stats().carry_bytes.value();
+        assert!(held <= 8 * 1024, "{held} bytes are held after {sent}");
+    }
+    assert!(matches!(server.wait_closed().1, CloseReason::Tls(_)));
 }
 
 #[test]

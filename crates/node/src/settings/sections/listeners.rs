@@ -90,6 +90,9 @@ group! {
         key: Option<PathBuf> = None;
         /// Authorities whose client certificates are accepted, PEM.
         client_ca: Option<PathBuf> = None;
+        /// Revocation lists of those authorities, PEM. A certificate on one of them is refused. Tickets of TLS sessions that
+        /// were issued before a changed list or authority are no longer good.
+        client_crl: Option<PathBuf> = None;
         /// Whether a device shows a certificate.
         client_certificates: ClientCertificates = ClientCertificates::None;
     }
