@@ -4,7 +4,7 @@
 //! certificate) is answered at once, the rest by a pool's thread or by the registry later. Each device that is checked gets exactly
 //! one verdict. Secrets are in no log line and no error.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -367,8 +367,10 @@ impl Authenticator {
     {
         let Some((shown, answer)) = unasked.take() else { return Step::Next };
         let shared = Arc::clone(&self.shared);
-        let submitted = pool.submit(move |turn| {
+        let submitted = pool.submit(shown.peer.ip(), move |turn| {
             let verdict = match turn {
+                // Failures that were found while it waited may have banned its address.
+                Turn::Now if shared.is_banned(shown.peer.ip()) => Verdict::Deny(DenyReason::Banned),
                 Turn::Now => work(&shared, &shown),
                 Turn::TooLate { retry_after } => Verdict::Busy { retry_after },
             };
@@ -390,7 +392,7 @@ impl Authenticator {
             return;
         }
         let again = Arc::clone(passwords);
-        let submitted = pool.submit(move |_| {
+        let submitted = pool.submit(Ipv4Addr::UNSPECIFIED.into(), move |_| {
             if let Err(error) = again.reload() {
                 tracing::warn!(%error, "The password file stays as it was");
             }

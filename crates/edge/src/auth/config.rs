@@ -197,7 +197,7 @@ pub struct TokenKeyConfig {
     pub id: Option<String>,
     /// The only algorithm that this key verifies.
     pub algorithm: TokenAlgorithm,
-    /// HS256: the secret's bytes, at least 32 (RFC 7518, 3.2), a line end after them is cut off. ES256 and EdDSA:
+    /// HS256: the secret's bytes, at least 32 (RFC 7518, 3.2), a line end after them is cut off. All others:
     /// the public key as PEM (`BEGIN PUBLIC KEY`).
     pub file: PathBuf,
 }
@@ -211,6 +211,10 @@ pub enum TokenAlgorithm {
     Es256,
     /// Ed25519.
     EdDsa,
+    /// RSA with PKCS #1 v1.5 padding and SHA-256, keys of 2,048 to 8,192 bits.
+    Rs256,
+    /// RSA with PSS padding and SHA-256, keys as for RS256.
+    Ps256,
 }
 
 /// What the MQTT user name beside a token means.

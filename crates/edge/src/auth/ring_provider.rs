@@ -1,17 +1,20 @@
 //! The cryptography of jsonwebtoken on ring, which the TLS layer uses already.
 //!
 //! jsonwebtoken leaves the choice to its user; its own two would add another C library or a dozen crates to
-//! do what ring does. It verifies HS256, ES256 and Ed25519, and nothing else; it signs nothing, because a
-//! server that only checks tokens has no business with private keys.
+//! do what ring does. It verifies HS256, ES256, Ed25519, RS256 and PS256, and nothing else; it signs
+//! nothing, because a server that only checks tokens has no business with private keys.
 
 use std::sync::Once;
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{Error, ErrorKind};
 use jsonwebtoken::signature::{Error as SignatureError, Verifier};
-use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey};
+use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, DecodingKeyKind};
 use ring::hmac;
-use ring::signature::{ECDSA_P256_SHA256_FIXED, ED25519, UnparsedPublicKey, VerificationAlgorithm};
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256, RSA_PSS_2048_8192_SHA256, RsaParameters,
+    RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
+};
 
 /// Makes ring the cryptography of this process's tokens, unless something was chosen before.
 pub(super) fn install() {
@@ -28,6 +31,10 @@ pub(super) fn install() {
 }
 
 fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Error> {
+    if let DecodingKeyKind::RsaModulusExponent { n, e } = key.kind() {
+        let key = RsaPublicKeyComponents { n: n.clone(), e: e.clone() };
+        return Ok(Box::new(Rsa { key, by: rsa(*algorithm)?, algorithm: *algorithm }));
+    }
     let bytes = key.try_get_as_bytes()?;
     match (algorithm, key.family()) {
         (Algorithm::HS256, AlgorithmFamily::Hmac) => {
@@ -39,7 +46,38 @@ fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerif
         (Algorithm::EdDSA, AlgorithmFamily::Ed) => {
             Ok(Box::new(PublicKey::new(&ED25519, bytes, Algorithm::EdDSA)))
         }
+        (Algorithm::RS256 | Algorithm::PS256, AlgorithmFamily::Rsa) => {
+            Ok(Box::new(PublicKey::new(rsa(*algorithm)?, bytes, *algorithm)))
+        }
         _ => Err(ErrorKind::InvalidAlgorithm.into()),
+    }
+}
+
+/// The verification of an RSA algorithm (RFC 7518, 3.3 and 3.5), with keys of 2,048 to 8,192 bits.
+fn rsa(algorithm: Algorithm) -> Result<&'static RsaParameters, Error> {
+    match algorithm {
+        Algorithm::RS256 => Ok(&RSA_PKCS1_2048_8192_SHA256),
+        Algorithm::PS256 => Ok(&RSA_PSS_2048_8192_SHA256),
+        _ => Err(ErrorKind::InvalidAlgorithm.into()),
+    }
+}
+
+/// An RSA key of a key set, which has its numbers apart.
+struct Rsa {
+    key: RsaPublicKeyComponents<Vec<u8>>,
+    by: &'static RsaParameters,
+    algorithm: Algorithm,
+}
+
+impl Verifier<Vec<u8>> for Rsa {
+    fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), SignatureError> {
+        self.key.verify(self.by, message, signature).map_err(|_| SignatureError::new())
+    }
+}
+
+impl JwtVerifier for Rsa {
+    fn algorithm(&self) -> Algorithm {
+        self.algorithm
     }
 }
 

@@ -4,10 +4,13 @@
 //! is done with a key's bytes. So a public key cannot be mistaken for an HMAC secret.
 
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, KeyAlgorithm, PublicKeyUse};
-use jsonwebtoken::{Algorithm, DecodingKey};
+use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind};
+use x509_parser::prelude::FromDer;
+use x509_parser::public_key::RSAPublicKey;
 
 use super::{Error, TokenAlgorithm, TokenConfig, TokenKeyConfig};
 
@@ -16,6 +19,9 @@ const KEYS_MAX: usize = 64;
 
 /// Bytes of an HS256 secret: no fewer than the hash's (RFC 7518, 3.2).
 const SECRET_BYTES_MIN: usize = 32;
+
+/// Bits of an RSA key's modulus (RFC 7518, 3.3; the upper bound keeps a check short).
+const RSA_BITS: RangeInclusive<usize> = 2_048..=8_192;
 
 /// One key and the only algorithm that it is used with.
 pub(super) struct Key {
@@ -62,6 +68,15 @@ fn read_key(config: &TokenKeyConfig) -> Result<Key, Error> {
                     wrong("an ES256 key is a public key on P-256 in PEM (BEGIN PUBLIC KEY)")
                 })?,
             ),
+            TokenAlgorithm::Rs256 | TokenAlgorithm::Ps256 => (
+                match config.algorithm {
+                    TokenAlgorithm::Rs256 => Algorithm::RS256,
+                    _ => Algorithm::PS256,
+                },
+                rsa(&bytes).ok_or_else(|| {
+                    wrong("an RSA key is a public key of 2048 to 8192 bits in PEM (BEGIN PUBLIC KEY)")
+                })?,
+            ),
             TokenAlgorithm::EdDsa => (
                 Algorithm::EdDSA,
                 DecodingKey::from_ed_pem(&bytes).ok().filter(is_ed25519).ok_or_else(|| {
@@ -72,42 +87,61 @@ fn read_key(config: &TokenKeyConfig) -> Result<Key, Error> {
     Ok(Key { id: config.id.clone(), algorithm, key })
 }
 
-/// The keys of a set that tokens may be verified with. Others, such as RSA, are ignored: sets are
-/// often published for several purposes. A set without a single usable key is an error.
+/// An RSA public key in PEM that is long enough.
+fn rsa(bytes: &[u8]) -> Option<DecodingKey> {
+    let key = DecodingKey::from_rsa_pem(bytes).ok()?;
+    let (_, parsed) = RSAPublicKey::from_der(self::bytes(&key)).ok()?;
+    RSA_BITS.contains(&parsed.key_size()).then_some(key)
+}
+
+/// The keys of a set that tokens may be verified with. Others are ignored: sets are often published
+/// for several purposes. An RSA key that names no algorithm is used for RS256 and PS256. A set without a single usable key is an error.
 fn read_key_set(path: &Path) -> Result<Vec<Key>, Error> {
     let wrong = |problem: String| Error::TokenKey { path: path.to_owned(), problem };
     let set: JwkSet = serde_json::from_slice(&read_file(path)?)
         .map_err(|error| wrong(format!("not a JSON Web Key Set: {error}")))?;
-    let keys: Vec<Key> = set.keys.iter().filter_map(usable).collect();
+    let keys: Vec<Key> = set.keys.iter().flat_map(usable).collect();
     if keys.is_empty() {
-        return Err(wrong("the set holds no key for ES256, EdDSA or HS256 signatures".to_owned()));
+        let problem = "the set holds no key for ES256, EdDSA, RS256, PS256 or HS256 signatures";
+        return Err(wrong(problem.to_owned()));
     }
     Ok(keys)
 }
 
-fn usable(jwk: &Jwk) -> Option<Key> {
+/// The keys that a key of a set is: none, one, or one for each algorithm that it may be used with.
+fn usable(jwk: &Jwk) -> Vec<Key> {
     if !matches!(jwk.common.public_key_use, None | Some(PublicKeyUse::Signature)) {
-        return None;
+        return Vec::new();
     }
-    let key = DecodingKey::from_jwk(jwk).ok()?;
-    let (algorithm, named) = match &jwk.algorithm {
+    let Ok(key) = DecodingKey::from_jwk(jwk) else { return Vec::new() };
+    let rsa = [(Algorithm::RS256, KeyAlgorithm::RS256), (Algorithm::PS256, KeyAlgorithm::PS256)];
+    let algorithms: &[(Algorithm, KeyAlgorithm)] = match &jwk.algorithm {
         AlgorithmParameters::EllipticCurve(curve) if curve.curve == EllipticCurve::P256 && is_p256(&key) => {
-            (Algorithm::ES256, KeyAlgorithm::ES256)
+            &[(Algorithm::ES256, KeyAlgorithm::ES256)]
         }
         AlgorithmParameters::OctetKeyPair(pair)
             if pair.curve == EllipticCurve::Ed25519 && is_ed25519(&key) =>
         {
-            (Algorithm::EdDSA, KeyAlgorithm::EdDSA)
+            &[(Algorithm::EdDSA, KeyAlgorithm::EdDSA)]
         }
         AlgorithmParameters::OctetKey(_) if bytes(&key).len() >= SECRET_BYTES_MIN => {
-            (Algorithm::HS256, KeyAlgorithm::HS256)
+            &[(Algorithm::HS256, KeyAlgorithm::HS256)]
         }
-        _ => return None,
+        AlgorithmParameters::RSA(_) if is_long_rsa(&key) => &rsa,
+        _ => &[],
     };
-    if jwk.common.key_algorithm.is_some_and(|wanted| wanted != named) {
-        return None;
-    }
-    Some(Key { id: jwk.common.key_id.clone(), algorithm, key })
+    let wanted = |named: KeyAlgorithm| jwk.common.key_algorithm.is_none_or(|wanted| wanted == named);
+    let fitting = algorithms.iter().filter(|&&(_, named)| wanted(named));
+    let id = || jwk.common.key_id.clone();
+    fitting.map(|&(algorithm, _)| Key { id: id(), algorithm, key: key.clone() }).collect()
+}
+
+/// Whether the modulus of an RSA key has as many bits as it must.
+fn is_long_rsa(key: &DecodingKey) -> bool {
+    let DecodingKeyKind::RsaModulusExponent { n, .. } = key.kind() else { return false };
+    let zeros = n.iter().take_while(|byte| **byte == 0).count();
+    let first_bits = n.get(zeros).map_or(0, |first| 8 - first.leading_zeros() as usize);
+    RSA_BITS.contains(&((n.len() - zeros).saturating_sub(1) * 8 + first_bits))
 }
 
 fn bytes(key: &DecodingKey) -> &[u8] {

@@ -76,6 +76,8 @@ fn token(token: &Token) -> Option<TokenConfig> {
             settings::TokenAlgorithm::Hs256 => TokenAlgorithm::Hs256,
             settings::TokenAlgorithm::Es256 => TokenAlgorithm::Es256,
             settings::TokenAlgorithm::EdDsa => TokenAlgorithm::EdDsa,
+            settings::TokenAlgorithm::Rs256 => TokenAlgorithm::Rs256,
+            settings::TokenAlgorithm::Ps256 => TokenAlgorithm::Ps256,
         },
         file: key.file.clone(),
     };

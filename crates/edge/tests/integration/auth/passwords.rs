@@ -157,6 +157,29 @@ fn an_address_that_guesses_is_banned_and_others_are_not() {
 }
 
 #[test]
+fn checks_that_wait_when_their_address_is_banned_compute_no_hash() {
+    let files = Files::new();
+    let limit = Limit { burst: 3, refill: Duration::from_secs(60), ban: Duration::from_secs(60) };
+    let path = files.write("users", line("anna", b"secret", &[]));
+    let password = PasswordConfig { threads: 1, queue_max: 100, ..PasswordConfig::new(path) };
+    let config = AuthConfig { failures: Some(limit), password: Some(password), ..AuthConfig::default() };
+    let authenticator = open(config);
+    let (answer, verdicts) = mpsc::channel();
+    for _ in 0..50 {
+        let answer = answer.clone();
+        let shown = with_password("anna", b"guess");
+        let early = authenticator.check(shown, move |late| answer.send(late).expect("the test waits"));
+        // An early one was found banned before it had to wait.
+        assert!(matches!(early, None | Some(Verdict::Deny(DenyReason::Banned))), "{early:?}");
+    }
+    drop(answer);
+    let is = |late: &Late, reason| matches!(late, Late::Verdict(Verdict::Deny(found)) if *found == reason);
+    let late: Vec<_> = verdicts.iter().collect();
+    assert_eq!(late.iter().filter(|late| is(late, DenyReason::BadPassword)).count(), 4, "{late:?}");
+    assert!(late[4..].iter().all(|late| is(late, DenyReason::Banned)), "{late:?}");
+}
+
+#[test]
 fn secrets_are_not_printed() {
     let text = format!("{:?}", with_password("anna", b"secret-4711"));
     assert!(text.contains("anna") && !text.contains("4711") && !text.contains("115, 101"), "{text}");

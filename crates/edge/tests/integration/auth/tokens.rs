@@ -8,7 +8,10 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 use ring::rand::SystemRandom;
-use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair};
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, RSA_PKCS1_SHA256, RSA_PSS_SHA256,
+    RsaEncoding, RsaKeyPair,
+};
 use serde_json::{Value, json};
 use stadium_edge::auth::*;
 
@@ -21,7 +24,12 @@ enum Signer {
     Hs256(Vec<u8>),
     Es256(EcdsaKeyPair, String),
     EdDsa(Ed25519KeyPair, String),
+    Rsa(TokenAlgorithm),
 }
+
+/// A key of this test alone: `openssl genrsa 2048`.
+const RSA_PRIVATE: &[u8] = include_bytes!("../../keys/rsa-2048.pk8");
+const RSA_PUBLIC: &str = include_str!("../../keys/rsa-2048.pub.pem");
 
 impl Signer {
     fn hs256() -> Self {
@@ -46,6 +54,8 @@ impl Signer {
             Self::Hs256(_) => ("HS256", TokenAlgorithm::Hs256),
             Self::Es256(..) => ("ES256", TokenAlgorithm::Es256),
             Self::EdDsa(..) => ("EdDSA", TokenAlgorithm::EdDsa),
+            Self::Rsa(TokenAlgorithm::Rs256) => ("RS256", TokenAlgorithm::Rs256),
+            Self::Rsa(_) => ("PS256", TokenAlgorithm::Ps256),
         }
     }
 
@@ -53,6 +63,7 @@ impl Signer {
         match self {
             Self::Hs256(secret) => [secret, &b"\n"[..]].concat(),
             Self::Es256(_, pem) | Self::EdDsa(_, pem) => pem.clone().into_bytes(),
+            Self::Rsa(_) => RSA_PUBLIC.as_bytes().to_vec(),
         }
     }
 
@@ -71,6 +82,16 @@ impl Signer {
                 pair.sign(&SystemRandom::new(), message).expect("signed").as_ref().to_vec()
             }
             Self::EdDsa(pair, _) => pair.sign(message).as_ref().to_vec(),
+            Self::Rsa(algorithm) => {
+                let pair = RsaKeyPair::from_pkcs8(RSA_PRIVATE).expect("a key");
+                let padding: &dyn RsaEncoding = match algorithm {
+                    TokenAlgorithm::Rs256 => &RSA_PKCS1_SHA256,
+                    _ => &RSA_PSS_SHA256,
+                };
+                let mut signature = vec![0; pair.public().modulus_len()];
+                pair.sign(padding, &SystemRandom::new(), message, &mut signature).expect("signed");
+                signature
+            }
         }
     }
 
@@ -236,6 +257,48 @@ fn keys_of_a_set_verify_and_foreign_ones_are_passed_over() {
 }
 
 #[test]
+fn an_rsa_key_verifies_the_algorithm_that_it_is_for_and_no_other() {
+    use TokenAlgorithm::{Ps256, Rs256};
+    let files = Files::new();
+    let (rs, ps) = (Signer::Rsa(Rs256), Signer::Rsa(Ps256));
+    for (right, wrong) in [(&rs, &ps), (&ps, &rs)] {
+        let authenticator = with_tokens(token_config(vec![right.key(&files, None)]));
+        allowed(show(&authenticator, right.sign(None, &claims(json!({})))));
+        let verdict = show(&authenticator, wrong.sign(None, &claims(json!({}))));
+        assert_eq!(verdict, Verdict::Deny(DenyReason::BadToken));
+        // The signature of the one under the name of the other.
+        let mixed = wrong.sign_with_header(&json!({"alg": right.algorithm().0}), &claims(json!({})));
+        assert_eq!(show(&authenticator, mixed), Verdict::Deny(DenyReason::BadToken));
+    }
+}
+
+#[test]
+fn an_rsa_key_of_a_set_is_for_what_it_names_or_for_both() {
+    let files = Files::new();
+    let (rs, ps) = (Signer::Rsa(TokenAlgorithm::Rs256), Signer::Rsa(TokenAlgorithm::Ps256));
+    let pair = RsaKeyPair::from_pkcs8(RSA_PRIVATE).expect("a key");
+    let numbers = ring::rsa::PublicKeyComponents::<Vec<u8>>::from(pair.public());
+    let base64 = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+    let jwk = |kid: &str| json!({"kty": "RSA", "kid": kid, "n": base64(&numbers.n), "e": base64(&numbers.e)});
+    let (both, mut only_ps, mut short) = (jwk("both"), jwk("ps"), jwk("short"));
+    only_ps["alg"] = "PS256".into();
+    short["n"] = base64(&numbers.n[..128]).into();
+    let mut config = token_config(Vec::new());
+    config.key_sets = vec![files.write("set", json!({"keys": [both, only_ps, short]}).to_string())];
+    let authenticator = with_tokens(config);
+    for (signer, kid, is_good) in [
+        (&rs, "both", true),
+        (&ps, "both", true),
+        (&ps, "ps", true),
+        (&rs, "ps", false),
+        (&rs, "short", false),
+    ] {
+        let verdict = show(&authenticator, signer.sign(Some(kid), &claims(json!({}))));
+        assert_eq!(matches!(verdict, Verdict::Allow(_)), is_good, "{kid}: {verdict:?}");
+    }
+}
+
+#[test]
 fn keys_are_replaced_on_reload_and_when_their_file_changes() {
     let files = Files::new();
     let (old, new, third) = (Signer::eddsa(), Signer::eddsa(), Signer::eddsa());
@@ -272,6 +335,9 @@ fn keys_that_cannot_be_meant_are_refused() {
         (TokenAlgorithm::Es256, p384.as_bytes()),
         (TokenAlgorithm::EdDsa, &ec),
         (TokenAlgorithm::EdDsa, b"no PEM"),
+        (TokenAlgorithm::Rs256, &ec),
+        (TokenAlgorithm::Rs256, include_bytes!("../../keys/rsa-1024.pub.pem")),
+        (TokenAlgorithm::Ps256, include_bytes!("../../keys/rsa-1024.pub.pem")),
     ] {
         let config = token_config(vec![key(algorithm, content)]);
         let result = Authenticator::open(&AuthConfig { token: Some(config), ..AuthConfig::default() });
