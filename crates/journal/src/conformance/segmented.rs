@@ -1,4 +1,6 @@
 //! The further tests of a journal that is kept in segments.
+//!
+//! They reach segments through [`Segmented`] only.
 
 use std::time::Instant;
 
@@ -10,6 +12,7 @@ use crate::{Error, Journal, Opening, Position, Segment, SegmentNumber, Segmented
 pub fn run<P: Place>(fresh: impl Fn() -> P) {
     segments_follow_one_another_and_are_removed(&fresh());
     trimming_removes_whole_sealed_segments(&fresh());
+    a_segment_is_sealed_wherever_its_last_batch_ends(&fresh);
 }
 
 fn part(journal: &dyn Journal) -> &dyn Segmented {
@@ -87,6 +90,39 @@ fn segments_follow_one_another_and_are_removed(place: &impl Place) {
 fn without_fillers(mut records: Vec<(Position, Vec<u8>)>) -> Vec<(Position, Vec<u8>)> {
     records.retain(|(_, body)| body != FILLER);
     records
+}
+
+/// The last batch may end at any place before the limit, and be committed alone: the seal comes in
+/// another batch then, which needs its own frame.
+fn a_segment_is_sealed_wherever_its_last_batch_ends<P: Place>(fresh: &impl Fn() -> P) {
+    for room in (0..=120).step_by(8) {
+        let place = fresh();
+        let mut journal = open(&place);
+        let mut expected = Vec::new();
+        let mut durably = |journal: &mut dyn Journal, body: Vec<u8>| {
+            expected.push((append(journal, &body), body));
+            make_durable(journal);
+        };
+        durably(&mut *journal, b"first".to_vec());
+        let limit = segments(&*journal)[0].limit;
+        // A short record with its batch has 40 bytes in files, a long one 32 beside its body.
+        let left = |journal: &dyn Journal| limit.since(journal.end()) as usize - 40 - room;
+        while left(&*journal) > 4_000 {
+            durably(&mut *journal, vec![7; 1_000]);
+        }
+        let body = left(&*journal) - 32;
+        durably(&mut *journal, vec![8; body]);
+        for short in [b"one".to_vec(), b"two".to_vec(), b"three".to_vec()] {
+            durably(&mut *journal, short);
+        }
+        assert!(segments(&*journal).len() >= 2, "another segment was begun");
+        assert_same(&read_all(&mut *journal.reader(), Position::START), &expected);
+        drop(journal);
+        let mut journal = open(&place);
+        append(&mut *journal, FILLER);
+        make_durable(&mut *journal);
+        assert_same(&without_fillers(read_all(&mut *journal.reader(), Position::START)), &expected);
+    }
 }
 
 fn trimming_removes_whole_sealed_segments(place: &impl Place) {

@@ -37,7 +37,8 @@ use shared::{Batch, QUEUED_BATCHES_MAX, Shared};
 use tail::Tail;
 use writer::{Progress, Writer};
 
-/// Room that is kept in each segment for a batch frame and a seal.
+/// Room that is kept in each segment behind the last record, for a seal and the frame of its batch:
+/// the batch before may have been committed alone.
 const SEAL_ROOM: u64 = 2 * NOTE_BYTES as u64;
 
 /// What [`Journal::room`] looks for: an ordinary record.
@@ -241,13 +242,20 @@ impl FileJournal {
         if waiting > 0 && waiting + frame > self.waiting_bytes_max {
             return Err(Error::Busy { waiting });
         }
-        let needed = frame + SEAL_ROOM;
-        if self.open.end().plus(needed) > self.current.0.header.limit() || !self.allows(&self.current.0, room)
+        // In the next segment it begins a batch.
+        let needed = NOTE_BYTES as u64 + frame + SEAL_ROOM;
+        let needed_here = self.note_bytes() + frame + SEAL_ROOM;
+        if self.open.end().plus(needed_here) > self.current.0.header.limit()
+            || !self.allows(&self.current.0, room)
         {
             self.rotate(HEADER_BYTES + needed, room)?;
         }
-        let note = if self.open.bytes.is_empty() { NOTE_BYTES as u64 } else { 0 };
-        Ok(self.open.end().plus(note))
+        Ok(self.open.end().plus(self.note_bytes()))
+    }
+
+    /// Bytes of the batch frame that the next record needs: none where a batch is open.
+    fn note_bytes(&self) -> u64 {
+        if self.open.bytes.is_empty() { NOTE_BYTES as u64 } else { 0 }
     }
 
     /// Seals the current segment and goes on in the next, in which so many bytes are needed.
@@ -335,7 +343,8 @@ impl FileJournal {
 fn check(options: &Options) -> Result<(), Error> {
     recover::check_size("segment_bytes", options.segment_bytes)?;
     recover::check_size("reserve_bytes", options.reserve_bytes)?;
-    let room = options.segment_bytes - HEADER_BYTES - SEAL_ROOM - FRAME_HEADER_BYTES as u64 - 8;
+    let frames = NOTE_BYTES as u64 + FRAME_HEADER_BYTES as u64 + SEAL_ROOM;
+    let room = options.segment_bytes - HEADER_BYTES - frames - 8;
     let most = usize::try_from(room).unwrap_or(usize::MAX).min(BODY_BYTES_MAX);
     if options.record_bytes_max == 0 || options.record_bytes_max > most {
         return Err(Error::Setting(format!(
@@ -466,7 +475,7 @@ impl Journal for FileJournal {
     }
 
     fn room(&self) -> Option<Room> {
-        let needed = SEAL_ROOM + ROOM_BYTES;
+        let needed = NOTE_BYTES as u64 + ROOM_BYTES + SEAL_ROOM;
         let has_room = self.open.end().plus(needed) <= self.current.0.header.limit();
         let next = self.orders.next(needed, &self.shared);
         if matches!(next, NextSegment::Ready | NextSegment::Soon)
