@@ -50,6 +50,8 @@ pub(crate) enum Command {
     Journal(command::journal::Arguments),
     /// Make, list and revoke API keys
     Key(command::key::Arguments),
+    /// Verify and export the audit log of a data directory
+    Audit(command::audit::Arguments),
     /// Simulate devices and measure
     #[cfg(feature = "lab")]
     Load(command::load::Arguments),

@@ -54,6 +54,7 @@ fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
         Command::Service(service) => command::service::run(*service, terminal),
         Command::Journal(journal) => command::journal::run(journal, terminal),
         Command::Key(key) => command::key::run(key, terminal),
+        Command::Audit(audit) => command::audit::run(audit, terminal),
         Command::Health(health) => command::health::run(&health, terminal),
         Command::Openapi => command::openapi::run(terminal),
         Command::Config(config) => command::config::run(config, terminal),

@@ -1,13 +1,20 @@
-//! Who changed what over the API: a line of JSON for each change, in `audit.ndjson` of the data directory.
+//! Who changed what over the API, and who was refused: a line of JSON for each, in `audit.ndjson` of
+//! the data directory.
 //!
-//! A line is handed to the system before the change is answered. The first [`LINES_PER_SECOND`] of a second are written one by
-//! one; further changes are counted by key, route and status, and written as one line each when the
-//! second is over. So a busy sender never pushes an administrator's change out of the log. Two
-//! files of [`FILE_BYTES_MAX`] are kept.
+//! A line is handed to the system before the change is answered, and continues the hash chain of the
+//! lines before it ([`chain`]). The first [`LINES_PER_SECOND`] of a key in a second are written one by
+//! one; its further ones are counted by route and status, and written as one line each when the second
+//! is over. So a busy sender hides neither an administrator's change nor another sender's. A full file
+//! is kept beside the current one ([`files`]).
+
+mod chain;
+mod files;
+pub(crate) mod verify;
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,14 +23,18 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::key_store::Key;
+use crate::key_store::{Key, Role};
 use crate::rfc3339;
 
-/// Bytes of a file before it becomes the older one, and the oldest goes.
+/// Bytes of a file before the next one is begun.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// Changes written one by one in a second: people and deployments make fewer, programs that push make more.
+/// Changes of one key written one by one in a second: people and deployments make fewer, programs
+/// that push make more. Refused logins of one address likewise.
 const LINES_PER_SECOND: u32 = 100;
+
+/// Keys and addresses that have lines of their own in a second; those of further ones are counted.
+const CALLERS_MAX: usize = 1_024;
 
 /// Sorts of further changes in a second that are counted apart; beyond that they are counted
 /// together.
@@ -32,11 +43,11 @@ const SORTS_MAX: usize = 1_000;
 /// What stands for a key and a route where changes beyond [`SORTS_MAX`] are counted.
 const SEVERAL: &str = "several";
 
+/// What stands for the key of a refused login.
+const NO_KEY: &str = "none";
+
 /// Bytes of a path or name in a line; more is cut.
 const TEXT_BYTES_MAX: usize = 512;
-
-/// Bytes read at once, from the end backwards.
-const BLOCK_BYTES: u64 = 64 << 10;
 
 /// How often the counts are written.
 pub(crate) const TICK: Duration = Duration::from_secs(1);
@@ -50,16 +61,23 @@ pub(crate) type CallerPlace = Arc<OnceLock<Arc<Key>>>;
 #[derive(Clone, Copy)]
 pub(crate) struct DryRun;
 
-/// A change, made or refused.
+/// A change, made or refused, or a login that was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Entry {
     /// When it was answered (RFC 3339).
     pub(crate) at: String,
-    /// The API key that asked.
+    /// The API key that asked; `none` where its secret was wrong.
     #[schema(example = "k_3f9a01c2d4e5")]
     pub(crate) key: String,
     /// What that key was called.
     pub(crate) name: String,
+    /// What that key could do; none of a refused login.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) role: Option<Role>,
+    /// The address that asked; none where changes of several are counted together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "192.0.2.7")]
+    pub(crate) address: Option<String>,
     /// The sort of change.
     #[schema(example = "PUT /api/apps/{app}/devices/{device}")]
     pub(crate) route: String,
@@ -82,7 +100,9 @@ pub(crate) struct Entry {
 
 /// What became of a request, for its entry.
 pub(crate) struct Change<'a> {
-    pub(crate) caller: &'a Arc<Key>,
+    /// None of a refused login.
+    pub(crate) caller: Option<&'a Arc<Key>>,
+    pub(crate) address: Option<IpAddr>,
     pub(crate) route: &'a Arc<str>,
     pub(crate) path: &'a str,
     pub(crate) made: Option<&'a str>,
@@ -92,33 +112,49 @@ pub(crate) struct Change<'a> {
 
 /// The log of a data directory.
 pub(crate) struct AuditLog {
-    path: PathBuf,
+    data_dir: PathBuf,
+    files_max: usize,
     inner: Mutex<Inner>,
 }
 
 struct Inner {
-    file: Option<File>,
-    bytes: u64,
+    writing: Option<Writing>,
     /// Which second `written` is about.
     second: u64,
-    written: u32,
+    /// Lines of this second, by caller.
+    written: HashMap<Caller, u32>,
     /// Changes beyond those written one by one.
     more: HashMap<Sort, u64>,
 }
 
+/// The file that is written, and the chain after its last line.
+struct Writing {
+    file: File,
+    bytes: u64,
+    chain: chain::Link,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Caller {
+    Key(Arc<Key>),
+    /// Without a key that is known.
+    Address(Option<IpAddr>),
+}
+
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Sort {
-    /// None where the keys are counted together too.
-    caller: Option<Arc<Key>>,
+    /// None where the callers are counted together too.
+    caller: Option<Caller>,
     route: Arc<str>,
     status: u16,
 }
 
 impl AuditLog {
-    /// The log in this directory; a file is made with the first line.
-    pub(crate) fn of(data_dir: &Path) -> Self {
-        let inner = Inner { file: None, bytes: 0, second: 0, written: 0, more: HashMap::new() };
-        Self { path: data_dir.join("audit.ndjson"), inner: Mutex::new(inner) }
+    /// The log in this directory; a file is made with the first line. So many files are kept, 0 for
+    /// all.
+    pub(crate) fn of(data_dir: &Path, files_max: usize) -> Self {
+        let inner = Inner { writing: None, second: 0, written: HashMap::new(), more: HashMap::new() };
+        Self { data_dir: data_dir.to_owned(), files_max, inner: Mutex::new(inner) }
     }
 
     /// Writes a change down, or counts it.
@@ -127,30 +163,26 @@ impl AuditLog {
         let mut inner = self.inner.lock();
         if inner.second != second {
             self.write_counts(&mut inner, now);
-            (inner.second, inner.written) = (second, 0);
+            inner.second = second;
+            inner.written.clear();
         }
-        if inner.written >= LINES_PER_SECOND {
-            let Change { caller, route, status, .. } = *change;
-            let mut sort = Sort { caller: Some(Arc::clone(caller)), route: Arc::clone(route), status };
-            if inner.more.len() >= SORTS_MAX && !inner.more.contains_key(&sort) {
-                sort = Sort { caller: None, route: SEVERAL.into(), status };
-            }
-            *inner.more.entry(sort).or_default() += 1;
+        let caller = match change.caller {
+            Some(key) => Caller::Key(Arc::clone(key)),
+            None => Caller::Address(change.address),
+        };
+        if !inner.has_line(&caller) {
+            inner.count(caller, change);
             return;
         }
-        inner.written += 1;
         let entry = Entry {
             at: rfc3339::format(now),
-            key: change.caller.id.clone(),
-            name: change.caller.name.clone(),
-            route: change.route.to_string(),
             path: Some(cut(change.path)),
             made: change.made.map(cut),
-            status: change.status,
+            address: change.address.map(|address| address.to_canonical().to_string()),
             code: change.code.map(ToOwned::to_owned),
-            times: None,
+            ..Entry::of(Some(&caller), change.route, change.status)
         };
-        self.append(&mut inner, &entry);
+        self.append(&mut inner, &entry, now);
     }
 
     /// Writes what was counted.
@@ -161,80 +193,154 @@ impl AuditLog {
     fn write_counts(&self, inner: &mut Inner, now: SystemTime) {
         for (Sort { caller, route, status }, times) in std::mem::take(&mut inner.more) {
             let at = rfc3339::format(now);
-            let (key, name) = match &caller {
-                Some(key) => (key.id.clone(), key.name.clone()),
-                None => (SEVERAL.to_owned(), String::new()),
-            };
-            let (route, times) = (route.to_string(), Some(times));
-            let entry = Entry { at, key, name, route, path: None, made: None, status, code: None, times };
-            self.append(inner, &entry);
+            let entry = Entry { at, times: Some(times), ..Entry::of(caller.as_ref(), &route, status) };
+            self.append(inner, &entry, now);
         }
     }
 
-    fn append(&self, inner: &mut Inner, entry: &Entry) {
-        let mut line = serde_json::to_vec(entry).expect("strings and numbers always serialise");
-        line.push(b'\n');
-        if let Err(error) = self.write(inner, &line) {
+    fn append(&self, inner: &mut Inner, entry: &Entry, now: SystemTime) {
+        let line = serde_json::to_string(entry).expect("strings and numbers always serialise");
+        if let Err(error) = self.write(inner, line, now) {
             // The change was made: an error would mislead the caller.
-            tracing::error!(error = %error, path = %self.path.display(), "The audit log cannot be written");
-            inner.file = None;
+            let path = files::current(&self.data_dir);
+            tracing::error!(error = %error, path = %path.display(), "The audit log cannot be written");
+            inner.writing = None;
         }
     }
 
-    fn write(&self, inner: &mut Inner, line: &[u8]) -> io::Result<()> {
-        if inner.bytes + line.len() as u64 > FILE_BYTES_MAX {
-            inner.file = None;
-            std::fs::rename(&self.path, self.older())?;
-            inner.bytes = 0;
+    fn write(&self, inner: &mut Inner, line: String, now: SystemTime) -> io::Result<()> {
+        let mut writing = match inner.writing.take() {
+            Some(writing) => writing,
+            None => self.open(now)?,
+        };
+        if writing.bytes + line.len() as u64 > FILE_BYTES_MAX {
+            match files::rotate(&self.data_dir, self.files_max) {
+                Ok(()) => {
+                    let (file, bytes) = files::append(&self.data_dir)?;
+                    writing = Writing { file, bytes, ..writing };
+                    writing.begin(now)?;
+                }
+                // The file grows on: no line is lost for it.
+                Err(error) => tracing::error!(error = %error, "The audit log cannot begin another file"),
+            }
         }
-        if inner.file.is_none() {
-            let file = OpenOptions::new().create(true).append(true).open(&self.path)?;
-            inner.bytes = file.metadata()?.len();
-            inner.file = Some(file);
-        }
-        if let Some(file) = &mut inner.file {
-            file.write_all(line)?;
-            inner.bytes += line.len() as u64;
-        }
+        writing.line(line)?;
+        inner.writing = Some(writing);
         Ok(())
     }
 
-    fn older(&self) -> PathBuf {
-        self.path.with_file_name("audit.1.ndjson")
+    /// Opens the file, and continues the chain of its last line or of the newest file before it.
+    fn open(&self, now: SystemTime) -> io::Result<Writing> {
+        let (file, bytes) = files::append(&self.data_dir)?;
+        let mut paths = files::older(&self.data_dir)?;
+        paths.push(files::current(&self.data_dir));
+        let mut last = None;
+        for path in paths.iter().rev() {
+            // A line that a crash tore has none, and may be the last.
+            let lines = files::last_lines(path, 2)?;
+            last = lines.iter().find_map(|line| chain::open(line)).map(|(_, link)| link);
+            if last.is_some() {
+                break;
+            }
+        }
+        let mut writing = Writing { file, bytes, chain: last.unwrap_or(chain::BEGINNING) };
+        writing.begin(now)?;
+        Ok(writing)
     }
 
     /// The newest entries, newest first. Waits for the disk.
     pub(crate) fn newest(&self, limit: usize) -> io::Result<Vec<Entry>> {
         // Held, so that the files stay which they are.
         let _inner = self.inner.lock();
-        let mut entries = last_lines(&self.path, limit)?;
-        if entries.len() < limit {
-            entries.extend(last_lines(&self.older(), limit - entries.len())?);
+        let mut paths = files::older(&self.data_dir)?;
+        paths.push(files::current(&self.data_dir));
+        let mut entries = Vec::new();
+        for path in paths.iter().rev() {
+            // Some lines only continue the chain, and torn ones are skipped.
+            let mut wanted = limit - entries.len();
+            loop {
+                let lines = files::last_lines(path, wanted)?;
+                let found: Vec<Entry> =
+                    lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
+                if found.len() >= limit - entries.len() || lines.len() < wanted {
+                    entries.extend(found.into_iter().take(limit - entries.len()));
+                    break;
+                }
+                wanted += wanted - found.len();
+            }
+            if entries.len() >= limit {
+                break;
+            }
         }
         Ok(entries)
     }
 }
 
-/// The last entries of a file, the last first. A torn line, left by a crash, is skipped.
-fn last_lines(path: &Path, limit: usize) -> io::Result<Vec<Entry>> {
-    let mut file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let mut from = file.metadata()?.len();
-    let mut tail: Vec<u8> = Vec::new();
-    while from > 0 && tail.iter().filter(|&&byte| byte == b'\n').count() <= limit {
-        let block = from.min(BLOCK_BYTES);
-        from -= block;
-        file.seek(SeekFrom::Start(from))?;
-        let mut bytes = vec![0; block as usize];
-        file.read_exact(&mut bytes)?;
-        bytes.extend(&tail);
-        tail = bytes;
+impl Inner {
+    /// Whether the caller has a line left in this second, which is taken.
+    fn has_line(&mut self, caller: &Caller) -> bool {
+        if self.written.len() >= CALLERS_MAX && !self.written.contains_key(caller) {
+            return false;
+        }
+        let written = self.written.entry(caller.clone()).or_default();
+        let has_line = *written < LINES_PER_SECOND;
+        *written += u32::from(has_line);
+        has_line
     }
-    let lines = tail.split(|&byte| byte == b'\n').rev();
-    Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).take(limit).collect())
+
+    fn count(&mut self, caller: Caller, change: &Change<'_>) {
+        let (route, status) = (Arc::clone(change.route), change.status);
+        let mut sort = Sort { caller: Some(caller), route, status };
+        if self.more.len() >= SORTS_MAX && !self.more.contains_key(&sort) {
+            sort = Sort { caller: None, route: SEVERAL.into(), status };
+        }
+        *self.more.entry(sort).or_default() += 1;
+    }
+}
+
+impl Writing {
+    /// Writes the line that names the chain which is continued.
+    fn begin(&mut self, now: SystemTime) -> io::Result<()> {
+        let continues = chain::Continues { at: rfc3339::format(now), continues: chain::hex(&self.chain) };
+        self.line(serde_json::to_string(&continues).expect("strings always serialise"))
+    }
+
+    fn line(&mut self, mut line: String) -> io::Result<()> {
+        let link = chain::close(&mut line, &self.chain);
+        line.push('\n');
+        self.file.write_all(line.as_bytes())?;
+        self.bytes += line.len() as u64;
+        self.chain = link;
+        Ok(())
+    }
+}
+
+impl Entry {
+    /// One of a caller, without what only a single change has.
+    fn of(caller: Option<&Caller>, route: &Arc<str>, status: u16) -> Self {
+        let (key, name, role) = match caller {
+            Some(Caller::Key(key)) => (key.id.clone(), key.name.clone(), Some(key.role)),
+            Some(Caller::Address(_)) => (NO_KEY.to_owned(), String::new(), None),
+            None => (SEVERAL.to_owned(), String::new(), None),
+        };
+        let address = match caller {
+            Some(Caller::Address(Some(address))) => Some(address.to_canonical().to_string()),
+            _ => None,
+        };
+        Self {
+            at: String::new(),
+            key,
+            name,
+            role,
+            address,
+            route: route.to_string(),
+            path: None,
+            made: None,
+            status,
+            code: None,
+            times: None,
+        }
+    }
 }
 
 fn cut(text: &str) -> String {
@@ -247,52 +353,147 @@ fn cut(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, OpenOptions};
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::verify::{Broken, Verified, verify};
     use super::*;
-    use crate::key_store::Role;
 
     fn at(second: u64) -> SystemTime {
         UNIX_EPOCH + Duration::from_secs(second)
     }
 
     fn key(name: &str) -> Arc<Key> {
-        Arc::new(Key { id: "k_1".to_owned(), name: name.to_owned(), role: Role::Send, created_at: at(0) })
+        let id = format!("k_{name}");
+        Arc::new(Key { id, name: name.to_owned(), role: Role::Send, created_at: at(0) })
     }
 
-    #[test]
-    fn too_many_changes_of_a_second_are_counted_and_none_is_lost() {
-        let data = tempfile::tempdir().expect("a temporary directory");
-        let log = AuditLog::of(data.path());
-        let (caller, route) = (key("campaigns"), "POST /api/apps/{app}/pushes".into());
-        let record = |path: &str, second| {
-            let change = Change { caller: &caller, route: &route, path, made: None, status: 202, code: None };
-            log.record(&change, at(second));
-        };
-        for n in 0..250 {
-            record(&format!("/{n}"), 1_000);
+    struct Log {
+        data: tempfile::TempDir,
+        log: AuditLog,
+    }
+
+    impl Log {
+        fn new() -> Self {
+            let data = tempfile::tempdir().expect("a temporary directory");
+            let log = AuditLog::of(data.path(), 3);
+            Self { data, log }
         }
-        record("/last", 1_001);
-        let entries = log.newest(1_000).expect("it is read");
-        assert_eq!(entries.len(), 102, "a hundred, the count of the others, and the last");
-        assert_eq!(entries[0].path.as_deref(), Some("/last"));
-        assert_eq!((entries[1].times, &entries[1].path), (Some(150), &None));
-        assert_eq!(entries[101].path.as_deref(), Some("/0"));
-        assert_eq!(log.newest(2).expect("it is read"), entries[..2]);
+
+        fn again(self) -> Self {
+            Self { log: AuditLog::of(self.data.path(), 3), data: self.data }
+        }
+
+        fn record(&self, caller: Option<&Arc<Key>>, path: &str, second: u64) {
+            let route = "POST /api/apps/{app}/pushes".into();
+            let address = Some(IpAddr::from([192, 0, 2, 7]));
+            let status = if caller.is_some() { 202 } else { 401 };
+            let change = Change { caller, address, route: &route, path, made: None, status, code: None };
+            self.log.record(&change, at(second));
+        }
+
+        fn paths(&self, limit: usize) -> Vec<String> {
+            self.log.newest(limit).expect("it is read").into_iter().filter_map(|entry| entry.path).collect()
+        }
+
+        fn verified(&self) -> Verified {
+            verify(self.data.path(), None).expect("the chain is whole")
+        }
+
+        /// Changes the current file's text.
+        fn change(&self, change: impl FnOnce(String) -> String) {
+            let path = files::current(self.data.path());
+            let text = fs::read_to_string(&path).expect("it is there");
+            fs::write(&path, change(text)).expect("it is written");
+        }
     }
 
     #[test]
-    fn a_full_file_becomes_the_older_one_and_a_torn_line_is_skipped() {
-        let data = tempfile::tempdir().expect("a temporary directory");
-        let log = AuditLog::of(data.path());
-        let (caller, route) = (key(""), "PUT /".into());
-        let change =
-            |path| Change { caller: &caller, route: &route, path, made: None, status: 204, code: None };
-        log.record(&change("/first"), at(1));
-        log.inner.lock().bytes = FILE_BYTES_MAX;
-        log.record(&change("/second"), at(2));
-        assert!(log.older().exists());
-        let mut file = OpenOptions::new().append(true).open(&log.path).expect("it is there");
+    fn a_flood_of_one_key_is_counted_and_hides_no_other_key() {
+        let log = Log::new();
+        let (busy, quiet) = (key("campaigns"), key("admin"));
+        for n in 0..250 {
+            log.record(Some(&busy), &format!("/{n}"), 1_000);
+        }
+        log.record(Some(&quiet), "/theirs", 1_000);
+        log.record(None, "/login", 1_000);
+        log.record(Some(&busy), "/last", 1_001);
+        let entries = log.log.newest(1_000).expect("it is read");
+        assert_eq!(entries.len(), 104, "a hundred, two of others, the count of the rest, and the last");
+        assert_eq!(entries[0].path.as_deref(), Some("/last"));
+        assert_eq!((entries[1].times, &entries[1].path, &*entries[1].key), (Some(150), &None, "k_campaigns"));
+        let login = &entries[2];
+        assert_eq!((&*login.key, login.role, login.address.as_deref()), ("none", None, Some("192.0.2.7")));
+        let theirs = &entries[3];
+        assert_eq!((&*theirs.key, theirs.role), ("k_admin", Some(Role::Send)));
+        assert_eq!(entries[103].path.as_deref(), Some("/0"));
+        assert_eq!(log.log.newest(2).expect("it is read"), entries[..2]);
+        let verified = log.verified();
+        assert_eq!((verified.entries, verified.files), (104, 1));
+        let mode = fs::metadata(files::current(log.data.path())).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn full_files_are_kept_and_the_chain_goes_through_them() {
+        let log = Log::new();
+        let caller = key("a");
+        for n in 0..6 {
+            log.record(Some(&caller), &format!("/{n}"), n);
+            if let Some(writing) = &mut log.log.inner.lock().writing {
+                writing.bytes = FILE_BYTES_MAX;
+            }
+        }
+        assert_eq!(files::older(log.data.path()).expect("a folder").len(), 2, "three files in all");
+        assert_eq!(log.paths(10), ["/5", "/4", "/3"], "the oldest were removed");
+        assert_eq!(log.paths(2), ["/5", "/4"]);
+        let verified = log.verified();
+        assert_eq!((verified.entries, verified.files), (3, 3));
+        let log = log.again();
+        log.record(Some(&caller), "/after", 9);
+        assert!(verify(log.data.path(), Some(&verified.head)).expect("it is whole").contains);
+        assert!(!verify(log.data.path(), Some(&"0".repeat(64))).expect("it is whole").contains);
+    }
+
+    #[test]
+    fn a_torn_line_is_skipped_and_an_old_log_is_continued() {
+        let log = Log::new();
+        let path = files::current(log.data.path());
+        let old = r#"{"at":"x","key":"k","name":"","route":"PUT /","path":"/old","status":204}"#;
+        fs::write(&path, format!("{old}\n")).expect("it is written");
+        let caller = key("a");
+        log.record(Some(&caller), "/first", 1);
+        let mut file = OpenOptions::new().append(true).open(&path).expect("it is there");
         file.write_all(b"{\"at\": \"20").expect("it is written");
-        let paths: Vec<_> = log.newest(10).expect("it is read").into_iter().filter_map(|e| e.path).collect();
-        assert_eq!(paths, ["/second", "/first"]);
+        let log = log.again();
+        log.record(Some(&caller), "/second", 2);
+        assert_eq!(log.paths(10), ["/second", "/first", "/old"]);
+        let Verified { entries, torn, unchained, .. } = log.verified();
+        assert_eq!((entries, torn, unchained), (2, 1, 1));
+    }
+
+    #[test]
+    fn a_line_that_was_changed_added_or_removed_is_found() {
+        type Forgery = fn(String) -> String;
+        let forgeries: [(&str, Forgery); 4] = [
+            ("changed", |text| text.replace("/1", "/7")),
+            ("removed", |text| {
+                text.lines().filter(|line| !line.contains("/1")).map(|line| format!("{line}\n")).collect()
+            }),
+            ("added", |text| format!("{text}{{\"at\":\"x\",\"key\":\"k\",\"name\":\"\"}}\n")),
+            ("moved", |text| {
+                let mut lines: Vec<&str> = text.lines().collect();
+                lines.swap(1, 2);
+                lines.join("\n")
+            }),
+        ];
+        for (what, forge) in forgeries {
+            let log = Log::new();
+            let caller = key("a");
+            (0..4).for_each(|n| log.record(Some(&caller), &format!("/{n}"), n));
+            log.verified();
+            log.change(forge);
+            assert!(matches!(verify(log.data.path(), None), Err(Broken::Line { .. })), "{what}");
+        }
     }
 }

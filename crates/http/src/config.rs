@@ -49,6 +49,8 @@ pub struct Config {
     pub keyless_requests_per_second_max: u32,
     /// Live views at a time. One more gets 503.
     pub live_views_max: usize,
+    /// Files of 64 MiB of the audit log that are kept; 0 keeps all.
+    pub audit_files_max: usize,
     /// Time that running requests get to finish after the shutdown signal.
     pub drain_timeout: Duration,
 }
@@ -92,6 +94,7 @@ impl Config {
             connections_per_address_max: 256,
             keyless_requests_per_second_max: 500,
             live_views_max: 64,
+            audit_files_max: 16,
             drain_timeout: Duration::from_secs(10),
         }
     }

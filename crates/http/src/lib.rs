@@ -40,6 +40,11 @@ mod start_error;
 mod wallet;
 mod webpush;
 
+/// The audit log of a data directory, for readers without a server.
+pub mod audit {
+    pub use crate::audit_log::verify::{Broken, Verified, each_line, verify};
+}
+
 pub use config::{Config, PushBounds, TlsFiles};
 pub use fleet::Fleet;
 pub use openapi::description;

@@ -1,6 +1,7 @@
 //! The integration tests of this crate, one program: each module is a suite, and its name
 //! a filter, as in `cargo test -p stadium-cli --test integration command_line::`.
 
+mod audit;
 mod binary;
 mod command_line;
 mod config;

@@ -39,7 +39,7 @@ impl App {
         let keys = Arc::new(KeyStore::open(&config.data_dir).map_err(StartError::Keys)?);
         Ok(Self {
             views: LiveViews::new(config.live_views_max),
-            audit: AuditLog::of(&config.data_dir),
+            audit: AuditLog::of(&config.data_dir, config.audit_files_max),
             keyless: Keyless::new(config.keyless_requests_per_second_max),
             config,
             fleet,

@@ -12,12 +12,13 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::audit_log::{CallerPlace, Change, DryRun};
+use crate::key_store::Key;
 use crate::live::health::is_health;
 use crate::metrics::requests::Requests;
 use crate::queue::routes::leases::WAIT_MAX;
 use crate::request::app::App;
 use crate::request::peer::Peer;
-use crate::request::problem::{Problem, TIMED_OUT};
+use crate::request::problem::{KEY_UNKNOWN, Problem, TIMED_OUT};
 
 /// The path whose request takes as long as its file.
 const IMPORT: &str = "/api/apps/{app}/devices/import";
@@ -54,7 +55,8 @@ pub(crate) async fn around(
         true => Ok(()),
         false => app.keyless.check(&request),
     };
-    let change = ChangeAsked::of(&mut request, path);
+    let asked = asked_for(&request);
+    let change = ChangeAsked::of(&mut request, path, &asked, peer);
     let limit = app.config.request_timeout + waits;
     let answered = match may_ask {
         Ok(()) => tokio::time::timeout(limit, next.run(request)).await,
@@ -80,7 +82,9 @@ pub(crate) async fn around(
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     let route = requests.label(&method, path);
-    if let Some(change) = change {
+    if header(&response, ERROR_CODE) == Some(KEY_UNKNOWN.code) {
+        record(&app, None, peer, &route, &asked, &response);
+    } else if let Some(change) = change {
         change.answered(&app, &route, &response);
     }
     let took = started.elapsed();
@@ -99,11 +103,12 @@ pub(crate) async fn around(
 struct ChangeAsked {
     path: String,
     caller: CallerPlace,
+    peer: Option<Peer>,
 }
 
 impl ChangeAsked {
     /// None of a request that only looks, and of work on jobs and transfers, which have histories of their own.
-    fn of(request: &mut Request, route: Option<&str>) -> Option<Self> {
+    fn of(request: &mut Request, route: Option<&str>, path: &str, peer: Option<Peer>) -> Option<Self> {
         let route = route?;
         let own_history = ["/api/jobs", "/api/leases", "/api/transfers", "/api/together", RESERVE, PUT_JOBS];
         let looks = *request.method() == Method::GET || *request.method() == Method::HEAD;
@@ -116,9 +121,7 @@ impl ChangeAsked {
         }
         let caller = CallerPlace::default();
         request.extensions_mut().insert(Arc::clone(&caller));
-        // The query names the thing that was changed where a path stands for several.
-        let path = request.uri().path_and_query().map_or(request.uri().path(), |whole| whole.as_str());
-        Some(Self { path: path.to_owned(), caller })
+        Some(Self { path: path.to_owned(), caller, peer })
     }
 
     /// Writes it down, unless no key is known or its handler changed nothing.
@@ -127,17 +130,41 @@ impl ChangeAsked {
         if response.extensions().get::<DryRun>().is_some() {
             return;
         }
-        let header = |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok());
-        let change = Change {
-            caller,
-            route,
-            path: &self.path,
-            made: header(header::LOCATION),
-            status: response.status().as_u16(),
-            code: header(HeaderName::from_static("stadium-error")),
-        };
-        app.audit.record(&change, SystemTime::now());
+        record(app, Some(caller), self.peer, route, &self.path, response);
     }
+}
+
+/// The header with the code of a refusal.
+const ERROR_CODE: HeaderName = HeaderName::from_static("stadium-error");
+
+fn header(response: &Response, name: HeaderName) -> Option<&str> {
+    response.headers().get(name).and_then(|value| value.to_str().ok())
+}
+
+/// What a request asks for. The query names the thing that is changed where a path stands for several.
+fn asked_for(request: &Request) -> String {
+    request.uri().path_and_query().map_or(request.uri().path(), |whole| whole.as_str()).to_owned()
+}
+
+/// Writes an entry of the audit log.
+fn record(
+    app: &App,
+    caller: Option<&Arc<Key>>,
+    peer: Option<Peer>,
+    route: &Arc<str>,
+    path: &str,
+    response: &Response,
+) {
+    let change = Change {
+        caller,
+        address: peer.map(|Peer(address)| address),
+        route,
+        path,
+        made: header(response, header::LOCATION),
+        status: response.status().as_u16(),
+        code: header(response, ERROR_CODE),
+    };
+    app.audit.record(&change, SystemTime::now());
 }
 
 #[cfg(test)]

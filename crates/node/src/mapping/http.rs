@@ -37,6 +37,7 @@ pub(crate) fn config(settings: &Settings, listen: SocketAddr) -> Config {
         connections_per_address_max: per_address as usize,
         keyless_requests_per_second_max: keyless,
         live_views_max: http.live_views_max as usize,
+        audit_files_max: http.audit_files_max as usize,
         ..Config::new(listen, &settings.server.data)
     }
 }

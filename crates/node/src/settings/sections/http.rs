@@ -48,6 +48,8 @@ group! {
             cost "CPU that strangers can use";
         /// Live views open at once (`/api/live`); one more is answered busy.
         live_views_max: u32 = 64, unit "views", in 0..=10_000, cost "a snapshot each second for each";
+        /// Files of 64 MiB of the audit log that are kept in the data directory; then the oldest is removed. 0 keeps all.
+        audit_files_max: u32 = 16, unit "files", in 0..=1_000_000, cost "64 MiB of disk each";
         /// The live page, metrics and reads need no key. For trial mode, and where the port is reached only by those
         /// who may see everything.
         open_read: bool = false, cost "whoever reaches the port sees devices and figures";
