@@ -5,6 +5,7 @@
 //! `fuzz` and `mutants` look for what the tests do not see.
 //! Every command runs from the workspace root, whatever the caller's directory.
 
+mod advisories;
 mod bench;
 mod components;
 mod fix;

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 use crate::step::{Step, cargo, command};
-use crate::{generated, licences, tidy};
+use crate::{advisories, generated, licences, tidy};
 
 /// The names of the steps that failed, in order.
 #[derive(Default)]
@@ -38,6 +38,7 @@ const CHECKS: &[Check] = &[
     ("tidy", tidy::check),
     ("format", |_| command(&mut cargo(&["fmt", "--all", "--check"]))),
     ("licences", |_| licences::check()),
+    ("advisories", advisories::check),
     ("clippy", |_| {
         command(&mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))
     }),
