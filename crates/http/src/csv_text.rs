@@ -16,7 +16,7 @@ pub(crate) fn line<'a>(cells: impl IntoIterator<Item = &'a str>, text: &mut Stri
     text.push_str("\r\n");
 }
 
-/// The text of a cell that [`line`] wrote.
+/// The text of a cell that [`line()`] wrote.
 pub(crate) fn unmarked(cell: &str) -> &str {
     match cell.strip_prefix('\'') {
         Some(rest) if would_run(rest.trim_start_matches('\'')) => rest,

@@ -143,6 +143,9 @@ impl Authenticator {
         let mut results = vec![shared.policy.reload()];
         results.extend(shared.password.as_ref().map(|password| password.passwords.reload()));
         results.extend(shared.token.as_ref().map(Tokens::reload));
+        if let Some(tokens) = &shared.token {
+            tokens.refresh();
+        }
         if let Some((callback, _)) = &shared.callback {
             callback.forget();
         }
@@ -294,7 +297,13 @@ impl Authenticator {
         {
             tracing::warn!(%error, "The keys of tokens stay as they were");
         }
-        Step::Done(verdict(tokens.verify(token, shown)))
+        let verdict = verdict(tokens.verify(token, shown));
+        if verdict == Verdict::Deny(DenyReason::BadToken)
+            && let Some(retry_after) = tokens.fetch_key_of(token, now)
+        {
+            return Step::Done(Verdict::Busy { retry_after });
+        }
+        Step::Done(verdict)
     }
 
     fn by_password<A>(&self, unasked: &mut Answer<A>, now: Instant) -> Step

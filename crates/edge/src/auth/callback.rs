@@ -7,7 +7,6 @@
 //! body holds a password.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
@@ -15,10 +14,10 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
-use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
 use super::certificate;
 use super::circuit::Circuit;
+use super::client::{Connections, agent};
 use super::counts::increment;
 use super::remembered::{Remembered, Tag};
 use super::verdict::{GROUPS_MAX, is_principal};
@@ -26,9 +25,6 @@ use super::{CallbackConfig, Credentials, DenyReason, Error, Identity, Verdict, V
 
 /// Bytes of an answer that are read. An identity with 32 groups of 256 bytes fits many times.
 const ANSWER_BYTES_MAX: u64 = 65_536;
-
-/// The authorities of the system, where Debian keeps them.
-const SYSTEM_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// The time-outs that leave a connection time for an answer.
 const TIMEOUT_MIN: Duration = Duration::from_millis(50);
@@ -75,27 +71,8 @@ impl Callback {
         if !(TIMEOUT_MIN..=TIMEOUT_MAX).contains(&config.timeout) {
             return Err(Error::Setting { name: "timeout of the callback", bounds: "50 ms to 9 s" });
         }
-        let tls = match &config.url {
-            url if url.starts_with("https://") => tls(config.authorities.as_deref())?,
-            url if url.starts_with("http://") => TlsConfig::default(),
-            _ => {
-                return Err(Error::Callback {
-                    problem: "the url starts with http:// or https://".to_owned(),
-                });
-            }
-        };
-        let agent = ureq::Agent::config_builder()
-            .timeout_global(Some(config.timeout))
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .proxy(None)
-            .tls_config(tls)
-            .max_idle_connections(config.in_flight_max)
-            .max_idle_connections_per_host(config.in_flight_max)
-            .user_agent("stadium")
-            .build()
-            .new_agent();
+        let connections = Connections { timeout: config.timeout, kept_max: config.in_flight_max };
+        let agent = agent(&config.url, config.authorities.as_deref(), connections)?;
         Ok(Self {
             url: config.url.clone(),
             agent,
@@ -209,22 +186,4 @@ impl Callback {
             groups: answer.groups.iter().map(|group| Arc::from(group.as_str())).collect(),
         }))
     }
-}
-
-fn tls(authorities: Option<&Path>) -> Result<TlsConfig, Error> {
-    let path = authorities.unwrap_or(Path::new(SYSTEM_AUTHORITIES));
-    let pem = std::fs::read(path).map_err(|source| Error::File { path: path.to_owned(), source })?;
-    let certificates: Vec<_> = parse_pem(&pem)
-        .filter_map(|item| match item {
-            Ok(PemItem::Certificate(certificate)) => Some(certificate),
-            _ => None,
-        })
-        .collect();
-    if certificates.is_empty() {
-        return Err(Error::Callback { problem: format!("{} holds no certificate", path.display()) });
-    }
-    Ok(TlsConfig::builder()
-        .root_certs(RootCerts::new_with_certs(&certificates))
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .build())
 }

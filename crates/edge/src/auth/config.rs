@@ -154,6 +154,8 @@ pub struct TokenConfig {
     pub keys: Vec<TokenKeyConfig>,
     /// Files of JSON Web Key Sets (RFC 7517) beside the keys.
     pub key_sets: Vec<PathBuf>,
+    /// Key sets that are fetched.
+    pub fetch: KeyFetchConfig,
     /// Required `iss`, where given.
     pub issuer: Option<String>,
     /// Required member of `aud`, where given. A token with an `aud` is refused where none is given
@@ -178,6 +180,7 @@ impl Default for TokenConfig {
         Self {
             keys: Vec::new(),
             key_sets: Vec::new(),
+            fetch: KeyFetchConfig::default(),
             issuer: None,
             audience: None,
             leeway: Duration::from_secs(30),
@@ -186,6 +189,31 @@ impl Default for TokenConfig {
             client_id: ClientIdBinding::default(),
             groups_claim: None,
             username: TokenUsername::Ignored,
+        }
+    }
+}
+
+/// Sets of keys at URLs.
+#[derive(Debug, Clone)]
+pub struct KeyFetchConfig {
+    /// JWK sets: `https://`, or `http://` on this machine. Their public keys are used, see
+    /// [`TokenConfig::key_sets`].
+    pub urls: Vec<String>,
+    /// Authorities of their certificates, PEM; the system's where none are named.
+    pub authorities: Option<PathBuf>,
+    /// How often a set is fetched.
+    pub refresh: Duration,
+    /// A token whose key is not known has a set fetched earlier, but not more often than this.
+    pub again_min: Duration,
+}
+
+impl Default for KeyFetchConfig {
+    fn default() -> Self {
+        Self {
+            urls: Vec::new(),
+            authorities: None,
+            refresh: Duration::from_secs(3_600),
+            again_min: Duration::from_secs(10),
         }
     }
 }

@@ -12,9 +12,11 @@ mod authenticator;
 mod callback;
 mod certificate;
 mod circuit;
+mod client;
 mod config;
 mod counts;
 mod error;
+mod key_fetcher;
 mod password;
 mod pattern;
 mod policy;
@@ -31,8 +33,8 @@ mod watched;
 pub use authenticator::{Authenticator, Late};
 pub use config::{
     AnonymousAccess, AuthConfig, CallbackConfig, CertificateConfig, CertificateName, ClientIdBinding,
-    FAILURES, Method, PasswordConfig, RegistryAccess, RulesConfig, TokenAlgorithm, TokenConfig,
-    TokenKeyConfig, TokenUsername,
+    FAILURES, KeyFetchConfig, Method, PasswordConfig, RegistryAccess, RulesConfig, TokenAlgorithm,
+    TokenConfig, TokenKeyConfig, TokenUsername,
 };
 pub use counts::Counts;
 pub use error::Error;

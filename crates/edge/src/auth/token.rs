@@ -14,6 +14,7 @@ use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
 use serde_json::{Map, Value};
 
+use super::key_fetcher::KeyFetcher;
 use super::token_keys::{self, Key};
 use super::verdict::{GROUPS_MAX, is_principal};
 use super::watched::Watched;
@@ -29,6 +30,7 @@ pub(super) struct Tokens {
     config: TokenConfig,
     keys: ArcSwap<Vec<Key>>,
     watched: Watched,
+    fetchers: Vec<KeyFetcher>,
 }
 
 impl Tokens {
@@ -39,13 +41,35 @@ impl Tokens {
         }
         let watched = Watched::new(token_keys::files(config), now);
         let keys = ArcSwap::from_pointee(token_keys::read(config)?);
-        Ok(Self { config: config.clone(), keys, watched })
+        let fetchers = config.fetch.urls.iter().map(|url| KeyFetcher::start(url, &config.fetch));
+        let fetchers = fetchers.collect::<Result<_, _>>()?;
+        Ok(Self { config: config.clone(), keys, watched, fetchers })
     }
 
-    /// Reads the keys again; on an error what was read before stays.
+    /// Reads the keys of files again; on an error what was read before stays.
     pub(super) fn reload(&self) -> Result<(), Error> {
         self.keys.store(Arc::new(token_keys::read(&self.config)?));
         Ok(())
+    }
+
+    /// Has the sets at URLs fetched now.
+    pub(super) fn refresh(&self) {
+        self.fetchers.iter().for_each(KeyFetcher::refresh);
+    }
+
+    /// For a token that was refused: when to retry, where its key is not known and a set that may have
+    /// it is being fetched.
+    pub(super) fn fetch_key_of(&self, token: &[u8], now: Instant) -> Option<Duration> {
+        let header = decode_header(token).ok().filter(|_| !self.fetchers.is_empty())?;
+        let is_it = |key: &Key| key.id == header.kid && key.algorithm == header.alg;
+        let is_known = self.keys.load().iter().any(is_it)
+            || self.fetchers.iter().any(|one| one.keys().iter().any(is_it));
+        if is_known {
+            return None;
+        }
+        // Each of them is asked to hurry.
+        let waits: Vec<_> = self.fetchers.iter().filter_map(|fetcher| fetcher.miss(now)).collect();
+        waits.into_iter().max()
     }
 
     /// Whether a key's file has changed and wants [`Tokens::reload`].
@@ -94,7 +118,9 @@ impl Tokens {
             return Err(DenyReason::BadToken);
         }
         let keys = self.keys.load();
-        let fitting = keys.iter().filter(|key| key.id == header.kid && key.algorithm == header.alg);
+        let fetched: Vec<_> = self.fetchers.iter().map(KeyFetcher::keys).collect();
+        let all = keys.iter().chain(fetched.iter().flat_map(|keys| keys.iter()));
+        let fitting = all.filter(|key| key.id == header.kid && key.algorithm == header.alg);
         let mut denied = DenyReason::BadToken;
         for key in fitting {
             match decode::<Map<String, Value>>(token, &key.key, &self.validation(key.algorithm)) {

@@ -30,13 +30,20 @@ pub(super) struct Key {
     pub(super) key: DecodingKey,
 }
 
-/// Reads all keys of the configuration.
+impl Key {
+    /// Whether everybody may know it.
+    pub(super) fn is_public(&self) -> bool {
+        self.algorithm != Algorithm::HS256
+    }
+}
+
+/// Reads all keys of the configuration's files.
 pub(super) fn read(config: &TokenConfig) -> Result<Vec<Key>, Error> {
     let mut keys = config.keys.iter().map(read_key).collect::<Result<Vec<_>, _>>()?;
     for path in &config.key_sets {
         keys.append(&mut read_key_set(path)?);
     }
-    if keys.is_empty() || keys.len() > KEYS_MAX {
+    if keys.len() > KEYS_MAX || keys.is_empty() && config.fetch.urls.is_empty() {
         return Err(Error::Setting { name: "keys of tokens", bounds: "1 to 64 in all" });
     }
     Ok(keys)
@@ -97,13 +104,16 @@ fn rsa(bytes: &[u8]) -> Option<DecodingKey> {
 /// The keys of a set that tokens may be verified with. Others are ignored: sets are often published
 /// for several purposes. An RSA key that names no algorithm is used for RS256 and PS256. A set without a single usable key is an error.
 fn read_key_set(path: &Path) -> Result<Vec<Key>, Error> {
-    let wrong = |problem: String| Error::TokenKey { path: path.to_owned(), problem };
-    let set: JwkSet = serde_json::from_slice(&read_file(path)?)
-        .map_err(|error| wrong(format!("not a JSON Web Key Set: {error}")))?;
+    of_set(&read_file(path)?).map_err(|problem| Error::TokenKey { path: path.to_owned(), problem })
+}
+
+/// The keys of a set's JSON.
+pub(super) fn of_set(json: &[u8]) -> Result<Vec<Key>, String> {
+    let set: JwkSet =
+        serde_json::from_slice(json).map_err(|error| format!("not a JSON Web Key Set: {error}"))?;
     let keys: Vec<Key> = set.keys.iter().flat_map(usable).collect();
     if keys.is_empty() {
-        let problem = "the set holds no key for ES256, EdDSA, RS256, PS256 or HS256 signatures";
-        return Err(wrong(problem.to_owned()));
+        return Err("the set holds no key for ES256, EdDSA, RS256, PS256 or HS256 signatures".to_owned());
     }
     Ok(keys)
 }

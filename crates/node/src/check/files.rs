@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustls::pki_types::CertificateDer;
-use stadium_edge::auth::{AuthConfig, Authenticator, RulesConfig, TokenConfig};
+use stadium_edge::auth::{AuthConfig, Authenticator, KeyFetchConfig, RulesConfig, TokenConfig};
 use stadium_reactor::tls::{
     ClientCertificates, ServerTls, ServerTlsSettings, certificates_from_pem, identity_from_pem,
 };
@@ -197,13 +197,13 @@ fn passwords_tokens_rules(findings: &mut Findings<'_>, settings: &Settings) {
     }
     if let Some(token) = whole.token {
         for key in &token.keys {
-            let one = TokenConfig { keys: vec![key.clone()], key_sets: Vec::new(), ..token.clone() };
+            let one = TokenConfig { keys: vec![key.clone()], ..without_keys(&token) };
             let remedy = "the file holds the key of its algorithm: docs/authentication.md";
             let file = Some(key.file.clone());
             opens(findings, AuthConfig { token: Some(one), ..nothing() }, "auth.token.keys", file, remedy);
         }
         for set in &token.key_sets {
-            let one = TokenConfig { keys: Vec::new(), key_sets: vec![set.clone()], ..token.clone() };
+            let one = TokenConfig { key_sets: vec![set.clone()], ..without_keys(&token) };
             let remedy = "the file is a JSON Web Key Set (RFC 7517)";
             opens(
                 findings,
@@ -213,12 +213,30 @@ fn passwords_tokens_rules(findings: &mut Findings<'_>, settings: &Settings) {
                 remedy,
             );
         }
+        for url in &token.fetch.urls {
+            let fetch = KeyFetchConfig { urls: vec![url.clone()], ..token.fetch.clone() };
+            let one = TokenConfig { fetch, ..without_keys(&token) };
+            let remedy = "a set is fetched over https:// (http:// from this machine only)";
+            opens(
+                findings,
+                AuthConfig { token: Some(one), ..nothing() },
+                "auth.token.key_set_urls",
+                None,
+                remedy,
+            );
+        }
     }
     if let Some(file) = &settings.auth.rules_file {
         let config = AuthConfig { rules: RulesConfig::File(file.clone()), ..nothing() };
         let remedy = "examples/rules.toml shows rules";
         opens(findings, config, "auth.rules_file", Some(file.clone()), remedy);
     }
+}
+
+/// The same tokens without a key.
+fn without_keys(token: &TokenConfig) -> TokenConfig {
+    let fetch = KeyFetchConfig { urls: Vec::new(), ..token.fetch.clone() };
+    TokenConfig { keys: Vec::new(), key_sets: Vec::new(), fetch, ..token.clone() }
 }
 
 fn opens(

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use stadium_addresses::Limit;
 use stadium_edge::auth::{
-    AnonymousAccess, AuthConfig, CallbackConfig, CertificateConfig, CertificateName, ClientIdBinding, Method,
-    PasswordConfig, RegistryAccess, RulesConfig, TokenAlgorithm, TokenConfig, TokenKeyConfig, TokenUsername,
+    AnonymousAccess, AuthConfig, CallbackConfig, CertificateConfig, CertificateName, ClientIdBinding,
+    KeyFetchConfig, Method, PasswordConfig, RegistryAccess, RulesConfig, TokenAlgorithm, TokenConfig,
+    TokenKeyConfig, TokenUsername,
 };
 
 use crate::settings::{self, Auth, Callback, Certificate, Password, Settings, Token};
@@ -67,7 +68,7 @@ fn password(password: &Password) -> Option<PasswordConfig> {
 }
 
 fn token(token: &Token) -> Option<TokenConfig> {
-    if token.keys.is_empty() && token.key_sets.is_empty() {
+    if token.keys.is_empty() && token.key_sets.is_empty() && token.key_set_urls.is_empty() {
         return None;
     }
     let key = |key: &settings::TokenKey| TokenKeyConfig {
@@ -84,6 +85,12 @@ fn token(token: &Token) -> Option<TokenConfig> {
     Some(TokenConfig {
         keys: token.keys.iter().map(key).collect(),
         key_sets: token.key_sets.clone(),
+        fetch: KeyFetchConfig {
+            urls: token.key_set_urls.clone(),
+            authorities: token.key_set_ca.clone(),
+            refresh: seconds(token.key_set_refresh_s),
+            ..KeyFetchConfig::default()
+        },
         issuer: token.issuer.clone(),
         audience: token.audience.clone(),
         leeway: seconds(token.leeway_s),

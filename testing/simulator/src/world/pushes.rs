@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use fastrand::Rng;
-use stadium_push::{Answer, Command, Happened, Parts, Platform, Refusal, TransportCommand};
+use stadium_push::{Answer, AppName, Command, Happened, Parts, Platform, Refusal, TransportCommand};
 use stadium_state_machine::MachineState as _;
 
 use super::World;
@@ -310,6 +310,12 @@ impl World {
                 TransportCommand::Disconnect { app, device } => {
                     let whose = plan.app(&app).zip(plan.device(&device));
                     let Some(who) = whose else {
+                        // A new app's name is cut as a device of `default`: it may not be one.
+                        let is_app =
+                            AppName::new(device.as_str()).is_ok_and(|name| plan.app(&name).is_some());
+                        if app == AppName::default() && is_app {
+                            continue;
+                        }
                         return Violation::new(format!("{app}/{device} is cut, and never connected"));
                     };
                     edge.leave(plan, who, &self.clock);

@@ -2,15 +2,19 @@
 //!
 //! Each is signed for real; the wrong ones are wrong in one thing only.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 use ring::rand::SystemRandom;
 use ring::signature::{
-    ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, RSA_PKCS1_SHA256, RSA_PSS_SHA256,
-    RsaEncoding, RsaKeyPair,
+    ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256,
+    RSA_PSS_SHA256, RsaEncoding, RsaKeyPair,
 };
 use serde_json::{Value, json};
 use stadium_edge::auth::*;
@@ -296,6 +300,130 @@ fn an_rsa_key_of_a_set_is_for_what_it_names_or_for_both() {
         let verdict = show(&authenticator, signer.sign(Some(kid), &claims(json!({}))));
         assert_eq!(matches!(verdict, Verdict::Allow(_)), is_good, "{kid}: {verdict:?}");
     }
+}
+
+/// Publishes a set of keys over HTTP; the test replaces it, or has it fail with nothing.
+struct Provider {
+    url: String,
+    set: Arc<Mutex<Option<String>>>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Provider {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}/keys", listener.local_addr().expect("bound"));
+        let (set, asked) = (Arc::new(Mutex::new(None::<String>)), Arc::new(AtomicUsize::new(0)));
+        let (published, count) = (Arc::clone(&set), Arc::clone(&asked));
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut reader = BufReader::new(stream.expect("a connection"));
+                let mut line = String::new();
+                while reader.read_line(&mut line).unwrap_or(0) > 0 && line != "\r\n" {
+                    line.clear();
+                }
+                count.fetch_add(1, Ordering::SeqCst);
+                let body = published.lock().expect("no panic").clone();
+                let status = if body.is_some() { "200 OK" } else { "500 Broken" };
+                let body = body.unwrap_or_default();
+                let length = body.len();
+                let head = format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {length}");
+                let _ = write!(reader.get_mut(), "{head}\r\n\r\n{body}");
+            }
+        });
+        Self { url, set, asked }
+    }
+
+    fn publish(&self, keys: &[(&str, &Signer)]) {
+        let base64 = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+        let jwk = |(kid, signer): &(&str, &Signer)| match signer {
+            Signer::EdDsa(pair, _) => {
+                json!({"kty": "OKP", "crv": "Ed25519", "kid": kid, "x": base64(pair.public_key().as_ref())})
+            }
+            Signer::Hs256(secret) => json!({"kty": "oct", "kid": kid, "k": base64(secret)}),
+            _ => panic!("not published here"),
+        };
+        let keys: Vec<Value> = keys.iter().map(jwk).collect();
+        *self.set.lock().expect("no panic") = Some(json!({"keys": keys}).to_string());
+    }
+
+    fn fail(&self) {
+        *self.set.lock().expect("no panic") = None;
+    }
+
+    fn config(&self, again_min: Duration) -> TokenConfig {
+        let fetch = KeyFetchConfig { urls: vec![self.url.clone()], again_min, ..KeyFetchConfig::default() };
+        TokenConfig { fetch, ..token_config(Vec::new()) }
+    }
+}
+
+/// The verdict on a token once it is no longer asked to retry.
+fn settled(authenticator: &Authenticator, token: &[u8]) -> Verdict {
+    let end = Instant::now() + DEADLINE;
+    loop {
+        match show(authenticator, token.to_vec()) {
+            Verdict::Busy { .. } if Instant::now() < end => std::thread::yield_now(),
+            verdict => return verdict,
+        }
+    }
+}
+
+#[test]
+fn keys_are_fetched_from_a_url_and_a_new_one_when_a_token_needs_it() {
+    let provider = Provider::start();
+    let (old, new) = (Signer::eddsa(), Signer::eddsa());
+    let secret = Signer::hs256();
+    provider.publish(&[("old", &old), ("secret", &secret)]);
+    let authenticator = with_tokens(provider.config(Duration::ZERO));
+    let by_old = old.sign(Some("old"), &claims(json!({})));
+    allowed(settled(&authenticator, &by_old));
+    let published = secret.sign(Some("secret"), &claims(json!({})));
+    provider.fail();
+    assert_eq!(
+        show(&authenticator, by_old.clone()),
+        settled(&authenticator, &by_old),
+        "the key is still there"
+    );
+    assert!(!matches!(show(&authenticator, published), Verdict::Allow(_)), "a published secret is none");
+
+    provider.publish(&[("new", &new)]);
+    allowed(settled(&authenticator, &new.sign(Some("new"), &claims(json!({})))));
+    let end = Instant::now() + DEADLINE;
+    while matches!(show(&authenticator, by_old.clone()), Verdict::Allow(_)) {
+        assert!(Instant::now() < end, "the old key was withdrawn");
+    }
+}
+
+#[test]
+fn a_set_that_cannot_be_read_stays_and_strangers_do_not_have_it_fetched_at_will() {
+    let provider = Provider::start();
+    let signer = Signer::eddsa();
+    provider.publish(&[("k", &signer)]);
+    let authenticator = with_tokens(provider.config(Duration::from_secs(3_600)));
+    let good = signer.sign(Some("k"), &claims(json!({})));
+    allowed(settled(&authenticator, &good));
+    provider.fail();
+    for number in 0..100 {
+        let stranger = Signer::eddsa().sign(Some(&format!("k{number}")), &claims(json!({})));
+        assert_eq!(show(&authenticator, stranger), Verdict::Deny(DenyReason::BadToken));
+    }
+    assert_eq!(provider.asked.load(Ordering::SeqCst), 1, "once in an hour");
+    authenticator.reload().expect("there are no files");
+    let end = Instant::now() + DEADLINE;
+    while provider.asked.load(Ordering::SeqCst) < 2 {
+        assert!(Instant::now() < end, "SIGHUP has it fetched");
+        std::thread::yield_now();
+    }
+    allowed(settled(&authenticator, &good));
+}
+
+#[test]
+fn a_set_over_plain_http_from_elsewhere_is_refused() {
+    let fetch =
+        KeyFetchConfig { urls: vec!["http://id.example/keys".to_owned()], ..KeyFetchConfig::default() };
+    let config = TokenConfig { fetch, ..token_config(Vec::new()) };
+    let result = Authenticator::open(&AuthConfig { token: Some(config), ..AuthConfig::default() });
+    assert_eq!(result.err().map(|error| error.code()), Some("AUTH-003"));
 }
 
 #[test]

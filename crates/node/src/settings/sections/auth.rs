@@ -190,6 +190,13 @@ group! {
         keys: Vec<TokenKey> = Vec::new();
         /// Files of JSON Web Key Sets. Read again on SIGHUP.
         key_sets: Vec<PathBuf> = Vec::new();
+        /// URLs of JSON Web Key Sets, as an identity provider publishes them: `https://`, or `http://` on this machine. A
+        /// set that cannot be fetched stays as it was, and is tried again after a delay that grows to 5 minutes.
+        key_set_urls: Vec<String> = Vec::new();
+        /// How often they are fetched. A token whose key is not known has them fetched earlier, every 10 s at most.
+        key_set_refresh_s: u32 = 3_600, unit "s", in 10..=604_800, cost "a key that was withdrawn is good for so long";
+        /// Authorities of their certificates, PEM. Empty means the system's.
+        key_set_ca: Option<PathBuf> = None;
         /// Only tokens of this issuer (`iss`). Empty takes any.
         issuer: Option<String> = None;
         /// Only tokens for this audience (`aud`). Empty takes only tokens without one.
