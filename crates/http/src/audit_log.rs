@@ -13,6 +13,7 @@ pub(crate) mod verify;
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::hash::{Hash, Hasher};
 use std::io::{self, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -134,11 +135,35 @@ struct Writing {
     chain: chain::Link,
 }
 
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone)]
 enum Caller {
     Key(Arc<Key>),
     /// Without a key that is known.
     Address(Option<IpAddr>),
+}
+
+impl Caller {
+    /// A key is the one of its id.
+    fn id(&self) -> (Option<&str>, Option<IpAddr>) {
+        match self {
+            Self::Key(key) => (Some(&key.id), None),
+            Self::Address(address) => (None, *address),
+        }
+    }
+}
+
+impl PartialEq for Caller {
+    fn eq(&self, other: &Self) -> bool {
+        self.id() == other.id()
+    }
+}
+
+impl Eq for Caller {}
+
+impl Hash for Caller {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id().hash(state);
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]

@@ -25,18 +25,19 @@ mod around;
 /// The router over the shared parts.
 pub(crate) fn router(port: &Port) -> Router {
     let (endpoints, described) = endpoints().split_for_parts();
+    let app = port.part::<Arc<App>>();
+    let _ = app.parameters.set(Parameters::of(&described));
+    let documents = Extension(Arc::new(Documents::of(&app.config.version)));
     endpoints
         .route("/", get(|| async { Redirect::temporary("/live") }))
-        .route("/openapi.json", get(docs::openapi))
-        .route("/docs", get(docs::reference))
+        .route("/openapi.json", get(docs::openapi).layer(documents.clone()))
+        .route("/docs", get(docs::reference).layer(documents))
         .route("/docs/errors/{code}", get(docs::error))
         .merge(console::routes())
         .route("/mqtt", get(mqtt_elsewhere))
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
-        .layer(Extension(Arc::new(Parameters::of(&described))))
-        .layer(Extension(Arc::new(Documents::of(&port.part::<Arc<App>>().config.version))))
-        .layer(DefaultBodyLimit::max(port.part::<Arc<App>>().config.body_bytes_max))
+        .layer(DefaultBodyLimit::max(app.config.body_bytes_max))
         .layer(middleware::from_fn_with_state(port.clone(), around))
         .with_state(port.clone())
 }

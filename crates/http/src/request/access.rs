@@ -14,7 +14,6 @@ use crate::audit_log::CallerPlace;
 use crate::key_store::{Key, Role};
 use crate::request::app::App;
 use crate::request::problem::{KEY_MISSING, KEY_UNKNOWN, Problem, ROLE_TOO_LOW};
-use crate::request::query::Parameters;
 
 /// A caller that may read.
 pub(crate) struct Reader;
@@ -89,7 +88,7 @@ fn caller(parts: &Parts, app: &App, needed: Role) -> Result<Arc<Key>, Problem> {
             format!("key {} has the role `{}`; this needs `{}`", key.id, key.role.word(), needed.word());
         return Err(Problem::new(ROLE_TOO_LOW, detail));
     }
-    if let Some(parameters) = parts.extensions.get::<Arc<Parameters>>() {
+    if let Some(parameters) = app.parameters.get() {
         parameters.check(parts)?;
     }
     Ok(key)

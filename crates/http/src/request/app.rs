@@ -15,6 +15,7 @@ use crate::fleet::Fleet;
 use crate::key_store::KeyStore;
 use crate::request::live_views::LiveViews;
 use crate::request::peer::Keyless;
+use crate::request::query::Parameters;
 use crate::start_error::StartError;
 
 /// The parts of the HTTP port that every request may need.
@@ -27,6 +28,8 @@ pub(crate) struct App {
     pub(crate) keys: Arc<KeyStore>,
     pub(crate) audit: AuditLog,
     pub(crate) keyless: Keyless,
+    /// Set when the router is made, which knows the endpoints.
+    pub(crate) parameters: OnceLock<Parameters>,
     pub(crate) views: LiveViews,
     /// Becomes true once the server stops: requests that wait for work are answered then.
     pub(crate) draining: watch::Sender<bool>,
@@ -40,6 +43,7 @@ impl App {
         Ok(Self {
             views: LiveViews::new(config.live_views_max),
             audit: AuditLog::of(&config.data_dir, config.audit_files_max),
+            parameters: OnceLock::new(),
             keyless: Keyless::new(config.keyless_requests_per_second_max),
             config,
             fleet,

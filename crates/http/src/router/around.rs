@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderName, HeaderValue, Method, header};
+use axum::http::{HeaderName, HeaderValue, Method, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -55,8 +55,8 @@ pub(crate) async fn around(
         true => Ok(()),
         false => app.keyless.check(&request),
     };
-    let asked = asked_for(&request);
-    let change = ChangeAsked::of(&mut request, path, &asked, peer);
+    let asked = request.uri().clone();
+    let change = ChangeAsked::of(&mut request, path);
     let limit = app.config.request_timeout + waits;
     let answered = match may_ask {
         Ok(()) => tokio::time::timeout(limit, next.run(request)).await,
@@ -85,7 +85,7 @@ pub(crate) async fn around(
     if header(&response, ERROR_CODE) == Some(KEY_UNKNOWN.code) {
         record(&app, None, peer, &route, &asked, &response);
     } else if let Some(change) = change {
-        change.answered(&app, &route, &response);
+        change.answered(&app, peer, &route, &asked, &response);
     }
     let took = started.elapsed();
     tracing::debug!(
@@ -101,14 +101,12 @@ pub(crate) async fn around(
 
 /// A request that may change something, on its way to its entry in the audit log.
 struct ChangeAsked {
-    path: String,
     caller: CallerPlace,
-    peer: Option<Peer>,
 }
 
 impl ChangeAsked {
     /// None of a request that only looks, and of work on jobs and transfers, which have histories of their own.
-    fn of(request: &mut Request, route: Option<&str>, path: &str, peer: Option<Peer>) -> Option<Self> {
+    fn of(request: &mut Request, route: Option<&str>) -> Option<Self> {
         let route = route?;
         let own_history = ["/api/jobs", "/api/leases", "/api/transfers", "/api/together", RESERVE, PUT_JOBS];
         let looks = *request.method() == Method::GET || *request.method() == Method::HEAD;
@@ -121,16 +119,16 @@ impl ChangeAsked {
         }
         let caller = CallerPlace::default();
         request.extensions_mut().insert(Arc::clone(&caller));
-        Some(Self { path: path.to_owned(), caller, peer })
+        Some(Self { caller })
     }
 
     /// Writes it down, unless no key is known or its handler changed nothing.
-    fn answered(&self, app: &App, route: &Arc<str>, response: &Response) {
+    fn answered(&self, app: &App, peer: Option<Peer>, route: &Arc<str>, asked: &Uri, response: &Response) {
         let Some(caller) = self.caller.get() else { return };
         if response.extensions().get::<DryRun>().is_some() {
             return;
         }
-        record(app, Some(caller), self.peer, route, &self.path, response);
+        record(app, Some(caller), peer, route, asked, response);
     }
 }
 
@@ -141,25 +139,21 @@ fn header(response: &Response, name: HeaderName) -> Option<&str> {
     response.headers().get(name).and_then(|value| value.to_str().ok())
 }
 
-/// What a request asks for. The query names the thing that is changed where a path stands for several.
-fn asked_for(request: &Request) -> String {
-    request.uri().path_and_query().map_or(request.uri().path(), |whole| whole.as_str()).to_owned()
-}
-
 /// Writes an entry of the audit log.
 fn record(
     app: &App,
     caller: Option<&Arc<Key>>,
     peer: Option<Peer>,
     route: &Arc<str>,
-    path: &str,
+    asked: &Uri,
     response: &Response,
 ) {
     let change = Change {
         caller,
         address: peer.map(|Peer(address)| address),
         route,
-        path,
+        // The query names the thing that is changed where a path stands for several.
+        path: asked.path_and_query().map_or(asked.path(), |whole| whole.as_str()),
         made: header(response, header::LOCATION),
         status: response.status().as_u16(),
         code: header(response, ERROR_CODE),
