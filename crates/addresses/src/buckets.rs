@@ -1,8 +1,8 @@
 //! A token bucket for each address, and a ban for the address that has emptied it.
 //!
-//! A fixed table, one place for each IPv4 address and each IPv6 /64. It never grows: an address that
-//! does not fit takes the place of the least guilty of its eight neighbours, so an attacker with many
-//! addresses cannot flush a ban without spending more tokens on it.
+//! A fixed table, one place for each IPv4 address and each IPv6 /64. It never grows: an address
+//! that does not fit takes the place of the least guilty of its eight neighbours, so an attacker
+//! with many addresses cannot flush a ban without spending more tokens on it.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -41,8 +41,8 @@ pub struct Buckets {
 #[derive(Clone, Copy, Default)]
 struct Slot {
     address: Option<Prefix>,
-    /// When the bucket will be full again: each token moves it by one refill time. (The generic cell rate
-    /// algorithm: a bucket in one word.)
+    /// When the bucket will be full again: each token moves it by one refill time. (The generic
+    /// cell rate algorithm: a bucket in one word.)
     full_at: Duration,
     banned_until: Duration,
 }

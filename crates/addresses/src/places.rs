@@ -28,11 +28,11 @@ impl Places {
     pub fn take(self: &Arc<Self>, address: IpAddr, max: usize) -> Option<Place> {
         let prefix = Prefix::of(address);
         let mut held = self.held.lock();
-        let count = held.entry(prefix).or_default();
-        if *count >= max {
+        let count = held.get(&prefix).copied().unwrap_or_default();
+        if count >= max {
             return None;
         }
-        *count += 1;
+        held.insert(prefix, count + 1);
         Some(Place { of: Arc::clone(self), prefix })
     }
 }

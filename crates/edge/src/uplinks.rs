@@ -3,9 +3,9 @@
 //!
 //! The list of feeds that want messages comes from outside ([`Followed`]) and is read once for each
 //! publish: where no app has such a feed, that is one flag. A matching message becomes an event of
-//! its feed's next job. One put for each feed is under way at a time; what comes meanwhile is the next
-//! one, so that a batch is as large as the disk is slow. Where a put is refused, those who wait are
-//! notified, and nothing of it happened.
+//! its feed's next job. One put for each feed is under way at a time; what comes meanwhile is the
+//! next one, so that a batch is as large as the disk is slow. Where a put is refused, those who
+//! wait are notified, and nothing of it happened.
 
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;

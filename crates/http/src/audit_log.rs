@@ -1,11 +1,11 @@
-//! Who changed what over the API, and who was refused: a line of JSON for each, in `audit.ndjson` of
-//! the data directory.
+//! Changes over the API and refused logins: a line of JSON for each, in `audit.ndjson` of the data
+//! directory.
 //!
-//! A line is handed to the system before the change is answered, and continues the hash chain of the
-//! lines before it ([`chain`]). The first [`LINES_PER_SECOND`] of a key in a second are written one by
-//! one; its further ones are counted by route and status, and written as one line each when the second
-//! is over. So a busy sender hides neither an administrator's change nor another sender's. A full file
-//! is kept beside the current one ([`files`]).
+//! A line is handed to the system before the change is answered, and continues the hash chain of
+//! the lines before it ([`chain`]). The first [`LINES_PER_SECOND`] of a key in a second are written
+//! one by one; its further ones are counted by route and status, and written as one line each when
+//! the second is over. So a busy sender hides neither an administrator's change nor another
+//! sender's. A full file is kept beside the current one ([`files`]).
 
 mod chain;
 mod files;
@@ -26,6 +26,7 @@ use utoipa::ToSchema;
 
 use crate::key_store::{Key, Role};
 use crate::rfc3339;
+use crate::spelling::hex;
 
 /// Bytes of a file before the next one is begun.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -44,7 +45,7 @@ const SORTS_MAX: usize = 1_000;
 /// What stands for a key and a route where changes beyond [`SORTS_MAX`] are counted.
 const SEVERAL: &str = "several";
 
-/// What stands for the key of a refused login.
+/// The key of a refused login.
 const NO_KEY: &str = "none";
 
 /// Bytes of a path or name in a line; more is cut.
@@ -72,7 +73,7 @@ pub(crate) struct Entry {
     pub(crate) key: String,
     /// What that key was called.
     pub(crate) name: String,
-    /// What that key could do; none of a refused login.
+    /// The role of that key; none of a refused login.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) role: Option<Role>,
     /// The address that asked; none where changes of several are counted together.
@@ -229,10 +230,10 @@ impl AuditLog {
             // The change was made: an error would mislead the caller.
             let path = files::current(&self.data_dir);
             tracing::error!(error = %error, path = %path.display(), "The audit log cannot be written");
-            inner.writing = None;
         }
     }
 
+    /// Writes a line. After an error the file is opened again with the next one.
     fn write(&self, inner: &mut Inner, line: String, now: SystemTime) -> io::Result<()> {
         let mut writing = match inner.writing.take() {
             Some(writing) => writing,
@@ -257,18 +258,14 @@ impl AuditLog {
     /// Opens the file, and continues the chain of its last line or of the newest file before it.
     fn open(&self, now: SystemTime) -> io::Result<Writing> {
         let (file, bytes) = files::append(&self.data_dir)?;
-        let mut paths = files::older(&self.data_dir)?;
-        paths.push(files::current(&self.data_dir));
-        let mut last = None;
-        for path in paths.iter().rev() {
-            // A line that a crash tore has none, and may be the last.
-            let lines = files::last_lines(path, 2)?;
-            last = lines.iter().find_map(|line| chain::open(line)).map(|(_, link)| link);
-            if last.is_some() {
+        let mut chain = chain::BEGINNING;
+        for path in files::all(&self.data_dir)?.iter().rev() {
+            if let [(_, link)] = files::last(path, 1, chain::open)?[..] {
+                chain = link;
                 break;
             }
         }
-        let mut writing = Writing { file, bytes, chain: last.unwrap_or(chain::BEGINNING) };
+        let mut writing = Writing { file, bytes, chain };
         writing.begin(now)?;
         Ok(writing)
     }
@@ -277,25 +274,11 @@ impl AuditLog {
     pub(crate) fn newest(&self, limit: usize) -> io::Result<Vec<Entry>> {
         // Held, so that the files stay which they are.
         let _inner = self.inner.lock();
-        let mut paths = files::older(&self.data_dir)?;
-        paths.push(files::current(&self.data_dir));
-        let mut entries = Vec::new();
-        for path in paths.iter().rev() {
-            // Some lines only continue the chain, and torn ones are skipped.
-            let mut wanted = limit - entries.len();
-            loop {
-                let lines = files::last_lines(path, wanted)?;
-                let found: Vec<Entry> =
-                    lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
-                if found.len() >= limit - entries.len() || lines.len() < wanted {
-                    entries.extend(found.into_iter().take(limit - entries.len()));
-                    break;
-                }
-                wanted += wanted - found.len();
-            }
-            if entries.len() >= limit {
-                break;
-            }
+        let mut entries: Vec<Entry> = Vec::new();
+        for path in files::all(&self.data_dir)?.iter().rev() {
+            // Some lines only continue the chain, and a crash tears some.
+            let read = |line: &str| serde_json::from_str(line).ok();
+            entries.extend(files::last(path, limit - entries.len(), read)?);
         }
         Ok(entries)
     }
@@ -326,7 +309,7 @@ impl Inner {
 impl Writing {
     /// Writes the line that names the chain which is continued.
     fn begin(&mut self, now: SystemTime) -> io::Result<()> {
-        let continues = chain::Continues { at: rfc3339::format(now), continues: chain::hex(&self.chain) };
+        let continues = chain::Continues { at: rfc3339::format(now), continues: hex(&self.chain) };
         self.line(serde_json::to_string(&continues).expect("strings always serialise"))
     }
 

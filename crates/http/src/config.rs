@@ -37,11 +37,11 @@ pub struct Config {
     pub head_timeout: Duration,
     /// Time for a request from its headers to its answer, live views apart; then it gets 503.
     pub request_timeout: Duration,
-    /// Time that a write may make no progress because the client does not read; then the connection is
-    /// cut.
+    /// Time that a write may make no progress because the client does not read; then the connection
+    /// is cut.
     pub write_timeout: Duration,
-    /// Connections at a time. One more may only ask for health; all else gets 503. An operator's page
-    /// never competes with devices.
+    /// Connections at a time. One more may only ask for health; all else gets 503. An operator's
+    /// page never competes with devices.
     pub connections_max: usize,
     /// Connections at a time from one address (one /64 of IPv6), answered likewise.
     pub connections_per_address_max: usize,

@@ -1,9 +1,9 @@
 //! Cells of CSV (RFC 4180) that a spreadsheet shows and never runs.
 //!
-//! A spreadsheet takes a cell for a formula that begins with `=`, `+`, `-` or `@`, also after a tab or
-//! a carriage return. Such a cell gets an apostrophe in front, which spreadsheets take for the sign
-//! of a text. The import removes it, so a file that was exported is imported unchanged. Numbers stay
-//! as they are.
+//! A spreadsheet takes a cell for a formula that begins with `=`, `+`, `-` or `@`, also after a tab
+//! or a carriage return. Such a cell gets an apostrophe in front, which spreadsheets take for the
+//! sign of a text. The import removes it, so a file that was exported is imported unchanged.
+//! Numbers stay as they are.
 
 /// Writes cells as a line.
 pub(crate) fn line<'a>(cells: impl IntoIterator<Item = &'a str>, text: &mut String) {
@@ -38,7 +38,8 @@ fn push_cell(text: &mut String, cell: &str) {
     }
 }
 
-/// Whether a spreadsheet would take it for a formula. A system wallet's name, `@bank`, calls nothing.
+/// Whether a spreadsheet would take it for a formula. A system wallet's name, `@bank`, calls
+/// nothing.
 fn would_run(cell: &str) -> bool {
     let in_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '/');
     let is_name = cell.strip_prefix('@').is_some_and(|name| name.chars().all(in_name));

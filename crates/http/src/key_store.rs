@@ -22,6 +22,8 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 use utoipa::ToSchema;
 
+use crate::spelling::hex;
+
 /// Keys in one file. Every request compares with each of them, so the bound keeps that under 50 µs; one more is
 /// refused.
 pub const KEYS_MAX: usize = 1_024;
@@ -383,7 +385,7 @@ fn new_entry(name: &str, role: Role) -> (Entry, String) {
     random.fill(&mut id_bytes).expect("the system has random numbers");
     let secret = format!("sk_{}", URL_SAFE_NO_PAD.encode(secret_bytes));
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let id = id_bytes.iter().fold("k_".to_owned(), |id, byte| format!("{id}{byte:02x}"));
+    let id = format!("k_{}", hex(&id_bytes));
     let entry =
         Entry { id, name: name.to_owned(), role, created_at: since_1970.as_secs(), sha256: digest(&secret) };
     (entry, secret)

@@ -253,7 +253,7 @@ struct Connection {
     head_timeout: Duration,
 }
 
-/// What a connection may ask for.
+/// The requests that a connection may make.
 enum Serving {
     /// Everything, until the server stops.
     Whole(Watcher),

@@ -14,6 +14,11 @@ use stadium_queue::{InvalidName, Time};
 use crate::request::problem::{FIELD_WRONG, Problem};
 use crate::rfc3339;
 
+/// Bytes as hexadecimal digits, two each.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Bytes in one of their two spellings.
 pub(crate) fn spelled(bytes: &[u8]) -> (Option<String>, Option<String>) {
     match std::str::from_utf8(bytes) {

@@ -199,8 +199,8 @@ impl Platform {
         })
     }
 
-    /// Whether a device of the app `default` has the name of an app. Its topics would contain those of
-    /// the app's devices: `uplink/shop/#` has all of `uplink/shop/phone-1/#`.
+    /// Whether a device of the app `default` has the name of an app. Its topics would contain those
+    /// of the app's devices: `uplink/shop/#` has all of `uplink/shop/phone-1/#`.
     pub(crate) fn is_named_as_app(&self, app: &AppName, device: &DeviceId) -> bool {
         *app == AppName::default()
             && AppName::new(device.as_str()).is_ok_and(|name| self.by_name.contains_key(&name))

@@ -183,7 +183,8 @@ pub struct WebSocketSettings {
     /// How the handler's bytes and messages go together.
     pub messages: Messages,
     /// Origins of web pages that may open it besides those of its own host, such as
-    /// `https://app.example.org`; `*` for all. A client that is no browser sends none and is not asked.
+    /// `https://app.example.org`; `*` for all. A client that is no browser sends none and is not
+    /// asked.
     pub origins: Vec<String>,
 }
 
@@ -222,8 +223,8 @@ pub struct ListenerSettings {
     pub websocket: Option<Arc<WebSocketSettings>>,
     /// PROXY protocol.
     pub proxy: ProxyProtocol,
-    /// Networks of the proxies whose header is believed; with [`ProxyProtocol::Required`] a connection
-    /// from elsewhere is refused at once.
+    /// Networks of the proxies whose header is believed; with [`ProxyProtocol::Required`] a
+    /// connection from elsewhere is refused at once.
     pub proxy_networks: Networks,
     /// Time for PROXY header, TLS handshake and WebSocket upgrade together, in milliseconds.
     pub handshake_timeout_ms: u64,

@@ -1,10 +1,10 @@
 //! `cargo xtask test`: installs, verifies, runs every suite, and ends with `N passed, N failed`.
 //!
 //! Suites: all Rust tests of the workspace (dev profile), testing/python (pytest, in two parts) and
-//! testing/node (node --test), both against the built binary. Everything is built first, in one build,
-//! while the packages of Python and Node are installed; then the suites of Python and Node and the Rust
-//! test programs run side by side. A failure does not stop the others. A skipped
-//! test is a failure: what a suite needs is installed first, so it has no reason to skip. Before the
+//! testing/node (node --test), both against the built binary. Everything is built first, in one
+//! build, while the packages of Python and Node are installed; then the suites of Python and Node
+//! and the Rust test programs run side by side. A failure does not stop the others. A skipped test
+//! is a failure: what a suite needs is installed first, so it has no reason to skip. Before the
 //! last line come the time of each phase and the slowest tests.
 
 mod rust;
@@ -83,8 +83,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     let whole = options.suites.is_empty();
     let mut verdict = if whole { verify::sources(root) } else { Verdict::default() };
     let packages = Packages::install(root, options);
-    // All of it is built before any of it runs: a compiler beside them would slow down tests that watch the clock.
-    // The tests first: their build includes the programs, and one build leaves no core idle at its end twice.
+    // All of it is built before any of it runs: a compiler beside them would slow down tests that
+    // watch the clock. The tests first: their build includes the programs, and one build leaves no
+    // core idle at its end twice.
     let programs = match options.wants(Suite::Rust) {
         true => rust_programs(root, &mut total),
         false => Vec::new(),
@@ -95,7 +96,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
         verdict.failed.extend(verify::programs(root).failed);
     }
     total.failed += verdict.failed.len();
-    let Packages { python: python_packages, node: node_packages } = packages.join();
+    let Packages { python: python_packages, node: node_packages } =
+        packages.join().expect("installing does not panic");
     let mut environment = vec![
         (BINARY_VARIABLE, program(root).into_os_string()),
         (GEO_VARIABLE, root.join("target/debug/geo-service").into_os_string()),
@@ -255,10 +257,10 @@ struct Packages {
 
 impl Packages {
     /// Installs them while other things are built: the network is slow, and needs no core.
-    fn install(root: &Path, options: &Options) -> Installing {
+    fn install(root: &Path, options: &Options) -> JoinHandle<Self> {
         let (root, python, node) =
             (root.to_owned(), options.wants(Suite::Python), options.wants(Suite::Node));
-        Installing(std::thread::spawn(move || {
+        std::thread::spawn(move || {
             let requirements = root.join(PYTHON_FOLDER).join("requirements.txt");
             Self {
                 python: python
@@ -267,16 +269,7 @@ impl Packages {
                     ready("Node clients: packages", || components::node_packages(&root.join(NODE_FOLDER)))
                 }),
             }
-        }))
-    }
-}
-
-/// Packages that are being installed.
-struct Installing(JoinHandle<Packages>);
-
-impl Installing {
-    fn join(self) -> Packages {
-        self.0.join().expect("installing does not panic")
+        })
     }
 }
 

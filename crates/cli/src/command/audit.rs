@@ -1,7 +1,7 @@
 //! `stadium audit`: the audit log of a data directory, checked and exported without a server.
 //!
-//! Both read the files only, so a server may be writing them. `GET /api/audit` shows the newest entries
-//! of a running one.
+//! Both read the files only, so a server may be writing them. `GET /api/audit` shows the newest
+//! entries of a running one.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use stadium_node::audit::{self, Broken, Verified};
 use crate::failure::Failure;
 use crate::terminal::{Style, Terminal, count};
 
-/// What to do with an audit log.
+/// The arguments of `stadium audit`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -21,7 +21,8 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Follow the hash chain through all files; exit code 1 where a line was changed, added or removed
+    /// Follow the hash chain through all files; exit code 1 where a line was changed, added or
+    /// removed
     #[command(after_help = "\
 Example:
   stadium audit verify /var/lib/stadium                    prints the head: keep it elsewhere

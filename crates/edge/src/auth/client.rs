@@ -1,7 +1,7 @@
 //! The HTTP client towards other people's services: the callback, and sets of keys.
 //!
-//! No redirect is followed and no proxy of the environment is used: what is asked may hold a password,
-//! and what is answered decides who is let in.
+//! No redirect is followed and no proxy of the environment is used: what is asked may hold a
+//! password, and what is answered decides who is let in.
 
 use std::path::Path;
 use std::sync::Arc;

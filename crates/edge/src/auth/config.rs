@@ -225,8 +225,8 @@ pub struct TokenKeyConfig {
     pub id: Option<String>,
     /// The only algorithm that this key verifies.
     pub algorithm: TokenAlgorithm,
-    /// HS256: the secret's bytes, at least 32 (RFC 7518, 3.2), a line end after them is cut off. All others:
-    /// the public key as PEM (`BEGIN PUBLIC KEY`).
+    /// HS256: the secret's bytes, at least 32 (RFC 7518, 3.2), a line end after them is cut off.
+    /// All others: the public key as PEM (`BEGIN PUBLIC KEY`).
     pub file: PathBuf,
 }
 

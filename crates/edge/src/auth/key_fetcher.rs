@@ -1,9 +1,9 @@
 //! Sets of keys (JWK sets, RFC 7517) at a URL, as identity providers publish them.
 //!
-//! A thread fetches each set at the start and again when its time has come. A token whose key is not
-//! known asks for it earlier, because providers publish a new key and then sign with it; strangers can
-//! do the same, so it is not fetched more often than [`KeyFetchConfig::again_min`]. A set that cannot
-//! be fetched or read stays as it was, and is tried again after a growing delay.
+//! A thread fetches each set at the start and again when its time has come. A token whose key is
+//! not known asks for it earlier, because providers publish a new key and then sign with it;
+//! strangers can do the same, so it is not fetched more often than [`KeyFetchConfig::again_min`]. A
+//! set that cannot be fetched or read stays as it was, and is tried again after a growing delay.
 
 use std::sync::Arc;
 use std::thread;
@@ -122,8 +122,8 @@ impl KeyFetcher {
         self.shared.keys.load()
     }
 
-    /// A token names a key that is not here. Returns when the device may retry, where the set is being
-    /// fetched; none where it was fetched a moment ago, so that the key does not exist.
+    /// A token names a key that is not here. Returns when the device may retry, where the set is
+    /// being fetched; none where it was fetched a moment ago, so that the key does not exist.
     pub(super) fn miss(&self, now: Instant) -> Option<Duration> {
         let mut state = self.shared.state.lock();
         if !state.fetching && state.timing.may_hurry(now) {

@@ -4,8 +4,8 @@
 //! seconds to authenticate, and computing a hash for one that has gone helps nobody. Every job that was
 //! taken is called exactly once, with [`Turn::TooLate`] where it was not worth running.
 //!
-//! Addresses take turns: one that has many jobs waiting delays no other by more than one of them. In a
-//! full queue it also gives up places, until all addresses that wait have as many.
+//! Addresses take turns: one that has many jobs waiting delays no other by more than one of them.
+//! In a full queue it also gives up places, until all addresses that wait have as many.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -103,8 +103,8 @@ impl Jobs {
         job
     }
 
-    /// The newest job of the address that has most, if it has at least two more than this one: for a
-    /// place in a full queue.
+    /// The newest job of the address that has most, if it has at least two more than this one: for
+    /// a place in a full queue.
     fn give_up_for(&mut self, prefix: Prefix) -> Option<Job> {
         let held = self.by_address.get(&prefix).map_or(0, VecDeque::len);
         // An address with its share or more is not worth a search: that is what a flood does.
@@ -224,18 +224,24 @@ mod tests {
         IpAddr::from([192, 0, 2, host])
     }
 
-    #[test]
-    fn addresses_take_turns_and_a_flood_gives_up_its_places() {
-        let pool = Pool::start("test", 1, 4).expect("threads");
+    /// A pool with room for so many jobs, whose one thread works until it is released.
+    fn busy(queue_max: usize) -> (Pool, mpsc::Sender<()>) {
+        let pool = Pool::start("test", 1, queue_max).expect("threads");
         let (release, blocked) = mpsc::channel::<()>();
         let (started, running) = mpsc::channel();
-        let (answer, answers) = mpsc::channel();
         pool.submit(address(9), move |_| {
             started.send(()).expect("the test waits");
             blocked.recv().expect("the test releases");
         })
         .expect("room");
         running.recv().expect("the first job runs");
+        (pool, release)
+    }
+
+    #[test]
+    fn addresses_take_turns_and_a_flood_gives_up_its_places() {
+        let (pool, release) = busy(4);
+        let (answer, answers) = mpsc::channel();
         let submit = |host: u8, at: u8| {
             let answer = answer.clone();
             let heard = move |turn| answer.send((host, at, turn == Turn::Now)).expect("the test waits");
@@ -258,16 +264,8 @@ mod tests {
 
     #[test]
     fn a_full_queue_refuses_and_says_when_to_come_again() {
-        let pool = Pool::start("test", 1, 2).expect("threads");
-        let (release, blocked) = mpsc::channel::<()>();
-        let (started, running) = mpsc::channel();
+        let (pool, release) = busy(2);
         let (answer, answers) = mpsc::channel();
-        pool.submit(address(1), move |_| {
-            started.send(()).expect("the test waits");
-            blocked.recv().expect("the test releases");
-        })
-        .expect("room");
-        running.recv().expect("the first job runs");
         for at in 0..2 {
             let answer = answer.clone();
             pool.submit(address(1), move |turn| answer.send((at, turn)).expect("the test waits"))
@@ -282,16 +280,8 @@ mod tests {
 
     #[test]
     fn jobs_that_wait_when_the_pool_ends_are_notified() {
-        let pool = Pool::start("test", 1, 8).expect("threads");
-        let (release, blocked) = mpsc::channel::<()>();
-        let (started, running) = mpsc::channel();
+        let (pool, release) = busy(8);
         let (answer, answers) = mpsc::channel();
-        pool.submit(address(1), move |_| {
-            started.send(()).expect("the test waits");
-            blocked.recv().expect("the test releases");
-        })
-        .expect("room");
-        running.recv().expect("the first job runs");
         pool.submit(address(1), move |turn| answer.send(turn).expect("the test waits")).expect("room");
         drop(pool);
         release.send(()).expect("the job waits");

@@ -1,9 +1,9 @@
 //! Credentials that the registry of devices holds, and devices that it revoked.
 //!
 //! The registry is asked first about each device whose client id names one, before all other
-//! methods: a revoked device stays out with the best certificate, and where everybody is let in. Where
-//! a method proves a principal that is not the client id, the registry is asked about that too.
-//! Its verdict about a device's secret counts at its place in the order of methods. Only the
+//! methods: a revoked device stays out with the best certificate, and where everybody is let in.
+//! Where a method proves a principal that is not the client id, the registry is asked about that
+//! too. Its verdict about a device's secret counts at its place in the order of methods. Only the
 //! SHA-256 of a secret leaves this process's memory of a connection.
 
 use std::fmt;
@@ -68,7 +68,8 @@ impl Question {
         Self::about(&shown.client_id).map(|question| Self { secret, ..question })
     }
 
-    /// What to ask about a device of this name, which shows no secret; none where it names no device.
+    /// The question about a device of this name, which shows no secret; none where it names no
+    /// device.
     pub(super) fn about(name: &str) -> Option<Self> {
         let (app, device) = named(name)?;
         Some(Self { app, device, secret: None })

@@ -1,8 +1,9 @@
 //! The cryptography of jsonwebtoken on ring, which the TLS layer uses already.
 //!
-//! jsonwebtoken leaves the choice to its user; its own two would add another C library or a dozen crates to
-//! do what ring does. It verifies HS256, ES256, Ed25519, RS256 and PS256, and nothing else; it signs
-//! nothing, because a server that only checks tokens has no business with private keys.
+//! jsonwebtoken leaves the choice to its user; its own two would add another C library or a dozen
+//! crates to do what ring does. It verifies HS256, ES256, Ed25519, RS256 and PS256, and nothing
+//! else; it signs nothing, because a server that only checks tokens has no business with private
+//! keys.
 
 use std::sync::Once;
 

@@ -57,8 +57,8 @@ impl Tokens {
         self.fetchers.iter().for_each(KeyFetcher::refresh);
     }
 
-    /// For a token that was refused: when to retry, where its key is not known and a set that may have
-    /// it is being fetched.
+    /// For a token that was refused: when to retry, where its key is not known and a set that may
+    /// have it is being fetched.
     pub(super) fn fetch_key_of(&self, token: &[u8], now: Instant) -> Option<Duration> {
         let header = decode_header(token).ok().filter(|_| !self.fetchers.is_empty())?;
         let is_it = |key: &Key| key.id == header.kid && key.algorithm == header.alg;

@@ -102,7 +102,8 @@ fn rsa(bytes: &[u8]) -> Option<DecodingKey> {
 }
 
 /// The keys of a set that tokens may be verified with. Others are ignored: sets are often published
-/// for several purposes. An RSA key that names no algorithm is used for RS256 and PS256. A set without a single usable key is an error.
+/// for several purposes. An RSA key that names no algorithm is used for RS256 and PS256. A set
+/// without a single usable key is an error.
 fn read_key_set(path: &Path) -> Result<Vec<Key>, Error> {
     of_set(&read_file(path)?).map_err(|problem| Error::TokenKey { path: path.to_owned(), problem })
 }

@@ -1,12 +1,14 @@
-//! The hash chain of the lines: the last field of each, `chain`, is the SHA-256 of the line before's
-//! value and of this line's object without that field.
+//! The hash chain of the lines: the last field of each, `chain`, is the SHA-256 of the line
+//! before's value and of this line's object without that field.
 //!
-//! A file begins with a line that names the chain it continues, so that files can be removed from the
-//! oldest on. The chain has no secret: who can write the files can make a new chain. A value of it
-//! that was kept elsewhere shows that the lines up to it are those of that time.
+//! A file begins with a line that names the chain it continues, so that files can be removed from
+//! the oldest on. The chain has no secret: who can write the files can make a new chain. A value of
+//! it that was kept elsewhere shows that the lines up to it are those of that time.
 
 use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
+
+use crate::spelling::hex;
 
 /// The line that begins a file, and that follows lines of which the chain is not known.
 #[derive(Serialize, Deserialize)]
@@ -47,11 +49,6 @@ pub(super) fn after(before: &Link, object: &str) -> Link {
     context.update(before);
     context.update(object.as_bytes());
     context.finish().as_ref().try_into().expect("SHA-256 has 32 bytes")
-}
-
-/// The value as 64 hexadecimal digits.
-pub(super) fn hex(link: &Link) -> String {
-    link.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The value of 64 hexadecimal digits.

@@ -38,6 +38,13 @@ pub(super) fn older(data_dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(numbered.into_iter().map(|(_, path)| path).collect())
 }
 
+/// All files, the oldest first; the current one is the last, and may not be there.
+pub(super) fn all(data_dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut paths = older(data_dir)?;
+    paths.push(current(data_dir));
+    Ok(paths)
+}
+
 /// Opens the current file for new lines, and returns its bytes. A line that a crash tore is ended.
 pub(super) fn append(data_dir: &Path) -> io::Result<(File, u64)> {
     let path = current(data_dir);
@@ -73,24 +80,35 @@ pub(super) fn rotate(data_dir: &Path, files_max: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// The last lines of a file, the last first; none of a file that is not there.
-pub(super) fn last_lines(path: &Path, limit: usize) -> io::Result<Vec<String>> {
+/// The last things that a file's lines hold, the last first; none of a file that is not there.
+/// Lines that `read` does not know are passed over.
+pub(super) fn last<T>(path: &Path, limit: usize, read: impl Fn(&str) -> Option<T>) -> io::Result<Vec<T>> {
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
     let mut from = file.metadata()?.len();
-    let mut tail: Vec<u8> = Vec::new();
-    while from > 0 && tail.iter().filter(|&&byte| byte == b'\n').count() <= limit {
+    let mut found = Vec::new();
+    // The end of a line that begins in an earlier block.
+    let mut rest: Vec<u8> = Vec::new();
+    while from > 0 && found.len() < limit {
         let block = from.min(BLOCK_BYTES);
         from -= block;
         file.seek(SeekFrom::Start(from))?;
         let mut bytes = vec![0; block as usize];
         file.read_exact(&mut bytes)?;
-        bytes.extend(&tail);
-        tail = bytes;
+        bytes.extend(&rest);
+        let whole = match bytes.iter().position(|&byte| byte == b'\n') {
+            _ if from == 0 => 0,
+            Some(end) => end + 1,
+            None => bytes.len(),
+        };
+        let lines = bytes[whole..].split(|&byte| byte == b'\n').rev();
+        let known = lines.filter_map(|line| read(&String::from_utf8_lossy(line)));
+        found.extend(known.take(limit - found.len()));
+        bytes.truncate(whole);
+        rest = bytes;
     }
-    let lines = tail.split(|&byte| byte == b'\n').rev().filter(|line| !line.is_empty());
-    Ok(lines.take(limit).map(|line| String::from_utf8_lossy(line).into_owned()).collect())
+    Ok(found)
 }

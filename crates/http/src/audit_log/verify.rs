@@ -9,8 +9,9 @@ use serde::Deserialize;
 
 use crate::audit_log::chain::{self, Continues};
 use crate::audit_log::files;
+use crate::spelling::hex;
 
-/// What the files hold, when their chain is whole.
+/// The content of files whose chain is whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
     /// Files that were read.
@@ -44,7 +45,7 @@ pub enum Broken {
         path: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// What does not fit.
+        /// The rule that the line breaks.
         problem: &'static str,
     },
 }
@@ -74,7 +75,7 @@ pub fn verify(data_dir: &Path, head: Option<&str>) -> Result<Verified, Broken> {
         contains: head.is_none(),
     };
     let mut before: Option<chain::Link> = None;
-    each_line(data_dir, |path, number, line| {
+    verified.files = each_line(data_dir, |path, number, line| {
         let broken = |problem| Broken::Line { path: path.to_owned(), line: number, problem };
         let Some((object, link)) = chain::open(line) else {
             match serde_json::from_str::<Unchained>(line) {
@@ -103,16 +104,15 @@ pub fn verify(data_dir: &Path, head: Option<&str>) -> Result<Verified, Broken> {
             return Err(broken("it was changed, or lines before it were"));
         }
         before = Some(link);
-        verified.head = chain::hex(&link);
+        verified.head = hex(&link);
         verified.contains |= head.is_some_and(|head| head.eq_ignore_ascii_case(&verified.head));
         Ok(())
-    })
-    .map(|files| verified.files = files)?;
+    })?;
     Ok(verified)
 }
 
-/// Hands over each line of the log, the oldest first, as it was written. Returns how many files there
-/// are.
+/// Hands over each line of the log, the oldest first, as it was written. Returns how many files
+/// there are.
 ///
 /// # Errors
 /// A file cannot be read, or what `each` returns.
@@ -121,11 +121,8 @@ pub fn each_line(
     mut each: impl FnMut(&Path, u64, &str) -> Result<(), Broken>,
 ) -> Result<usize, Broken> {
     let failed = |path: &Path, error| Broken::Io { path: path.to_owned(), error };
-    let mut paths = files::older(data_dir).map_err(|error| failed(data_dir, error))?;
-    let current = files::current(data_dir);
-    if current.exists() {
-        paths.push(current);
-    }
+    let mut paths = files::all(data_dir).map_err(|error| failed(data_dir, error))?;
+    paths.retain(|path| path.exists());
     for path in &paths {
         let file = File::open(path).map_err(|error| failed(path, error))?;
         for (at, line) in BufReader::new(file).split(b'\n').enumerate() {

@@ -26,10 +26,10 @@ pub(crate) struct AuditEntries {
     entries: Vec<Entry>,
 }
 
-/// Who changed what over the API, and which logins were refused, newest first.
+/// Changes that were made over the API and logins that were refused, newest first.
 ///
-/// Jobs, leases and transfers are not in it: queues and wallets keep histories of their own. Of a key's changes in a second, those beyond
-/// 100 are counted by route.
+/// Jobs, leases and transfers are not in it: queues and wallets keep histories of their own. Of a
+/// key's changes in a second, those beyond 100 are counted by route.
 #[utoipa::path(get, operation_id = "list_audit", path = "/api/audit", tag = "Operating",
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 10000, description = "How many; 100 by default.")),
     responses((status = 200, description = "The entries.", body = AuditEntries),

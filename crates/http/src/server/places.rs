@@ -28,7 +28,7 @@ pub(crate) struct Places {
     address_full: Arc<Semaphore>,
 }
 
-/// What a connection gets.
+/// The place that a connection gets.
 pub(crate) enum Entry {
     /// A place.
     Whole(Held),

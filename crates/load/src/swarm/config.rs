@@ -283,8 +283,9 @@ pub struct Traffic {
     pub count: Option<u32>,
 }
 
-/// Answers of devices to a message that asks them: the herd. Each answer states where its own answer
-/// goes and what it belongs to (Response Topic and Correlation Data of MQTT 5.0, section 4.10).
+/// Answers of devices to a message that asks them: the herd. Each answer states where its own
+/// answer goes and what it belongs to (Response Topic and Correlation Data of MQTT 5.0, section
+/// 4.10).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// A message asks if its payload holds this text.

@@ -72,7 +72,7 @@ pub fn revocation_lists_from_pem(pem: &[u8]) -> Result<Vec<CertificateRevocation
     Ok(lists)
 }
 
-/// Whom certificates of clients must come from.
+/// The issuers of clients' certificates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Authorities {
     /// A certificate must lead to one of these.
@@ -122,14 +122,14 @@ struct ServerShared {
     current: Mutex<Current>,
 }
 
-/// What handshakes use.
+/// The settings that handshakes use.
 #[derive(Clone)]
 struct Current {
     config: Arc<ServerConfig>,
     /// Survives reloads, so that clients' tickets do, but no change of `trusted`: a session that is
     /// resumed by its ticket shows no certificate again.
     tickets: Arc<dyn ProducesTickets>,
-    /// What `tickets` were issued under.
+    /// The settings that `tickets` were issued under.
     trusted: ClientCertificates,
 }
 
@@ -171,8 +171,8 @@ impl ServerTls {
         Ok(())
     }
 
-    /// What a handshake that starts now uses, and the bytes that it may hold of a message of the
-    /// client's that is not whole.
+    /// The settings of a handshake that starts now, and the bytes that it may hold of a client's
+    /// message that is not whole.
     pub(crate) fn current(&self) -> (Arc<ServerConfig>, usize) {
         let current = self.shared.current.lock().unwrap_or_else(PoisonError::into_inner);
         let held = match current.trusted {
@@ -187,8 +187,8 @@ impl ServerTls {
 /// post-quantum key share and a ticket.
 const HELD_BYTES_MAX: usize = 4 * 1_024;
 
-/// The same where clients show certificates: a chain of three with long RSA keys and their names. It
-/// is in their tickets too.
+/// The same where clients show certificates: a chain of three with long RSA keys and their names.
+/// It is in their tickets too.
 const HELD_OF_CHAIN_BYTES_MAX: usize = 20 * 1_024;
 
 fn provider() -> Arc<CryptoProvider> {

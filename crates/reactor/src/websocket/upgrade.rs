@@ -72,7 +72,8 @@ fn values<'a>(headers: &'a [httparse::Header<'a>], name: &'a str) -> impl Iterat
         .map(str::trim)
 }
 
-/// Whether the page that asks may do so (RFC 6455, 10.2): it is of this host, or of a listed origin.
+/// Whether the page that asks may do so (RFC 6455, 10.2): it is of this host, or of a listed
+/// origin.
 ///
 /// A browser always sends `Origin`, and a page cannot change it. A client that sends none is no
 /// browser, so no page can have led it here.

@@ -49,9 +49,9 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 /// Hands a push over.
 ///
 /// 202: it is on disk, or with `live` under way, and `url` shows its progress. 200 with
-/// `duplicate`: it was accepted before, nothing happened now. With `dry_run=true` nothing is pushed:
-/// 200 means that it would be accepted, and has the devices that it would reach now and those that
-/// it would leave out for which reason; `warning` is set where it would reach nobody.
+/// `duplicate`: it was accepted before, nothing happened now. With `dry_run=true` nothing is
+/// pushed: 200 means that it would be accepted, and has the devices that it would reach now and
+/// those that it would leave out for which reason; `warning` is set where it would reach nobody.
 #[utoipa::path(post, operation_id = "send_push", path = "/api/apps/{app}/pushes", tag = "Push platform", request_body = PushFields,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("dry_run" = Option<bool>, Query, description = "`true`: check it and preview its audience, push nothing."),

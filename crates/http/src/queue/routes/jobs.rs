@@ -28,6 +28,7 @@ use crate::request::body::{idempotency_key, parse, read_json};
 use crate::request::problem::{ID_REUSED, NAME_WRONG, Problem};
 use crate::request::query::Name;
 use crate::shards::{ask_for, strange};
+use crate::spelling::hex;
 
 /// How long a request's own name is remembered: longer than any sensible retry.
 const IDEMPOTENCY_WINDOW_MS: u64 = 24 * 3_600_000;
@@ -85,8 +86,7 @@ fn name_jobs(jobs: &mut [NewJob], caller: &str, key: &str) {
     for (index, job) in jobs.iter_mut().enumerate() {
         let name = format!("{caller}\n{key}\n{index}");
         let hash = ring::digest::digest(&ring::digest::SHA256, name.as_bytes());
-        let hex: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-        let id = Key::new(&hex).expect("64 hexadecimal digits are a key");
+        let id = Key::new(&hex(hash.as_ref())).expect("64 hexadecimal digits are a key");
         job.dedup.get_or_insert(Dedup { id, window: Some(IDEMPOTENCY_WINDOW_MS) });
     }
 }

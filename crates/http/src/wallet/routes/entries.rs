@@ -18,7 +18,7 @@ use crate::request::app::App;
 use crate::request::problem::Problem;
 use crate::request::query::{Names, Query, wrong};
 use crate::shards::{ask_for, running};
-use crate::spelling::{parse_timestamp, timestamp};
+use crate::spelling::{hex, parse_timestamp, timestamp};
 use crate::wallet::description::MoneyLookProblems;
 use crate::wallet::routes::accounts::{account_of, asset_code, asset_of, wallet_name};
 use crate::wallet::statement::{Format, Statement};
@@ -172,7 +172,7 @@ impl RootReport {
             number: seal.number,
             sealed_at: timestamp(seal.at),
             records: seal.records,
-            root: seal.root.iter().map(|byte| format!("{byte:02x}")).collect(),
+            root: hex(&seal.root),
         }
     }
 }

@@ -171,8 +171,8 @@ group! {
         client_id: ClientIdBinding = ClientIdBinding::Principal;
         /// Threads that compute hashes.
         threads: u16 = 2, unit "threads", in 1..=64, cost "19 MB each while it computes";
-        /// Checks that wait for a thread; one more is asked to retry later. Addresses take turns, and the one with most
-        /// gives up places in a full queue.
+        /// Checks that wait for a thread; one more is asked to retry later. Addresses take turns,
+        /// and the one with most gives up places in a full queue.
         queue_max: u32 = 512, unit "checks", in 1..=1_000_000, cost "waiting devices that time out all the same: a hash takes 20 ms";
         /// How long a pair that was right is remembered (as a keyed digest), so that a fleet that returns at once needs no
         /// hash for each device. 0 computes every time.
@@ -185,15 +185,17 @@ group! {
 group! {
     /// Signed tokens (JWT) as the MQTT password. On when it has a key.
     pub struct Token {
-        /// Keys: HS256 secrets of at least 32 bytes; ES256, EdDSA, RS256 and PS256 public keys as PEM. Read again on
-        /// SIGHUP.
+        /// Keys: HS256 secrets of at least 32 bytes; ES256, EdDSA, RS256 and PS256 public keys as
+        /// PEM. Read again on SIGHUP.
         keys: Vec<TokenKey> = Vec::new();
         /// Files of JSON Web Key Sets. Read again on SIGHUP.
         key_sets: Vec<PathBuf> = Vec::new();
-        /// URLs of JSON Web Key Sets, as an identity provider publishes them: `https://`, or `http://` on this machine. A
-        /// set that cannot be fetched stays as it was, and is tried again after a delay that grows to 5 minutes.
+        /// URLs of JSON Web Key Sets, as an identity provider publishes them: `https://`, or
+        /// `http://` on this machine. A set that cannot be fetched stays as it was, and is tried
+        /// again after a delay that grows to 5 minutes.
         key_set_urls: Vec<String> = Vec::new();
-        /// How often they are fetched. A token whose key is not known has them fetched earlier, every 10 s at most.
+        /// How often they are fetched. A token whose key is not known has them fetched earlier,
+        /// every 10 s at most.
         key_set_refresh_s: u32 = 3_600, unit "s", in 10..=604_800, cost "a key that was withdrawn is good for so long";
         /// Authorities of their certificates, PEM. Empty means the system's.
         key_set_ca: Option<PathBuf> = None;
@@ -248,7 +250,8 @@ group! {
         timeout_ms: u32 = 2_000, unit "ms", in 50..=9_000, cost "a dead callback holds its threads for longer";
         /// Calls at one time.
         in_flight_max: u16 = 8, unit "calls", in 1..=64, cost "a thread each";
-        /// Devices that wait for a call; one more is asked to retry later. Addresses take turns as with passwords.
+        /// Devices that wait for a call; one more is asked to retry later. Addresses take turns as
+        /// with passwords.
         queue_max: u32 = 512, unit "devices", in 1..=1_000_000, cost "about 1 KB each while they wait";
         /// How long a yes is remembered for the same credentials of the same client id. 0 asks each time.
         remember_s: u32 = 0, unit "s", in 0..=86_400, cost "a blocked device is let in for so long still";

@@ -20,8 +20,9 @@ group! {
         /// Scheme, host and port under which applications reach this port, such as `https://push.example.org`: endpoints of Web Push begin
         /// with it. Without it they begin as the request that makes them came.
         public_url: Option<String> = None;
-        /// A reverse proxy in front speaks HTTPS for this port. Then bounds on one address do not apply here, because all
-        /// requests come from the proxy's, and no warning says that API keys travel in plain text.
+        /// A reverse proxy in front speaks HTTPS for this port. Then bounds on one address do not
+        /// apply here, because all requests come from the proxy's, and no warning says that API
+        /// keys travel in plain text.
         behind_proxy: bool = false, cost "the proxy must bound what one client may do";
         /// Largest request body.
         body_bytes_max: u32 = 2_097_152, unit "bytes", in 1_024..=268_435_456, cost "memory for each request in flight";
@@ -34,21 +35,26 @@ group! {
         header_ms: u32 = 10_000, unit "ms", in 100..=120_000, cost "slots held by slow clients";
         /// Time for a request to be answered.
         request_ms: u32 = 30_000, unit "ms", in 100..=600_000;
-        /// Time that an answer may wait for a client that does not read; then its connection is cut.
+        /// Time that an answer may wait for a client that does not read; then its connection is
+        /// cut.
         write_ms: u32 = 10_000, unit "ms", in 100..=600_000, cost "slots held by clients that do not read";
-        /// Open connections; one more gets an answer to `/healthz` and `/readyz`, is answered busy to all else, and is
-        /// closed. Under a low limit of open files it is fewer: at most a fourth of what the server does not need itself.
+        /// Open connections; one more gets an answer to `/healthz` and `/readyz`, is answered busy
+        /// to all else, and is closed. Under a low limit of open files it is fewer: at most a
+        /// fourth of what the server does not need itself.
         connections_max: u32 = 1_024, unit "connections", in 1..=100_000, cost "about 20 KB each";
-        /// Open connections from one address (one /64 of IPv6); one more is answered in the same way.
+        /// Open connections from one address (one /64 of IPv6); one more is answered in the same
+        /// way.
         connections_per_address_max: u32 = 256, unit "connections", in 1..=100_000,
             cost "the share of all connections that one client can take";
-        /// Requests that one address may send without a valid API key, on average; five times as many in a burst. More
-        /// are answered 429. Requests for health do not count. 0 sets no bound.
+        /// Requests that one address may send without a valid API key, on average; five times as
+        /// many in a burst. More are answered 429. Requests for health do not count. 0 sets no
+        /// bound.
         keyless_requests_per_second_max: u32 = 500, unit "requests a second", in 0..=1_000_000,
             cost "CPU that strangers can use";
         /// Live views open at once (`/api/live`); one more is answered busy.
         live_views_max: u32 = 64, unit "views", in 0..=10_000, cost "a snapshot each second for each";
-        /// Files of 64 MiB of the audit log that are kept in the data directory; then the oldest is removed. 0 keeps all.
+        /// Files of 64 MiB of the audit log that are kept in the data directory; then the oldest is
+        /// removed. 0 keeps all.
         audit_files_max: u32 = 16, unit "files", in 0..=1_000_000, cost "64 MiB of disk each";
         /// The live page, metrics and reads need no key. For trial mode, and where the port is reached only by those
         /// who may see everything.

@@ -37,8 +37,9 @@ group! {
         accept_sockets: u16 = 1, unit "sockets", in 1..=64, cost "a file descriptor each";
         /// Whether a load balancer in front sends the PROXY protocol, so that limits see the device's own address.
         proxy_protocol: ProxyProtocol = ProxyProtocol::Off;
-        /// Networks of those load balancers, such as `10.0.0.0/8`. A connection from elsewhere is refused: whoever sends
-        /// the header chooses the address that limits and logs see. None listed: loopback, private and link-local networks.
+        /// Networks of those load balancers, such as `10.0.0.0/8`. A connection from elsewhere is
+        /// refused: whoever sends the header chooses the address that limits and logs see. None
+        /// listed: loopback, private and link-local networks.
         proxy_networks: Vec<String> = Vec::new();
     }
     with {
@@ -90,8 +91,9 @@ group! {
         key: Option<PathBuf> = None;
         /// Authorities whose client certificates are accepted, PEM.
         client_ca: Option<PathBuf> = None;
-        /// Revocation lists of those authorities, PEM. A certificate on one of them is refused. Tickets of TLS sessions that
-        /// were issued before a changed list or authority are no longer good.
+        /// Revocation lists of those authorities, PEM. A certificate on one of them is refused.
+        /// Tickets of TLS sessions that were issued before a changed list or authority are no
+        /// longer good.
         client_crl: Option<PathBuf> = None;
         /// Whether a device shows a certificate.
         client_certificates: ClientCertificates = ClientCertificates::None;

@@ -19,8 +19,9 @@ group! {
         /// Trial mode: loopback only, anonymous devices, every topic allowed, the live page without a key, a WebSocket
         /// echo at `/echo`. For newcomers and conformance suites; never for production.
         trial: bool = false;
-        /// Origins of web pages that may open a WebSocket here (MQTT and RSocket), such as `https://app.example.org`. Pages of
-        /// the host that the browser connects to may always, and so may clients that are no browser. `"*"` allows all.
+        /// Origins of web pages that may open a WebSocket here (MQTT and RSocket), such as
+        /// `https://app.example.org`. Pages of the host that the browser connects to may always,
+        /// and so may clients that are no browser. `"*"` allows all.
         allowed_origins: Vec<String> = Vec::new(), cost "what a page of that origin does in a visitor's browser";
         /// How long a drain may take after SIGTERM before connections that are left are cut.
         grace_period_s: u32 = 25, unit "s", in 0..=3_600,
