@@ -7,10 +7,10 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 use axum::Router;
-use axum::body::Body;
 use axum::http::Request;
 use axum::response::IntoResponse;
 use hyper::server::conn::http1;
@@ -39,6 +39,7 @@ use crate::server::places::{Entry, Full, Places};
 use crate::server::progress::{Progress, Reset};
 use crate::server::socket_taker::{SocketTaker, TakenSocket};
 use crate::server::tls::Certificate;
+use crate::server::unread::watched;
 use crate::start_error::StartError;
 use crate::wallet::figures;
 
@@ -47,6 +48,7 @@ mod places;
 mod progress;
 pub(crate) mod socket_taker;
 pub(crate) mod tls;
+mod unread;
 
 /// Bytes of a request's line and headers; hyper answers 431 beyond it. Headers of real clients are under 4 KB.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -294,9 +296,11 @@ impl Connection {
             Serving::Health(full) => Some(*full),
         };
         let router = self.router;
+        let unread = Arc::new(AtomicBool::new(false));
+        let stream = Progress::new(stream, self.app.config.write_timeout, Arc::clone(&unread));
         let service = tower::service_fn(move |request: Request<hyper::body::Incoming>| {
             let router = router.clone();
-            let mut request = request.map(Body::new);
+            let mut request = request.map(|body| watched(body, &unread));
             request.extensions_mut().insert(peer);
             async move {
                 match full {
@@ -305,13 +309,12 @@ impl Connection {
                 }
             }
         });
-        let stream = TokioIo::new(Progress::new(stream, self.app.config.write_timeout));
         let served = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.head_timeout)
             .max_buf_size(HEAD_BYTES_MAX)
             .keep_alive(full.is_none())
-            .serve_connection(stream, TowerToHyperService::new(service));
+            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
         let ended = match serving {
             Serving::Whole(watcher) => watcher.watch(served).await,
             Serving::Health(_) => served.await,

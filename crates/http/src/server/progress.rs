@@ -2,10 +2,16 @@
 //!
 //! A peer that pipelines requests and reads no answer would otherwise hold its place for ever: the
 //! time limits of heads and requests do not run while an answer waits to be written.
+//!
+//! A peer that is answered in the middle of its body is still writing. The stream then ends its own
+//! direction and reads on for a bounded time, because a system resets a connection that is closed
+//! with unread bytes, and a reset takes the answer from the peer (RFC 9112, section 9.6).
 
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -13,6 +19,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 use tokio_rustls::server::TlsStream;
+
+/// Time in which a peer that was answered early may end its body and read the answer.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// Bytes of such a body that are read and dropped.
+const LINGER_BYTES: u64 = 64 << 20;
 
 /// A stream that can be reset, so that the system forgets its unsent bytes too.
 pub(crate) trait Reset: AsyncRead + AsyncWrite + Unpin {
@@ -41,11 +53,21 @@ pub(crate) struct Progress<S> {
     /// The end of that time; made with the first write that waits, and used again.
     deadline: Option<Pin<Box<Sleep>>>,
     waits: bool,
+    /// Whether the connection ends in the middle of a request's body.
+    unread: Arc<AtomicBool>,
+    lingering: Option<Lingering>,
+}
+
+/// The rest of a body on its way to nowhere.
+struct Lingering {
+    until: Pin<Box<Sleep>>,
+    bytes_left: u64,
 }
 
 impl<S: Reset> Progress<S> {
-    pub(crate) fn new(stream: S, limit: Duration) -> Self {
-        Self { stream, limit, deadline: None, waits: false }
+    /// `unread` is set while a request's body is left alone before its end.
+    pub(crate) fn new(stream: S, limit: Duration, unread: Arc<AtomicBool>) -> Self {
+        Self { stream, limit, deadline: None, waits: false, unread, lingering: None }
     }
 
     /// The outcome of a write, or the error of one that has waited too long.
@@ -65,6 +87,30 @@ impl<S: Reset> Progress<S> {
         }
         self.stream.reset_on_drop();
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the peer does not read")))
+    }
+
+    /// Reads and drops until the peer ends, or a bound is reached.
+    fn linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let lingering = self.lingering.get_or_insert_with(|| Lingering {
+            until: Box::pin(tokio::time::sleep(LINGER)),
+            bytes_left: LINGER_BYTES,
+        });
+        let mut space = [0; 16 * 1024];
+        loop {
+            let mut buffer = ReadBuf::new(&mut space);
+            match Pin::new(&mut self.stream).poll_read(cx, &mut buffer) {
+                Poll::Pending => return lingering.until.as_mut().poll(cx).map(Ok),
+                // The peer is gone: it has the answer or does not want it.
+                Poll::Ready(Err(_)) => return Poll::Ready(Ok(())),
+                Poll::Ready(Ok(())) => {
+                    let read = buffer.filled().len() as u64;
+                    lingering.bytes_left = lingering.bytes_left.saturating_sub(read);
+                    if read == 0 || lingering.bytes_left == 0 {
+                        return Poll::Ready(Ok(()));
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -103,7 +149,13 @@ impl<S: Reset> AsyncWrite for Progress<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let shut = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.watch(cx, shut)
+        if self.lingering.is_none() {
+            let shut = Pin::new(&mut self.stream).poll_shutdown(cx);
+            let shut = self.watch(cx, shut);
+            if !matches!(shut, Poll::Ready(Ok(()))) || !self.unread.load(Ordering::Relaxed) {
+                return shut;
+            }
+        }
+        self.linger(cx)
     }
 }

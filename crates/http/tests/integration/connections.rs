@@ -87,6 +87,28 @@ fn one_host_that_never_reads_takes_neither_the_port_nor_health() {
 }
 
 #[test]
+fn a_client_that_is_refused_in_the_middle_of_its_body_reads_the_answer() {
+    let fixture = Fixture::with(|config| config.body_bytes_max = 1_000, None);
+    let length = 3 << 20;
+    let head = format!(
+        "POST /api/push HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
+         authorization: Bearer {}\r\ncontent-length: {length}\r\n\r\n",
+        fixture.admin
+    );
+    let mut client = connect(&fixture);
+    client.write_all(head.as_bytes()).expect("it is open");
+    for written in 0..length / 4_096 {
+        client.write_all(&[b' '; 4_096]).expect("the server still reads");
+        if written == 0 {
+            // The bound is passed, and the server answers; the client goes on with its body.
+            client.peek(&mut [0]).expect("an answer");
+        }
+    }
+    let text = answer_of(client);
+    assert!(text.starts_with("HTTP/1.1 413") && text.contains("HTTP-007"), "{text}");
+}
+
+#[test]
 fn health_is_answered_while_the_port_is_full() {
     let fixture = Fixture::with(|config| config.connections_max = 2, None);
     let held: Vec<_> = (0..2).map(|_| connect(&fixture)).collect();
