@@ -14,10 +14,11 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
+use stadium_token_keys::Connections;
 
 use super::certificate;
 use super::circuit::Circuit;
-use super::client::{Connections, agent};
+use super::client::agent;
 use super::counts::increment;
 use super::remembered::{Remembered, Tag};
 use super::verdict::{GROUPS_MAX, is_principal};

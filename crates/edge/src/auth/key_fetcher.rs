@@ -11,22 +11,16 @@ use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::{Condvar, Mutex};
+use stadium_token_keys::{
+    Connections, Intervals, Key, SET_BYTES_MAX, Timing, is_loopback_http, public_of_set,
+};
 
-use super::client::{Connections, agent};
-use super::token_keys::{self, Key};
+use super::client::agent;
 use super::{Error, KeyFetchConfig};
 
 /// Time for one request.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Bytes of a set that are read. Providers publish a few keys of about 500 bytes.
-const SET_BYTES_MAX: u64 = 256 * 1_024;
-
-/// Keys of one set.
-const KEYS_MAX: usize = 64;
-
-/// The delay after the first failure; each further one doubles it.
-const RETRY_MIN: Duration = Duration::from_secs(1);
 /// The longest delay after failures.
 const RETRY_MAX: Duration = Duration::from_secs(300);
 
@@ -53,57 +47,22 @@ struct State {
     closed: bool,
 }
 
-/// When the set is fetched. Pure: its owner tells the time.
-struct Timing {
-    refresh: Duration,
-    again_min: Duration,
-    next: Instant,
-    /// When the last attempt began.
-    last: Option<Instant>,
-    failures: u32,
-}
-
-impl Timing {
-    fn new(config: &KeyFetchConfig, now: Instant) -> Self {
-        let KeyFetchConfig { refresh, again_min, .. } = *config;
-        Self { refresh, again_min, next: now, last: None, failures: 0 }
-    }
-
-    fn begun(&mut self, now: Instant) {
-        self.last = Some(now);
-    }
-
-    fn succeeded(&mut self, now: Instant) {
-        self.failures = 0;
-        self.next = now + self.refresh;
-    }
-
-    fn failed(&mut self, now: Instant) {
-        let delay = RETRY_MIN.saturating_mul(1 << self.failures.min(16)).min(RETRY_MAX).min(self.refresh);
-        self.failures = self.failures.saturating_add(1);
-        self.next = now + delay.max(self.again_min);
-    }
-
-    /// Whether the set may be fetched now because a key is missing.
-    fn may_hurry(&self, now: Instant) -> bool {
-        self.last.is_none_or(|last| now.saturating_duration_since(last) >= self.again_min)
-    }
-}
-
 impl KeyFetcher {
     /// Starts to fetch the set.
     pub(super) fn start(url: &str, config: &KeyFetchConfig) -> Result<Self, Error> {
-        if !url.starts_with("https://") && !is_loopback(url) {
+        if !url.starts_with("https://") && !is_loopback_http(url) {
             let problem = "a set of keys is fetched over https:// (http:// from this machine only)";
             return Err(Error::TokenKey { path: url.into(), problem: problem.to_owned() });
         }
+        let KeyFetchConfig { refresh, again_min, .. } = *config;
+        let intervals = Intervals { refresh, again_min, retry_max: RETRY_MAX };
         let connections = Connections { timeout: TIMEOUT, kept_max: 0 };
         let shared = Arc::new(Shared {
             url: url.to_owned(),
             agent: agent(url, config.authorities.as_deref(), connections)?,
             keys: ArcSwap::default(),
             state: Mutex::new(State {
-                timing: Timing::new(config, Instant::now()),
+                timing: Timing::new(intervals, Instant::now()),
                 fetching: true,
                 closed: false,
             }),
@@ -161,7 +120,7 @@ impl Shared {
                 }
                 Err(error) => {
                     state.timing.failed(now);
-                    let retry_in_s = state.timing.next.saturating_duration_since(now).as_secs();
+                    let retry_in_s = state.timing.next().saturating_duration_since(now).as_secs();
                     drop(state);
                     tracing::warn!(url = self.url, error, retry_in_s, "A set of keys stays as it was");
                 }
@@ -177,12 +136,12 @@ impl Shared {
                 return false;
             }
             let now = Instant::now();
-            if state.fetching || now >= state.timing.next {
+            if state.fetching || now >= state.timing.next() {
                 state.fetching = true;
                 state.timing.begun(now);
                 return true;
             }
-            let next = state.timing.next;
+            let next = state.timing.next();
             self.wake.wait_until(&mut state, next);
         }
     }
@@ -193,72 +152,6 @@ impl Shared {
             return Err(format!("it answered with status {}", response.status().as_u16()));
         }
         let body = response.body_mut().with_config().limit(SET_BYTES_MAX).read_to_vec();
-        let mut keys = token_keys::of_set(&body.map_err(|error| error.to_string())?)?;
-        // A secret that is published is none.
-        keys.retain(Key::is_public);
-        if keys.is_empty() || keys.len() > KEYS_MAX {
-            return Err(format!("it holds {} public keys that can be used, not 1 to {KEYS_MAX}", keys.len()));
-        }
-        Ok(keys)
-    }
-}
-
-/// Whether a URL is `http://` on this machine.
-fn is_loopback(url: &str) -> bool {
-    let Some(rest) = url.strip_prefix("http://") else { return false };
-    let host = rest.split(['/', ':']).next().unwrap_or_default();
-    matches!(host, "localhost" | "127.0.0.1") || rest.starts_with("[::1]")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn seconds(seconds: u64) -> Duration {
-        Duration::from_secs(seconds)
-    }
-
-    #[test]
-    fn a_set_is_fetched_again_in_its_time_and_later_each_time_it_fails() {
-        let start = Instant::now();
-        let config = KeyFetchConfig { again_min: seconds(0), ..KeyFetchConfig::default() };
-        let mut timing = Timing::new(&config, start);
-        assert_eq!(timing.next, start, "at once");
-        timing.succeeded(start);
-        assert_eq!(timing.next - start, seconds(3_600));
-        let mut delays = Vec::new();
-        for _ in 0..11 {
-            timing.failed(start);
-            delays.push((timing.next - start).as_secs());
-        }
-        assert_eq!(delays, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
-        timing.succeeded(start);
-        timing.failed(start);
-        assert_eq!(timing.next - start, seconds(1), "a success ends the delay");
-    }
-
-    #[test]
-    fn missing_keys_hurry_it_once_in_a_while() {
-        let start = Instant::now();
-        let mut timing = Timing::new(&KeyFetchConfig::default(), start);
-        assert!(timing.may_hurry(start));
-        timing.begun(start);
-        assert!(!timing.may_hurry(start + seconds(9)));
-        assert!(timing.may_hurry(start + seconds(10)));
-    }
-
-    #[test]
-    fn keys_come_over_https_or_from_this_machine() {
-        for (url, is_good) in [
-            ("https://id.example.org/keys", true),
-            ("http://127.0.0.1:8081/keys", true),
-            ("http://localhost/keys", true),
-            ("http://[::1]:80/keys", true),
-            ("http://id.example.org/keys", false),
-            ("http://127.0.0.1.example.org/keys", false),
-            ("ftp://127.0.0.1/keys", false),
-        ] {
-            assert_eq!(url.starts_with("https://") || is_loopback(url), is_good, "{url}");
-        }
+        public_of_set(&body.map_err(|error| error.to_string())?)
     }
 }

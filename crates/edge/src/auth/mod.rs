@@ -23,7 +23,6 @@ mod policy;
 mod pool;
 mod registry;
 mod remembered;
-mod ring_provider;
 mod rules;
 mod token;
 mod token_keys;

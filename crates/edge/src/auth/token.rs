@@ -13,14 +13,13 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
 use serde_json::{Map, Value};
+use stadium_token_keys::Key;
 
 use super::key_fetcher::KeyFetcher;
-use super::token_keys::{self, Key};
+use super::token_keys;
 use super::verdict::{GROUPS_MAX, is_principal};
 use super::watched::Watched;
-use super::{
-    ClientIdBinding, Credentials, DenyReason, Error, Identity, TokenConfig, TokenUsername, Via, ring_provider,
-};
+use super::{ClientIdBinding, Credentials, DenyReason, Error, Identity, TokenConfig, TokenUsername, Via};
 
 /// The tolerance for clocks that still makes sense.
 const LEEWAY_MAX: Duration = Duration::from_secs(600);
@@ -35,7 +34,7 @@ pub(super) struct Tokens {
 
 impl Tokens {
     pub(super) fn open(config: &TokenConfig, now: Instant) -> Result<Self, Error> {
-        ring_provider::install();
+        stadium_token_keys::install();
         if config.leeway > LEEWAY_MAX {
             return Err(Error::Setting { name: "leeway of tokens", bounds: "0 to 10 minutes" });
         }

@@ -18,7 +18,7 @@ use ring::signature::{
 };
 
 /// Makes ring the cryptography of this process's tokens, unless something was chosen before.
-pub(super) fn install() {
+pub fn install() {
     static ONCE: Once = Once::new();
     static PROVIDER: CryptoProvider = CryptoProvider {
         signer_factory: |_, _| Err(ErrorKind::UnsupportedAlgorithm.into()),
