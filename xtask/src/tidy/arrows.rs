@@ -30,6 +30,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-token-keys",
         ],
     ),
+    ("stadium-oidc", &["stadium-token-keys"]),
     ("stadium-token-keys", &[]),
     ("stadium-wheel", &[]),
     ("stadium-table", &[]),
@@ -59,6 +60,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
         &[
             "stadium-addresses",
             "stadium-console",
+            "stadium-oidc",
             "stadium-shard",
             "stadium-queue",
             "stadium-wallet",
