@@ -96,8 +96,10 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
         verdict.failed.extend(verify::programs(root).failed);
     }
     total.failed += verdict.failed.len();
-    let Packages { python: python_packages, node: node_packages } =
+    let Packages { python: python_packages, node: node_packages, provider } =
         packages.join().expect("installing does not panic");
+    // Its tests fail as well, each with the command that installs it.
+    total.failed += usize::from(provider == Some(Err(())));
     let mut environment = vec![
         (BINARY_VARIABLE, program(root).into_os_string()),
         (GEO_VARIABLE, root.join("target/debug/geo-service").into_os_string()),
@@ -248,18 +250,27 @@ fn node(root: &Path, environment: &[(&str, OsString)], shown: Shown) -> Tally {
 const PYTHON_FOLDER: &str = "testing/python";
 const NODE_FOLDER: &str = "testing/node";
 
-/// The packages that suites of other languages need: `None` where the suite is not wanted, an error
+/// The OpenID provider that Rust tests start.
+const PROVIDER_FOLDER: &str = "testing/oidc-provider";
+
+/// The packages of other languages that suites need: `None` where the suite is not wanted, an error
 /// where a step has shown one.
 struct Packages {
     python: Option<Result<PathBuf, ()>>,
     node: Option<Result<(), ()>>,
+    /// The OpenID provider of the Rust suite.
+    provider: Option<Result<(), ()>>,
 }
 
 impl Packages {
     /// Installs them while other things are built: the network is slow, and needs no core.
     fn install(root: &Path, options: &Options) -> JoinHandle<Self> {
-        let (root, python, node) =
-            (root.to_owned(), options.wants(Suite::Python), options.wants(Suite::Node));
+        let (root, python, node, rust) = (
+            root.to_owned(),
+            options.wants(Suite::Python),
+            options.wants(Suite::Node),
+            options.wants(Suite::Rust),
+        );
         std::thread::spawn(move || {
             let requirements = root.join(PYTHON_FOLDER).join("requirements.txt");
             Self {
@@ -267,6 +278,11 @@ impl Packages {
                     .then(|| ready("Python clients: packages", || components::python(&root, &requirements))),
                 node: node.then(|| {
                     ready("Node clients: packages", || components::node_packages(&root.join(NODE_FOLDER)))
+                }),
+                provider: rust.then(|| {
+                    ready("OpenID provider: packages", || {
+                        components::node_packages(&root.join(PROVIDER_FOLDER))
+                    })
                 }),
             }
         })
