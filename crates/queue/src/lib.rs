@@ -56,7 +56,6 @@ pub use delivery::{Delivery, ShardMessage};
 pub use history::History;
 pub use machine::put_each_bytes_max;
 pub use merging::{Merge, merge};
-pub use moving::MoveCursor;
 pub use name::{JobId, Key, Lease, QueueName, WorkerName};
 pub use refusal::CODES;
 pub use routing::{Reach, Route, Spreading};

@@ -4,7 +4,9 @@
 //! first. The bounds are generous: asking for too much costs at most the end of a segment.
 
 use bytes::Bytes;
-use stadium_state_machine::{Description, Executed, Lookup, MachineState, Section, StateMachine};
+use stadium_state_machine::{
+    Description, Executed, Lookup, MachineState, MovePayloads, Section, StateMachine,
+};
 
 use crate::leases::unknown;
 use crate::{
@@ -27,7 +29,7 @@ const QUEUE_BYTES: usize = 256;
 /// Bytes of an event that time brings.
 const TICK_EVENT_BYTES: usize = 256;
 
-/// Bytes of what a tick writes beside its events.
+/// Bytes of what a tick, or a move of payloads, writes beside its events.
 const TICK_BYTES: usize = 4_096;
 
 fn job_bytes(job: &NewJob) -> usize {
@@ -75,6 +77,21 @@ impl MachineState for Queues {
 
     fn live_payloads(&self, each: &mut dyn FnMut(PayloadAt)) {
         Queues::live_payloads(self, each);
+    }
+
+    fn move_bytes_max(&self, bytes_max: usize) -> Option<usize> {
+        // The last payload may begin just below the bound, and events of small payloads add to it.
+        Some(TICK_BYTES + bytes_max + self.bounds.payload_bytes_max as usize + bytes_max / 4)
+    }
+
+    fn move_payloads(
+        &mut self,
+        at: u64,
+        now: Time,
+        moving: &mut MovePayloads<'_>,
+        record: &mut Record,
+    ) -> bool {
+        self.write_again(at, now, moving, record)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A scan over jobs, schedules and outgoing jobs, in steps of a bounded number of places.
 
-use std::ops::Range;
+use stadium_state_machine::{MoveCursor, MovePayloads};
 
 use crate::events::{Event, JobEvent};
 use crate::record::Writer;
@@ -11,57 +11,36 @@ use crate::{PayloadAt, Queues, Record, Time};
 /// Places that one call looks at.
 const PLACES: u32 = 8_192;
 
-/// How far a scan of all payloads got, see [`Queues::move_payloads`].
-#[derive(Debug, Clone, Default)]
-pub struct MoveCursor {
-    stage: Stage,
-    next: u64,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Stage {
-    #[default]
-    Jobs,
-    Schedules,
-    Outgoing,
-    Done,
-}
+// The tables of a scan, in their order.
+const JOBS: u8 = 0;
+const SCHEDULES: u8 = 1;
+const OUTGOING: u8 = 2;
+const DONE: u8 = 3;
 
 impl Queues {
-    /// Writes payloads again whose records lie in `segment`: looks at some thousand places from the cursor on,
-    /// and writes about `bytes_max` bytes of payloads (at least one). `read` appends a payload's bytes
-    /// to the buffer; where it fails the payload stays where it is. Returns whether there is more to look at.
-    #[expect(clippy::too_many_arguments, reason = "one call of one driver")]
-    pub fn move_payloads(
+    /// Writes payloads again whose records lie in a range: looks at some thousand places from the
+    /// cursor on. Returns whether there is more to look at.
+    pub(crate) fn write_again(
         &mut self,
         at: u64,
         now: Time,
-        segment: Range<u64>,
-        cursor: &mut MoveCursor,
-        read: &mut dyn FnMut(PayloadAt, &mut Vec<u8>) -> bool,
+        moving: &mut MovePayloads<'_>,
         record: &mut Record,
-        bytes_max: usize,
     ) -> bool {
         self.advance(now);
         let mut writer = self.writer(record, at, now);
-        let more = self.move_some(&mut writer, segment, cursor, read, bytes_max);
+        let more = self.write_some(&mut writer, moving);
         self.scratch = writer.finish();
         more
     }
 
-    fn move_some(
-        &mut self,
-        writer: &mut Writer<'_>,
-        segment: Range<u64>,
-        cursor: &mut MoveCursor,
-        read: &mut dyn FnMut(PayloadAt, &mut Vec<u8>) -> bool,
-        bytes_max: usize,
-    ) -> bool {
-        let end = writer.len() + bytes_max;
+    fn write_some(&mut self, writer: &mut Writer<'_>, moving: &mut MovePayloads<'_>) -> bool {
+        let MovePayloads { range, cursor, read, bytes_max } = moving;
+        let end = writer.len() + *bytes_max;
         let mut buffer = Vec::new();
         let mut bytes = |payload: PayloadAt, buffer: &mut Vec<u8>| {
             buffer.clear();
-            segment.contains(&payload.record)
+            range.contains(&payload.record)
                 && read(payload, buffer)
                 && buffer.len() == payload.length as usize
         };
@@ -70,10 +49,10 @@ impl Queues {
                 return true;
             }
             let next = cursor.next;
-            match cursor.stage {
-                Stage::Jobs => {
+            match cursor.table {
+                JOBS => {
                     if next >= u64::from(self.places_end) {
-                        *cursor = MoveCursor { stage: Stage::Schedules, next: 0 };
+                        **cursor = MoveCursor { table: SCHEDULES, next: 0 };
                         continue;
                     }
                     let place = next as u32;
@@ -83,9 +62,9 @@ impl Queues {
                         self.emit(writer, place, &JobEvent::Moved { payload: &buffer });
                     }
                 }
-                Stage::Schedules => {
+                SCHEDULES => {
                     if next as usize >= self.schedules.len() + self.bounds.schedules_max as usize {
-                        *cursor = MoveCursor { stage: Stage::Outgoing, next: 0 };
+                        **cursor = MoveCursor { table: OUTGOING, next: 0 };
                         continue;
                     }
                     let place = next as u32;
@@ -99,9 +78,9 @@ impl Queues {
                         self.apply_schedule_moved(place, payload);
                     }
                 }
-                Stage::Outgoing => {
+                OUTGOING => {
                     let Some((&number, sent)) = self.outgoing.range(next..).next() else {
-                        cursor.stage = Stage::Done;
+                        cursor.table = DONE;
                         return false;
                     };
                     if bytes(sent.payload, &mut buffer) {
@@ -110,7 +89,7 @@ impl Queues {
                     }
                     cursor.next = number;
                 }
-                Stage::Done => return false,
+                _ => return false,
             }
             cursor.next += 1;
         }

@@ -9,6 +9,7 @@ pub mod encoding;
 mod home;
 mod name;
 mod occurrences;
+mod payloads;
 mod record;
 mod refusal;
 mod routing;
@@ -22,10 +23,9 @@ pub use describe::{Description, Section};
 pub use home::{Place, home};
 pub use name::InvalidName;
 pub use occurrences::{InvalidSchedule, Occurrences};
+pub use payloads::{MoveCursor, MovePayloads, PayloadAt, PayloadChange};
 pub use record::Record;
 pub use refusal::{Refusal, all_of, busy, rejected, unknown};
 pub use routing::{Asked, Merge, Route, Routed};
-pub use state_machine::{
-    Checkpointed, Delivery, Executed, Lookup, MachineState, PayloadAt, PayloadChange, StateMachine, Walk,
-};
+pub use state_machine::{Checkpointed, Delivery, Executed, Lookup, MachineState, StateMachine, Walk};
 pub use time::{Milliseconds, Time};

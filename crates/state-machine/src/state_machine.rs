@@ -9,7 +9,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use crate::{Corrupt, Description, Record, Refusal, Section, Time};
+use crate::{Corrupt, Description, MovePayloads, PayloadAt, PayloadChange, Record, Refusal, Section, Time};
 
 /// A state that is saved while it goes on changing, and taken back in.
 pub trait Checkpointed {
@@ -77,6 +77,25 @@ pub trait MachineState: Checkpointed {
 
     /// Hands out all payloads of its records that are needed.
     fn live_payloads(&self, _each: &mut dyn FnMut(PayloadAt)) {}
+
+    /// The most bytes of events that [`Self::move_payloads`] writes in one call, where `bytes_max`
+    /// is asked for; none where its records hold no payloads that are needed later.
+    fn move_bytes_max(&self, _bytes_max: usize) -> Option<usize> {
+        None
+    }
+
+    /// Writes payloads again that stand in a range of the journal, into a record that will stand at
+    /// the position `at`, so that the range is not needed any more. Returns whether there is more
+    /// to look at.
+    fn move_payloads(
+        &mut self,
+        _at: u64,
+        _now: Time,
+        _moving: &mut MovePayloads<'_>,
+        _record: &mut Record,
+    ) -> bool {
+        false
+    }
 }
 
 /// A state machine of a shard.
@@ -319,27 +338,6 @@ impl<M: StateMachine> Walk<M> for Infallible {
     fn finish(self, _machine: &M) -> Result<M::Answer, Refusal> {
         match self {}
     }
-}
-
-/// Where a payload stands in the journal of its shard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PayloadAt {
-    /// The record's position.
-    pub record: u64,
-    /// Bytes into the record.
-    pub offset: u32,
-    /// Bytes of the payload.
-    pub length: u32,
-}
-
-/// A payload that became needed, or unneeded: old segments are removed by these accounts. A payload
-/// may be needed several times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PayloadChange {
-    /// The record in which the payload stands.
-    pub record: u64,
-    /// Its bytes; negative where it is needed no more.
-    pub bytes: i64,
 }
 
 /// A message on its way to another shard. It is sent until its receiver has confirmed it, and taken

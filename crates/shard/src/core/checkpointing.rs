@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, TrySendError, 
 use std::thread::JoinHandle;
 
 use stadium_journal::{CheckpointInfo, CheckpointWriter, Checkpoints, Error, Journal, Position};
-use stadium_queue::{Milliseconds, Time};
+use stadium_state_machine::{Milliseconds, Time};
 
 use super::machines::Machines;
 use super::segments::Segments;

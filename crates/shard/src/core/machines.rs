@@ -133,6 +133,13 @@ impl Machines {
         Ok(())
     }
 
+    /// The first machine from a place on whose payloads can be written again, and the bytes of
+    /// events that it then writes at most, where so many bytes of payloads are asked for.
+    pub(super) fn first_with_payloads(&self, from: usize, bytes_max: usize) -> Option<(usize, usize)> {
+        let slots = self.slots.iter().enumerate().skip(from);
+        slots.filter_map(|(at, slot)| Some((at, slot.move_bytes_max(bytes_max)?))).next()
+    }
+
     /// Commands that wait for other shards.
     pub(super) fn pending(&self) -> u64 {
         self.slots.iter().map(|slot| slot.pending()).sum()

@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use stadium_journal::{Journal, Position, SegmentNumber};
-use stadium_queue::{Milliseconds, MoveCursor, PayloadChange, Time};
+use stadium_state_machine::{Milliseconds, MoveCursor, PayloadChange, Time};
 
 use super::settings::CoreSettings;
 
@@ -51,7 +51,16 @@ pub(super) struct Segments {
 /// A segment whose living payloads are being written again.
 pub(super) struct Rewriting {
     pub(super) range: Range<u64>,
+    /// The machine whose payloads are looked at, by its place among all.
+    pub(super) machine: usize,
     pub(super) cursor: MoveCursor,
+}
+
+impl Rewriting {
+    /// From the first machine on.
+    pub(super) fn of(range: Range<u64>) -> Self {
+        Rewriting { range, machine: 0, cursor: MoveCursor::default() }
+    }
 }
 
 impl Segments {
@@ -192,10 +201,12 @@ impl Segments {
                     && (account.live as u64).saturating_mul(100)
                         < account.bytes.saturating_mul(u64::from(settings.rewrite_below_percent))
             };
-            self.rewriting =
-                self.accounts.iter().filter(worth_it).min_by_key(|account| account.live).map(|account| {
-                    Rewriting { range: account.start.0..account.end.0, cursor: MoveCursor::default() }
-                });
+            self.rewriting = self
+                .accounts
+                .iter()
+                .filter(worth_it)
+                .min_by_key(|account| account.live)
+                .map(|account| Rewriting::of(account.start.0..account.end.0));
         }
     }
 
@@ -251,7 +262,7 @@ mod tests {
 
     use stadium_journal::memory::MemoryDisk;
     use stadium_journal::{FileJournal, Journal, Options, Segmented as _};
-    use stadium_queue::{Place, Time};
+    use stadium_state_machine::{Place, Time};
 
     use super::{CoreSettings, LOOK_EVERY, Segments};
 

@@ -7,7 +7,6 @@
 //! the old end are written again, since they keep everything after them.
 
 use stadium_journal::{Journal, Position, SegmentNumber};
-use stadium_queue::MoveCursor;
 
 use super::segments::{Account, Rewriting, Segments};
 use super::settings::CoreSettings;
@@ -94,8 +93,7 @@ impl Segments {
             && is_worth_it
             && let (Some(first), Some(last)) = (old().next(), old().take(REWRITTEN_AT_ONCE).last())
         {
-            let range = first.start.0..last.limit.0;
-            self.rewriting = Some(Rewriting { range, cursor: MoveCursor::default() });
+            self.rewriting = Some(Rewriting::of(first.start.0..last.limit.0));
         }
     }
 

@@ -5,10 +5,10 @@
 use std::collections::HashMap;
 
 use stadium_queue::{
-    Answer, Bounds, Command, DeadLetter, Delivery, Given, MoveCursor, NewJob, Outgoing, PayloadChange, Place,
-    QueueName, QueueSettings, Queues, Retry, ShardMessage,
+    Answer, Bounds, Command, DeadLetter, Delivery, Given, NewJob, Outgoing, PayloadChange, Place, QueueName,
+    QueueSettings, Queues, Retry, ShardMessage,
 };
-use stadium_state_machine::Section;
+use stadium_state_machine::{MachineState as _, MoveCursor, MovePayloads, Section};
 
 use crate::harness::{Harness, after, job, keyed, queue};
 
@@ -124,7 +124,9 @@ fn moved_payloads_are_read_where_they_are_and_their_old_place_is_free() {
                 into.extend(&bytes[payload.offset as usize..][..payload.length as usize]);
                 true
             };
-            queues.move_payloads(at, now, segment, &mut cursor, &mut read, record, 100)
+            let (cursor, read) = (&mut cursor, &mut read);
+            let mut moving = MovePayloads { range: segment, cursor, read, bytes_max: 100 };
+            queues.move_payloads(at, now, &mut moving, record)
         });
         if !more {
             break;
