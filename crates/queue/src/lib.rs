@@ -35,6 +35,7 @@ mod read;
 mod record;
 pub mod refusal;
 mod reserve;
+mod resolving;
 mod routing;
 mod state;
 mod tick;
@@ -42,6 +43,7 @@ mod timers;
 mod together;
 mod transfer;
 mod validate;
+mod waiting;
 
 pub use answer::{
     Answer, Attempt, Given, HistoryEntry, JobState, JobView, Outcome, Placed, QueueStats, Reserved,

@@ -11,7 +11,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use stadium_journal::Options;
-use stadium_queue::{Answer, Command, Place, Spread, Time};
+use stadium_queue::{Answer, Command, Place, Queues, Spread, Time};
 
 use crate::core::{Core, CoreSettings, Output, Progress, Store};
 use crate::inner::Inner;
@@ -105,7 +105,7 @@ struct Driver<S> {
     settings: CoreSettings,
     progress: OnProgress,
     items: Vec<Item>,
-    output: Output<Holder>,
+    output: Output<Holder, Queues>,
     wakers: Vec<Waker>,
     reopened: u64,
     published: Instant,
@@ -170,7 +170,7 @@ impl<S: Store + Clone> Driver<S> {
     }
 
     /// To the end, which is asked for, or a panic.
-    fn live(&mut self, core: &mut Core<S, Holder>) {
+    fn live(&mut self, core: &mut Core<S, Holder, Queues>) {
         let inner = Arc::clone(&self.inner);
         let mailbox = &inner.mailboxes[usize::from(self.shard)];
         // The rest of a turn before a panic.
@@ -234,7 +234,7 @@ impl<S: Store + Clone> Driver<S> {
         }
     }
 
-    fn open(&self) -> Result<Core<S, Holder>, Error> {
+    fn open(&self) -> Result<Core<S, Holder, Queues>, Error> {
         let (shard, on_progress) = (self.shard, Arc::clone(&self.progress));
         Core::open(self.store.clone(), self.settings.clone(), now(), &mut |progress| {
             on_progress(shard, progress)
@@ -243,7 +243,7 @@ impl<S: Store + Clone> Driver<S> {
 
     /// Notices of devices were dropped: the platform forgets all connections, and those that there
     /// are are announced again.
-    fn ask_for_connections(&self, core: &mut Core<S, Holder>, mailbox: &Mailbox) {
+    fn ask_for_connections(&self, core: &mut Core<S, Holder, Queues>, mailbox: &Mailbox) {
         tracing::warn!(
             shard = self.shard,
             "Shard was too far behind to get news of its devices; those that are connected arrive again"
@@ -257,7 +257,7 @@ impl<S: Store + Clone> Driver<S> {
 
     /// Sends the output of a turn. Returns whether something could not be delivered and is to be
     /// taken back.
-    fn send(&mut self, core: &mut Core<S, Holder>) -> bool {
+    fn send(&mut self, core: &mut Core<S, Holder, Queues>) -> bool {
         self.unpublished |= !self.output.replies.is_empty();
         let mut is_undelivered = false;
         // One at a time: where somebody's waker panics, all others are answered and woken none the
@@ -296,20 +296,20 @@ impl<S: Store + Clone> Driver<S> {
                 transport.carry_out(self.shard, to_transport);
             }
         }
-        for (queue, spread) in self.output.declared.drain(..) {
+        for (queue, spread) in self.output.placements.drain(..) {
             self.inner.routes.declared(self.shard, &queue, spread);
         }
         is_undelivered
     }
 
-    fn publish(&mut self, core: &Core<S, Holder>) {
+    fn publish(&mut self, core: &Core<S, Holder, Queues>) {
         *self.inner.threads.metrics[usize::from(self.shard)].lock() = core.metrics();
         self.published = Instant::now();
         self.unpublished = false;
     }
 
     /// Notifies the routes which queues this shard holds as spread.
-    fn report_spread(&self, core: &Core<S, Holder>) {
+    fn report_spread(&self, core: &Core<S, Holder, Queues>) {
         self.inner.routes.forget(self.shard);
         let Some(queues) = core.queues() else {
             return;

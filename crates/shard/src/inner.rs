@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 
 use stadium_push::Transport;
 use stadium_queue::{Command, Queues, Spreading as _};
-use stadium_state_machine::{Refusal, StateMachine};
+use stadium_state_machine::{Leasing as _, Refusal, StateMachine};
 
 use crate::answer::Answer;
-use crate::core::{AnyCommand, Confirmation, Delivery, Kinds, Request, Search};
+use crate::core::{AnyCommand, Confirmation, Delivery, Direct as _, Kinds, Request, Search};
 use crate::error::{busy, rejected};
 use crate::mailbox::{Item, Mailbox};
 use crate::reply_slot::{Holder, One, Slot, Unclaimed};
@@ -68,7 +68,7 @@ impl Inner {
     }
 
     /// A shard found nothing to reserve: the next one is asked, or all at once.
-    pub(crate) fn pass_on(&self, shard: u16, request: Request<Holder>) {
+    pub(crate) fn pass_on(&self, shard: u16, request: Request<Holder, Command>) {
         let Request { caller, command, search } = request;
         match search {
             Search::Then { shards: 0 } | Search::Here | Search::Everywhere(_) => {
@@ -124,12 +124,9 @@ impl Inner {
 
 impl Unclaimed for Inner {
     fn release(&self, answer: &Answer) {
-        let Answer::Queue(stadium_queue::Answer::Reserved(jobs)) = answer else {
-            return;
-        };
-        if let Some(first) = jobs.first() {
-            let shard = usize::from(first.lease.job.shard());
-            let leases = jobs.iter().map(|job| job.lease).collect();
+        let leases = Queues::resolved(answer).map_or_else(Vec::new, Queues::leases);
+        if let Some(first) = leases.first() {
+            let shard = usize::from(first.job.shard());
             if let Some(mailbox) = self.mailboxes.get(shard) {
                 mailbox.post(Item::Release(leases));
             }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::Thread;
 
 use parking_lot::Mutex;
-use stadium_queue::{Lease, Queues};
+use stadium_queue::{Command, Lease, Queues};
 use stadium_state_machine::{Refusal, StateMachine as _};
 
 use crate::answer::Together;
@@ -20,7 +20,7 @@ use crate::reply_slot::Holder;
 /// An item of a shard's mailbox.
 pub(crate) enum Item {
     /// A command to the queues; bounded by the mailbox.
-    Request(Request<Holder>),
+    Request(Request<Holder, Command>),
     /// A command to another machine; bounded as requests are, or as notices.
     Command(Holder, AnyCommand),
     /// Bounded as requests are.
@@ -42,7 +42,7 @@ pub(crate) enum Item {
 }
 
 /// A command to the queues must not pay for what else there is.
-const _: () = assert!(size_of::<Item>() <= size_of::<Request<Holder>>() + size_of::<u64>());
+const _: () = assert!(size_of::<Item>() <= size_of::<Request<Holder, Command>>() + size_of::<u64>());
 
 struct Items {
     items: Vec<Item>,
@@ -98,7 +98,7 @@ impl Mailbox {
     }
 
     /// Posts a request to the queues, unless there are too many.
-    pub(crate) fn queue_request(&self, request: Request<Holder>) -> Result<(), Refusal> {
+    pub(crate) fn queue_request(&self, request: Request<Holder, Command>) -> Result<(), Refusal> {
         let bytes = Queues::command_bytes(&request.command);
         self.request(Item::Request(request), bytes)
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use stadium_queue::{Bounds, Place};
 
-use crate::core::{CoreSettings, Kind};
+use crate::core::{CoreSettings, Kind, MachineBounds};
 
 /// Where the journals and checkpoints of all shards of a process are.
 #[derive(Debug, Clone)]
@@ -69,10 +69,12 @@ impl Settings {
             Storage::Memory { bytes_max } => usual.history_keep_bytes.min(bytes_max / 4),
         };
         CoreSettings {
-            bounds: self.bounds.clone(),
-            wallet: self.wallet.clone(),
-            push: self.push.clone(),
-            session: self.session,
+            bounds: MachineBounds {
+                queue: self.bounds.clone(),
+                wallet: self.wallet.clone(),
+                push: self.push.clone(),
+                session: self.session,
+            },
             more_machines: self.more_machines.clone(),
             waiting_max: self.waiting_max,
             checkpoint_bytes: self.checkpoint_bytes,

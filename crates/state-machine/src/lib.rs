@@ -7,6 +7,7 @@ mod corrupt;
 mod describe;
 pub mod encoding;
 mod home;
+mod leasing;
 mod name;
 mod occurrences;
 mod payloads;
@@ -15,12 +16,14 @@ mod refusal;
 mod routing;
 mod state_machine;
 mod time;
+mod waiting;
 
 /// What names are kept in; for [`name!`].
 pub use compact_str::CompactString;
 pub use corrupt::Corrupt;
 pub use describe::{Description, Section};
 pub use home::{Place, home};
+pub use leasing::{Leasing, Unreadable};
 pub use name::InvalidName;
 pub use occurrences::{InvalidSchedule, Occurrences};
 pub use payloads::{MoveCursor, MovePayloads, PayloadAt, PayloadChange};
@@ -29,3 +32,4 @@ pub use refusal::{Refusal, all_of, busy, rejected, unknown};
 pub use routing::{Asked, Merge, Route, Routed};
 pub use state_machine::{Checkpointed, Delivery, Executed, Lookup, MachineState, StateMachine, Walk};
 pub use time::{Milliseconds, Time};
+pub use waiting::{Line, Waitable};

@@ -13,8 +13,8 @@ use stadium_journal::{
     Checkpoints, Disk, Epoch, Error, FileCheckpoints, FileJournal, Journal, JournalId, Metrics, Opening,
     Options, Position, Reader, Record, Room, Segmented, Stepper, Wake,
 };
-use stadium_queue::{Bounds, Place, Time};
-use stadium_shard::core::{CheckpointWriting, Core, CoreSettings, Kind, Next, Output, Store};
+use stadium_queue::{Bounds, Place, Queues, Time};
+use stadium_shard::core::{CheckpointWriting, Core, CoreSettings, Kind, MachineBounds, Next, Output, Store};
 
 use crate::asker::{Asker, take_cut};
 use crate::counter::Counter;
@@ -110,7 +110,7 @@ pub struct Machine {
     /// Where its checkpoints are.
     pub checkpoints: MemoryDisk,
     /// The shard, while its process lives.
-    pub core: Option<Core<SimulatedStore, Asker>>,
+    pub core: Option<Core<SimulatedStore, Asker, Queues>>,
     stepper: Arc<Mutex<Option<Stepper>>>,
     settings: CoreSettings,
     options: Options,
@@ -142,11 +142,14 @@ impl Machine {
     pub fn new(plan: &Plan, shard: u16, sabotage: Sabotage) -> Machine {
         let place = Place { shard, shards: plan.shards, hash_seed: plan.seed };
         let settings = CoreSettings {
-            bounds: Bounds { payload_bytes_max: 20 << 10, finished_max: 2_000, ..Bounds::default() },
-            wallet: stadium_wallet::Bounds { transfers_remembered: 100_000, ..Default::default() },
-            session: stadium_session::Bounds {
-                message_bytes_max: plan.mqtt.as_ref().map_or(u64::MAX, |mqtt| mqtt.message_bytes_max),
-                ..Default::default()
+            bounds: MachineBounds {
+                queue: Bounds { payload_bytes_max: 20 << 10, finished_max: 2_000, ..Bounds::default() },
+                wallet: stadium_wallet::Bounds { transfers_remembered: 100_000, ..Default::default() },
+                session: stadium_session::Bounds {
+                    message_bytes_max: plan.mqtt.as_ref().map_or(u64::MAX, |mqtt| mqtt.message_bytes_max),
+                    ..Default::default()
+                },
+                ..MachineBounds::default()
             },
             more_machines: match plan.counters {
                 Some(_) => vec![Kind::of(Counter::new)],
@@ -236,7 +239,7 @@ impl Machine {
     }
 
     /// A turn of the shard, where its process lives. Returns whose answers were cut off by a panic.
-    pub fn turn(&mut self, now: Time, output: &mut Output<Asker>) -> Option<(Next, Vec<u64>)> {
+    pub fn turn(&mut self, now: Time, output: &mut Output<Asker, Queues>) -> Option<(Next, Vec<u64>)> {
         let core = self.core.as_mut()?;
         drop(take_cut());
         self.fuse.store(self.panics_in.unwrap_or(NO_PANIC), Ordering::Relaxed);

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stadium_queue::Time;
+use stadium_queue::{Queues, Time};
 use stadium_shard::core::Core;
 use stadium_state_machine::encoding::Reader;
 use stadium_wallet::Figures;
@@ -72,7 +72,7 @@ pub fn compare(machine: &mut Machine, now: Time) -> Result<bool, String> {
 }
 
 /// What stands beside the tables.
-fn totals(core: &Core<SimulatedStore, Asker>) -> String {
+fn totals(core: &Core<SimulatedStore, Asker, Queues>) -> String {
     let jobs = core.queues().map(stadium_queue::Queues::jobs);
     // Booked and refused transfers are counted since the start.
     let wallets = core.ledger().map(|ledger| Figures { booked: 0, refused: 0, ..ledger.figures() });

@@ -4,17 +4,17 @@
 //! takes it in once however often it comes. So after any crash it is in exactly one place.
 
 use stadium_journal::{Journal, Position, Room};
-use stadium_state_machine::{Place, Refusal, Time};
+use stadium_state_machine::{Place, Refusal, Time, Unreadable};
 
+use super::direct::Direct;
 use super::fault::{FULL_RETRY, Fault, Lack, NoRoom};
 use super::outbox::Outbox;
-use super::payloads::{How, Unreadable};
 use super::ports::{Caller, Confirmation, Delivery, Output};
 use super::running::{BASE_BYTES, Running, Waits};
 use super::slot::Sender;
 use crate::frame::{HEADER_BYTES, MachineId};
 
-impl<J: Journal, C: Caller> Running<J, C> {
+impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
     pub(super) fn outbox(&mut self, machine: MachineId) -> &mut Outbox {
         &mut self.outboxes[self.machines.at(machine)]
     }
@@ -104,7 +104,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         machine: MachineId,
         below: u64,
         now: Time,
-        output: &mut Output<C>,
+        output: &mut Output<C, M>,
         place: Place,
     ) {
         let new = self.outbox(machine).leave(below);
@@ -112,7 +112,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
     }
 
     /// Sends again whose time has come.
-    pub(super) fn send_again(&mut self, now: Time, output: &mut Output<C>, place: Place) {
+    pub(super) fn send_again(&mut self, now: Time, output: &mut Output<C, M>, place: Place) {
         for at in 0..self.machines.kinds.len() {
             let machine = self.machines.kinds.get(at).id;
             let first = self.machines.slot(machine).outgoing_first();
@@ -130,7 +130,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         from: u64,
         which: &dyn Fn(u64) -> bool,
         now: Time,
-        output: &mut Output<C>,
+        output: &mut Output<C, M>,
         place: Place,
     ) {
         let before = output.deliveries.len();
@@ -144,9 +144,9 @@ impl<J: Journal, C: Caller> Running<J, C> {
             }
             match payloads.read(journal, at) {
                 Ok(payload) => return Some(payload),
-                Err(Unreadable { how: How::ForNow, .. }) => later.push(number),
+                Err(Unreadable::Temporary(_)) => later.push(number),
                 // It stays here, counted as damaged, where an operator can find it.
-                Err(Unreadable { reason, .. }) => {
+                Err(Unreadable::Permanent(reason)) => {
                     tracing::error!(number, %reason, "Job for another shard has no payload");
                 }
             }

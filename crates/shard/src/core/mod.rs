@@ -7,8 +7,8 @@
 mod checkpointing;
 mod composition;
 mod cross_shard;
+mod direct;
 mod fault;
-mod feed_jobs;
 mod input;
 mod kinds;
 mod machines;
@@ -29,10 +29,11 @@ mod waiting;
 use std::collections::VecDeque;
 
 use stadium_journal::{Journal, Position};
-use stadium_queue::{Answer, Lease};
 use stadium_state_machine::{Milliseconds, Refusal, StateMachine, Time};
 
 pub use crate::frame::MachineId;
+pub use composition::bounds::MachineBounds;
+pub use direct::Direct;
 pub use kinds::Kind;
 pub(crate) use kinds::Kinds;
 pub use opening::Progress;
@@ -52,23 +53,25 @@ use crate::{Error, ShardMetrics};
 
 /// A shard. Its driver calls [`Self::turn`] after input, when the journal wakes it, and at the
 /// deadline of the last turn; extra turns are harmless.
-pub struct Core<S: Store, C: Caller> {
+///
+/// `M` is its direct machine.
+pub struct Core<S: Store, C: Caller, M: Direct> {
     store: S,
     settings: CoreSettings,
     /// What was handed in and not taken on. The driver bounds it.
-    inbox: VecDeque<Input<C>>,
-    waiting: Waiting<C>,
-    /// Queues to look at for who waits.
-    ready: Vec<stadium_queue::QueueName>,
+    inbox: VecDeque<Input<C, M>>,
+    waiting: Waiting<M::Key, Request<C, M::Command>>,
+    /// Keys to look at for who waits.
+    ready: Vec<M::Key>,
     /// None while the journal is not open.
-    running: Option<Box<Running<S::Journal, C>>>,
+    running: Option<Box<Running<S::Journal, C, M>>>,
     closed: Closed,
     /// Refusals of what a failed journal did not make durable, until it is cut. As many as waited for it.
-    given_up: Output<C>,
+    given_up: Output<C, M>,
     stopping: Stopping,
     /// While it stops: until when it waits for transfers between shards.
     finishing_until: Option<Time>,
-    /// No consumer waits any more: the process is about to stop.
+    /// No command waits any more: the process is about to stop.
     nobody_waits: bool,
     measured: Measured,
     /// Wakes the driver; handed on to each journal that is opened.
@@ -105,7 +108,7 @@ enum Stopping {
     Stopped,
 }
 
-impl<S: Store, C: Caller> Core<S, C> {
+impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
     /// Opens the journal, reads the newest checkpoint and applies what follows.
     ///
     /// # Errors
@@ -151,9 +154,9 @@ impl<S: Store, C: Caller> Core<S, C> {
         self.wake = Some(wake);
     }
 
-    /// Hands in a request for the next turn. The driver bounds how many.
-    pub fn submit(&mut self, request: Request<C>) {
-        self.inbox.push_back(Input::Request(request));
+    /// Hands in a request to the direct machine for the next turn. The driver bounds how many.
+    pub fn submit(&mut self, request: Request<C, M::Command>) {
+        self.inbox.push_back(Input::request(request));
     }
 
     /// Hands in a command to another state machine that the shard has. The driver bounds how many.
@@ -161,29 +164,29 @@ impl<S: Store, C: Caller> Core<S, C> {
         self.inbox.push_back(Input::Command(caller, command));
     }
 
-    /// Hands in a command to the machine `M`, which the shard has. The driver bounds how many.
-    pub fn submit_to<M: StateMachine>(&mut self, caller: C, command: M::Command) {
-        self.submit_command(caller, AnyCommand::of::<M>(command));
+    /// Hands in a command to the machine `N`, which the shard has. The driver bounds how many.
+    pub fn submit_to<N: StateMachine>(&mut self, caller: C, command: N::Command) {
+        self.submit_command(caller, AnyCommand::of::<N>(command));
     }
 
-    /// Nobody waits for this caller's answer any more: a reserve that waits for a job is taken back.
+    /// Nobody waits for this caller's answer any more: a command that waits for an item is taken back.
     pub fn vanished(&mut self, caller: u64) {
         self.waiting.remove(caller);
     }
 
-    /// An answer could not be given to its caller, who has gone: its reserved jobs are released,
-    /// and the attempt does not count.
+    /// An answer could not be given to its caller, who has gone: items that it hands out are ready
+    /// again, and the attempt does not count.
     pub fn undelivered(&mut self, answer: &Result<crate::Answer, Refusal>) {
-        if let Ok(crate::Answer::Queue(Answer::Reserved(jobs))) = answer
-            && !jobs.is_empty()
-        {
-            self.release(jobs.iter().map(|job| job.lease).collect());
+        let answer = answer.as_ref().ok().and_then(M::resolved);
+        let leases = answer.map_or_else(Vec::new, M::leases);
+        if !leases.is_empty() {
+            self.release(leases);
         }
     }
 
-    /// Jobs that were reserved for a caller that has gone are due again, and the attempt does not
-    /// count.
-    pub fn release(&mut self, leases: Vec<Lease>) {
+    /// Items that were handed out to a caller that has gone are ready again, and the attempt does
+    /// not count.
+    pub fn release(&mut self, leases: Vec<M::Lease>) {
         self.inbox.push_back(Input::Release(leases));
     }
 
@@ -197,7 +200,7 @@ impl<S: Store, C: Caller> Core<S, C> {
         self.inbox.push_back(Input::Confirmation(confirmation));
     }
 
-    /// Lets consumers that wait go with what there is, which is nothing, and has none wait from now on.
+    /// Answers commands that wait with nothing, and has none wait from now on.
     pub fn stop_waiting(&mut self) {
         self.nobody_waits = true;
     }
@@ -209,7 +212,7 @@ impl<S: Store, C: Caller> Core<S, C> {
         }
     }
 
-    /// Takes no more commands, lets waiting consumers go, finishes the work that was begun and
+    /// Takes no more commands, answers those that wait, finishes the work that was begun and
     /// writes a last checkpoint. Turns go on until one returns `stopped`.
     pub fn stop(&mut self) {
         if self.stopping == Stopping::No {
@@ -217,9 +220,9 @@ impl<S: Store, C: Caller> Core<S, C> {
         }
     }
 
-    /// The machine `M`, which the shard has, to be looked at; none while the journal is not open.
-    pub fn machine<M: StateMachine>(&self) -> Option<&M> {
-        self.running.as_ref().map(|running| running.machines.machine::<M>())
+    /// The machine `N`, which the shard has, to be looked at; none while the journal is not open.
+    pub fn machine<N: StateMachine>(&self) -> Option<&N> {
+        self.running.as_ref().map(|running| running.machines.machine::<N>())
     }
 
     /// The state of all machines as the chunks of a checkpoint, for a simulator that compares it with the state

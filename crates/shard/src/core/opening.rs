@@ -7,6 +7,7 @@ use stadium_journal::{CheckpointReader, Holder, Journal, Opening, Position, Read
 use stadium_state_machine::PayloadAt;
 
 use super::checkpointing::Checkpointing;
+use super::direct::Direct;
 use super::machines::Machines;
 use super::ports::{Caller, Store};
 use super::running::Running;
@@ -70,12 +71,12 @@ impl Measured {
 
 /// Opens the journal and builds its state. `after_failure` is the durable position when a handle
 /// failed before, in this process.
-pub(super) fn open<S: Store, C: Caller>(
+pub(super) fn open<S: Store, C: Caller, M: Direct>(
     store: &mut S,
     settings: &CoreSettings,
     after_failure: Option<Position>,
     progress: &mut dyn FnMut(Progress),
-) -> Result<(Running<S::Journal, C>, Measured), Error> {
+) -> Result<(Running<S::Journal, C, M>, Measured), Error> {
     let newest = store.checkpoints(None)?.newest()?;
     let info = newest.as_ref().map(|reader| reader.info());
     let from = info.map_or(Position::START, |info| info.position);

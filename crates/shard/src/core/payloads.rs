@@ -1,12 +1,12 @@
 //! Answers get their payloads: read from the journal by position, checked, as bytes.
 //!
-//! A payload that cannot be read or whose checksum is wrong harms only its own job: one that was
-//! reserved is buried with the reason; one that was looked at comes without its bytes. One that cannot be read for now, since the
-//! process has no descriptors left, is due again later.
+//! A payload that cannot be read or whose checksum is wrong harms only its own item: the machine
+//! sets one aside that was handed out, with the reason. One that cannot be read for now, since the
+//! process has no descriptors left, is handed out again later.
 
 use bytes::{Buf, Bytes, BytesMut};
 use stadium_journal::{Journal, Position};
-use stadium_queue::{Answer, JobView, Lease, PayloadAt, Refusal};
+use stadium_state_machine::{Leasing, PayloadAt, Refusal, Unreadable};
 
 use super::fault::FULL_RETRY;
 use crate::error::{busy, rejected};
@@ -22,26 +22,6 @@ const CRC_BYTES: usize = 4;
 pub(super) struct Payloads {
     buffer: BytesMut,
     pub(super) damaged: u64,
-}
-
-/// A reserved job that cannot be worked on.
-pub(super) struct Spoilt {
-    pub(super) lease: Lease,
-    pub(super) unreadable: Unreadable,
-}
-
-/// Why a payload is not there.
-pub(super) struct Unreadable {
-    /// In words for an operator.
-    pub(super) reason: String,
-    pub(super) how: How,
-}
-
-/// For how long a payload is not there.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
-    ForGood,
-    ForNow,
 }
 
 impl Payloads {
@@ -62,75 +42,44 @@ impl Payloads {
         let mut payload = self.buffer.split_to(bytes);
         let read =
             journal.read_at(Position(at.record), at.offset.wrapping_sub(CRC_BYTES as u32), &mut payload);
-        let checked = match read {
-            Err(error) if error.is_temporary() => Err((error.to_string(), How::ForNow)),
-            Err(error) => Err((error.to_string(), How::ForGood)),
-            Ok(()) => {
-                let crc = payload.get_u32_le();
-                if crc == crc32c::crc32c(&payload) {
-                    Ok(payload.freeze())
-                } else {
-                    Err(("its checksum is wrong".into(), How::ForGood))
-                }
-            }
-        };
-        checked.map_err(|(what, how): (String, How)| {
-            self.damaged += u64::from(how == How::ForGood);
-            let reason = format!(
+        let reason = |what: &str| {
+            format!(
                 "the payload at position {}, byte {}, of {} bytes cannot be read: {what} (SHARD-008)",
                 Position(at.record),
                 at.offset,
                 at.length
-            );
-            Unreadable { reason, how }
-        })
+            )
+        };
+        match read {
+            Err(error) if error.is_temporary() => Err(Unreadable::Temporary(reason(&error.to_string()))),
+            Err(error) => {
+                self.damaged += 1;
+                Err(Unreadable::Permanent(reason(&error.to_string())))
+            }
+            Ok(()) => {
+                let crc = payload.get_u32_le();
+                if crc == crc32c::crc32c(&payload) {
+                    return Ok(payload.freeze());
+                }
+                self.damaged += 1;
+                Err(Unreadable::Permanent(reason("its checksum is wrong")))
+            }
+        }
     }
 
-    /// An answer with its payloads. Jobs that cannot be worked on are left out, and put into `spoilt`.
-    pub(super) fn fill(
+    /// An answer with its payloads. Items that cannot be worked on are left out, and their leases
+    /// are put into `unreadable`.
+    pub(super) fn resolve<M: Leasing>(
         &mut self,
         journal: &impl Journal,
-        answer: Answer<PayloadAt>,
-        spoilt: &mut Vec<Spoilt>,
-    ) -> Result<Answer<Bytes>, Refusal> {
-        Ok(match answer {
-            Answer::Reserved(jobs) => {
-                let mut filled = Vec::with_capacity(jobs.len());
-                for job in jobs {
-                    match self.read(journal, job.payload) {
-                        Ok(payload) => filled.push(job.with_payload(payload)),
-                        Err(unreadable) => spoilt.push(Spoilt { lease: job.lease, unreadable }),
-                    }
-                }
-                Answer::Reserved(filled)
-            }
-            Answer::Jobs(jobs) if jobs.len() == 1 => {
-                let job = jobs.into_iter().next().expect("there is one");
-                let payload = self.read(journal, job.payload).map_err(|Unreadable { reason, how }| {
-                    let reason = format!("job {}: {reason}", job.job);
-                    match how {
-                        How::ForGood => rejected("SHARD-008", reason),
-                        How::ForNow => busy("SHARD-014", FULL_RETRY, reason),
-                    }
-                })?;
-                Answer::Jobs(vec![job.with_payload(payload)])
-            }
-            Answer::Jobs(jobs) => Answer::Jobs(jobs.into_iter().map(|job| self.look(journal, job)).collect()),
-            Answer::Placed(placed) => Answer::Placed(placed),
-            Answer::Given(given) => Answer::Given(given),
-            Answer::Count(count) => Answer::Count(count),
-            Answer::Done => Answer::Done,
-            Answer::History(entries) => Answer::History(entries),
-            Answer::Queues(queues) => Answer::Queues(queues),
-            Answer::Schedules(schedules) => Answer::Schedules(schedules),
-        })
-    }
-
-    fn look(&mut self, journal: &impl Journal, mut job: JobView<PayloadAt>) -> JobView<Bytes> {
-        let payload = self.read(journal, job.payload).unwrap_or_else(|Unreadable { reason, .. }| {
-            job.reason = Some(reason);
-            Bytes::new()
-        });
-        job.with_payload(payload)
+        answer: M::Answer,
+        unreadable: &mut Vec<(M::Lease, Unreadable)>,
+    ) -> Result<M::Resolved, Refusal> {
+        M::resolve(answer, &mut |at| self.read(journal, at), unreadable).map_err(
+            |unreadable| match unreadable {
+                Unreadable::Permanent(reason) => rejected("SHARD-008", reason),
+                Unreadable::Temporary(reason) => busy("SHARD-014", FULL_RETRY, reason),
+            },
+        )
     }
 }

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use stadium_journal::{Checkpoints, Journal, JournalId, Opening};
-use stadium_queue::{Command, QueueName, Spread};
 use stadium_state_machine::{Refusal, StateMachine, Time};
 
+use super::composition::carried::TransportCommand;
+use super::direct::Direct;
 use super::slot::AnyMessage;
 use crate::Answer;
 use crate::frame::MachineId;
@@ -59,34 +60,34 @@ impl Caller for u64 {
     }
 }
 
-/// A command to the queues, and who is to get the answer.
+/// A command `Q` to the direct machine, and who is to get the answer.
 #[derive(Debug)]
-pub struct Request<C> {
+pub struct Request<C, Q> {
     /// Who asked.
     pub caller: C,
     /// What for.
-    pub command: Command,
-    /// For a reserve of a spread queue: where else jobs may be.
+    pub command: Q,
+    /// For a command that waits: where else its items may be.
     pub search: Search,
 }
 
-/// Where a reserve looks for jobs.
+/// Where a command that waits looks for items.
 #[derive(Debug, Clone)]
 pub enum Search {
-    /// In this shard only; every command but a reserve of a spread queue.
+    /// In this shard only.
     Here,
     /// Here, and where nothing is due, in so many other shards: see [`Output::forwarded`].
     Then {
         /// Shards that were not asked.
         shards: u16,
     },
-    /// In all shards at once: a shard that has a job takes the claim.
+    /// In all shards at once: a shard that has an item takes the claim.
     Everywhere(Claim),
 }
 
 /// The right to answer a request that several shards hold.
 ///
-/// A shard that looks whether it has a job tries the claim meanwhile, and keeps it or gives it
+/// A shard that looks whether it has an item tries the claim meanwhile, and keeps it or gives it
 /// back. Another one that comes by meanwhile does not know yet: it waits, and looks again.
 #[derive(Debug, Clone, Default)]
 pub struct Claim(Arc<AtomicU8>);
@@ -147,24 +148,23 @@ pub struct Reply<C> {
 }
 
 /// What turns produced for others. The driver empties it.
-#[derive(Debug)]
-pub struct Output<C> {
+pub struct Output<C, M: Direct> {
     /// Answers.
     pub replies: Vec<Reply<C>>,
-    /// Reserves that found nothing here: for the next shard where some are left to ask, and else, where they
+    /// Commands that found nothing here: for the next shard where some are left to ask, and else, where they
     /// want to wait, for all shards, this one included, with one claim.
-    pub forwarded: Vec<Request<C>>,
+    pub forwarded: Vec<Request<C, M::Command>>,
     /// Messages to other shards. Each is answered by [`Confirmation`], and sent again until it is.
     pub deliveries: Vec<(u16, Delivery)>,
     /// Answers to deliveries of other shards, by the shard that they came from.
     pub confirmations: Vec<(u16, Confirmation)>,
     /// Commands for the transport of pushes.
-    pub to_transport: Vec<stadium_push::TransportCommand>,
-    /// Queues that were declared or dropped, and whether they are spread now.
-    pub declared: Vec<(QueueName, Spread)>,
+    pub to_transport: Vec<TransportCommand>,
+    /// Changes of the shards on which items of a key are placed.
+    pub placements: Vec<M::Placement>,
 }
 
-impl<C> Default for Output<C> {
+impl<C, M: Direct> Default for Output<C, M> {
     fn default() -> Self {
         Self {
             replies: Vec::new(),
@@ -172,7 +172,7 @@ impl<C> Default for Output<C> {
             deliveries: Vec::new(),
             confirmations: Vec::new(),
             to_transport: Vec::new(),
-            declared: Vec::new(),
+            placements: Vec::new(),
         }
     }
 }

@@ -5,13 +5,14 @@
 use stadium_journal::{Journal, Room};
 use stadium_state_machine::{MoveCursor, MovePayloads, PayloadAt, Time};
 
+use super::direct::Direct;
 use super::fault::Fault;
 use super::ports::Caller;
 use super::running::Running;
 use super::settings::CoreSettings;
 use crate::frame::HEADER_BYTES;
 
-impl<J: Journal, C: Caller> Running<J, C> {
+impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
     /// Writes a slice of a nearly dead segment's payloads again. Returns whether there is more.
     pub(super) fn rewrite(&mut self, now: Time, settings: &CoreSettings) -> Result<bool, Fault> {
         let slice = settings.rewrite_slice_bytes;

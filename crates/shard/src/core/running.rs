@@ -7,15 +7,15 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 use stadium_journal::{Error, Journal, Position, Room};
-use stadium_queue::{Answer, Command, Lease, PayloadAt, Queues, Retry};
-use stadium_state_machine::{Executed, Lookup, Record, Refusal, Time};
+use stadium_state_machine::{Executed, Lookup, Record, Refusal, Time, Unreadable};
 
 use super::checkpointing::{Checkpointing, Step};
+use super::composition::carried::{FeedJobs, TransportCommand};
+use super::direct::Direct;
 use super::fault::{FULL_RETRY, Fault, Lack, NoRoom, not_read, too_large};
-use super::feed_jobs::FeedJobs;
 use super::machines::Machines;
 use super::outbox::Outbox;
-use super::payloads::{How, Payloads, Spoilt, Unreadable};
+use super::payloads::Payloads;
 use super::ports::{Caller, Confirmation, Output, Reply};
 use super::segments::Segments;
 use super::settings::CoreSettings;
@@ -41,25 +41,26 @@ pub(super) enum Taken<A> {
 }
 
 /// What leaves when the journal is durable up to a position.
-pub(super) struct Pending<C> {
+pub(super) struct Pending<C, M: Direct> {
     pub(super) after: Position,
     /// When it was decided, by the stopwatch.
     pub(super) since_us: u64,
     /// The answer of a command of this machine that waited for other shards. Where the record is
     /// cut the command is decided again, and may come out otherwise.
     pub(super) decided_by: Option<MachineId>,
-    pub(super) what: Waits<C>,
+    pub(super) what: Waits<C, M>,
 }
 
-pub(super) enum Waits<C> {
-    Answer(C, Result<Answer<PayloadAt>, Refusal>),
+pub(super) enum Waits<C, M: Direct> {
+    /// An answer of the direct machine, whose payloads are read then.
+    Answer(C, Result<M::Answer, Refusal>),
     /// An answer that has everything.
     Whole(C, Result<crate::Answer, Refusal>),
     /// Records that are read then, for a machine.
     Walk(C, MachineId, Box<dyn AnyWalk>),
     Confirmation(u16, Confirmation),
     /// What goes to devices.
-    Transport(Vec<stadium_push::TransportCommand>),
+    Transport(Vec<TransportCommand>),
     /// Cross-shard messages with a number below this one may be sent.
     Outgoing(MachineId, u64),
     /// Messages sent below this number are confirmed, and that is remembered.
@@ -67,18 +68,19 @@ pub(super) enum Waits<C> {
 }
 
 /// A shard whose journal is open.
-pub(super) struct Running<J, C> {
+pub(super) struct Running<J, C, M: Direct> {
     pub(super) journal: J,
     pub(super) machines: Machines,
     pub(super) checkpointing: Checkpointing,
     pub(super) segments: Segments,
     /// The record that is being written.
     pub(super) record: Record,
-    pub(super) pending: VecDeque<Pending<C>>,
+    pub(super) pending: VecDeque<Pending<C, M>>,
     /// Callers of pending commands, by the machine's number for the command.
     pub(super) undecided: HashMap<(MachineId, u64), C, foldhash::fast::RandomState>,
     pub(super) payloads: Payloads,
-    pub(super) spoilt: Vec<Spoilt>,
+    /// Items that were to be handed out, and cannot be read.
+    pub(super) unreadable: Vec<(M::Lease, Unreadable)>,
     pub(super) random: Random,
     /// Microseconds since an arbitrary time.
     pub(super) stopwatch: fn() -> u64,
@@ -116,7 +118,7 @@ impl Figures {
     }
 }
 
-impl<J: Journal, C: Caller> Running<J, C> {
+impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
     pub(super) fn new(
         journal: J,
         machines: Machines,
@@ -135,7 +137,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
             pending: VecDeque::new(),
             undecided: HashMap::default(),
             payloads: Payloads::default(),
-            spoilt: Vec::new(),
+            unreadable: Vec::new(),
             random: Random(settings.seed),
             stopwatch: settings.stopwatch,
             uncommitted: false,
@@ -252,18 +254,18 @@ impl<J: Journal, C: Caller> Running<J, C> {
         })
     }
 
-    /// Carries out a command to the queues that is answered at once. None where the journal is
-    /// behind.
+    /// Carries out a command to the direct machine that is answered at once. None where the journal
+    /// is behind.
     pub(super) fn execute(
         &mut self,
-        command: &Command,
+        command: &M::Command,
         now: Time,
-    ) -> Result<Option<Result<Answer<PayloadAt>, Refusal>>, Fault> {
-        Ok(match self.carry_out(Typed::<Queues>::new(), command, now)? {
+    ) -> Result<Option<Result<M::Answer, Refusal>>, Fault> {
+        Ok(match self.carry_out(Typed::<M>::new(), command, now)? {
             Taken::Answer(answer) => Some(answer),
             Taken::Behind => None,
             Taken::Walk(_) | Taken::Pending(_) => {
-                unreachable!("histories are taken elsewhere, nothing is pending")
+                unreachable!("commands that wait or take items back are answered at once")
             }
         })
     }
@@ -304,13 +306,15 @@ impl<J: Journal, C: Caller> Running<J, C> {
 
     /// An answer with everything that is in it.
     fn whole(&mut self, machine: MachineId, answer: AnyAnswer) -> Result<crate::Answer, Refusal> {
-        match answer.downcast() {
-            Ok(answer) => {
-                let filled = self.payloads.fill(&self.journal, *answer, &mut self.spoilt);
-                filled.map(crate::Answer::Queue)
-            }
-            Err(answer) => Ok(crate::Answer::Machine(machine, answer)),
+        if machine != MachineId::of::<M>() {
+            return Ok(crate::Answer::Machine(machine, answer));
         }
+        self.resolve(*answer.downcast().expect("a machine gives its own answers"))
+    }
+
+    /// An answer of the direct machine with its payloads.
+    fn resolve(&mut self, answer: M::Answer) -> Result<crate::Answer, Refusal> {
+        self.payloads.resolve::<M>(&self.journal, answer, &mut self.unreadable).map(M::answer)
     }
 
     /// Lets the answers leave of commands that were pending and are decided now.
@@ -322,8 +326,13 @@ impl<J: Journal, C: Caller> Running<J, C> {
                 // Nobody waits for those that were under way when the shard was opened.
                 if let Some(caller) = undecided.remove(&(machine, number)) {
                     figures.refusals += u64::from(answer.is_err());
-                    let answer = answer.map(|answer| crate::Answer::Machine(machine, answer));
-                    let what = Waits::Whole(caller, answer);
+                    let what = if machine == MachineId::of::<M>() {
+                        let own =
+                            |answer: AnyAnswer| *answer.downcast().expect("a machine gives its own answers");
+                        Waits::Answer(caller, answer.map(own))
+                    } else {
+                        Waits::Whole(caller, answer.map(|answer| crate::Answer::Machine(machine, answer)))
+                    };
                     pending.push_back(Pending { after, since_us, decided_by: Some(machine), what });
                 }
             });
@@ -332,7 +341,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
 
     /// The shard starts over, or stops: work under way between shards goes on later, and nobody can
     /// wait for it here.
-    pub(super) fn give_up_undecided(&mut self, output: &mut Output<C>) {
+    pub(super) fn give_up_undecided(&mut self, output: &mut Output<C, M>) {
         for ((machine, _), caller) in self.undecided.drain() {
             let refusal = self.machines.kinds.of(machine).pending_refusal();
             output.replies.push(Reply { caller, answer: Err(refusal) });
@@ -411,7 +420,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
     }
 
     /// Lets an answer leave when everything that it may have seen is durable.
-    pub(super) fn answer(&mut self, caller: C, answer: Result<Answer<PayloadAt>, Refusal>, since_us: u64) {
+    pub(super) fn answer(&mut self, caller: C, answer: Result<M::Answer, Refusal>, since_us: u64) {
         self.figures.refusals += u64::from(answer.is_err());
         self.wait(Waits::Answer(caller, answer), since_us);
     }
@@ -422,7 +431,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         self.wait(Waits::Whole(caller, answer), since_us);
     }
 
-    pub(super) fn wait(&mut self, what: Waits<C>, since_us: u64) {
+    pub(super) fn wait(&mut self, what: Waits<C, M>, since_us: u64) {
         let after = self.journal.end();
         self.pending.push_back(Pending { after, since_us, decided_by: None, what });
     }
@@ -445,7 +454,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
     pub(super) fn release(
         &mut self,
         now: Time,
-        output: &mut Output<C>,
+        output: &mut Output<C, M>,
         settings: &CoreSettings,
     ) -> Result<(), Fault> {
         if self.pending.is_empty() && !self.segments.has_dead() {
@@ -464,7 +473,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         &mut self,
         durable: Position,
         now: Time,
-        output: &mut Output<C>,
+        output: &mut Output<C, M>,
         settings: &CoreSettings,
     ) {
         let mut last_batch = None;
@@ -476,8 +485,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
             }
             match pending.what {
                 Waits::Answer(caller, answer) => {
-                    let filled = |answer| self.payloads.fill(&self.journal, answer, &mut self.spoilt);
-                    let answer = answer.and_then(filled).map(crate::Answer::Queue);
+                    let answer = answer.and_then(|answer| self.resolve(answer));
                     output.replies.push(Reply { caller, answer });
                 }
                 Waits::Whole(caller, answer) => {
@@ -496,28 +504,30 @@ impl<J: Journal, C: Caller> Running<J, C> {
         self.figures.damaged = self.payloads.damaged;
     }
 
-    /// Jobs that were found unreadable when they were to be handed out are set aside; those that may be read later are due again then.
-    pub(super) fn bury_spoilt(&mut self, now: Time) -> Result<(), Fault> {
-        while let Some(Spoilt { lease, unreadable: Unreadable { reason, how } }) = self.spoilt.pop() {
-            if how == How::ForNow {
-                tracing::warn!(job = %lease.job, %reason, "Payload cannot be read now; the job is due again later");
-                let retry = Retry::NotTried(FULL_RETRY);
-                self.execute(&Command::Release { leases: vec![lease], retry, error: None }, now)?;
-                continue;
-            }
-            tracing::error!(job = %lease.job, %reason, "Payload damaged; the job is buried");
-            let command = Command::Bury { leases: vec![lease], reason: Some(reason) };
+    /// Items that were found unreadable when they were to be handed out are set aside; those that may be read later are handed out then.
+    pub(super) fn set_unreadable_aside(&mut self, now: Time) -> Result<(), Fault> {
+        while let Some((lease, unreadable)) = self.unreadable.pop() {
+            let command = match unreadable {
+                Unreadable::Temporary(reason) => {
+                    tracing::warn!(%lease, %reason, "Payload cannot be read now; the job is due again later");
+                    M::take_back(vec![lease], FULL_RETRY)
+                }
+                Unreadable::Permanent(reason) => {
+                    tracing::error!(%lease, %reason, "Payload damaged; the job is buried");
+                    M::set_aside(lease, reason)
+                }
+            };
             // Where there is no room its lease ends, and it comes here again.
             self.execute(&command, now)?;
         }
         Ok(())
     }
 
-    /// Jobs that were reserved for a caller that has gone are due again, and the attempt does not
-    /// count.
-    pub(super) fn give_back(&mut self, leases: Vec<Lease>, now: Time) -> Result<(), Fault> {
+    /// Items that were handed out to a caller that has gone are ready again, and the attempt does
+    /// not count.
+    pub(super) fn give_back(&mut self, leases: Vec<M::Lease>, now: Time) -> Result<(), Fault> {
         // Where there is no room the leases end by themselves.
-        self.execute(&Command::Release { leases, retry: Retry::NotTried(0), error: None }, now)?;
+        self.execute(&M::take_back(leases, 0), now)?;
         Ok(())
     }
 
@@ -543,7 +553,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
     }
 
     /// Answers everyone whose answer waits that nothing is acknowledged.
-    pub(super) fn give_up(&mut self, refusal: &Refusal, output: &mut Output<C>) {
+    pub(super) fn give_up(&mut self, refusal: &Refusal, output: &mut Output<C, M>) {
         for pending in self.pending.drain(..) {
             let refusal = match pending.decided_by {
                 Some(machine) => self.machines.kinds.of(machine).pending_refusal(),

@@ -1,7 +1,8 @@
 //! Sizes and bounds of one shard.
 
-use stadium_queue::{Bounds, Milliseconds, Place};
+use stadium_state_machine::{Milliseconds, Place};
 
+use super::composition::bounds::MachineBounds;
 use super::kinds::Kind;
 
 /// Sizes and bounds of one shard. `for_shard` gives the usual ones.
@@ -9,14 +10,8 @@ use super::kinds::Kind;
 pub struct CoreSettings {
     /// Which shard of how many.
     pub place: Place,
-    /// Bounds of its queues.
-    pub bounds: Bounds,
-    /// Bounds of its wallets.
-    pub wallet: stadium_wallet::Bounds,
-    /// Bounds of its push platform.
-    pub push: stadium_push::Bounds,
-    /// How many MQTT sessions and retained messages it may keep.
-    pub session: stadium_session::Bounds,
+    /// Bounds of its state machines.
+    pub bounds: MachineBounds,
     /// State machines beside those. A journal that has records of one can be read by shards only
     /// that have it.
     pub more_machines: Vec<Kind>,
@@ -74,10 +69,7 @@ impl CoreSettings {
     pub fn for_shard(place: Place) -> Self {
         Self {
             place,
-            bounds: Bounds::default(),
-            wallet: stadium_wallet::Bounds::default(),
-            push: stadium_push::Bounds::default(),
-            session: stadium_session::Bounds::default(),
+            bounds: MachineBounds::default(),
             more_machines: Vec::new(),
             seed: place.hash_seed,
             waiting_max: 100_000,

@@ -1,39 +1,39 @@
 //! One turn of a shard, and what happens when its journal fails.
 //!
 //! The order within a turn: answers that became durable, what time brought, what was handed in,
-//! consumers that wait, the commit, answers again, and a slice of background work.
+//! commands that wait, the commit, answers again, and a slice of background work.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use stadium_journal::Journal;
-use stadium_queue::{Answer, Command, QueueName, Queues, Spread};
-use stadium_state_machine::{Refusal, StateMachine, Time};
+use stadium_state_machine::{Line, Refusal, Time};
 
 use super::checkpointing::Step;
+use super::composition::carried::Beside;
+use super::direct::Direct;
 use super::fault::{AFTER_PANIC, Fault};
-use super::input::{Beside, Input};
+use super::input::Input;
 use super::opening;
 use super::ports::{Caller, Claim, Next, Output, Reply, Request, Search, Store, Trial};
 use super::running::{Running, Taken, Waits};
 use super::target::{InSlot, Target, Typed};
-use super::waiting::Waiter;
 use super::{Core, Stopping};
-use crate::error::{busy, rejected, unknown};
+use crate::error::{busy, unknown};
 
 /// A failure to open is tried again after at most so many times the first delay.
 const REOPEN_FACTOR_MAX: u64 = 16;
 
-/// When a queue is looked at again whose consumer another shard was looking for a job for, milliseconds.
+/// When a key is looked at again whose first command another shard was looking for an item for, milliseconds.
 const CONTENDED_WAIT: u64 = 1;
 
 /// How long a shard that stops waits for transfers between shards to be decided.
 const UNDECIDED_WAIT: u64 = 1_000;
 
-type Run<S, C> = Running<<S as Store>::Journal, C>;
+type Run<S, C, M> = Running<<S as Store>::Journal, C, M>;
 
-impl<S: Store, C: Caller> Core<S, C> {
+impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
     /// One turn: everything that can be done now, within the bounds of a turn.
-    pub fn turn(&mut self, now: Time, output: &mut Output<C>) -> Next {
+    pub fn turn(&mut self, now: Time, output: &mut Output<C, M>) -> Next {
         let began = (self.settings.stopwatch)();
         self.turns += 1;
         if self.running.is_none() {
@@ -65,7 +65,7 @@ impl<S: Store, C: Caller> Core<S, C> {
 
     /// The driver of the shard panicked between turns: starts over as after a panic in one. Inputs
     /// that were handed in stay.
-    pub fn start_over(&mut self, now: Time, output: &mut Output<C>) {
+    pub fn start_over(&mut self, now: Time, output: &mut Output<C, M>) {
         if let Some(running) = self.running.take() {
             self.fail(running, &Fault::Panicked("the shard's thread panicked".into()), now, output);
         }
@@ -73,13 +73,13 @@ impl<S: Store, C: Caller> Core<S, C> {
 
     fn turn_running(
         &mut self,
-        running: &mut Run<S, C>,
+        running: &mut Run<S, C, M>,
         now: Time,
         began: u64,
-        output: &mut Output<C>,
+        output: &mut Output<C, M>,
     ) -> Result<Next, Fault> {
         running.release(now, output, &self.settings)?;
-        running.bury_spoilt(now)?;
+        running.set_unreadable_aside(now)?;
         let mut more = running.take_time(now, &self.settings)?;
         more |= self.take_inputs(running, now, began, output)?;
         more |= running.put_events(now)?;
@@ -118,10 +118,10 @@ impl<S: Store, C: Caller> Core<S, C> {
     /// taken at once.
     fn take_inputs(
         &mut self,
-        running: &mut Run<S, C>,
+        running: &mut Run<S, C, M>,
         now: Time,
         began: u64,
-        output: &mut Output<C>,
+        output: &mut Output<C, M>,
     ) -> Result<bool, Fault> {
         let (mut taken, mut jobs) = (0, 0);
         while taken < self.settings.turn_commands_max as u64 && jobs < self.settings.turn_jobs_max {
@@ -131,7 +131,7 @@ impl<S: Store, C: Caller> Core<S, C> {
             taken += 1;
             let is_done = match input {
                 Input::Request(request) => {
-                    jobs += Queues::items(&request.command);
+                    jobs += M::items(&request.command);
                     self.take_request(running, request, now, began, output)?
                 }
                 Input::Release(leases) => {
@@ -142,7 +142,7 @@ impl<S: Store, C: Caller> Core<S, C> {
                 Input::Command(caller, command) => {
                     let machine = command.machine();
                     jobs += running.machines.slot(machine).items(command.command());
-                    let waits = |caller, answer: Result<_, _>| {
+                    let waits = |_: &Self, caller, answer: Result<_, _>| {
                         Waits::Whole(caller, answer.map(|answer| crate::Answer::Machine(machine, answer)))
                     };
                     let target = InSlot(machine);
@@ -177,7 +177,7 @@ impl<S: Store, C: Caller> Core<S, C> {
 
     /// Returns whether an input was taken. Where the journal is behind, the input stands first in
     /// the inbox again.
-    fn again(&mut self, behind: Option<Input<C>>) -> bool {
+    fn again(&mut self, behind: Option<Input<C, M>>) -> bool {
         let is_done = behind.is_none();
         if let Some(input) = behind {
             self.inbox.push_front(input);
@@ -188,74 +188,46 @@ impl<S: Store, C: Caller> Core<S, C> {
     /// Takes on one request. False where the journal is behind: it stands first in the inbox again then.
     fn take_request(
         &mut self,
-        running: &mut Run<S, C>,
-        request: Request<C>,
+        running: &mut Run<S, C, M>,
+        request: Request<C, M::Command>,
         now: Time,
         began: u64,
-        output: &mut Output<C>,
+        output: &mut Output<C, M>,
     ) -> Result<bool, Fault> {
         if self.stopping != Stopping::No {
             running.answer(request.caller, Err(stopping()), began);
             return Ok(true);
         }
-        let executed = match &request.command {
-            Command::History { .. } => {
-                let Request { caller, command, search } = request;
-                let queues = Typed::<Queues>::new();
-                let behind = self.carry_out(running, queues, caller, &command, Waits::Answer, now, began)?;
-                let again = |caller| Input::Request(Request { caller, command, search });
-                return Ok(self.again(behind.map(again)));
-            }
-            Command::Reserve { queue, .. } => {
-                if self.waiting.of_queue(queue) > 0 {
-                    // Waiting consumers were here first.
-                    let queue = queue.clone();
-                    if let Err(fault) = self.serve(running, &queue, now, began) {
-                        if takes_answer(&request.search) {
-                            self.cut_short(request.caller);
-                        }
-                        return Err(fault);
+        if let Some(Line { key, .. }) = M::line(&request.command) {
+            if self.waiting.under(key) > 0 {
+                // Those that wait were here first.
+                let key = key.clone();
+                if let Err(fault) = self.serve(running, &key, now, began) {
+                    if takes_answer(&request.search) {
+                        self.cut_short(request.caller);
                     }
+                    return Err(fault);
                 }
-                return self.reserve(running, request, now, began, output);
             }
-            Command::Declare { queue, settings } => match spread_changes(running, now, queue, settings) {
-                Some(refusal) => Ok(Some(Err(refusal))),
-                None => {
-                    let executed = running.execute(&request.command, now);
-                    if let Ok(Some(Ok(_))) = executed {
-                        output.declared.push((queue.clone(), settings.spread));
-                    }
-                    executed
-                }
-            },
-            Command::Drop { queue } => {
-                let executed = running.execute(&request.command, now);
-                if let Ok(Some(Ok(_))) = executed {
-                    output.declared.push((queue.clone(), Spread::OneShard));
-                }
-                executed
-            }
-            command => running.execute(command, now),
-        };
-        match executed {
-            Err(fault) => {
-                self.cut_short(request.caller);
-                Err(fault)
-            }
-            Ok(None) => {
-                self.inbox.push_front(Input::Request(request));
-                Ok(false)
-            }
-            Ok(Some(mut answer)) => {
-                running.figures.commands += 1;
-                if let Ok(Answer::Queues(queues)) = &mut answer {
-                    queues.iter_mut().for_each(|stats| stats.waiting = self.waiting.of_queue(&stats.queue));
-                }
-                running.answer(request.caller, answer, began);
-                Ok(true)
-            }
+            return self.take_waiting(running, request, now, began, output);
         }
+        let Request { caller, command, search } = request;
+        if let Err(refusal) = running.machines.machine::<M>().check_placement(now, &command) {
+            running.figures.commands += 1;
+            running.answer(caller, Err(refusal), began);
+            return Ok(true);
+        }
+        let placement = M::placement(&command);
+        let waits = |core: &Self, caller, mut answer: Result<M::Answer, Refusal>| {
+            if let Ok(answer) = &mut answer {
+                M::note_waiting(answer, |key| core.waiting.under(key));
+                output.placements.extend(placement);
+            }
+            Waits::Answer(caller, answer)
+        };
+        let direct = Typed::<M>::new();
+        let behind = self.carry_out(running, direct, caller, &command, waits, now, began)?;
+        Ok(self.again(behind.map(|caller| Input::Request(Request { caller, command, search }))))
     }
 
     /// Takes on one command. Gives its caller back where the journal is behind, and nothing
@@ -266,11 +238,11 @@ impl<S: Store, C: Caller> Core<S, C> {
     )]
     fn carry_out<T: Target>(
         &mut self,
-        running: &mut Run<S, C>,
+        running: &mut Run<S, C, M>,
         target: T,
         caller: C,
         command: &T::Command,
-        waits: impl FnOnce(C, Result<T::Answer, Refusal>) -> Waits<C>,
+        waits: impl FnOnce(&Self, C, Result<T::Answer, Refusal>) -> Waits<C, M>,
         now: Time,
         began: u64,
     ) -> Result<Option<C>, Fault> {
@@ -281,7 +253,7 @@ impl<S: Store, C: Caller> Core<S, C> {
         match running.carry_out(target, command, now) {
             Ok(Taken::Answer(answer)) => {
                 running.figures.refusals += u64::from(answer.is_err());
-                running.wait(waits(caller, answer), began);
+                running.wait(waits(self, caller, answer), began);
             }
             Ok(Taken::Walk(walk)) => running.wait(Waits::Walk(caller, target.id(), walk), began),
             Ok(Taken::Pending(number)) => {
@@ -306,7 +278,7 @@ impl<S: Store, C: Caller> Core<S, C> {
     /// Takes on transfers with jobs. False where the journal is behind.
     fn take_together(
         &mut self,
-        running: &mut Run<S, C>,
+        running: &mut Run<S, C, M>,
         caller: C,
         beside: Box<Beside>,
         now: Time,
@@ -332,18 +304,17 @@ impl<S: Store, C: Caller> Core<S, C> {
         Ok(true)
     }
 
-    fn reserve(
+    /// Takes on a command that waits in the line of a key where it finds nothing. False where the
+    /// journal is behind.
+    fn take_waiting(
         &mut self,
-        running: &mut Run<S, C>,
-        request: Request<C>,
+        running: &mut Run<S, C, M>,
+        request: Request<C, M::Command>,
         now: Time,
         began: u64,
-        output: &mut Output<C>,
+        output: &mut Output<C, M>,
     ) -> Result<bool, Fault> {
-        let Command::Reserve { queue, wait, .. } = &request.command else {
-            unreachable!("only a reserve comes here");
-        };
-        let wait = *wait;
+        let wait = M::line(&request.command).map_or(0, |line| line.wait);
         let found = match claimed(running, &request, now) {
             Ok(found) => found,
             Err(fault) => {
@@ -363,11 +334,11 @@ impl<S: Store, C: Caller> Core<S, C> {
             Found::Nothing | Found::Contended => match request.search {
                 Search::Then { shards } if shards > 0 || wait > 0 => output.forwarded.push(request),
                 _ if wait == 0 => {
-                    running.answer(request.caller, Ok(Answer::Reserved(Vec::new())), began);
+                    running.answer(request.caller, Ok(M::nothing()), began);
                 }
                 ref search if self.nobody_waits => {
                     if takes_answer(search) {
-                        running.answer(request.caller, Ok(Answer::Reserved(Vec::new())), began);
+                        running.answer(request.caller, Ok(M::nothing()), began);
                     }
                 }
                 Search::Everywhere(ref claim) if self.waiting.len() >= self.settings.waiting_max => {
@@ -379,12 +350,16 @@ impl<S: Store, C: Caller> Core<S, C> {
                     running.answer(request.caller, Err(too_many_wait()), began);
                 }
                 _ => {
-                    let queue = queue.clone();
+                    let Some(Line { key, .. }) = M::line(&request.command) else {
+                        unreachable!("it waits in a line")
+                    };
+                    let key = key.clone();
                     if matches!(found, Found::Contended) {
-                        self.ready.push(queue.clone());
+                        self.ready.push(key.clone());
                     }
                     // The clock counts whole milliseconds: one more, so that nobody is sent away early.
-                    self.waiting.push(request, queue, now.after(wait.saturating_add(1)));
+                    let deadline = now.after(wait.saturating_add(1));
+                    self.waiting.push(request.caller.id(), request, key, deadline);
                 }
             },
         }
@@ -392,12 +367,12 @@ impl<S: Store, C: Caller> Core<S, C> {
         Ok(true)
     }
 
-    /// Hands out what became ready to who waits for it.
-    fn serve_ready(&mut self, running: &mut Run<S, C>, now: Time, began: u64) -> Result<(), Fault> {
+    /// Hands out items that became ready to the commands that wait for them.
+    fn serve_ready(&mut self, running: &mut Run<S, C, M>, now: Time, began: u64) -> Result<(), Fault> {
         let mut ready = std::mem::take(&mut self.ready);
-        running.machines.machine_mut::<Queues>().take_ready(&mut ready);
-        for queue in ready.drain(..) {
-            self.serve(running, &queue, now, began)?;
+        running.machines.machine_mut::<M>().take_ready(&mut ready);
+        for key in ready.drain(..) {
+            self.serve(running, &key, now, began)?;
         }
         // Those that are to be looked at again.
         ready.append(&mut self.ready);
@@ -407,31 +382,31 @@ impl<S: Store, C: Caller> Core<S, C> {
 
     fn serve(
         &mut self,
-        running: &mut Run<S, C>,
-        queue: &QueueName,
+        running: &mut Run<S, C, M>,
+        key: &M::Key,
         now: Time,
         began: u64,
     ) -> Result<(), Fault> {
-        while let Some(waiter) = self.waiting.first(queue) {
-            if waiter.request.caller.is_gone() {
-                self.waiting.pop(queue);
+        while let Some(request) = self.waiting.first(key) {
+            if request.caller.is_gone() {
+                self.waiting.pop(key);
                 continue;
             }
-            let found = claimed(running, &waiter.request, now);
+            let found = claimed(running, request, now);
             match found {
                 Ok(Found::Nothing | Found::Behind) => return Ok(()),
                 Ok(Found::Contended) => {
-                    self.ready.push(queue.clone());
+                    self.ready.push(key.clone());
                     return Ok(());
                 }
                 _ => {}
             }
-            let waiter = self.waiting.pop(queue).expect("it was the first one");
+            let request = self.waiting.pop(key).expect("it was the first one");
             match found {
-                Ok(Found::Answer(answer)) => running.answer(waiter.request.caller, answer, began),
+                Ok(Found::Answer(answer)) => running.answer(request.caller, answer, began),
                 Ok(_) => {}
                 Err(fault) => {
-                    self.cut_short(waiter.request.caller);
+                    self.cut_short(request.caller);
                     return Err(fault);
                 }
             }
@@ -439,28 +414,28 @@ impl<S: Store, C: Caller> Core<S, C> {
         Ok(())
     }
 
-    /// Lets consumers go whose time is over; all of them when the shard stops.
-    fn let_go(&mut self, running: &mut Run<S, C>, now: Time, began: u64) {
-        while let Some(waiter) = self.next_to_go(now) {
-            running.answer(waiter.request.caller, Ok(Answer::Reserved(Vec::new())), began);
+    /// Answers commands whose time is over with nothing; all that wait when the shard stops.
+    fn let_go(&mut self, running: &mut Run<S, C, M>, now: Time, began: u64) {
+        while let Some(request) = self.next_to_go(now) {
+            running.answer(request.caller, Ok(M::nothing()), began);
         }
     }
 
-    /// Takes out a consumer that waits no longer, and that this shard answers.
-    fn next_to_go(&mut self, now: Time) -> Option<Waiter<C>> {
+    /// Takes out a command that waits no longer, and that this shard answers.
+    fn next_to_go(&mut self, now: Time) -> Option<Request<C, M::Command>> {
         loop {
-            let waiter = if self.stopping == Stopping::No && !self.nobody_waits {
+            let request = if self.stopping == Stopping::No && !self.nobody_waits {
                 self.waiting.pop_expired(now)?
             } else {
                 self.waiting.pop_any()?
             };
-            if takes_answer(&waiter.request.search) {
-                return Some(waiter);
+            if takes_answer(&request.search) {
+                return Some(request);
             }
         }
     }
 
-    fn finish_stopping(&mut self, running: &mut Run<S, C>, step: &Step, now: Time) {
+    fn finish_stopping(&mut self, running: &mut Run<S, C, M>, step: &Step, now: Time) {
         match self.stopping {
             // Work that is under way between shards is finished, as long as the others are there;
             // else at the next start.
@@ -483,7 +458,7 @@ impl<S: Store, C: Caller> Core<S, C> {
 
     /// A turn while the journal is not open: everything is answered Busy, and nothing is lost by
     /// it.
-    fn turn_closed(&mut self, now: Time, output: &mut Output<C>) -> Next {
+    fn turn_closed(&mut self, now: Time, output: &mut Output<C, M>) -> Next {
         let refusal = if self.stopping == Stopping::No { self.not_open() } else { stopping() };
         while let Some(input) = self.inbox.pop_front() {
             match input {
@@ -504,8 +479,8 @@ impl<S: Store, C: Caller> Core<S, C> {
                 Input::Confirmation(_) => {}
             }
         }
-        while let Some(waiter) = self.next_to_go(now) {
-            output.replies.push(Reply { caller: waiter.request.caller, answer: Err(refusal.clone()) });
+        while let Some(request) = self.next_to_go(now) {
+            output.replies.push(Reply { caller: request.caller, answer: Err(refusal.clone()) });
         }
         if self.stopping != Stopping::No {
             // The journal is not opened again, and records that were not durable are not cut:
@@ -527,10 +502,10 @@ impl<S: Store, C: Caller> Core<S, C> {
     /// The journal failed, or a turn did: what was not durable did not happen. The next turn opens the journal again.
     fn fail(
         &mut self,
-        mut running: Box<Run<S, C>>,
+        mut running: Box<Run<S, C, M>>,
         fault: &Fault,
         now: Time,
-        output: &mut Output<C>,
+        output: &mut Output<C, M>,
     ) -> Next {
         // Records that were handed over go on becoming durable until the journal stops: only then
         // it is known which did.
@@ -598,7 +573,7 @@ impl<S: Store, C: Caller> Core<S, C> {
                 self.closed = super::Closed { wait: self.settings.reopen_after, ..super::Closed::default() };
                 self.running = Some(Box::new(running));
                 // Those who wait may find something now.
-                self.waiting.queues(&mut self.ready);
+                self.waiting.keys(&mut self.ready);
             }
             Err(error) => {
                 tracing::error!(shard = self.settings.place.shard, %error, "Journal not opened; it is tried again");
@@ -615,9 +590,9 @@ impl<S: Store, C: Caller> Core<S, C> {
     }
 }
 
-/// What a reserve found.
-enum Found {
-    Answer(Result<Answer<stadium_queue::PayloadAt>, Refusal>),
+/// What a command that waits found.
+enum Found<A> {
+    Answer(Result<A, Refusal>),
     Nothing,
     /// Another shard looks right now whether it has something; it is not known yet who answers.
     Contended,
@@ -627,12 +602,12 @@ enum Found {
     Behind,
 }
 
-/// Reserves, where nobody else answered the same request already.
-fn claimed<J: Journal, C: Caller>(
-    running: &mut Running<J, C>,
-    request: &Request<C>,
+/// Carries out a command that waits, where nobody else answered the same request already.
+fn claimed<J: Journal, C: Caller, M: Direct>(
+    running: &mut Running<J, C, M>,
+    request: &Request<C, M::Command>,
     now: Time,
-) -> Result<Found, Fault> {
+) -> Result<Found<M::Answer>, Fault> {
     let claim = match &request.search {
         Search::Everywhere(claim) => Some(claim),
         Search::Here | Search::Then { .. } => None,
@@ -644,7 +619,7 @@ fn claimed<J: Journal, C: Caller>(
     }
     let found = running.execute(&request.command, now).map(|executed| match executed {
         None => Found::Behind,
-        Some(Ok(Answer::Reserved(jobs))) if jobs.is_empty() => Found::Nothing,
+        Some(Ok(answer)) if M::is_nothing(&answer) => Found::Nothing,
         Some(answer) => Found::Answer(answer),
     });
     if let Some(claim) = claim {
@@ -663,25 +638,6 @@ fn takes_answer(search: &Search) -> bool {
         Search::Everywhere(claim) => claim.take(),
         Search::Here | Search::Then { .. } => true,
     }
-}
-
-/// A queue that holds jobs stays spread, or not: else jobs of one key would be on two shards.
-fn spread_changes<J: Journal, C: Caller>(
-    running: &Running<J, C>,
-    now: Time,
-    queue: &QueueName,
-    settings: &stadium_queue::QueueSettings,
-) -> Option<Refusal> {
-    let stats = match running.machines.machine::<Queues>().read(now, &Command::Stats { queue: queue.clone() })
-    {
-        Ok(Answer::Queues(queues)) => queues.into_iter().next()?,
-        _ => return None,
-    };
-    let jobs = stats.delayed + stats.due + stats.reserved + stats.buried + stats.dead;
-    (stats.settings.spread != settings.spread && jobs > 0).then(|| {
-        let reason = format!("the queue {queue} holds {jobs} jobs: empty it before it is spread otherwise");
-        rejected("SHARD-007", reason)
-    })
 }
 
 fn stopping() -> Refusal {

@@ -1,21 +1,23 @@
-//! Consumers that wait for a job: first come, first served within a queue.
+//! Commands that wait for an item: first come, first served within the line of a key.
 //!
-//! Bounded by `waiting_max`. The lists link entries of one slab, so that a consumer who goes is taken
+//! Bounded by `waiting_max`. The lines link entries of one slab, so that a caller who goes is taken
 //! out in O(1); a deadline of one who went earlier is dropped when it comes up, or when such are most.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::hash::Hash;
 
 use hashbrown::HashMap;
 use slab::Slab;
-use stadium_queue::{QueueName, Time};
+use stadium_state_machine::Time;
 
-use super::ports::{Caller, Request};
-
-/// A consumer that waits.
-pub(super) struct Waiter<C> {
-    pub(super) request: Request<C>,
-    queue: QueueName,
+/// A command that waits.
+struct Waiter<K, R> {
+    /// It, and who is to get the answer.
+    request: R,
+    /// Distinguishes the request from all others that are not answered yet.
+    caller: u64,
+    key: K,
     deadline: Time,
     /// Distinguishes entries of one slot.
     number: u64,
@@ -23,6 +25,7 @@ pub(super) struct Waiter<C> {
     next: Option<usize>,
 }
 
+/// The commands that wait under one key.
 #[derive(Clone, Copy)]
 struct Line {
     first: usize,
@@ -30,17 +33,17 @@ struct Line {
     length: u64,
 }
 
-/// Consumers that wait for a job.
-pub(super) struct Waiting<C> {
-    waiters: Slab<Waiter<C>>,
-    lines: HashMap<QueueName, Line, foldhash::fast::RandomState>,
+/// Requests `R` that wait in the lines of keys `K`.
+pub(super) struct Waiting<K, R> {
+    waiters: Slab<Waiter<K, R>>,
+    lines: HashMap<K, Line, foldhash::fast::RandomState>,
     by_caller: HashMap<u64, usize, foldhash::fast::RandomState>,
     /// When each gives up: deadline, slot, number.
     deadlines: BinaryHeap<Reverse<(Time, usize, u64)>>,
     numbers: u64,
 }
 
-impl<C: Caller> Waiting<C> {
+impl<K: Clone + Eq + Hash, R> Waiting<K, R> {
     pub(super) fn new() -> Self {
         Self {
             waiters: Slab::new(),
@@ -55,27 +58,26 @@ impl<C: Caller> Waiting<C> {
         self.waiters.len()
     }
 
-    /// How many wait for a job of this queue.
-    pub(super) fn of_queue(&self, queue: &QueueName) -> u64 {
-        self.lines.get(queue).map_or(0, |line| line.length)
+    /// How many wait under this key.
+    pub(super) fn under(&self, key: &K) -> u64 {
+        self.lines.get(key).map_or(0, |line| line.length)
     }
 
-    /// Puts one at the end of its queue's line.
-    pub(super) fn push(&mut self, request: Request<C>, queue: QueueName, deadline: Time) {
-        let caller = request.caller.id();
+    /// Puts the request of a caller at the end of the key's line.
+    pub(super) fn push(&mut self, caller: u64, request: R, key: K, deadline: Time) {
         self.numbers += 1;
         let number = self.numbers;
-        let previous = self.lines.get(&queue).map(|line| line.last);
-        let waiter = Waiter { request, queue: queue.clone(), deadline, number, previous, next: None };
+        let previous = self.lines.get(&key).map(|line| line.last);
+        let waiter = Waiter { request, caller, key: key.clone(), deadline, number, previous, next: None };
         let slot = self.waiters.insert(waiter);
-        match self.lines.get_mut(&queue) {
+        match self.lines.get_mut(&key) {
             Some(line) => {
                 self.waiters[line.last].next = Some(slot);
                 line.last = slot;
                 line.length += 1;
             }
             None => {
-                self.lines.insert(queue, Line { first: slot, last: slot, length: 1 });
+                self.lines.insert(key, Line { first: slot, last: slot, length: 1 });
             }
         }
         self.by_caller.insert(caller, slot);
@@ -87,25 +89,25 @@ impl<C: Caller> Waiting<C> {
         self.deadlines.push(Reverse((deadline, slot, number)));
     }
 
-    /// The first one of a queue's line.
-    pub(super) fn first(&self, queue: &QueueName) -> Option<&Waiter<C>> {
-        self.lines.get(queue).map(|line| &self.waiters[line.first])
+    /// The first one of a key's line.
+    pub(super) fn first(&self, key: &K) -> Option<&R> {
+        self.lines.get(key).map(|line| &self.waiters[line.first].request)
     }
 
-    /// Takes out the first one of a queue's line.
-    pub(super) fn pop(&mut self, queue: &QueueName) -> Option<Waiter<C>> {
-        let first = self.lines.get(queue)?.first;
+    /// Takes out the first one of a key's line.
+    pub(super) fn pop(&mut self, key: &K) -> Option<R> {
+        let first = self.lines.get(key)?.first;
         Some(self.take(first))
     }
 
     /// Takes out whom nobody waits for any more.
-    pub(super) fn remove(&mut self, caller: u64) -> Option<Waiter<C>> {
+    pub(super) fn remove(&mut self, caller: u64) -> Option<R> {
         let slot = *self.by_caller.get(&caller)?;
         Some(self.take(slot))
     }
 
     /// Takes out one whose time is over.
-    pub(super) fn pop_expired(&mut self, now: Time) -> Option<Waiter<C>> {
+    pub(super) fn pop_expired(&mut self, now: Time) -> Option<R> {
         while let Some(&Reverse((deadline, slot, number))) = self.deadlines.peek() {
             let is_there = self.waiters.get(slot).is_some_and(|waiter| waiter.number == number);
             if is_there && deadline > now {
@@ -120,7 +122,7 @@ impl<C: Caller> Waiting<C> {
     }
 
     /// Takes out anyone.
-    pub(super) fn pop_any(&mut self) -> Option<Waiter<C>> {
+    pub(super) fn pop_any(&mut self) -> Option<R> {
         let (slot, _) = self.waiters.iter().next()?;
         Some(self.take(slot))
     }
@@ -130,12 +132,12 @@ impl<C: Caller> Waiting<C> {
         self.deadlines.peek().map(|&Reverse((deadline, _, _))| deadline)
     }
 
-    /// Queues for which somebody waits.
-    pub(super) fn queues(&self, into: &mut Vec<QueueName>) {
+    /// The keys under which somebody waits.
+    pub(super) fn keys(&self, into: &mut Vec<K>) {
         into.extend(self.lines.keys().cloned());
     }
 
-    fn take(&mut self, slot: usize) -> Waiter<C> {
+    fn take(&mut self, slot: usize) -> R {
         let waiter = self.waiters.remove(slot);
         if let Some(previous) = waiter.previous {
             self.waiters[previous].next = waiter.next;
@@ -143,42 +145,37 @@ impl<C: Caller> Waiting<C> {
         if let Some(next) = waiter.next {
             self.waiters[next].previous = waiter.previous;
         }
-        let line = self.lines.get_mut(&waiter.queue).expect("a waiter stands in its queue's line");
+        let line = self.lines.get_mut(&waiter.key).expect("a waiter stands in its key's line");
         line.length -= 1;
         match (waiter.previous, waiter.next) {
             (None, None) => {
-                self.lines.remove(&waiter.queue);
+                self.lines.remove(&waiter.key);
             }
             (None, Some(next)) => line.first = next,
             (Some(previous), None) => line.last = previous,
             (Some(_), Some(_)) => {}
         }
         // Another shard's copy of a request may have come back with the same caller.
-        if self.by_caller.get(&waiter.request.caller.id()) == Some(&slot) {
-            self.by_caller.remove(&waiter.request.caller.id());
+        if self.by_caller.get(&waiter.caller) == Some(&slot) {
+            self.by_caller.remove(&waiter.caller);
         }
-        waiter
+        waiter.request
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use stadium_queue::{Command, QueueName, Time};
+    use stadium_state_machine::Time;
 
-    use super::Waiting;
-    use crate::core::ports::{Request, Search};
+    /// Requests are the numbers of their callers.
+    type Waiting = super::Waiting<&'static str, u64>;
 
-    fn queue(name: &str) -> QueueName {
-        QueueName::new(name).expect("a test's name")
+    fn wait(waiting: &mut Waiting, caller: u64, key: &'static str, deadline: u64) {
+        waiting.push(caller, caller, key, Time(deadline));
     }
 
-    fn wait(waiting: &mut Waiting<u64>, caller: u64, name: &str, deadline: u64) {
-        let command = Command::Stats { queue: queue(name) };
-        waiting.push(Request { caller, command, search: Search::Here }, queue(name), Time(deadline));
-    }
-
-    fn line(waiting: &mut Waiting<u64>, name: &str) -> Vec<u64> {
-        std::iter::from_fn(|| waiting.pop(&queue(name)).map(|waiter| waiter.request.caller)).collect()
+    fn line(waiting: &mut Waiting, key: &'static str) -> Vec<u64> {
+        std::iter::from_fn(|| waiting.pop(&key)).collect()
     }
 
     #[test]
@@ -188,7 +185,7 @@ mod tests {
             wait(&mut waiting, caller, "mail", 100);
             wait(&mut waiting, caller + 10, "sms", 100);
         }
-        assert_eq!(waiting.of_queue(&queue("mail")), 3);
+        assert_eq!(waiting.under(&"mail"), 3);
         assert_eq!(line(&mut waiting, "mail"), [1, 2, 3]);
         assert_eq!(line(&mut waiting, "sms"), [11, 12, 13]);
         assert_eq!(waiting.len(), 0);
@@ -215,8 +212,8 @@ mod tests {
         waiting.remove(2);
         assert!(waiting.pop_expired(Time(15)).is_none());
         assert_eq!(waiting.next_deadline(), Some(Time(20)));
-        assert_eq!(waiting.pop_expired(Time(40)).map(|waiter| waiter.request.caller), Some(3));
-        assert_eq!(waiting.pop_expired(Time(40)).map(|waiter| waiter.request.caller), Some(1));
+        assert_eq!(waiting.pop_expired(Time(40)), Some(3));
+        assert_eq!(waiting.pop_expired(Time(40)), Some(1));
         assert!(waiting.pop_expired(Time(40)).is_none());
     }
 

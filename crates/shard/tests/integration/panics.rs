@@ -20,7 +20,7 @@ use stadium_journal::{
     Checkpoints, Epoch, Error, FileJournal, Journal, JournalId, Metrics, Opening, Position, Reader, Room,
     Segmented, Stepper,
 };
-use stadium_queue::{Answer, Command, Refusal, Time};
+use stadium_queue::{Answer, Command, Queues, Refusal, Time};
 use stadium_shard::UNKNOWN;
 use stadium_shard::core::{Core, Output, Request, Search, Store};
 
@@ -195,10 +195,10 @@ impl Journal for Fragile {
 
 /// A shard whose journal has a plan, and all answers that were given.
 struct Behaviour {
-    core: Core<Workshop, u64>,
+    core: Core<Workshop, u64, Queues>,
     workshop: Workshop,
     now: u64,
-    output: Output<u64>,
+    output: Output<u64, Queues>,
     asked: BTreeMap<u64, String>,
     answers: BTreeMap<u64, Result<(), Refusal>>,
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use stadium_journal::{
     Checkpoints, Error, Journal as _, JournalId, MemoryBounds, MemoryLog, MemoryStore, Opening,
 };
-use stadium_queue::{Answer, Command, Time};
+use stadium_queue::{Answer, Command, Queues, Time};
 use stadium_shard::core::{Core, Output, Request, Search, Store};
 use stadium_wallet::{AssetCode, Command as WalletCommand, Ledger};
 
@@ -30,8 +30,8 @@ impl Store for InMemory {
 
 /// A shard whose log is in memory.
 struct Shard {
-    core: Core<InMemory, u64>,
-    output: Output<u64>,
+    core: Core<InMemory, u64, Queues>,
+    output: Output<u64, Queues>,
     now: u64,
     callers: u64,
 }

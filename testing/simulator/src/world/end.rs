@@ -2,7 +2,7 @@
 //!
 //! After it the record of the run is compared with the shards' answers.
 
-use stadium_queue::{Answer, Command, JobSet, Key, QueueSettings};
+use stadium_queue::{Answer, Command, JobSet, Key, QueueSettings, Queues};
 use stadium_shard::core::{Output, Request, Search};
 
 use super::{Summary, TURNS_MAX, World};
@@ -121,7 +121,7 @@ impl World {
             self.next_number += 1;
             core.submit(Request { caller: Asker(self.next_number), command: peek, search: Search::Here });
             for _ in 0..TURNS_MAX {
-                let mut output: Output<Asker> = Output::default();
+                let mut output: Output<Asker, Queues> = Output::default();
                 let core = machine.core.as_mut().expect("it runs");
                 core.turn(self.clock.now(), &mut output);
                 machine.work(u32::MAX);

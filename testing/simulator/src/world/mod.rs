@@ -19,7 +19,7 @@ mod words;
 use std::collections::{BTreeMap, VecDeque};
 
 use fastrand::Rng;
-use stadium_queue::Command;
+use stadium_queue::{Command, Queues};
 use stadium_shard::core::{self, Confirmation, Core, Delivery, Next};
 
 use self::counters::Counters;
@@ -289,7 +289,7 @@ impl World {
     }
 
     /// The shard, whose process runs: processes are started again before anybody asks.
-    fn core(&mut self, shard: u16) -> &mut Core<SimulatedStore, Asker> {
+    fn core(&mut self, shard: u16) -> &mut Core<SimulatedStore, Asker, Queues> {
         self.machines[usize::from(shard)].core.as_mut().expect("a process that ended was started again")
     }
 }

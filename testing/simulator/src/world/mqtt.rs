@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 use stadium_mqtt::packet::{QoS, Version};
+use stadium_queue::Queues;
 use stadium_session::{Answer, Command, Page, Part, Refusal, Sessions};
 use stadium_shard::core::Output;
 
@@ -172,7 +173,7 @@ impl World {
             let command = Command::Page { part, from, entries_max: PAGE_ENTRIES };
             self.core(shard).submit_to::<Sessions>(Asker(number), command);
             for _ in 0..TURNS_MAX {
-                let mut output: Output<Asker> = Output::default();
+                let mut output: Output<Asker, Queues> = Output::default();
                 let now = self.clock.now();
                 self.core(shard).turn(now, &mut output);
                 self.machines[usize::from(shard)].work(u32::MAX);

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use fastrand::Rng;
-use stadium_queue::{Command as QueueCommand, NewJob};
+use stadium_queue::{Command as QueueCommand, NewJob, Queues};
 use stadium_shard::core::Output;
 use stadium_shard::{Answer, Together, UNKNOWN};
 use stadium_state_machine::{Merge as _, Routed as _};
@@ -442,7 +442,7 @@ impl World {
         let number = self.next_number;
         self.core(shard).submit_to::<Ledger>(Asker(number), command);
         for _ in 0..TURNS_MAX {
-            let mut output: Output<Asker> = Output::default();
+            let mut output: Output<Asker, Queues> = Output::default();
             let now = self.clock.now();
             self.core(shard).turn(now, &mut output);
             self.machines[usize::from(shard)].work(u32::MAX);

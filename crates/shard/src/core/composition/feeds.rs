@@ -9,8 +9,9 @@ use stadium_push::Platform;
 use stadium_push::feed::FeedJob;
 use stadium_queue::{NewJob, QueueName, Queues, Refusal, Time, put_each_bytes_max};
 
+use super::carried::FeedJobs;
+use crate::core::direct::Direct;
 use crate::core::fault::Fault;
-use crate::core::feed_jobs::FeedJobs;
 use crate::core::ports::Caller;
 use crate::core::running::{BASE_BYTES, Running};
 use crate::frame::{HEADER_BYTES, MachineId};
@@ -21,7 +22,7 @@ const JOBS_A_RECORD: usize = 32;
 /// Jobs that wait; each holds up to 500 events. A broadcast to a million devices makes 2,000.
 const WAITING_MAX: usize = 4_096;
 
-impl<J: Journal, C: Caller> Running<J, C> {
+impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
     /// Puts the events of this turn into their queues, one record of them. Returns whether there
     /// are more.
     pub(in crate::core) fn put_events(&mut self, now: Time) -> Result<bool, Fault> {

@@ -1,10 +1,13 @@
 //! The state machines of Stadium side by side in one shard, and all that knows more than one of
 //! them.
 //!
-//! Transfers and jobs share a record ([`together`]), events of the push platform become jobs
-//! ([`feeds`]), and the platform's deliveries go to the edge. Everything else in the core sees
-//! slots.
+//! The queues are the direct machine ([`direct`]). Transfers and jobs share a record
+//! ([`together`]), events of the push platform become jobs ([`feeds`]), and the platform's
+//! deliveries go to the edge. Everything else in the core sees slots, and a direct machine.
 
+pub(super) mod bounds;
+pub(super) mod carried;
+mod direct;
 mod feeds;
 mod together;
 
@@ -15,8 +18,11 @@ use stadium_session::Sessions;
 use stadium_state_machine::{MachineState as _, Time};
 use stadium_wallet::Ledger;
 
+use self::bounds::MachineBounds;
+use self::carried::Beside;
 use super::Core;
-use super::input::{Beside, Input};
+use super::direct::Direct;
+use super::input::Input;
 use super::kinds::{Kind, Kinds};
 use super::ports::{Caller, Store};
 use super::running::{Running, Waits};
@@ -30,9 +36,9 @@ const DEPARTURES_AT_ONCE: usize = 256;
 impl CoreSettings {
     /// The kinds of state machines that the shard runs: a row for each.
     pub(crate) fn kinds(&self) -> Kinds {
-        let Self { bounds, wallet, push, session, .. } = self.clone();
+        let MachineBounds { queue, wallet, push, session } = self.bounds.clone();
         let mut kinds = vec![
-            Kind::of(move |place| Queues::new(place, bounds.clone())),
+            Kind::of(move |place| Queues::new(place, queue.clone())),
             Kind::of(move |place| Ledger::new(place, wallet.clone())),
             Kind::of(move |place| Platform::new(place, push.clone())),
             Kind::of(move |place| Sessions::new(place, session)),
@@ -42,7 +48,7 @@ impl CoreSettings {
     }
 }
 
-impl<S: Store, C: Caller> Core<S, C> {
+impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
     /// Hands in transfers and jobs for the next turn: all or none, in one record. The driver bounds
     /// how many.
     pub fn submit_together(&mut self, caller: C, together: Together) {
@@ -84,7 +90,7 @@ impl<S: Store, C: Caller> Core<S, C> {
     }
 }
 
-impl<J: Journal, C: Caller> Running<J, C> {
+impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
     /// Lets leave what goes to devices when everything is durable that led to it.
     pub(super) fn announce_to_transport(&mut self, since_us: u64) {
         let mut to_transport = Vec::new();

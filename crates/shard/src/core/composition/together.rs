@@ -8,12 +8,13 @@ use stadium_state_machine::{Refusal, StateMachine as _, Time};
 use stadium_wallet::{Answer, Command, Executed, Ledger};
 
 use crate::answer::Done;
+use crate::core::direct::Direct;
 use crate::core::fault::Fault;
 use crate::core::ports::Caller;
 use crate::core::running::{BASE_BYTES, Running};
 use crate::frame::{HEADER_BYTES, MachineId, SECTION_BYTES, write_header, write_next_section};
 
-impl<J: Journal, C: Caller> Running<J, C> {
+impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
     /// Books transfers and puts jobs, in one record: all or none. False where the journal is
     /// behind.
     pub(in crate::core) fn take_together(
