@@ -8,6 +8,7 @@ mod circles;
 pub(crate) mod drawing;
 mod figures;
 mod links;
+mod machines;
 mod names;
 mod opening;
 mod profiles;
@@ -70,6 +71,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         circles.add(path, &source);
         findings.extend(opening::check(path, &file.text));
         findings.extend(names::functions(path, &source));
+        findings.extend(machines::unnamed(path, &source));
         findings.extend(purity::no_io(path, &source));
         findings.extend(purity::unsafe_code(path, &source));
         let lines = source.lines_outside_tests();

@@ -13,6 +13,9 @@ pub trait Direct: Waitable + Leasing {
     /// A change of the shards on which items of a key are placed, for those who route commands.
     type Placement: Send + 'static;
 
+    /// The change of placement that a command brings when it succeeds.
+    fn placement(command: &Self::Command) -> Option<Self::Placement>;
+
     /// Refuses a command whose change of placement its items do not allow, before room is made for
     /// its record.
     ///
@@ -20,9 +23,6 @@ pub trait Direct: Waitable + Leasing {
     ///
     /// The refusal; the command is not carried out.
     fn check_placement(&self, now: Time, command: &Self::Command) -> Result<(), Refusal>;
-
-    /// The change of placement that a command brings when it succeeds.
-    fn placement(command: &Self::Command) -> Option<Self::Placement>;
 
     /// An answer as any caller of the shard gets it.
     fn answer(resolved: Self::Resolved) -> Answer;

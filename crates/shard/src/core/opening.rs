@@ -69,6 +69,9 @@ impl Measured {
     }
 }
 
+/// A shard whose journal is open, and what its recovery measured.
+type Opened<S, C, M> = (Running<<S as Store>::Journal, C, M>, Measured);
+
 /// Opens the journal and builds its state. `after_failure` is the durable position when a handle
 /// failed before, in this process.
 pub(super) fn open<S: Store, C: Caller, M: Direct>(
@@ -76,7 +79,7 @@ pub(super) fn open<S: Store, C: Caller, M: Direct>(
     settings: &CoreSettings,
     after_failure: Option<Position>,
     progress: &mut dyn FnMut(Progress),
-) -> Result<(Running<S::Journal, C, M>, Measured), Error> {
+) -> Result<Opened<S, C, M>, Error> {
     let newest = store.checkpoints(None)?.newest()?;
     let info = newest.as_ref().map(|reader| reader.info());
     let from = info.map_or(Position::START, |info| info.position);

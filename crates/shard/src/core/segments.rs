@@ -3,9 +3,9 @@
 //! A segment may go when every record in it is older than the older kept checkpoint and no payload
 //! in it is alive, *durably*: the record by which the last one died must be on disk, and answers
 //! that were given before must have their payloads. One that is nearly dead gets its living
-//! payloads written again, in slices. One that holds records of the wallets is *pinned*: it is
-//! never removed and never written again. A log without segments is accounted for in stretches, and
-//! trimmed: [`super::stretches`].
+//! payloads written again, in slices. One that holds records of a machine whose records stay is
+//! *pinned*: it is never removed and never written again. A log without segments is accounted for
+//! in stretches, and trimmed: [`super::stretches`].
 
 use std::ops::Range;
 
@@ -29,7 +29,7 @@ pub(super) struct Account {
     /// Bytes of payloads that are alive.
     pub(super) live: i64,
     pub(super) sealed: bool,
-    /// It holds records of the wallets, whose history is the truth: it stays for ever.
+    /// It holds records that stay, since they are the truth that people look up.
     pub(super) pinned: bool,
 }
 
@@ -126,7 +126,7 @@ impl Segments {
         }
     }
 
-    /// A record of the wallets stands there: its segment stays.
+    /// A record that stays stands there: its segment stays too.
     pub(super) fn pin(&mut self, journal: &impl Journal, record: Position) {
         if let Some(account) = self.account(journal, record) {
             account.pinned = true;

@@ -17,7 +17,7 @@ pub struct CoreSettings {
     pub more_machines: Vec<Kind>,
     /// Where its random numbers start; retries' jitter comes from them. Decisions are in the journal, so it may differ at each start.
     pub seed: u64,
-    /// Consumers that wait for a job at once; another one is answered Busy. About 200 bytes each.
+    /// Commands that wait for an item at once; another one is answered Busy. About 200 bytes each.
     /// 100,000.
     pub waiting_max: usize,
     /// Commands that one turn takes on, so that answers of the last batch do not wait for it too long. 1,024.

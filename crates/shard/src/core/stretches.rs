@@ -3,7 +3,7 @@
 //!
 //! A stretch is a range of positions, accounted for like a segment. The log is trimmed up to the
 //! first stretch that is still needed: by a kept checkpoint, by a payload that is alive, or for
-//! ever by a record of the wallets. Where little of what is old is alive, the living payloads at
+//! ever by a record that stays. Where little of what is old is alive, the living payloads at
 //! the old end are written again, since they keep everything after them.
 
 use stadium_journal::{Journal, Position, SegmentNumber};
@@ -11,7 +11,7 @@ use stadium_journal::{Journal, Position, SegmentNumber};
 use super::segments::{Account, Rewriting, Segments};
 use super::settings::CoreSettings;
 
-/// Stretches whose living payloads are written again in one scan of all jobs.
+/// Stretches whose living payloads are written again in one scan of all machines.
 const REWRITTEN_AT_ONCE: usize = 64;
 
 impl Account {
@@ -68,7 +68,7 @@ impl Segments {
         floor: Position,
         keep: u64,
     ) {
-        // Nothing from the first record of the wallets on can go.
+        // Nothing from the first record that stays on can go.
         let free = self.accounts.iter().position(|account| account.pinned).unwrap_or(self.accounts.len());
         let free = &self.accounts[..free];
         let mut bytes: u64 = free.iter().map(|account| account.bytes).sum();

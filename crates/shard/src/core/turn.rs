@@ -211,13 +211,16 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
             }
             return self.take_waiting(running, request, now, began, output);
         }
-        let Request { caller, command, search } = request;
-        if let Err(refusal) = running.machines.machine::<M>().check_placement(now, &command) {
+        // The request stays where it is: it is large.
+        let command = &request.command;
+        let placement = M::placement(command);
+        if placement.is_some()
+            && let Err(refusal) = running.machines.machine::<M>().check_placement(now, command)
+        {
             running.figures.commands += 1;
-            running.answer(caller, Err(refusal), began);
+            running.answer(request.caller, Err(refusal), began);
             return Ok(true);
         }
-        let placement = M::placement(&command);
         let waits = |core: &Self, caller, mut answer: Result<M::Answer, Refusal>| {
             if let Ok(answer) = &mut answer {
                 M::note_waiting(answer, |key| core.waiting.under(key));
@@ -226,8 +229,10 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
             Waits::Answer(caller, answer)
         };
         let direct = Typed::<M>::new();
-        let behind = self.carry_out(running, direct, caller, &command, waits, now, began)?;
-        Ok(self.again(behind.map(|caller| Input::Request(Request { caller, command, search }))))
+        let behind = self.carry_out(running, direct, request.caller, command, waits, now, began)?;
+        let Some(caller) = behind else { return Ok(true) };
+        self.inbox.push_front(Input::Request(Request { caller, ..request }));
+        Ok(false)
     }
 
     /// Takes on one command. Gives its caller back where the journal is behind, and nothing

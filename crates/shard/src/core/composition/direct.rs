@@ -12,6 +12,14 @@ use crate::error::rejected;
 impl Direct for Queues {
     type Placement = (QueueName, Spread);
 
+    fn placement(command: &Command) -> Option<Self::Placement> {
+        match command {
+            Command::Declare { queue, settings } => Some((queue.clone(), settings.spread)),
+            Command::Drop { queue } => Some((queue.clone(), Spread::OneShard)),
+            _ => None,
+        }
+    }
+
     // Else jobs of one key would be on two shards.
     fn check_placement(&self, now: Time, command: &Command) -> Result<(), Refusal> {
         let Command::Declare { queue, settings } = command else {
@@ -29,14 +37,6 @@ impl Direct for Queues {
         }
         let reason = format!("the queue {queue} holds {jobs} jobs: empty it before it is spread otherwise");
         Err(rejected("SHARD-007", reason))
-    }
-
-    fn placement(command: &Command) -> Option<Self::Placement> {
-        match command {
-            Command::Declare { queue, settings } => Some((queue.clone(), settings.spread)),
-            Command::Drop { queue } => Some((queue.clone(), Spread::OneShard)),
-            _ => None,
-        }
     }
 
     fn answer(resolved: Self::Resolved) -> crate::Answer {
