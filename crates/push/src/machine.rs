@@ -9,7 +9,7 @@ use std::convert::Infallible;
 
 use bytes::Bytes;
 use stadium_state_machine::{
-    Delivery, Description, Executed, Lookup, MachineState, PayloadAt, Record, Section, StateMachine,
+    Delivery, Description, Effects, Executed, Lookup, MachineState, PayloadAt, Record, Section, StateMachine,
 };
 
 use crate::events::{Event, From, SMALL_BYTES, SPOT_BYTES, STEP_BYTES};
@@ -87,6 +87,13 @@ impl MachineState for Platform {
 
     fn outgoing_first(&self) -> u64 {
         self.outbox.first()
+    }
+
+    /// A `Vec<TransportCommand>`.
+    fn take_effects(&mut self) -> Option<Effects> {
+        let mut commands = Vec::new();
+        self.take_transport_commands(&mut commands);
+        (!commands.is_empty()).then(|| Box::new(commands) as Effects)
     }
 }
 

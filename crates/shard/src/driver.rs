@@ -290,12 +290,14 @@ impl<S: Store + Clone> Driver<S> {
         for (shard, confirmation) in self.output.confirmations.drain(..) {
             self.inner.confirm(shard, confirmation);
         }
-        if !self.output.to_transport.is_empty() {
-            let to_transport = std::mem::take(&mut self.output.to_transport);
-            if let Some(transport) = self.inner.transport.get() {
-                transport.carry_out(self.shard, to_transport);
-            }
+        let to_transport = self.output.take_transport_commands();
+        if !to_transport.is_empty()
+            && let Some(transport) = self.inner.transport.get()
+        {
+            transport.carry_out(self.shard, to_transport);
         }
+        // Nobody in this process takes those of other machines.
+        self.output.effects.clear();
         for (queue, spread) in self.output.placements.drain(..) {
             self.inner.routes.declared(self.shard, &queue, spread);
         }

@@ -30,6 +30,8 @@ pub use payloads::{MoveCursor, MovePayloads, PayloadAt, PayloadChange};
 pub use record::Record;
 pub use refusal::{Refusal, all_of, busy, rejected, unknown};
 pub use routing::{Asked, Merge, Route, Routed};
-pub use state_machine::{Checkpointed, Delivery, Executed, Lookup, MachineState, StateMachine, Walk};
+pub use state_machine::{
+    Checkpointed, Delivery, Effects, Executed, Lookup, MachineState, StateMachine, Walk,
+};
 pub use time::{Milliseconds, Time};
 pub use waiting::{Line, Waitable};

@@ -4,6 +4,7 @@
 //! writes its decisions as events, and has applied them when a call returns. Applying the events of
 //! all records in their order to an empty machine gives the same state.
 
+use std::any::Any;
 use std::convert::Infallible;
 use std::fmt;
 
@@ -70,6 +71,13 @@ pub trait MachineState: Checkpointed {
     /// The most bytes of events that [`StateMachine::confirm`] writes for a message.
     fn confirm_bytes_max(&self, _number: u64) -> usize {
         0
+    }
+
+    /// Takes what the machine has for other parts of the process, such as deliveries to devices. It
+    /// leaves the shard when everything that led to it is durable; a shard that starts over before
+    /// drops it.
+    fn take_effects(&mut self) -> Option<Effects> {
+        None
     }
 
     /// Hands out the payloads of its records that became needed, or unneeded, since the last call.
@@ -259,6 +267,10 @@ pub trait StateMachine: MachineState + Send + Sized + 'static {
     ) {
     }
 }
+
+/// What a machine has for other parts of the process, of a type that it and they know: all of a
+/// turn in one box.
+pub type Effects = Box<dyn Any + Send>;
 
 /// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,9 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use stadium_journal::{Checkpoints, Journal, JournalId, Opening};
-use stadium_state_machine::{Refusal, StateMachine, Time};
+use stadium_state_machine::{Effects, Refusal, StateMachine, Time};
 
-use super::composition::carried::TransportCommand;
 use super::direct::Direct;
 use super::slot::AnyMessage;
 use crate::Answer;
@@ -158,8 +157,8 @@ pub struct Output<C, M: Direct> {
     pub deliveries: Vec<(u16, Delivery)>,
     /// Answers to deliveries of other shards, by the shard that they came from.
     pub confirmations: Vec<(u16, Confirmation)>,
-    /// Commands for the transport of pushes.
-    pub to_transport: Vec<TransportCommand>,
+    /// What machines have for other parts of the process, by machine.
+    pub effects: Vec<(MachineId, Effects)>,
     /// Changes of the shards on which items of a key are placed.
     pub placements: Vec<M::Placement>,
 }
@@ -171,7 +170,7 @@ impl<C, M: Direct> Default for Output<C, M> {
             forwarded: Vec::new(),
             deliveries: Vec::new(),
             confirmations: Vec::new(),
-            to_transport: Vec::new(),
+            effects: Vec::new(),
             placements: Vec::new(),
         }
     }

@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 use stadium_journal::{Error, Journal, Position, Room};
-use stadium_state_machine::{Executed, Lookup, Record, Refusal, Time, Unreadable};
+use stadium_state_machine::{Effects, Executed, Lookup, Record, Refusal, Time, Unreadable};
 
 use super::checkpointing::{Checkpointing, Step};
-use super::composition::carried::{FeedJobs, TransportCommand};
+use super::composition::carried::FeedJobs;
 use super::direct::Direct;
 use super::fault::{FULL_RETRY, Fault, Lack, NoRoom, not_read, too_large};
 use super::machines::Machines;
@@ -59,8 +59,8 @@ pub(super) enum Waits<C, M: Direct> {
     /// Records that are read then, for a machine.
     Walk(C, MachineId, Box<dyn AnyWalk>),
     Confirmation(u16, Confirmation),
-    /// What goes to devices.
-    Transport(Vec<TransportCommand>),
+    /// What a machine has for other parts of the process.
+    Effects(MachineId, Effects),
     /// Cross-shard messages with a number below this one may be sent.
     Outgoing(MachineId, u64),
     /// Messages sent below this number are confirmed, and that is remembered.
@@ -339,6 +339,17 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
         }
     }
 
+    /// Lets leave what machines have for other parts of the process.
+    fn announce_effects(&mut self, since_us: u64) {
+        let after = self.journal.end();
+        for (machine, slot) in self.machines.all_mut() {
+            if let Some(effects) = slot.take_effects() {
+                let what = Waits::Effects(machine, effects);
+                self.pending.push_back(Pending { after, since_us, decided_by: None, what });
+            }
+        }
+    }
+
     /// The shard starts over, or stops: work under way between shards goes on later, and nobody can
     /// wait for it here.
     pub(super) fn give_up_undecided(&mut self, output: &mut Output<C, M>) {
@@ -442,7 +453,7 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
     pub(super) fn commit(&mut self, since_us: u64) -> Result<(), Fault> {
         self.answer_decided(since_us);
         self.announce(since_us);
-        self.announce_to_transport(since_us);
+        self.announce_effects(since_us);
         if self.uncommitted {
             self.uncommitted = false;
             self.journal.commit()?;
@@ -496,7 +507,7 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
                     output.replies.push(Reply { caller, answer });
                 }
                 Waits::Confirmation(shard, confirmation) => output.confirmations.push((shard, confirmation)),
-                Waits::Transport(mut to_transport) => output.to_transport.append(&mut to_transport),
+                Waits::Effects(machine, effects) => output.effects.push((machine, effects)),
                 Waits::Outgoing(machine, below) => self.send_new(machine, below, now, output, settings.place),
                 Waits::Confirmed(machine, below) => self.outbox(machine).confirmed(below),
             }
@@ -568,7 +579,7 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
                     output.confirmations.push((shard, refused));
                 }
                 // Every connected device arrives anew, and is given the pushes that it is owed.
-                Waits::Outgoing(..) | Waits::Confirmed(..) | Waits::Transport(_) => {}
+                Waits::Outgoing(..) | Waits::Confirmed(..) | Waits::Effects(..) => {}
             }
         }
         self.give_up_undecided(output);

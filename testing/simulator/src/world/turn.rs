@@ -68,8 +68,9 @@ impl World {
                     + self.pushes.as_ref().map_or(0, Pushes::flying),
             );
             busy |= next.at_once || next.awaited > 0 || is_closed || inbox > 0 || worked;
-            busy |= !output.replies.is_empty() || !output.to_transport.is_empty();
-            self.take_to_edge(at as u16, std::mem::take(&mut output.to_transport))?;
+            let to_transport = output.take_transport_commands();
+            busy |= !output.replies.is_empty() || !to_transport.is_empty();
+            self.take_to_edge(at as u16, to_transport)?;
             self.notice_reopened(at);
             // In their order: a later question may have seen what came of a command that was cut off.
             let mut cut = cut.into_iter().collect::<BTreeSet<u64>>();

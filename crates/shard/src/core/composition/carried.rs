@@ -7,9 +7,6 @@ use stadium_queue::{NewJob, QueueName};
 use stadium_state_machine::StateMachine as _;
 use stadium_wallet::Ledger;
 
-/// What goes to devices, for the transport of pushes.
-pub use stadium_push::TransportCommand;
-
 /// Transfers, and jobs that are put beside them.
 pub(in crate::core) struct Beside {
     pub(in crate::core) transfers: stadium_wallet::Command,

@@ -12,7 +12,7 @@ mod feeds;
 mod together;
 
 use stadium_journal::Journal;
-use stadium_push::Platform;
+use stadium_push::{Platform, TransportCommand};
 use stadium_queue::Queues;
 use stadium_session::Sessions;
 use stadium_state_machine::{MachineState as _, Time};
@@ -24,10 +24,11 @@ use super::Core;
 use super::direct::Direct;
 use super::input::Input;
 use super::kinds::{Kind, Kinds};
-use super::ports::{Caller, Store};
-use super::running::{Running, Waits};
+use super::ports::{Caller, Output, Store};
+use super::running::Running;
 use super::settings::CoreSettings;
 use super::slot::AnyCommand;
+use crate::frame::MachineId;
 use crate::{ShardMetrics, Together};
 
 /// Connections that one command reports as ended, where all are forgotten.
@@ -90,16 +91,25 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
     }
 }
 
-impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
-    /// Lets leave what goes to devices when everything is durable that led to it.
-    pub(super) fn announce_to_transport(&mut self, since_us: u64) {
-        let mut to_transport = Vec::new();
-        self.machines.machine_mut::<Platform>().take_transport_commands(&mut to_transport);
-        if !to_transport.is_empty() {
-            self.wait(Waits::Transport(to_transport), since_us);
+impl<C, M: Direct> Output<C, M> {
+    /// Takes the commands for the transport of pushes.
+    pub fn take_transport_commands(&mut self) -> Vec<TransportCommand> {
+        let mut commands = Vec::new();
+        for (_, effects) in
+            self.effects.extract_if(.., |(machine, _)| *machine == MachineId::of::<Platform>())
+        {
+            let mut more = effects.downcast().expect("the push platform has commands for its transport");
+            if commands.is_empty() {
+                commands = *more;
+            } else {
+                commands.append(&mut more);
+            }
         }
+        commands
     }
+}
 
+impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
     /// Notes figures of the machines.
     pub(super) fn measure(&self, metrics: &mut ShardMetrics) {
         let (queues, ledger) = (self.machines.machine::<Queues>(), self.machines.machine::<Ledger>());
