@@ -16,16 +16,3 @@ pub(super) enum Input<C, M: Direct> {
     Delivery(Delivery),
     Confirmation(Confirmation),
 }
-
-impl<C, M: Direct> Input<C, M> {
-    /// A command to the direct machine, which must not pay for what else there is.
-    pub(super) fn request(request: Request<C, M::Command>) -> Self {
-        const {
-            assert!(
-                size_of::<Self>() <= size_of::<Request<C, M::Command>>() + size_of::<u64>(),
-                "a request is the largest input"
-            );
-        }
-        Input::Request(request)
-    }
-}

@@ -156,7 +156,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
 
     /// Hands in a request to the direct machine for the next turn. The driver bounds how many.
     pub fn submit(&mut self, request: Request<C, M::Command>) {
-        self.inbox.push_back(Input::request(request));
+        self.inbox.push_back(Input::Request(request));
     }
 
     /// Hands in a command to another state machine that the shard has. The driver bounds how many.

@@ -5,6 +5,7 @@ mod backlog;
 mod behaviours;
 mod cancelling;
 mod core;
+mod direct;
 mod fixture;
 mod panics;
 mod replay;

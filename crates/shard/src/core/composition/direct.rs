@@ -7,7 +7,13 @@ use stadium_queue::{Answer, Command, QueueName, Queues, Spread};
 use stadium_state_machine::{Leasing, Refusal, Time};
 
 use crate::core::direct::Direct;
+use crate::core::input::Input;
+use crate::core::ports::Request;
 use crate::error::rejected;
+
+/// A command to the queues must not pay for what else there is.
+const _: () =
+    assert!(size_of::<Input<u64, Queues>>() <= size_of::<Request<u64, Command>>() + size_of::<u64>());
 
 impl Direct for Queues {
     type Placement = (QueueName, Spread);
