@@ -578,7 +578,7 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
                     let refused = Confirmation { taken: Err(refusal), ..confirmation };
                     output.confirmations.push((shard, refused));
                 }
-                // Every connected device arrives anew, and is given the pushes that it is owed.
+                // Messages are sent again, and receivers of effects announce themselves anew.
                 Waits::Outgoing(..) | Waits::Confirmed(..) | Waits::Effects(..) => {}
             }
         }

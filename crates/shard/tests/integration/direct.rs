@@ -1,10 +1,10 @@
 //! A shard whose direct machine is not the queues: the core drives whichever machine has the
 //! capabilities.
 //!
-//! The machine is a box of notes: who takes a note waits until there is one, and gets it under a
-//! lease. The text of a note stays in the journal.
+//! The machine is a box of notes. A command that takes a note waits until there is one, and gets it
+//! under a lease. The text of a note stays in the journal, and moves out of old segments.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::convert::Infallible;
 use std::fmt;
 
@@ -15,7 +15,8 @@ use stadium_shard::core::{Core, Direct, Kind, MachineId, Output, Request, Search
 use stadium_state_machine::encoding::{Reader, corrupt, number};
 use stadium_state_machine::{
     Checkpointed, Corrupt, Description, Executed, Leasing, Line, Lookup, MachineState, Milliseconds,
-    PayloadAt, Record, Refusal, Section, StateMachine, Time, Unreadable, Waitable,
+    MovePayloads, PayloadAt, PayloadChange, Record, Refusal, Section, StateMachine, Time, Unreadable,
+    Waitable,
 };
 
 use crate::fixture::machine::Machine;
@@ -26,9 +27,12 @@ const CRC_BYTES: usize = 4;
 /// Bytes of an event beside the text of a note.
 const EVENT_BYTES: usize = 64;
 
+/// Bytes of the longest text.
+const TEXT_BYTES_MAX: usize = 8 << 10;
+
 #[derive(Debug)]
 enum Command {
-    Write(&'static str),
+    Write(String),
     /// Takes the oldest note; waits for one, so long at most.
     Take(Milliseconds),
     /// Notes that nobody has read are in the box again.
@@ -58,8 +62,9 @@ impl fmt::Display for NoteId {
 struct Notes {
     next: u64,
     in_box: VecDeque<u64>,
-    taken: BTreeMap<u64, PayloadAt>,
+    taken: BTreeSet<u64>,
     places: BTreeMap<u64, PayloadAt>,
+    changes: Vec<PayloadChange>,
     is_ready: bool,
 }
 
@@ -67,33 +72,62 @@ const WRITTEN: u8 = 1;
 const TAKEN: u8 = 2;
 const PUT_BACK: u8 = 3;
 const TORN: u8 = 4;
+const MOVED: u8 = 5;
 
 impl Notes {
-    /// Applies an event; one of a note that was written has the place of its text.
+    /// Applies an event; that of a note that was written, or moved, has the place of its text.
     fn applied(&mut self, kind: u8, note: u64, place: PayloadAt) -> Result<(), Corrupt> {
         match kind {
             WRITTEN => {
                 self.next = note + 1;
-                self.places.insert(note, place);
+                self.is_at(note, Some(place));
                 self.in_box.push_back(note);
                 self.is_ready = true;
             }
             TAKEN => {
                 let first = self.in_box.pop_front().filter(|&first| first == note);
                 let first = first.ok_or_else(|| corrupt("another note is the first"))?;
-                self.taken.insert(first, self.places[&first]);
+                self.taken.insert(first);
             }
             PUT_BACK => {
-                self.taken.remove(&note).ok_or_else(|| corrupt("nobody took the note"))?;
+                if !self.taken.remove(&note) {
+                    return Err(corrupt("nobody took the note"));
+                }
                 self.in_box.push_front(note);
                 self.is_ready = true;
             }
-            _ => {
+            TORN => {
                 self.taken.remove(&note);
-                self.places.remove(&note);
+                self.in_box.retain(|&other| other != note);
+                self.is_at(note, None);
             }
+            _ => self.is_at(note, Some(place)),
         }
         Ok(())
+    }
+
+    /// The text of a note stands there now, or is not needed any more.
+    fn is_at(&mut self, note: u64, place: Option<PayloadAt>) {
+        let before = match place {
+            Some(place) => self.places.insert(note, place),
+            None => self.places.remove(&note),
+        };
+        let change =
+            |at: PayloadAt, sign| PayloadChange { record: at.record, bytes: sign * i64::from(at.length) };
+        self.changes.extend(before.map(|at| change(at, -1)));
+        self.changes.extend(place.map(|at| change(at, 1)));
+    }
+
+    /// Writes the text of a note, and applies that.
+    fn write(&mut self, record: &mut Record, at: u64, kind: u8, note: u64, text: &[u8]) {
+        let out = record.events_mut();
+        out.push(kind);
+        number(out, note);
+        number(out, text.len() as u64);
+        out.extend_from_slice(&crc32c::crc32c(text).to_le_bytes());
+        let place = PayloadAt { record: at, offset: out.len() as u32, length: text.len() as u32 };
+        out.extend_from_slice(text);
+        self.applied(kind, note, place).expect("it was decided by this state");
     }
 
     fn emit(&mut self, record: &mut Record, kind: u8, note: u64) {
@@ -127,7 +161,7 @@ impl MachineState for Notes {
         while !input.is_empty() {
             let (kind, note) = (input.byte()?, input.number()?);
             let mut place = PayloadAt::default();
-            if kind == WRITTEN {
+            if kind == WRITTEN || kind == MOVED {
                 let length = input.small::<u32>()?;
                 input.take(CRC_BYTES)?;
                 place = PayloadAt { record: at, offset: offset + input.position() as u32, length };
@@ -144,6 +178,35 @@ impl MachineState for Notes {
 
     fn next_deadline(&self) -> Option<Time> {
         None
+    }
+
+    fn take_payload_changes(&mut self, into: &mut Vec<PayloadChange>) {
+        into.append(&mut self.changes);
+    }
+
+    fn live_payloads(&self, each: &mut dyn FnMut(PayloadAt)) {
+        self.places.values().for_each(|&place| each(place));
+    }
+
+    fn move_bytes_max(&self, bytes_max: usize) -> Option<usize> {
+        Some(bytes_max + EVENT_BYTES + TEXT_BYTES_MAX)
+    }
+
+    fn move_payloads(
+        &mut self,
+        at: u64,
+        _: Time,
+        moving: &mut MovePayloads<'_>,
+        record: &mut Record,
+    ) -> bool {
+        let next = self.places.range(moving.cursor.next..).next();
+        let Some((&note, &place)) = next else { return false };
+        let mut text = Vec::new();
+        if moving.range.contains(&place.record) && (moving.read)(place, &mut text) {
+            self.write(record, at, MOVED, note, &text);
+        }
+        moving.cursor.next = note + 1;
+        true
     }
 }
 
@@ -177,16 +240,7 @@ impl StateMachine for Notes {
         record: &mut Record,
     ) -> Result<Executed<Self::Answer>, Refusal> {
         match command {
-            Command::Write(text) => {
-                let (note, out) = (self.next, record.events_mut());
-                out.push(WRITTEN);
-                number(out, note);
-                number(out, text.len() as u64);
-                out.extend_from_slice(&crc32c::crc32c(text.as_bytes()).to_le_bytes());
-                let place = PayloadAt { record: at, offset: out.len() as u32, length: text.len() as u32 };
-                out.extend_from_slice(text.as_bytes());
-                self.applied(WRITTEN, note, place).expect("a note can be written");
-            }
+            Command::Write(text) => self.write(record, at, WRITTEN, self.next, text.as_bytes()),
             Command::Take(_) => {
                 let Some(&note) = self.in_box.front() else {
                     return Ok(Executed::Done(Noted::Note(None)));
@@ -363,8 +417,8 @@ fn commands_to_any_direct_machine_wait_in_line_and_get_payloads_from_the_journal
     shard.submit(3, Command::Take(0));
     assert_eq!(shard.notes(), [(3, None)], "who does not wait gets nothing");
     assert_eq!(shard.count(), (0, 2));
-    shard.submit(4, Command::Write("first"));
-    shard.submit(5, Command::Write("second"));
+    shard.submit(4, Command::Write("first".into()));
+    shard.submit(5, Command::Write("second".into()));
     assert_eq!(shard.notes(), [(1, note("first")), (2, note("second"))]);
     shard.submit(6, Command::Take(5));
     assert_eq!(shard.notes(), [(6, None)], "its time is over");
@@ -373,7 +427,7 @@ fn commands_to_any_direct_machine_wait_in_line_and_get_payloads_from_the_journal
 #[test]
 fn an_item_whose_caller_has_gone_is_handed_out_again() {
     let mut shard = Shard::boot(Machine::new());
-    shard.submit(1, Command::Write("kept"));
+    shard.submit(1, Command::Write("kept".into()));
     shard.submit(2, Command::Take(0));
     let answers = shard.answered();
     let (_, answer) = answers.into_iter().find(|(caller, _)| *caller == 2).expect("it is answered");
@@ -389,7 +443,7 @@ fn an_item_whose_caller_has_gone_is_handed_out_again() {
 fn records_of_any_direct_machine_are_replayed() {
     let mut shard = Shard::boot(Machine::new());
     for (caller, text) in [(1, "one"), (2, "two")] {
-        shard.submit(caller, Command::Write(text));
+        shard.submit(caller, Command::Write(text.into()));
     }
     shard.submit(3, Command::Take(0));
     assert_eq!(shard.notes(), [(3, note("one"))]);
@@ -400,4 +454,30 @@ fn records_of_any_direct_machine_are_replayed() {
     let mut shard = Shard::boot(machine);
     shard.submit(4, Command::Take(0));
     assert_eq!(shard.notes(), [(4, note("two"))]);
+}
+
+#[test]
+fn payloads_of_any_machine_are_written_again_so_that_segments_can_go() {
+    let mut shard = Shard::boot(Machine::new());
+    let text = |number: usize| format!("{number} {}", "x".repeat(TEXT_BYTES_MAX - 8));
+    // The first of a hundred notes is kept: it stands in the first of three segments.
+    for number in 0..100 {
+        shard.submit(1, Command::Write(text(number)));
+        shard.answered();
+        if number > 0 {
+            shard.submit(2, Command::Tear(NoteId(number as u64)));
+            shard.answered();
+        }
+    }
+    shard.core.checkpoint_soon();
+    for _ in 0..5 {
+        // Beyond the time after which it looks for segments that may go.
+        shard.now += 2_000;
+        shard.answered();
+    }
+    let metrics = shard.core.metrics();
+    assert_eq!(metrics.rewritten_bytes, text(0).len() as u64, "the note that is kept moved");
+    assert!(metrics.segments_removed >= 2, "{} were removed", metrics.segments_removed);
+    shard.submit(3, Command::Take(0));
+    assert_eq!(shard.notes(), [(3, Some(text(0)))]);
 }
