@@ -169,7 +169,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         self.submit_command(caller, AnyCommand::of::<N>(command));
     }
 
-    /// Nobody waits for this caller's answer any more: a command that waits for an item is taken back.
+    /// Nobody waits for this caller's answer any more: a command that waits leaves its line.
     pub fn vanished(&mut self, caller: u64) {
         self.waiting.remove(caller);
     }

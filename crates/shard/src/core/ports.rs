@@ -150,8 +150,8 @@ pub struct Reply<C> {
 pub struct Output<C, M: Direct> {
     /// Answers.
     pub replies: Vec<Reply<C>>,
-    /// Commands that found nothing here: for the next shard where some are left to ask, and else, where they
-    /// want to wait, for all shards, this one included, with one claim.
+    /// Commands that found nothing here: for the next shard where some are left to ask, and else,
+    /// where they want to wait, for all shards, this one included, with one claim.
     pub forwarded: Vec<Request<C, M::Command>>,
     /// Messages to other shards. Each is answered by [`Confirmation`], and sent again until it is.
     pub deliveries: Vec<(u16, Delivery)>,

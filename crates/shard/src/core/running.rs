@@ -515,7 +515,8 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
         self.figures.damaged = self.payloads.damaged;
     }
 
-    /// Items that were found unreadable when they were to be handed out are set aside; those that may be read later are handed out then.
+    /// Sets items aside that were found unreadable when they were to be handed out; those that may
+    /// be read later are handed out then.
     pub(super) fn set_unreadable_aside(&mut self, now: Time) -> Result<(), Fault> {
         while let Some((lease, unreadable)) = self.unreadable.pop() {
             let command = match unreadable {

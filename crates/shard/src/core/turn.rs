@@ -23,7 +23,7 @@ use crate::error::{busy, unknown};
 /// A failure to open is tried again after at most so many times the first delay.
 const REOPEN_FACTOR_MAX: u64 = 16;
 
-/// When a key is looked at again whose first command another shard was looking for an item for, milliseconds.
+/// How long until a key is looked at again whose first command another shard tries, milliseconds.
 const CONTENDED_WAIT: u64 = 1;
 
 /// How long a shard that stops waits for transfers between shards to be decided.
