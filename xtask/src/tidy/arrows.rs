@@ -12,6 +12,7 @@ use super::Finding;
 /// Each member and the members it may lean on directly.
 pub(super) const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-addresses", &[]),
+    ("stadium-grants", &[]),
     ("stadium-mqtt", &[]),
     ("stadium-reactor", &["stadium-addresses", "stadium-wheel"]),
     ("stadium-rsocket", &[]),

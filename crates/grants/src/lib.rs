@@ -1,0 +1,22 @@
+//! Rights: a principal holds grants, and one function decides.
+//!
+//! A [`Grant`] is a [`Verb`], a pattern of resources and an optional [`Limit`], written
+//! `queue.put:votes* 100/s`. A [`Role`] is a named list of grants. [`Grants`] is the set that a
+//! principal holds; [`Grants::decide`] is asked by every door of the server, with a right that the
+//! table of that door names ([`Right`]). A verb without a grant is denied.
+//!
+//! Nothing here knows HTTP, RPC or MQTT, reads a clock or a file.
+
+mod grant;
+mod grants;
+mod limit;
+mod right;
+mod role;
+mod verb;
+
+pub use grant::{Grant, Invalid, RESOURCE_BYTES_MAX};
+pub use grants::{Decision, GRANTS_MAX, Grants, Held, Source};
+pub use limit::Limit;
+pub use right::Right;
+pub use role::Role;
+pub use verb::{Kind, Verb};
