@@ -1,25 +1,16 @@
 //! One grant: a verb, a pattern of resources, a limit.
+//!
+//! Its text is the form that people write, files keep and the API takes.
 
 use std::fmt;
 use std::str::FromStr;
 
+use crate::invalid::Invalid;
 use crate::limit::Limit;
 use crate::verb::{Kind, Verb};
 
 /// Bytes of a resource in a grant or a request.
 pub const RESOURCE_BYTES_MAX: usize = 1_024;
-
-/// The text is no grant, in words for its author.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Invalid(pub String);
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Invalid {}
 
 /// The right to do something with some resources, at some rate.
 ///

@@ -1,12 +1,15 @@
 //! The grants that a principal holds, and the decision.
+//!
+//! Every door asks here: [`Asking`] is one request, [`Grants::decide`] the one function.
 
 use std::fmt;
 use std::time::Duration;
 
-use crate::grant::{Grant, Invalid};
+use crate::grant::Grant;
+use crate::invalid::Invalid;
 use crate::limit::Bucket;
 use crate::role::Role;
-use crate::verb::Verb;
+use crate::verb::{Kind, Verb};
 
 /// Grants that one principal may hold.
 pub const GRANTS_MAX: usize = 1_024;
@@ -64,6 +67,85 @@ impl Decision<'_> {
     /// Whether it may be done now.
     pub fn is_allowed(&self) -> bool {
         matches!(self, Self::Allowed(_))
+    }
+}
+
+/// A request that was not allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The verb that it asked for.
+    pub verb: Verb,
+    /// The resource that it named.
+    pub resource: String,
+    /// The time after which its grant has room again; none where there is no grant.
+    pub after: Option<Duration>,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { verb, resource, after } = self;
+        let name = match verb.kind() {
+            Kind::Node => verb.word().to_owned(),
+            _ => format!("{verb}:{resource}"),
+        };
+        match after {
+            None => write!(f, "this needs the right `{name}`"),
+            Some(_) => write!(f, "the limit of the grant for `{name}` is reached"),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// A request of a principal.
+#[derive(Clone, Copy, Debug)]
+pub struct Asking<'a> {
+    /// The grants of the principal.
+    pub grants: &'a Grants,
+    /// Bytes of the request's body.
+    pub bytes: u64,
+    /// The time, of any clock that only goes forward.
+    pub now: Duration,
+}
+
+impl Asking<'_> {
+    /// Whether the request may do this.
+    ///
+    /// # Errors
+    /// No grant means it, or the limits of those that do are reached.
+    pub fn may(&self, verb: Verb, resource: &str) -> Result<(), Refused> {
+        let after = match self.grants.decide(verb, resource, self.bytes, self.now) {
+            Decision::Allowed(_) => return Ok(()),
+            Decision::Limited(_, wait) => Some(wait),
+            Decision::Denied => None,
+        };
+        Err(Refused { verb, resource: resource.to_owned(), after })
+    }
+
+    /// Whether the request may do this beside the thing for which it was counted.
+    ///
+    /// # Errors
+    /// No grant means it.
+    pub fn may_also(&self, verb: Verb, resource: &str) -> Result<(), Refused> {
+        match self.grants.allows(verb, resource) {
+            true => Ok(()),
+            false => Err(Refused { verb, resource: resource.to_owned(), after: None }),
+        }
+    }
+
+    /// Whether the request may do this to each of several resources. It counts once.
+    ///
+    /// # Errors
+    /// As [`Self::may`], of the first that is not allowed.
+    pub fn may_each<'r>(
+        &self,
+        verb: Verb,
+        resources: impl IntoIterator<Item = &'r str>,
+    ) -> Result<(), Refused> {
+        let mut resources = resources.into_iter();
+        let Some(first) = resources.next() else { return Ok(()) };
+        self.may(verb, first)?;
+        resources.try_for_each(|resource| self.may_also(verb, resource))
     }
 }
 
@@ -196,6 +278,22 @@ mod tests {
         assert!(matches!(third, Decision::Limited(_, wait) if wait == Duration::from_secs(1)));
         assert!(grants.decide(Verb::QueueReserve, "ab", 0, now).is_allowed());
         assert!(matches!(grants.decide(Verb::QueuePut, "b", 0, now), Decision::Denied));
+    }
+
+    #[test]
+    fn a_request_about_several_things_counts_once_and_needs_a_grant_for_each() {
+        let grants = grants(&["queue.put:a* 1/s"]);
+        let asking = |second| Asking { grants: &grants, bytes: 0, now: Duration::from_secs(second) };
+        assert_eq!(asking(1).may_each(Verb::QueuePut, ["a1", "a2", "a3"]), Ok(()));
+        let refused = asking(1).may(Verb::QueuePut, "a4").expect_err("the second of this second");
+        assert_eq!(refused.to_string(), "the limit of the grant for `queue.put:a4` is reached");
+        let refused = asking(5).may_each(Verb::QueuePut, ["a1", "b"]).expect_err("b is not its own");
+        assert_eq!(refused.to_string(), "this needs the right `queue.put:b`");
+        assert_eq!(
+            asking(9).may(Verb::NodeRead, "*").expect_err("none").to_string(),
+            "this needs the right `node.read`"
+        );
+        assert_eq!(asking(9).may_each(Verb::QueuePut, []), Ok(()));
     }
 
     #[test]

@@ -9,13 +9,15 @@
 
 mod grant;
 mod grants;
+mod invalid;
 mod limit;
 mod right;
 mod role;
 mod verb;
 
-pub use grant::{Grant, Invalid, RESOURCE_BYTES_MAX};
-pub use grants::{Decision, GRANTS_MAX, Grants, Held, Source};
+pub use grant::{Grant, RESOURCE_BYTES_MAX};
+pub use grants::{Asking, Decision, GRANTS_MAX, Grants, Held, Refused, Source};
+pub use invalid::Invalid;
 pub use limit::Limit;
 pub use right::Right;
 pub use role::Role;

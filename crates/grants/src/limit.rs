@@ -1,11 +1,13 @@
 //! A limit of a grant, and the bucket that keeps to it.
+//!
+//! Time comes from the caller.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::grant::Invalid;
+use crate::invalid::Invalid;
 
 /// Time for which an unused limit saves up: a burst is as much as that time allows.
 const BURST: Duration = Duration::from_secs(1);

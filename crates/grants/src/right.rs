@@ -3,17 +3,19 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::grant::Invalid;
+use crate::invalid::Invalid;
 use crate::verb::{Kind, Verb};
 
 /// A verb and the resource that a request names: `queue.put:{queue}`.
 ///
 /// A name in braces stands for a part of the request. Where the door knows the part (of a path, for
-/// instance) it asks by itself; else the handler asks, once it has read the request.
+/// instance) it asks by itself; else the handler asks, once it has read the request. A right that
+/// ends with `?` is asked for only if the request has such a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Right {
     verb: Verb,
     parts: Vec<Part>,
+    optional: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +28,11 @@ impl Right {
     /// The verb.
     pub fn verb(&self) -> Verb {
         self.verb
+    }
+
+    /// Whether it is asked for only if the request has such a part.
+    pub fn is_optional(&self) -> bool {
+        self.optional
     }
 
     /// The resource of a request, put together into `into` from its parts; whether all were known.
@@ -54,7 +61,8 @@ impl fmt::Display for Right {
         self.parts.iter().try_for_each(|part| match part {
             Part::Text(text) => f.write_str(text),
             Part::Named(name) => write!(f, "{{{name}}}"),
-        })
+        })?;
+        f.write_str(if self.optional { "?" } else { "" })
     }
 }
 
@@ -62,7 +70,11 @@ impl FromStr for Right {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let (verb, resource) = text.split_once(':').unwrap_or((text, "*"));
+        let (whole, optional) = match text.strip_suffix('?') {
+            Some(whole) => (whole, true),
+            None => (text, false),
+        };
+        let (verb, resource) = whole.split_once(':').unwrap_or((whole, "*"));
         let verb: Verb = verb.parse()?;
         let unclosed = || Invalid(format!("`{text}` has a brace without its partner"));
         let mut parts = Vec::new();
@@ -84,7 +96,7 @@ impl FromStr for Right {
         if parts.is_empty() || (verb.kind() == Kind::Node) != (resource == "*" && !text.contains(':')) {
             return Err(Invalid(format!("`{text}` names no resource of `{verb}`")));
         }
-        Ok(Self { verb, parts })
+        Ok(Self { verb, parts, optional })
     }
 }
 
@@ -107,6 +119,7 @@ mod tests {
             ("push.send:default", Some("default")),
             ("node.read", Some("*")),
             ("wallet.transfer:debit={wallet}", None),
+            ("queue.put:{to}?", None),
         ] {
             let right: Right = text.parse().expect("right");
             assert_eq!(right.to_string(), text);

@@ -1,9 +1,12 @@
 //! Roles: named lists of grants.
+//!
+//! Reserved names, the wallets of the house among them, are in the role `admin` alone.
 
 use std::fmt;
 use std::str::FromStr;
 
-use crate::grant::{Grant, Invalid};
+use crate::grant::Grant;
+use crate::invalid::Invalid;
 use crate::verb::{Kind, Verb};
 
 /// A named list of grants. Roles are added to each other; none contains another by itself.
@@ -56,17 +59,9 @@ impl Role {
         use Verb::*;
         match self {
             Self::Viewer => &[AppRead, AudienceRead, DeviceRead, NodeRead, PushRead, QueueRead, WalletRead],
-            Self::Sender => &[
-                AppRead,
-                AudienceRead,
-                AudienceWrite,
-                DeviceRead,
-                DeviceWrite,
-                NodeRead,
-                PushRead,
-                PushPayload,
-                PushSend,
-            ],
+            Self::Sender => {
+                &[AppRead, AudienceRead, AudienceWrite, DeviceRead, DeviceWrite, NodeRead, PushRead, PushSend]
+            }
             Self::Bookkeeper => &[WalletRead, WalletTransfer],
             Self::Worker => &[QueueRead, QueuePayload, QueuePut, QueueReserve],
             Self::Operator => &[

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::grant::Invalid;
+use crate::invalid::Invalid;
 
 /// How the resources of a verb are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,8 +72,7 @@ verbs! {
     KeysManage "keys.manage" Node &[], "List, make, rotate and revoke API keys.";
     NodeRead "node.read" Node &[], "Read metrics and the live view.";
     NodeOperate "node.operate" Node &[], "Quiesce the node, set log levels, trace packets.";
-    PushRead "push.read" App &[], "See pushes, reports and schedules, without their messages.";
-    PushPayload "push.payload" App &[], "See the messages of pushes.";
+    PushRead "push.read" App &[], "See pushes, their reports and schedules.";
     PushSend "push.send" App &[], "Send, edit, cancel and schedule pushes.";
     QueueRead "queue.read" Name &[], "See queues, jobs and their histories, without payloads.";
     QueuePayload "queue.payload" Name QUEUES, "See the payloads of jobs.";

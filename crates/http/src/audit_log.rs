@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::key_store::{Key, Role};
+use crate::key_store::Key;
 use crate::rfc3339;
 use crate::spelling::hex;
 
@@ -73,9 +73,10 @@ pub(crate) struct Entry {
     pub(crate) key: String,
     /// What that key was called.
     pub(crate) name: String,
-    /// The role of that key; none of a refused login.
+    /// The roles of that key, or `grants` where it has none; none of a refused login.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) role: Option<Role>,
+    #[schema(example = "sender")]
+    pub(crate) role: Option<String>,
     /// The address that asked; none where changes of several are counted together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "192.0.2.7")]
@@ -327,7 +328,7 @@ impl Entry {
     /// One of a caller, without what only a single change has.
     fn of(caller: Option<&Caller>, route: &Arc<str>, status: u16) -> Self {
         let (key, name, role) = match caller {
-            Some(Caller::Key(key)) => (key.id.clone(), key.name.clone(), Some(key.role)),
+            Some(Caller::Key(key)) => (key.id.clone(), key.name.clone(), Some(key.roles_in_words())),
             Some(Caller::Address(_)) => (NO_KEY.to_owned(), String::new(), None),
             None => (SEVERAL.to_owned(), String::new(), None),
         };
@@ -364,6 +365,8 @@ mod tests {
     use std::fs::{self, OpenOptions};
     use std::os::unix::fs::PermissionsExt;
 
+    use stadium_grants::{Grants, Role};
+
     use super::verify::{Broken, Verified, verify};
     use super::*;
 
@@ -373,7 +376,20 @@ mod tests {
 
     fn key(name: &str) -> Arc<Key> {
         let id = format!("k_{name}");
-        Arc::new(Key { id, name: name.to_owned(), role: Role::Send, created_at: at(0) })
+        let name = name.to_owned();
+        let roles = vec![Role::Sender];
+        Arc::new(Key {
+            id,
+            name,
+            prefix: None,
+            grants: Grants::new(&roles, None, &[]).expect("few"),
+            roles,
+            apps: None,
+            own_grants: Vec::new(),
+            created_at: at(0),
+            expires_at: None,
+            rotates_until: None,
+        })
     }
 
     struct Log {
@@ -431,9 +447,12 @@ mod tests {
         assert_eq!(entries[0].path.as_deref(), Some("/last"));
         assert_eq!((entries[1].times, &entries[1].path, &*entries[1].key), (Some(150), &None, "k_campaigns"));
         let login = &entries[2];
-        assert_eq!((&*login.key, login.role, login.address.as_deref()), ("none", None, Some("192.0.2.7")));
+        assert_eq!(
+            (&*login.key, login.role.as_deref(), login.address.as_deref()),
+            ("none", None, Some("192.0.2.7"))
+        );
         let theirs = &entries[3];
-        assert_eq!((&*theirs.key, theirs.role), ("k_admin", Some(Role::Send)));
+        assert_eq!((&*theirs.key, theirs.role.as_deref()), ("k_admin", Some("sender")));
         assert_eq!(entries[103].path.as_deref(), Some("/0"));
         assert_eq!(log.log.newest(2).expect("it is read"), entries[..2]);
         let verified = log.verified();

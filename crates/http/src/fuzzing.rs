@@ -167,8 +167,10 @@ mod tests {
 
     /// Operations on what only this server names: a key, a push, a Web Push message or endpoint, by
     /// a signed token.
-    const NOTHING_THERE: [&str; 6] = [
+    const NOTHING_THERE: [&str; 8] = [
         "DELETE /api/keys/{id}",
+        "GET /api/keys/{id}/explain",
+        "POST /api/keys/{id}/rotate",
         "GET /api/pushes/{id}",
         "DELETE /wp/m/{token}",
         "GET /wp/m/{token}",

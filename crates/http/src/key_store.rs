@@ -1,4 +1,4 @@
-//! API keys and their roles.
+//! API keys and their grants.
 //!
 //! A key is `sk_` and 256 random bits; only its SHA-256 is kept, in `api-keys.toml` in the data
 //! directory. A slow password hash would add nothing: nobody guesses 256 bits. Files are readable
@@ -6,127 +6,36 @@
 //! line and a running server may change the file at the same time: writers hold a lock, and a
 //! server looks again and again whether the file changed.
 
+mod error;
+mod file;
+mod key;
+mod private_file;
+mod usage;
+
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
+use std::net::IpAddr;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use parking_lot::RwLock;
 use ring::rand::{SecureRandom, SystemRandom};
-use serde::{Deserialize, Serialize};
+use stadium_grants::Role;
 use subtle::ConstantTimeEq as _;
-use utoipa::ToSchema;
 
+use crate::key_store::file::{Entry, Previous, seconds};
+use crate::key_store::private_file::write_private;
+use crate::key_store::usage::Usages;
 use crate::spelling::hex;
 
-/// Keys in one file. Every request compares with each of them, so the bound keeps that under 50 µs; one more is
-/// refused.
-pub const KEYS_MAX: usize = 1_024;
-
-/// Characters in a key's name.
-pub const KEY_NAME_CHARS_MAX: usize = 64;
-
-/// What a key may do. Each role contains the ones before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// See devices, pushes, metrics and the live view.
-    Read,
-    /// Also push.
-    Send,
-    /// Also disconnect devices and manage keys.
-    Admin,
-}
-
-impl Role {
-    /// The word of the role in files, on the wire and on the command line.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Send => "send",
-            Self::Admin => "admin",
-        }
-    }
-}
-
-/// A key as it may be shown: without its secret, which nobody has any more.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
-    /// Names the key in lists, logs and when it is revoked.
-    pub id: String,
-    /// What its owner called it.
-    pub name: String,
-    /// What it may do.
-    pub role: Role,
-    /// When it was made.
-    pub created_at: SystemTime,
-}
-
-/// A key that was just made: its secret can be seen only now.
-#[derive(Debug)]
-pub struct CreatedKey {
-    /// The key.
-    pub key: Key,
-    /// What goes behind `Authorization: Bearer`.
-    pub secret: String,
-}
-
-/// Why the keys could not be read or changed.
-#[derive(Debug)]
-pub enum Error {
-    /// The system refused.
-    Io {
-        /// The file it was about.
-        path: PathBuf,
-        /// The system's error.
-        error: io::Error,
-    },
-    /// The file is not what this server writes.
-    Format {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The name is empty, too long, or holds control characters.
-    Name,
-    /// [`KEYS_MAX`] is reached.
-    Full,
-    /// No key has the id.
-    Unknown,
-    /// It is the only admin key.
-    LastAdmin,
-}
-
-impl std::fmt::Display for Error {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Io { path, error } => write!(f, "{}: {error} (HTTP-023)", path.display()),
-            Self::Format { path, reason } => {
-                write!(
-                    f,
-                    "{} is not a file of API keys: {reason}; mend it, or move it away to start anew",
-                    path.display()
-                )
-            }
-            Self::Name => {
-                write!(f, "a key's name has 1 to {KEY_NAME_CHARS_MAX} characters, without control characters")
-            }
-            Self::Full => write!(f, "there are {KEYS_MAX} keys already; revoke one first (HTTP-022)"),
-            Self::Unknown => f.write_str("no API key has this id (HTTP-020)"),
-            Self::LastAdmin => {
-                f.write_str("this is the last admin key; make another before revoking it (HTTP-021)")
-            }
-        }
-    }
-}
-
-impl std::error::Error for Error {}
+pub use error::{Error, KEY_NAME_CHARS_MAX, KEYS_MAX};
+pub use key::{CreatedKey, Key, NewKey, Unknown};
+pub use usage::Used;
 
 /// The keys of one data directory.
 pub struct KeyStore {
@@ -135,6 +44,7 @@ pub struct KeyStore {
     opened: Instant,
     /// When the file was last looked at, microseconds since `opened`.
     looked_us: AtomicU64,
+    usages: Usages,
 }
 
 #[derive(Default)]
@@ -146,9 +56,17 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn new(entries: Vec<Entry>, stamp: Stamp) -> Self {
-        let keys = entries.iter().map(|entry| Arc::new(entry.key())).collect();
-        Self { entries, keys, stamp }
+    /// Keys of entries that are as before stay the same, with the use of their limits.
+    fn new(entries: Vec<Entry>, stamp: Stamp, before: &Self) -> Result<Self, String> {
+        let mut keys = Vec::with_capacity(entries.len());
+        for entry in &entries {
+            let known = before.entries.iter().position(|earlier| earlier == entry);
+            keys.push(match known {
+                Some(at) => Arc::clone(&before.keys[at]),
+                None => Arc::new(entry.key()?),
+            });
+        }
+        Ok(Self { entries, keys, stamp })
     }
 }
 
@@ -160,59 +78,41 @@ struct Stamp {
     changed_ns: i64,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Contents {
-    version: u32,
-    #[serde(default)]
-    key: Vec<Entry>,
-}
-
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Entry {
-    id: String,
-    name: String,
-    role: Role,
-    /// Seconds since 1970.
-    created_at: u64,
-    /// SHA-256 of the whole secret in unpadded URL-safe base64.
-    sha256: String,
-}
-
-impl Entry {
-    fn key(&self) -> Key {
-        let created_at = UNIX_EPOCH + Duration::from_secs(self.created_at);
-        Key { id: self.id.clone(), name: self.name.clone(), role: self.role, created_at }
-    }
-}
-
 /// How long the keys in memory are believed before it is looked whether the file changed.
 pub const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Characters of a secret that are shown.
+const PREFIX_CHARS: usize = 7;
 
 const FILE: &str = "api-keys.toml";
 const ADMIN_FILE: &str = "admin.key";
 const LOCK_FILE: &str = "api-keys.lock";
-const FILE_VERSION: u32 = 1;
 
 impl KeyStore {
+    fn of(dir: &Path) -> Self {
+        Self {
+            dir: dir.to_owned(),
+            loaded: RwLock::default(),
+            opened: Instant::now(),
+            looked_us: AtomicU64::new(0),
+            usages: Usages::of(dir),
+        }
+    }
+
     /// Opens the keys of a data directory, which must exist. At the first start it makes an admin key and writes
     /// its secret to `admin.key`.
     ///
     /// # Errors
     /// [`Error::Io`] and [`Error::Format`]; a file that cannot be read is never replaced.
     pub fn open(dir: &Path) -> Result<Self, Error> {
-        let store = Self {
-            dir: dir.to_owned(),
-            loaded: RwLock::default(),
-            opened: Instant::now(),
-            looked_us: AtomicU64::new(0),
-        };
+        let store = Self::of(dir);
+        store.usages.load();
         let _lock = store.lock()?;
         if store.path().try_exists().map_err(|error| store.io_error(error))? {
             store.load()?;
         } else {
-            let (entry, secret) = new_entry("admin", Role::Admin);
+            let admin = NewKey { name: "admin".to_owned(), roles: vec![Role::Admin], ..NewKey::default() };
+            let (entry, secret) = new_entry(&admin, SystemTime::now());
             // The secret first: keys whose secret is lost would lock everybody out.
             write_private(&dir.join(ADMIN_FILE), format!("{secret}\n").as_bytes())?;
             store.save(vec![entry])?;
@@ -225,63 +125,93 @@ impl KeyStore {
     /// # Errors
     /// As [`KeyStore::open`].
     pub fn check(dir: &Path) -> Result<(), Error> {
-        let store = Self {
-            dir: dir.to_owned(),
-            loaded: RwLock::default(),
-            opened: Instant::now(),
-            looked_us: AtomicU64::new(0),
-        };
+        let store = Self::of(dir);
         if store.path().try_exists().map_err(|error| store.io_error(error))? { store.load() } else { Ok(()) }
     }
 
-    /// Whose key this is; `None` when it is not one of ours. Takes the same time for every wrong secret.
+    /// The key with this secret. Takes the same time for every wrong secret.
     ///
     /// A key revoked on the command line stops within [`LOOK_EVERY`]: that often at most it is looked whether the file
     /// changed (one `stat`). A secret that is not known is looked for in the file at once.
-    pub fn authenticate(&self, secret: &str) -> Option<Arc<Key>> {
+    ///
+    /// # Errors
+    /// No key has the secret, or its time is over.
+    pub fn authenticate(&self, secret: &str) -> Result<Arc<Key>, Unknown> {
         let now_us = u64::try_from(self.opened.elapsed().as_micros()).unwrap_or(u64::MAX);
         let since_us = now_us.saturating_sub(self.looked_us.load(Ordering::Relaxed));
         let is_fresh = u128::from(since_us) < LOOK_EVERY.as_micros();
-        let digest = digest(secret);
-        if is_fresh && let Some(key) = self.find(&digest) {
-            return Some(key);
+        let (digest, now) = (digest(secret), SystemTime::now());
+        if is_fresh && let Ok(key) = self.find(&digest, now) {
+            return Ok(key);
         }
         self.looked_us.store(now_us, Ordering::Relaxed);
         let changed = stamp(&self.path()).is_ok_and(|stamp| stamp != self.loaded.read().stamp);
         if changed && let Err(error) = self.load() {
             tracing::warn!(error = %error, "API keys changed on disk and cannot be read; the old ones stay");
         }
-        self.find(&digest)
+        self.find(&digest, now)
     }
 
-    fn find(&self, digest: &str) -> Option<Arc<Key>> {
+    fn find(&self, digest: &str, now: SystemTime) -> Result<Arc<Key>, Unknown> {
         let loaded = self.loaded.read();
-        let mut found = None;
+        let mut found = Err(Unknown::Secret);
         // No early exit: how many keys stand before the right one stays unknown.
         for (entry, key) in loaded.entries.iter().zip(&loaded.keys) {
-            if entry.sha256.as_bytes().ct_eq(digest.as_bytes()).into() {
-                found = Some(key);
+            let is = |sha256: &str| bool::from(sha256.as_bytes().ct_eq(digest.as_bytes()));
+            if is(&entry.sha256) {
+                found = Ok(key);
+            }
+            if let Some(previous) = &entry.previous
+                && is(&previous.sha256)
+            {
+                let over = seconds(now) >= previous.until;
+                found = if over { Err(Unknown::Rotated(key.id.clone())) } else { Ok(key) };
             }
         }
-        found.cloned()
+        match found {
+            Ok(key) if key.expires_at.is_some_and(|end| now >= end) => Err(Unknown::Expired(key.id.clone())),
+            Ok(key) => Ok(Arc::clone(key)),
+            Err(unknown) => Err(unknown),
+        }
+    }
+
+    /// Writes down that a key was used.
+    pub fn used(&self, key: &Key, from: Option<IpAddr>, now: SystemTime) {
+        self.usages.used(&key.id, from, seconds(now));
+    }
+
+    /// When and from where a key was used last; none if it never was.
+    pub fn last_used(&self, id: &str) -> Option<Used> {
+        self.usages.last(id)
+    }
+
+    /// Keeps the last uses of keys on disk, if there are new ones. Waits for the disk.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn keep_usage(&self) -> Result<(), Error> {
+        let known: Vec<_> = self.list().iter().map(|key| key.id.clone()).collect();
+        self.usages.keep(&known)
     }
 
     /// The keys, oldest first.
-    pub fn list(&self) -> Vec<Key> {
-        self.loaded.read().entries.iter().map(Entry::key).collect()
+    pub fn list(&self) -> Vec<Arc<Key>> {
+        self.loaded.read().keys.clone()
     }
 
     /// Makes a key. Its secret is in the answer and nowhere else.
     ///
     /// # Errors
-    /// [`Error::Name`], [`Error::Full`], or [`Error::Io`] and [`Error::Format`] when the file could not be changed.
-    pub fn create(&self, name: &str, role: Role) -> Result<CreatedKey, Error> {
-        let chars = name.chars().count();
-        if chars == 0 || chars > KEY_NAME_CHARS_MAX || name.chars().any(char::is_control) {
+    /// [`Error::Name`], [`Error::Rights`], [`Error::Full`], or [`Error::Io`] and [`Error::Format`] when the file could
+    /// not be changed.
+    pub fn create(&self, new: &NewKey) -> Result<CreatedKey, Error> {
+        let chars = new.name.chars().count();
+        if chars == 0 || chars > KEY_NAME_CHARS_MAX || new.name.chars().any(char::is_control) {
             return Err(Error::Name);
         }
-        let (entry, secret) = new_entry(name, role);
-        let key = entry.key();
+        new.check()?;
+        let (entry, secret) = new_entry(new, SystemTime::now());
+        let key = Arc::new(entry.key().map_err(Error::Rights)?);
         self.change(move |entries| {
             if entries.len() >= KEYS_MAX {
                 return Err(Error::Full);
@@ -292,23 +222,43 @@ impl KeyStore {
         Ok(CreatedKey { key, secret })
     }
 
+    /// Gives a key another secret. The one before works for so long still.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`], or [`Error::Io`] and [`Error::Format`] when the file could not be changed.
+    pub fn rotate(&self, id: &str, overlap: Duration) -> Result<CreatedKey, Error> {
+        let (secret, sha256) = new_secret();
+        let mut changed = None;
+        self.change(|entries| {
+            let entry = entries.iter_mut().find(|entry| entry.id == id).ok_or(Error::Unknown)?;
+            let until = seconds(SystemTime::now()).saturating_add(overlap.as_secs());
+            let before = std::mem::replace(&mut entry.sha256, sha256);
+            entry.previous = (!overlap.is_zero()).then_some(Previous { sha256: before, until });
+            entry.prefix = Some(prefix(&secret));
+            changed = Some(entry.key().map_err(Error::Rights)?);
+            Ok(())
+        })?;
+        let key = Arc::new(changed.ok_or(Error::Unknown)?);
+        Ok(CreatedKey { key, secret })
+    }
+
     /// Takes a key away; it stops working at once.
     ///
     /// # Errors
     /// [`Error::Unknown`], [`Error::LastAdmin`], or [`Error::Io`] and [`Error::Format`] when the file could not be
     /// changed.
-    pub fn revoke(&self, id: &str) -> Result<Key, Error> {
+    pub fn revoke(&self, id: &str) -> Result<Arc<Key>, Error> {
         let mut revoked = None;
         self.change(|entries| {
             let index = entries.iter().position(|entry| entry.id == id).ok_or(Error::Unknown)?;
-            let admins = entries.iter().filter(|entry| entry.role == Role::Admin).count();
-            if entries[index].role == Role::Admin && admins == 1 {
+            let entry = entries.remove(index);
+            if entry.manages_keys_for_good() && !entries.iter().any(Entry::manages_keys_for_good) {
                 return Err(Error::LastAdmin);
             }
-            revoked = Some(entries.remove(index).key());
+            revoked = Some(entry.key().map_err(Error::Rights)?);
             Ok(())
         })?;
-        revoked.ok_or(Error::Unknown)
+        revoked.map(Arc::new).ok_or(Error::Unknown)
     }
 
     /// Reads the file again if another process changed it.
@@ -333,26 +283,26 @@ impl KeyStore {
         let stamp = stamp(&path).map_err(|error| self.io_error(error))?;
         let text = fs::read_to_string(&path).map_err(|error| self.io_error(error))?;
         let format = |reason: String| Error::Format { path: path.clone(), reason };
-        let contents: Contents = toml::from_str(&text).map_err(|error| format(error.message().to_owned()))?;
-        if contents.version != FILE_VERSION {
-            return Err(format(format!(
-                "its version is {}, this server reads {FILE_VERSION}",
-                contents.version
-            )));
-        }
-        *self.loaded.write() = Loaded::new(contents.key, stamp);
+        let entries = file::read(&text).map_err(format)?;
+        let mut loaded = self.loaded.write();
+        *loaded = Loaded::new(entries, stamp, &loaded).map_err(format)?;
         Ok(())
     }
 
-    fn save(&self, entries: Vec<Entry>) -> Result<(), Error> {
-        let contents = Contents { version: FILE_VERSION, key: entries };
-        let text = toml::to_string(&contents).expect("strings and numbers always serialise");
-        let head =
-            "# Stadium's API keys. Only hashes are kept; `stadium` and the HTTP API write this file.\n";
-        write_private(&self.path(), format!("{head}{text}").as_bytes())?;
+    fn save(&self, mut entries: Vec<Entry>) -> Result<(), Error> {
+        entries.iter_mut().for_each(|entry| entry.was_sender = false);
+        write_private(&self.path(), file::write(&entries).as_bytes())?;
         let stamp = stamp(&self.path()).map_err(|error| self.io_error(error))?;
-        *self.loaded.write() = Loaded::new(contents.key, stamp);
+        let mut loaded = self.loaded.write();
+        *loaded = Loaded::new(entries, stamp, &loaded).map_err(Error::Rights)?;
         Ok(())
+    }
+
+    /// Keys that a server of version 1 wrote, and whose roles mean something else since: their ids.
+    pub fn changed_in_meaning(&self) -> Vec<String> {
+        let loaded = self.loaded.read();
+        let senders = loaded.entries.iter().filter(|entry| entry.was_sender);
+        senders.map(|entry| entry.id.clone()).collect()
     }
 
     /// Held while the file is read, changed and written, by whichever process does it.
@@ -377,46 +327,49 @@ fn stamp(path: &Path) -> io::Result<Stamp> {
     Ok(Stamp { inode: metadata.ino(), changed_s: metadata.ctime(), changed_ns: metadata.ctime_nsec() })
 }
 
-fn new_entry(name: &str, role: Role) -> (Entry, String) {
-    let mut secret_bytes = [0; 32];
+fn new_entry(new: &NewKey, now: SystemTime) -> (Entry, String) {
     let mut id_bytes = [0; 6];
-    let random = SystemRandom::new();
-    random.fill(&mut secret_bytes).expect("the system has random numbers");
-    random.fill(&mut id_bytes).expect("the system has random numbers");
-    let secret = format!("sk_{}", URL_SAFE_NO_PAD.encode(secret_bytes));
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let id = format!("k_{}", hex(&id_bytes));
-    let entry =
-        Entry { id, name: name.to_owned(), role, created_at: since_1970.as_secs(), sha256: digest(&secret) };
+    SystemRandom::new().fill(&mut id_bytes).expect("the system has random numbers");
+    let (secret, sha256) = new_secret();
+    let entry = Entry {
+        id: format!("k_{}", hex(&id_bytes)),
+        name: new.name.clone(),
+        roles: new.roles.iter().map(ToString::to_string).collect(),
+        apps: new.apps.clone(),
+        grants: new.grants.iter().map(ToString::to_string).collect(),
+        created_at: seconds(now),
+        expires_at: new.expires_in.map(|lives| seconds(now).saturating_add(lives.as_secs())),
+        prefix: Some(prefix(&secret)),
+        sha256,
+        previous: None,
+        was_sender: false,
+    };
     (entry, secret)
+}
+
+/// A secret and its hash.
+fn new_secret() -> (String, String) {
+    let mut bytes = [0; 32];
+    SystemRandom::new().fill(&mut bytes).expect("the system has random numbers");
+    let secret = format!("sk_{}", URL_SAFE_NO_PAD.encode(bytes));
+    let sha256 = digest(&secret);
+    (secret, sha256)
+}
+
+/// The beginning of a secret, for its owner to recognise it: 24 of its 256 random bits.
+fn prefix(secret: &str) -> String {
+    secret.chars().take(PREFIX_CHARS).collect()
 }
 
 fn digest(secret: &str) -> String {
     URL_SAFE_NO_PAD.encode(ring::digest::digest(&ring::digest::SHA256, secret.as_bytes()))
 }
 
-/// Replaces a file whole, readable by its owner alone; it is on disk when this returns.
-fn write_private(path: &Path, contents: &[u8]) -> Result<(), Error> {
-    let failed = |error| Error::Io { path: path.to_owned(), error };
-    let mut fresh = path.as_os_str().to_owned();
-    fresh.push(".new");
-    let fresh = PathBuf::from(fresh);
-    // A file that a crash left behind may have other permissions.
-    match fs::remove_file(&fresh) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-        _ => {}
-    }
-    let mut file =
-        OpenOptions::new().create_new(true).write(true).mode(0o600).open(&fresh).map_err(failed)?;
-    file.write_all(contents).and_then(|()| file.sync_all()).map_err(failed)?;
-    fs::rename(&fresh, path).map_err(failed)?;
-    let dir = path.parent().unwrap_or(Path::new("."));
-    File::open(dir).and_then(|dir| dir.sync_all()).map_err(failed)
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
+
+    use stadium_grants::Verb;
 
     use super::*;
 
@@ -430,7 +383,7 @@ mod tests {
         let store = KeyStore::open(dir.path()).expect("opens");
         let secret = admin_secret(dir.path());
         assert_eq!(secret.len(), "sk_".len() + 43);
-        assert_eq!(store.authenticate(&secret).expect("it is known").role, Role::Admin);
+        assert_eq!(store.authenticate(&secret).expect("it is known").roles, [Role::Admin]);
         for file in [FILE, ADMIN_FILE] {
             let mode = fs::metadata(dir.path().join(file)).expect("it is there").permissions().mode();
             assert_eq!(mode & 0o777, 0o600, "{file}");
@@ -440,22 +393,178 @@ mod tests {
 
         drop(store);
         let again = KeyStore::open(dir.path()).expect("opens");
-        assert!(again.authenticate(&secret).is_some(), "a second start keeps the key");
+        assert!(again.authenticate(&secret).is_ok(), "a second start keeps the key");
         assert_eq!(again.list().len(), 1);
+    }
+
+    fn of_role(name: &str, role: Role) -> NewKey {
+        NewKey { name: name.to_owned(), roles: vec![role], ..NewKey::default() }
+    }
+
+    /// The id of the key with this secret.
+    fn id(store: &KeyStore, secret: &str) -> Result<String, Unknown> {
+        store.authenticate(secret).map(|key| key.id.clone())
     }
 
     #[test]
     fn revoked_key_stops_and_the_last_admin_stays() {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let store = KeyStore::open(dir.path()).expect("opens");
-        let made = store.create("dashboard", Role::Read).expect("there is room");
-        assert_eq!(store.authenticate(&made.secret).as_deref(), Some(&made.key));
+        let made = store.create(&of_role("dashboard", Role::Viewer)).expect("there is room");
+        assert_eq!(id(&store, &made.secret), Ok(made.key.id.clone()));
         store.revoke(&made.key.id).expect("it is known");
-        assert_eq!(store.authenticate(&made.secret), None);
+        assert_eq!(id(&store, &made.secret), Err(Unknown::Secret));
         let admin = store.list()[0].id.clone();
-        assert!(matches!(store.revoke(&admin), Err(Error::LastAdmin)));
+        let short = NewKey { expires_in: Some(Duration::from_secs(60)), ..of_role("guest", Role::Admin) };
+        store.create(&short).expect("there is room");
+        assert!(matches!(store.revoke(&admin), Err(Error::LastAdmin)), "one with an end does not count");
         assert!(matches!(store.revoke("k_none"), Err(Error::Unknown)));
-        assert!(matches!(store.create("", Role::Read), Err(Error::Name)));
+    }
+
+    #[test]
+    fn rights_that_are_none_or_wrong_are_refused() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let store = KeyStore::open(dir.path()).expect("opens");
+        assert!(matches!(store.create(&of_role("", Role::Viewer)), Err(Error::Name)));
+        let wrong = [
+            NewKey { roles: Vec::new(), ..of_role("nothing", Role::Viewer) },
+            NewKey { apps: Some(Vec::new()), ..of_role("of no app", Role::Sender) },
+            NewKey { apps: Some(vec!["a/b".to_owned()]), ..of_role("of no name", Role::Sender) },
+            NewKey { expires_in: Some(Duration::ZERO), ..of_role("over", Role::Sender) },
+        ];
+        for new in wrong {
+            assert!(matches!(store.create(&new), Err(Error::Rights(_))), "{}", new.name);
+        }
+        assert_eq!(store.list().len(), 1);
+    }
+
+    #[test]
+    fn a_key_of_an_app_holds_its_roles_there_and_its_grants() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let store = KeyStore::open(dir.path()).expect("opens");
+        let grants = vec!["queue.put:shop-* 9/s".parse().expect("a grant")];
+        let new = NewKey { apps: Some(vec!["shop".to_owned()]), grants, ..of_role("shop", Role::Sender) };
+        let made = store.create(&new).expect("there is room");
+        drop(store);
+        let again = KeyStore::open(dir.path()).expect("opens");
+        let key = again.authenticate(&made.secret).expect("it is kept");
+        assert_eq!(key.prefix.as_deref(), made.secret.get(..7));
+        for (verb, resource, allowed) in [
+            (Verb::PushSend, "shop", true),
+            (Verb::PushSend, "other", false),
+            (Verb::DeviceRead, "shop/phone", true),
+            (Verb::DeviceRead, "other/phone", false),
+            (Verb::QueuePut, "shop-orders", true),
+            (Verb::QueuePut, "orders", false),
+            (Verb::NodeRead, "*", false),
+        ] {
+            assert_eq!(key.grants.allows(verb, resource), allowed, "{verb}:{resource}");
+        }
+    }
+
+    #[test]
+    fn a_key_ends_at_its_time_and_a_rotated_secret_after_the_overlap() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let store = KeyStore::open(dir.path()).expect("opens");
+        let new = NewKey { expires_in: Some(Duration::from_secs(100)), ..of_role("guest", Role::Viewer) };
+        let made = store.create(&new).expect("there is room");
+        let at = |secret: &str, seconds| {
+            let now = SystemTime::now() + Duration::from_secs(seconds);
+            store.find(&digest(secret), now).map(|key| key.id.clone())
+        };
+        let known = made.key.id.clone();
+        assert_eq!(at(&made.secret, 90), Ok(known.clone()));
+        assert_eq!(at(&made.secret, 101), Err(Unknown::Expired(known.clone())));
+
+        let rotated = store.rotate(&known, Duration::from_secs(50)).expect("it is known");
+        assert_ne!(rotated.secret, made.secret);
+        assert_eq!((at(&made.secret, 40), at(&rotated.secret, 40)), (Ok(known.clone()), Ok(known.clone())));
+        assert_eq!(at(&made.secret, 60), Err(Unknown::Rotated(known.clone())));
+        assert_eq!(at(&rotated.secret, 60), Ok(known.clone()));
+        assert_eq!(at(&rotated.secret, 101), Err(Unknown::Expired(known.clone())));
+
+        let at_once = store.rotate(&known, Duration::ZERO).expect("it is known");
+        assert_eq!(at(&rotated.secret, 0), Err(Unknown::Secret), "without an overlap it stops at once");
+        assert_eq!(at(&at_once.secret, 0), Ok(known));
+        assert!(matches!(store.rotate("k_none", Duration::ZERO), Err(Error::Unknown)));
+    }
+
+    #[test]
+    fn the_last_use_of_a_key_outlives_the_server() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let store = KeyStore::open(dir.path()).expect("opens");
+        let made = store.create(&of_role("dashboard", Role::Viewer)).expect("there is room");
+        assert_eq!(store.last_used(&made.key.id), None);
+        let (now, from) = (file::time(1_800_000_000), Some(IpAddr::from([192, 0, 2, 7])));
+        store.used(&made.key, from, now);
+        store.keep_usage().expect("it is written");
+        drop(store);
+        let again = KeyStore::open(dir.path()).expect("opens");
+        assert_eq!(again.last_used(&made.key.id), Some(Used { at: now, from }));
+        again.revoke(&made.key.id).expect("it is known");
+        again.used(&again.list()[0], from, now);
+        again.keep_usage().expect("it is written");
+        assert_eq!(again.last_used(&made.key.id), None, "a key that is gone is forgotten");
+    }
+
+    #[test]
+    fn a_limit_stays_used_when_other_keys_change() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let store = KeyStore::open(dir.path()).expect("opens");
+        let grants = vec!["node.read 1/s".parse().expect("a grant")];
+        let made = store.create(&NewKey { name: "slow".to_owned(), grants, ..NewKey::default() });
+        let secret = made.expect("there is room").secret;
+        let may = || {
+            let key = store.authenticate(&secret).expect("it is known");
+            key.grants.decide(Verb::NodeRead, "*", 0, Duration::from_secs(5)).is_allowed()
+        };
+        assert!(may());
+        store.create(&of_role("other", Role::Viewer)).expect("there is room");
+        assert!(!may(), "the bucket is still empty");
+    }
+
+    #[test]
+    fn keys_of_version_1_go_on_working_with_roles_that_no_longer_book() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let mut text = "version = 1\n".to_owned();
+        for role in ["read", "send", "admin"] {
+            let sha256 = digest(&format!("sk_{role}"));
+            text += &format!(
+                "[[key]]\nid = \"k_{role}\"\nname = \"{role}\"\nrole = \"{role}\"\ncreated_at = 7\nsha256 = \"{sha256}\"\n"
+            );
+        }
+        fs::write(dir.path().join(FILE), text).expect("writes");
+        let store = KeyStore::open(dir.path()).expect("opens");
+        assert_eq!(store.changed_in_meaning(), ["k_send"]);
+        let allowed = |role: &str, verb, resource| {
+            let key = store.authenticate(&format!("sk_{role}")).expect("it is known");
+            key.grants.allows(verb, resource)
+        };
+        for (verb, resource, expected) in [
+            (Verb::PushSend, "default", [false, true, true]),
+            (Verb::QueueControl, "votes", [false, true, true]),
+            (Verb::QueuePayload, "votes", [true, true, true]),
+            (Verb::QueuePut, "events.shop.crm", [false, false, true]),
+            (Verb::WalletRead, "alice", [true, true, true]),
+            (Verb::WalletTransfer, "debit=alice", [false, false, true]),
+            (Verb::WalletTransfer, "debit=@bank", [false, false, true]),
+            (Verb::KeysManage, "*", [false, false, true]),
+        ] {
+            let found = ["read", "send", "admin"].map(|role| allowed(role, verb, resource));
+            assert_eq!(found, expected, "{verb}:{resource}");
+        }
+        store.create(&of_role("another", Role::Viewer)).expect("there is room");
+        assert_eq!(
+            store.changed_in_meaning(),
+            Vec::<String>::new(),
+            "a file of version 2 says what each key may do"
+        );
+        assert!(
+            allowed("send", Verb::PushSend, "default")
+                && !allowed("send", Verb::WalletTransfer, "debit=alice")
+        );
+        let version = fs::read_to_string(dir.path().join(FILE)).expect("it is there");
+        assert!(version.contains("version = 2"), "{version}");
     }
 
     #[test]
@@ -463,13 +572,13 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let server = KeyStore::open(dir.path()).expect("opens");
         let command_line = KeyStore::open(dir.path()).expect("opens");
-        let made = command_line.create("later", Role::Send).expect("there is room");
-        assert_eq!(server.authenticate(&made.secret).as_deref(), Some(&made.key));
+        let made = command_line.create(&of_role("later", Role::Sender)).expect("there is room");
+        assert_eq!(id(&server, &made.secret), Ok(made.key.id.clone()));
         command_line.revoke(&made.key.id).expect("it is known");
         std::thread::sleep(LOOK_EVERY);
-        assert_eq!(server.authenticate(&made.secret), None, "nor does it outlive its revocation");
-        command_line.create("again", Role::Send).expect("there is room");
-        server.create("from the server", Role::Read).expect("there is room");
+        assert_eq!(id(&server, &made.secret), Err(Unknown::Secret), "nor does it outlive its revocation");
+        command_line.create(&of_role("again", Role::Sender)).expect("there is room");
+        server.create(&of_role("from the server", Role::Viewer)).expect("there is room");
         command_line.reload().expect("it can be read");
         assert_eq!(command_line.list().len(), 3, "neither writer loses the other's key");
     }
@@ -487,8 +596,10 @@ mod tests {
     fn a_full_file_refuses_one_more() {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let store = KeyStore::open(dir.path()).expect("opens");
-        let entries = (0..KEYS_MAX).map(|n| new_entry(&format!("key {n}"), Role::Admin).0).collect();
+        let entries =
+            (0..KEYS_MAX).map(|n| new_entry(&of_role(&format!("key {n}"), Role::Admin), SystemTime::now()).0);
+        let entries = entries.collect();
         store.save(entries).expect("writes");
-        assert!(matches!(store.create("one more", Role::Read), Err(Error::Full)));
+        assert!(matches!(store.create(&of_role("one more", Role::Viewer)), Err(Error::Full)));
     }
 }

@@ -2,4 +2,5 @@
 
 pub(crate) mod audit;
 pub(crate) mod description;
+pub(crate) mod explain;
 pub(crate) mod routes;

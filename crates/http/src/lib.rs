@@ -31,6 +31,7 @@ mod push;
 mod queue;
 mod request;
 mod rfc3339;
+pub mod rights;
 mod router;
 mod sampling;
 mod server;

@@ -7,6 +7,7 @@
 pub(crate) mod access;
 pub(crate) mod app;
 pub(crate) mod body;
+pub(crate) mod endpoint_rights;
 pub(crate) mod endpoints;
 pub(crate) mod idempotency;
 pub(crate) mod live_views;

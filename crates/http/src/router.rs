@@ -15,6 +15,7 @@ use crate::docs::Documents;
 use crate::endpoints::endpoints;
 use crate::port::Port;
 use crate::request::app::App;
+use crate::request::endpoint_rights::Rights;
 use crate::request::problem::{METHOD_WRONG, PATH_UNKNOWN, Problem, WEBSOCKET_ELSEWHERE};
 use crate::request::query::Parameters;
 use crate::router::around::around;
@@ -27,6 +28,7 @@ pub(crate) fn router(port: &Port) -> Router {
     let (endpoints, described) = endpoints().split_for_parts();
     let app = port.part::<Arc<App>>();
     let _ = app.parameters.set(Parameters::of(&described));
+    let _ = app.rights.set(Rights::of_api(&described));
     let documents = Extension(Arc::new(Documents::of(&app.config.version)));
     endpoints
         .route("/", get(|| async { Redirect::temporary("/live") }))

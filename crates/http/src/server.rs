@@ -56,6 +56,9 @@ const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// Time that a connection in a spare place gets from its first byte to the end of its answer.
 const SPARE_TIME: Duration = Duration::from_secs(1);
 
+/// Ticks of the audit log between two writes of the last uses of keys.
+const USAGE_TICKS: u64 = 60;
+
 /// Connections that the system keeps for us between two accepts.
 const BACKLOG: u32 = 1_024;
 
@@ -188,6 +191,7 @@ impl Server {
             tracing::warn!("HTTP requests were still running at the end of the drain time");
         }
         self.app.audit.settle(SystemTime::now());
+        keep_usage(&self.app.keys);
     }
 
     fn welcome(&self, stream: TcpStream, peer: SocketAddr, places: &Places, watcher: Watcher) {
@@ -226,12 +230,23 @@ impl Server {
     }
 }
 
-/// Writes down what the audit log has counted, each second.
+/// Writes down the counts of the audit log each second, and the last uses of keys each minute.
 async fn settle_audit(app: Arc<App>) {
     let mut ticks = tokio::time::interval(audit_log::TICK);
-    loop {
+    for tick in 1_u64.. {
         ticks.tick().await;
         app.audit.settle(SystemTime::now());
+        if tick % USAGE_TICKS == 0 {
+            let keys = Arc::clone(&app.keys);
+            // The next minute tries again; the server goes on without it.
+            let _ = tokio::task::spawn_blocking(move || keep_usage(&keys)).await;
+        }
+    }
+}
+
+fn keep_usage(keys: &KeyStore) {
+    if let Err(error) = keys.keep_usage() {
+        tracing::warn!(error = %error, "The last uses of API keys cannot be saved");
     }
 }
 

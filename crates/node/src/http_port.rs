@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use stadium_http::key_store::KeyStore;
 use stadium_http::{Config, Fleet, Queues, Reloader, Server, SocketTaker};
 use stadium_shard::Shards;
 use tokio::runtime::Runtime;
@@ -23,6 +24,8 @@ pub(crate) struct HttpPort {
     pub(crate) address: SocketAddr,
     /// `http` or `https`.
     pub(crate) scheme: &'static str,
+    /// The API keys, with the use of their limits.
+    pub(crate) keys: Arc<KeyStore>,
     queues: Queues,
     reloader: Reloader,
     shutdown: Option<oneshot::Sender<()>>,
@@ -44,12 +47,13 @@ impl HttpPort {
             .block_on(Server::bind(config, fleet, Some(taker)))
             .map_err(|error| Error::Http(error.to_string()))?;
         let (address, reloader, queues) = (server.address(), server.reloader(), server.queues());
+        let keys = server.keys();
         let (shutdown, stopped) = oneshot::channel::<()>();
         let served = runtime.spawn(server.run(async move {
             // A dropped sender means that the node is going, too.
             let _ = stopped.await;
         }));
-        Ok(Self { address, scheme, queues, reloader, shutdown: Some(shutdown), served: Some(served) })
+        Ok(Self { address, scheme, keys, queues, reloader, shutdown: Some(shutdown), served: Some(served) })
     }
 
     /// Answers for queues from now on, by these shards.

@@ -148,8 +148,14 @@ impl Node {
             None => None,
         };
         let shards = ShardsDoor::default();
-        let around =
-            Around { fleet: fleet.clone(), data: data.path(), shards: &shards, tls: rpc_tls, bridge };
+        let around = Around {
+            fleet: fleet.clone(),
+            data: data.path(),
+            keys: http.as_ref().map(|http| Arc::clone(&http.keys)),
+            shards: &shards,
+            tls: rpc_tls,
+            bridge,
+        };
         let services = Arc::new(Services::start(settings, around)?);
         fleet.serve(Arc::clone(&services));
         // Last, because it may take long, and all else that can fail should have failed before.

@@ -1,17 +1,23 @@
-//! Access to the node's own services: holders of API keys, by the role that each method asks for.
+//! Access to the node's own services: holders of API keys, by the right that each method asks for.
 //!
 //! A key is the same one as at the HTTP port, sent as a bearer token in the authentication metadata; so devices, whose
-//! requests carry none, can call nothing here. A key that was found good is believed for [`BELIEVED`], because looking
-//! it up costs a hash and a look at a file, which is more than a small call costs.
+//! requests carry none, can call nothing here. Each service has a table of its methods and their
+//! rights; a method that is not in it is closed. A key that was found good is believed for
+//! [`BELIEVED`], because looking it up costs a hash and a look at a file, which is more than a small
+//! call costs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
-use stadium_http::key_store::{KeyStore, Role};
-use stadium_rpc::{Call, Interceptor, Operations, Refusal};
+use stadium_grants::{Asking, Refused, Right, Verb};
+use stadium_http::key_store::{Key, KeyStore};
+use stadium_http::rights::Stop;
+use stadium_rpc::{Call, CallContext, Interceptor, Operations, Refusal};
 use stadium_rsocket::metadata::authentication::Authentication;
+
+use crate::request::refusal;
 
 /// How long a key is believed without looking again: so long after it was revoked it may still work here.
 const BELIEVED: Duration = Duration::from_millis(250);
@@ -19,69 +25,138 @@ const BELIEVED: Duration = Duration::from_millis(250);
 /// Keys that are believed at once. Beyond it all are looked up anew; a fleet of services has a handful.
 const BELIEVED_MAX: usize = 256;
 
-/// Lets calls through whose key's role is enough.
+/// The rights of a service: each method with the rights that it asks for.
+pub type Rights = &'static [(&'static str, &'static [&'static str])];
+
+/// The keys, and the rights of one service's methods.
 pub(crate) struct Access {
-    keys: KeyStore,
-    /// What the methods of a route need; `None` is open, as the framework's own methods are that operate nothing.
-    needed: fn(route: &str) -> Option<Role>,
+    keys: Arc<KeyStore>,
+    /// By route.
+    rights: HashMap<String, Vec<Right>>,
     believed: Mutex<HashMap<Box<str>, Believed>>,
+    began: Instant,
 }
 
 /// A key that was looked up.
-#[derive(Clone, Copy)]
 struct Believed {
-    role: Role,
+    key: Arc<Key>,
     until: Instant,
 }
 
-/// Operators: holders of a key that may administer the server.
-pub fn operators(keys: KeyStore) -> Operations {
-    let access = Access::new(keys, |_| Some(Role::Admin));
-    Operations::Authorised(Arc::new(move |call| access.before(call)))
+/// The caller of a method.
+pub(crate) struct Caller {
+    key: Arc<Key>,
+    bytes: u64,
+    now: Duration,
+}
+
+impl Caller {
+    /// The call as the grants see it.
+    pub(crate) fn asking(&self) -> Asking<'_> {
+        Asking { grants: &self.key.grants, bytes: self.bytes, now: self.now }
+    }
+
+    /// The refusal of a call that has no right to its command.
+    pub(crate) fn stopped(&self, stop: Stop) -> Refusal {
+        match stop {
+            Stop::Refused(refused) => denied(&self.key, &refused),
+            Stop::NotFound(not_found) => refusal(not_found),
+        }
+    }
+}
+
+/// Operators: holders of a key that may operate the node.
+pub fn operators(keys: Arc<KeyStore>) -> Operations {
+    let access = Access::new(keys, "", &[]);
+    Operations::Authorised(Arc::new(move |call| {
+        let caller = access.of(call.route(), call.authentication(), 0)?;
+        let may = caller.asking().may(Verb::NodeOperate, "*");
+        may.map_err(|refused| denied(&caller.key, &refused))
+    }))
 }
 
 impl Access {
-    /// By these keys, with what each route needs.
-    pub(crate) fn new(keys: KeyStore, needed: fn(route: &str) -> Option<Role>) -> Self {
-        Self { keys, needed, believed: Mutex::default() }
+    /// By these keys, to the methods of a service.
+    pub(crate) fn new(keys: Arc<KeyStore>, service: &str, rights: Rights) -> Arc<Self> {
+        let right = |text: &&str| text.parse().expect("a test reads every right of the tables");
+        let of = |(method, texts): &(&str, &[&str])| {
+            (format!("{service}/{method}"), texts.iter().map(right).collect())
+        };
+        let rights = rights.iter().map(of).collect();
+        Arc::new(Self { keys, rights, believed: Mutex::default(), began: Instant::now() })
     }
 
-    fn role(&self, secret: &str) -> Option<Role> {
+    /// The caller of a method whose request has so many bytes.
+    ///
+    /// # Errors
+    /// The refusal of a call without a key that is known.
+    pub(crate) fn caller(&self, context: &CallContext, bytes: usize) -> Result<Caller, Refusal> {
+        self.of(context.route(), context.authentication(), bytes as u64)
+    }
+
+    pub(crate) fn of(
+        &self,
+        route: &str,
+        authentication: Option<Authentication<'_>>,
+        bytes: u64,
+    ) -> Result<Caller, Refusal> {
+        let Some(Authentication::Bearer(secret)) = authentication else {
+            return Err(refused(format!("{route} needs an API key, sent as a bearer token")));
+        };
+        Ok(Caller { key: self.key(secret)?, bytes, now: self.began.elapsed() })
+    }
+
+    fn key(&self, secret: &str) -> Result<Arc<Key>, Refusal> {
         let now = Instant::now();
         if let Some(known) = self.believed.lock().get(secret).filter(|known| known.until > now) {
-            return Some(known.role);
+            return Ok(Arc::clone(&known.key));
         }
         let found = self.keys.authenticate(secret);
         let mut believed = self.believed.lock();
         match &found {
-            Some(key) => {
+            Ok(key) => {
+                self.keys.used(key, None, SystemTime::now());
                 if believed.len() >= BELIEVED_MAX {
                     believed.clear();
                 }
-                believed.insert(secret.into(), Believed { role: key.role, until: now + BELIEVED });
+                believed.insert(secret.into(), Believed { key: Arc::clone(key), until: now + BELIEVED });
             }
-            None => drop(believed.remove(secret)),
+            Err(_) => drop(believed.remove(secret)),
         }
-        found.map(|key| key.role)
+        found.map_err(|unknown| refused(unknown.to_string()))
     }
 }
 
-impl Interceptor for Access {
+/// Lets calls through whose key has a right to the method. The resource is asked for once the
+/// request is read.
+pub(crate) struct Gate(pub(crate) Arc<Access>);
+
+impl Interceptor for Gate {
     fn before(&self, call: &Call<'_>) -> Result<(), Refusal> {
-        let Some(needed) = (self.needed)(call.route()) else { return Ok(()) };
-        let Some(Authentication::Bearer(secret)) = call.authentication() else {
-            return Err(refused(format!("{} needs an API key, sent as a bearer token", call.route())));
+        let Self(access) = self;
+        let Some(rights) = access.rights.get(call.route()) else {
+            // Methods of the framework begin with a small letter; it guards those that operate.
+            let method = call.route().split_once('/').map_or("", |(_, method)| method);
+            return match method.starts_with(|first: char| first.is_ascii_uppercase()) {
+                true => Err(refused(format!("{} names no right, so nobody may call it", call.route()))),
+                false => Ok(()),
+            };
         };
-        match self.role(secret) {
-            Some(role) if role >= needed => Ok(()),
-            Some(role) => Err(refused(format!(
-                "this key may only {}: {} needs {}",
-                role.word(),
-                call.route(),
-                needed.word()
-            ))),
-            None => Err(refused("this API key is not one of ours, or was revoked".to_owned())),
-        }
+        let caller = access.of(call.route(), call.authentication(), 0)?;
+        let missing = rights
+            .iter()
+            .find(|right| !right.is_optional() && caller.asking().grants.of(right.verb()).is_empty());
+        let Some(right) = missing else { return Ok(()) };
+        let resource = right.to_string();
+        let resource = resource.split_once(':').map_or("*", |(_, resource)| resource).to_owned();
+        Err(denied(&caller.key, &Refused { verb: right.verb(), resource, after: None }))
+    }
+}
+
+fn denied(key: &Key, refused: &Refused) -> Refusal {
+    match refused.after {
+        Some(wait) => Refusal::busy(wait, format!("key {}: {refused} (HTTP-032)", key.id)),
+        None => self::refused(format!("key {}: {refused}", key.id)),
     }
 }
 

@@ -7,6 +7,7 @@
 //! that a node calls.
 
 mod access;
+mod guarded;
 pub mod platform;
 pub mod proto;
 pub mod push;
@@ -16,5 +17,5 @@ mod request;
 mod shards;
 pub mod wallet;
 
-pub use access::operators;
+pub use access::{Rights, operators};
 pub use shards::ShardsHandle;

@@ -11,9 +11,10 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
+use stadium_grants::Verb;
 use stadium_http::PushBounds;
 use stadium_http::fleet::{Fleet, Refusal as FleetRefusal};
-use stadium_http::key_store::{KeyStore, Role};
+use stadium_http::key_store::KeyStore;
 use stadium_http::new_push_id;
 use stadium_push::live::{
     Away, ChannelName, ClientId, InvalidLiveName, LiveAudience, LivePush, Message, Qos, TopicPush,
@@ -22,7 +23,7 @@ use stadium_push::{AppName, PushId};
 use stadium_queue::NewJob;
 use stadium_rpc::{Refusal, Service};
 
-use crate::access::Access;
+use crate::access::{Access, Gate, Rights};
 use crate::proto::push_request::To;
 use crate::proto::{PushAccepted, PushRequest, stadium};
 use crate::request::wrong;
@@ -35,11 +36,15 @@ const USER_PROPERTIES_MAX: usize = 32;
 const USER_PROPERTY_BYTES_MAX: usize = 1_024;
 
 /// The service over this fleet.
-pub fn service(fleet: Arc<dyn Fleet>, keys: KeyStore, bounds: PushBounds) -> Service {
+pub fn service(fleet: Arc<dyn Fleet>, keys: Arc<KeyStore>, bounds: PushBounds) -> Service {
+    let access = Access::new(keys, NAME, RIGHTS);
     Service::new(NAME, VERSION)
         .descriptors(stadium::FILE_DESCRIPTOR_SET)
-        .interceptor(Access::new(keys, needed))
-        .inline(&stadium::PUSH, move |_call, request: &PushRequest, answer: &mut PushAccepted| {
+        .interceptor(Gate(Arc::clone(&access)))
+        .inline(&stadium::PUSH, move |call, request: &PushRequest, answer: &mut PushAccepted| {
+            let caller = access.of(call.route(), call.authentication(), request.message.len() as u64)?;
+            let may = caller.asking().may(Verb::PushSend, AppName::default().as_str());
+            may.map_err(|refused| caller.stopped(refused.into()))?;
             let no_id = || Refusal::busy(Duration::from_secs(1), "no id could be made");
             let id = new_push_id().ok_or_else(no_id)?;
             let push = read(request, id, bounds)?;
@@ -53,10 +58,8 @@ pub fn service(fleet: Arc<dyn Fleet>, keys: KeyStore, bounds: PushBounds) -> Ser
         })
 }
 
-/// Pushing takes a key that may send; the framework's own methods are open.
-fn needed(route: &str) -> Option<Role> {
-    (route == stadium::PUSH.route()).then_some(Role::Send)
-}
+/// The rights of its methods.
+pub const RIGHTS: Rights = &[("Push", &["push.send:default"])];
 
 fn read(request: &PushRequest, id: PushId, bounds: PushBounds) -> Result<TopicPush, Refusal> {
     if request.message.len() > bounds.message_bytes_max {

@@ -75,7 +75,11 @@ impl ShardsHandle {
         Ok(self.shards()?.seals(wanted.shard, wanted.after, wanted.seals_max))
     }
 
-    fn shards(&self) -> Result<&Shards, Refusal> {
+    /// The shards.
+    ///
+    /// # Errors
+    /// Busy while they read their journals.
+    pub(crate) fn shards(&self) -> Result<&Shards, Refusal> {
         self.0.get().ok_or_else(|| {
             Refusal::busy(RETRY_AFTER, "the shards are not running yet: the journal is being read")
         })

@@ -62,6 +62,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-addresses",
             "stadium-console",
             "stadium-oidc",
+            "stadium-grants",
             "stadium-shard",
             "stadium-queue",
             "stadium-wallet",
@@ -72,6 +73,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
     (
         "stadium-rpc-api",
         &[
+            "stadium-grants",
             "stadium-http",
             "stadium-shard",
             "stadium-queue",

@@ -1,4 +1,4 @@
-//! `stadium key`: make, list and revoke API keys of a running server.
+//! `stadium key`: make, list, rotate, explain and revoke API keys of a running server.
 //!
 //! A key's secret is shown once, when it is made; the server keeps a hash of it.
 
@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::api::{Api, ServerFlags, encoded};
 use crate::failure::Failure;
+use crate::span;
 use crate::terminal::{Style, Terminal};
 
 /// What to do with API keys.
@@ -19,17 +20,51 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// Make a key; its secret is printed once
+    ///
+    /// A key has roles, grants or both. `--app` keeps its roles to some apps; rights to queues,
+    /// wallets and the node belong to no app, so such a key holds them by `--grant`.
     Create {
-        /// What to call it
+        /// Its name
         name: String,
-        /// What it may do
-        #[arg(long, value_enum, default_value_t = Role::Send)]
-        role: Role,
+        /// A role; may be given several times
+        #[arg(long = "role", value_enum, value_name = "ROLE")]
+        roles: Vec<Role>,
+        /// An app that the roles are about; may be given several times [default: all]
+        #[arg(long = "app", value_name = "APP", requires = "roles")]
+        apps: Vec<String>,
+        /// A further grant, such as 'queue.put:votes* 100/s'; may be given several times
+        #[arg(long = "grant", value_name = "GRANT")]
+        grants: Vec<String>,
+        /// Time after which it stops working, such as 30d [default: never]
+        #[arg(long, value_name = "SPAN", value_parser = span::parse)]
+        expires: Option<u64>,
         #[command(flatten)]
         server: ServerFlags,
     },
     /// List the keys, without their secrets
     List {
+        #[command(flatten)]
+        server: ServerFlags,
+    },
+    /// Give a key another secret; the one before works for a time still
+    Rotate {
+        /// The key's id, such as k_3f9a01c2d4e5
+        id: String,
+        /// Time for which the secret before works
+        #[arg(long, value_name = "SPAN", value_parser = span::parse, default_value = "24h")]
+        overlap: u64,
+        #[command(flatten)]
+        server: ServerFlags,
+    },
+    /// Say whether a key may do something, and which grant decides
+    Explain {
+        /// The key's id, such as k_3f9a01c2d4e5
+        id: String,
+        /// The verb, such as queue.put
+        verb: String,
+        /// The resource, such as votes; all of them where there is none
+        #[arg(default_value = "*")]
+        resource: String,
         #[command(flatten)]
         server: ServerFlags,
     },
@@ -42,13 +77,19 @@ enum Action {
     },
 }
 
-/// What a key may do. Each role contains the one before it.
-#[derive(Debug, Clone, Copy, ValueEnum)]
+/// A named list of grants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Role {
-    /// See devices, pushes and metrics
-    Read,
-    /// Push as well
-    Send,
+    /// See figures of everything, and no payload
+    Viewer,
+    /// Push, and register devices: a tenant's backend
+    Sender,
+    /// Move amounts between wallets that are not the house's
+    Bookkeeper,
+    /// Put jobs and work on them
+    Worker,
+    /// Look after the node, apps, devices and queues
+    Operator,
     /// Everything
     Admin,
 }
@@ -56,8 +97,33 @@ enum Role {
 /// Runs one of them.
 pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
     match arguments.action {
-        Action::Create { name, role, server } => create(&Api::open(&server)?, &name, role, terminal),
+        Action::Create { name, mut roles, apps, grants, expires, server } => {
+            if roles.is_empty() && grants.is_empty() {
+                roles.push(Role::Sender);
+            }
+            let words: Vec<_> = roles.iter().filter_map(Role::to_possible_value).collect();
+            let words: Vec<_> = words.iter().map(|word| word.get_name().to_owned()).collect();
+            let mut key = json!({"name": name, "roles": words, "grants": grants});
+            if !apps.is_empty() {
+                key["apps"] = json!(apps);
+            }
+            if let Some(expires) = expires {
+                key["expires_in_s"] = json!(expires / 1_000);
+            }
+            let created = Api::open(&server)?.post("/api/keys", &key)?;
+            show_secret(&created, "is made", terminal)
+        }
         Action::List { server } => list(&Api::open(&server)?, terminal),
+        Action::Rotate { id, overlap, server } => {
+            let body = json!({"overlap_s": overlap / 1_000});
+            let rotated = Api::open(&server)?.post(&format!("/api/keys/{}/rotate", encoded(&id)), &body)?;
+            show_secret(&rotated, "has another secret", terminal)
+        }
+        Action::Explain { id, verb, resource, server } => {
+            let (id, verb, resource) = (encoded(&id), encoded(&verb), encoded(&resource));
+            let path = format!("/api/keys/{id}/explain?verb={verb}&resource={resource}");
+            explain(&Api::open(&server)?.get(&path)?, terminal)
+        }
         Action::Revoke { id, server } => {
             Api::open(&server)?.delete(&format!("/api/keys/{}", encoded(&id)))?;
             if terminal.is_json() {
@@ -68,15 +134,38 @@ pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failu
     }
 }
 
-fn create(api: &Api, name: &str, role: Role, terminal: &Terminal) -> Result<(), Failure> {
-    let role = role.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-    let created = api.post("/api/keys", &json!({"name": name, "role": role}))?;
+fn show_secret(answer: &Value, done: &str, terminal: &Terminal) -> Result<(), Failure> {
     if terminal.is_json() {
-        return terminal.json(&created);
+        return terminal.json(answer);
     }
-    let id = created.pointer("/key/id").and_then(Value::as_str).unwrap_or("-");
-    terminal.note(format_args!("Key {id} ({role}) is made. Keep its secret; it cannot be shown again:"));
-    terminal.data(created.get("secret").and_then(Value::as_str).unwrap_or_default())
+    let id = answer.pointer("/key/id").and_then(Value::as_str).unwrap_or("-");
+    let rights = rights(answer.get("key").unwrap_or(&Value::Null));
+    terminal.note(format_args!("Key {id} ({rights}) {done}. Keep its secret; it cannot be shown again:"));
+    terminal.data(answer.get("secret").and_then(Value::as_str).unwrap_or_default())
+}
+
+/// Roles, apps and grants in one text: `sender of shop, queue.put:votes*`.
+fn rights(key: &Value) -> String {
+    let texts = |field: &str| -> Vec<&str> {
+        key.get(field).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
+    };
+    let (roles, apps) = (texts("roles").join(" and "), texts("apps").join(" and "));
+    let of_apps = if apps.is_empty() { roles } else { format!("{roles} of {apps}") };
+    let all = std::iter::once(of_apps.as_str()).filter(|text| !text.is_empty()).chain(texts("grants"));
+    all.collect::<Vec<_>>().join(", ")
+}
+
+fn explain(explanation: &Value, terminal: &Terminal) -> Result<(), Failure> {
+    if terminal.is_json() {
+        return terminal.json(explanation);
+    }
+    terminal.data(explanation.get("reason").and_then(Value::as_str).unwrap_or_default())?;
+    for held in explanation.get("held").and_then(Value::as_array).into_iter().flatten() {
+        let text = |field: &str| held.get(field).and_then(Value::as_str);
+        let source = text("role").map_or("of its own".to_owned(), |role| format!("of the role {role}"));
+        terminal.note(format_args!("  it holds {}, {source}", text("grant").unwrap_or("-")));
+    }
+    Ok(())
 }
 
 fn list(api: &Api, terminal: &Terminal) -> Result<(), Failure> {
@@ -85,13 +174,19 @@ fn list(api: &Api, terminal: &Terminal) -> Result<(), Failure> {
         return terminal.json(&list);
     }
     for key in list.get("keys").and_then(Value::as_array).into_iter().flatten() {
-        let text = |field: &str| key.get(field).and_then(Value::as_str).unwrap_or("-");
+        let text = |field: &str| key.get(field).and_then(Value::as_str);
+        let used = match (text("last_used_at"), text("last_used_from")) {
+            (Some(at), Some(from)) => format!("used {at} from {from}"),
+            (Some(at), None) => format!("used {at}"),
+            _ => "never used".to_owned(),
+        };
+        let end = text("expires_at").map(|end| format!(", ends {end}")).unwrap_or_default();
         terminal.data(&format!(
-            "{}  {:<5}  {}  {}",
-            terminal.out(Style::Name, text("id")),
-            text("role"),
-            text("created_at"),
-            text("name")
+            "{}  {:<7}  {}  {}, {used}{end}",
+            terminal.out(Style::Name, text("id").unwrap_or("-")),
+            text("prefix").unwrap_or("-"),
+            text("name").unwrap_or("-"),
+            rights(key),
         ))?;
     }
     Ok(())

@@ -9,7 +9,7 @@ use binary::{Server, err, json, out, run};
 #[test]
 fn changes_and_refused_logins_are_in_a_chain_that_shows_forgeries() {
     let server = Server::trial();
-    let made = server.client(&["key", "create", "billing", "--role", "send", "--json"]);
+    let made = server.client(&["key", "create", "billing", "--role", "sender", "--json"]);
     assert!(made.status.success(), "{}", err(&made));
     let wrong = format!("sk_{}", "A".repeat(43));
     let refused = server.client(&["key", "create", "mine", "--key", &wrong]);

@@ -234,16 +234,16 @@ fn a_key_may_do_what_its_role_allows() {
         fs::write(&file, made["secret"].as_str().expect("text")).expect("the directory is writable");
         file.display().to_string()
     };
-    let (reads, sends) = (key("read"), key("send"));
+    let (reads, sends) = (key("viewer"), key("sender"));
     let push = json!({"id": FIRST, "device": "a", "message": {"payload": "aGk="}});
     let table = [
         ("", "push/List", json!({}), Some("NODE-009")),
         (reads.as_str(), "push/List", json!({}), None),
         (&reads, "push/Check", push.clone(), None),
-        (&reads, "push/Send", push.clone(), Some("needs send")),
+        (&reads, "push/Send", push.clone(), Some("push.send:{app}")),
         (&sends, "push/Send", push, None),
-        (&sends, "push/Admit", json!({"device": "a", "revoked": true}), Some("needs admin")),
-        (&sends, "push/RemoveDevices", json!({"devices": ["a"]}), Some("needs admin")),
+        (&sends, "push/Admit", json!({"device": "a", "revoked": true}), Some("device.manage:{app}/{device}")),
+        (&sends, "push/RemoveDevices", json!({"devices": ["a"]}), Some("device.manage:{app}/{device}")),
     ];
     for (key, route, request, refused) in table {
         let answer = scene.call_with(key, route, &request);

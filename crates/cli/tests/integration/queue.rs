@@ -441,13 +441,13 @@ fn services_work_over_rpc_with_a_key_that_may() {
 
     let nobody = call("queue/List", "{}", "");
     assert!(nobody.status.code() == Some(65) && err(&nobody).contains("NODE-009"), "{}", err(&nobody));
-    let made = json(&server.client(&["key", "create", "eyes", "--role", "read", "--json"]));
+    let made = json(&server.client(&["key", "create", "eyes", "--role", "viewer", "--json"]));
     let reader = server.data().join("reader.key");
     fs::write(&reader, made["secret"].as_str().expect("it is text")).expect("the directory is writable");
     let reader = reader.display().to_string();
     assert!(call("queue/List", "{}", &reader).status.success());
     let refused = call("queue/Put", r#"{"queue":"q","jobs":[{}]}"#, &reader);
-    assert!(err(&refused).contains("needs send"), "{}", err(&refused));
+    assert!(err(&refused).contains("queue.put"), "{}", err(&refused));
     for (route, request, code) in [
         ("queue/Put", r#"{"queue":"no good","jobs":[{}]}"#, "NODE-010"),
         ("queue/Put", r#"{"queue":"q","jobs":[]}"#, "QUE-001"),

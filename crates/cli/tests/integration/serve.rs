@@ -177,7 +177,7 @@ fn a_push_of_either_kind_is_shown_by_its_id() {
 #[test]
 fn keys_are_made_used_and_revoked() {
     let server = Server::start(&["--trial"]);
-    let made = json(&server.client(&["key", "create", "reader", "--role", "read", "--json"]));
+    let made = json(&server.client(&["key", "create", "reader", "--role", "viewer", "--json"]));
     let (id, secret) =
         (made["key"]["id"].as_str().expect("an id"), made["secret"].as_str().expect("a secret"));
     let refused = server.client(&["push", "everybody", "x", "--key", secret]);

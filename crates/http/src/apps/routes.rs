@@ -7,6 +7,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{FromRef, Request, State};
 use axum::http::{StatusCode, Uri};
+use stadium_grants::Verb;
 use stadium_push::{AppView, Command, refusal};
 use stadium_registry::{AppName, DeviceId};
 use utoipa_axum::router::OpenApiRouter;
@@ -15,7 +16,7 @@ use crate::apps::views::{AppFields, AppPage, AppReport};
 use crate::devices::registry;
 use crate::platform::app_name;
 use crate::platform::problems::{PlatformLookProblems, PlatformProblems};
-use crate::request::access::{Admin, Reader};
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::body::read_json_or_default;
 use crate::request::endpoints::endpoints;
@@ -40,25 +41,32 @@ const PAGE_MAX: usize = 1_000;
 
 /// Apps by name, with their settings and figures, page by page.
 #[utoipa::path(get, operation_id = "list_apps", path = "/api/apps", tag = "Push platform",
+    extensions(("x-right" = json!("app.read:{app}"))),
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Apps on the page; 100 by default."),
            ("after" = Option<String>, Query, description = "Only apps after this one: `next` of the page before.")),
     responses((status = 200, description = "A page of apps.", body = AppPage), PlatformLookProblems))]
-pub(crate) async fn list(_: Reader, State(app): State<Arc<App>>, uri: Uri) -> Result<Json<AppPage>, Problem> {
+pub(crate) async fn list(
+    caller: Caller,
+    State(app): State<Arc<App>>,
+    uri: Uri,
+) -> Result<Json<AppPage>, Problem> {
     let query = Query::read(&uri, &["limit", "after"])?;
     let limit = query.limit(PAGE_DEFAULT, PAGE_MAX)?;
     let after = query.value("after").map(AppName::new).transpose();
     let after = after.map_err(|error| wrong("after", error.to_string()))?;
     let apps: Vec<AppView> = ask_for(&app, Command::Apps { after, apps_max: limit as u32 }).await?;
     let next = apps.last().filter(|_| apps.len() >= limit).map(|view| view.app.to_string());
-    Ok(Json(AppPage { apps: apps.iter().map(AppReport::of).collect(), next }))
+    let seen = |view: &&AppView| caller.allows(Verb::AppRead, view.app.as_str());
+    Ok(Json(AppPage { apps: apps.iter().filter(seen).map(AppReport::of).collect(), next }))
 }
 
 /// One app with its figures.
 #[utoipa::path(get, operation_id = "find_app", path = "/api/apps/{app}", tag = "Push platform",
+    extensions(("x-right" = json!("app.read:{app}"))),
     params(("app" = String, Path, description = "The app.", example = "default")),
     responses((status = 200, description = "The app.", body = AppReport), PlatformLookProblems))]
 pub(crate) async fn show(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Name(name): Name,
 ) -> Result<Json<AppReport>, Problem> {
@@ -69,11 +77,12 @@ pub(crate) async fn show(
 }
 
 /// Makes an app known, or changes its settings. Fields left out stay; a new app has the defaults.
-#[utoipa::path(put, operation_id = "declare_app", path = "/api/apps/{app}", tag = "Push platform", request_body = Option<AppFields>,
+#[utoipa::path(put, operation_id = "declare_app", path = "/api/apps/{app}", tag = "Push platform",
+    extensions(("x-right" = json!("app.manage:{app}"))), request_body = Option<AppFields>,
     params(("app" = String, Path, description = "Small letters, digits, `.`, `_` and `-`; at most 64 bytes.", example = "matchday")),
     responses((status = 200, description = "The app.", body = AppReport), PlatformProblems))]
 pub(crate) async fn declare(
-    admin: Admin,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(name): Name,
     request: Request,
@@ -86,24 +95,25 @@ pub(crate) async fn declare(
     }
     let settings = fields.check(found.and_then(|view| view.settings).unwrap_or_default())?;
     let () = ask_for(&app, Command::DeclareApp { app: name.clone(), settings }).await?;
-    tracing::info!(app = name.as_str(), by = admin.key_id, "App declared");
+    tracing::info!(app = name.as_str(), by = caller.key_id(), "App declared");
     let found = find(&app, &name).await?.ok_or_else(|| unknown(&name))?;
     Ok(Json(AppReport::of(&found)))
 }
 
 /// Forgets an app with all its devices, pushes and schedules. `default` stays: `PSH-009`.
 #[utoipa::path(delete, operation_id = "drop_app", path = "/api/apps/{app}", tag = "Push platform",
+    extensions(("x-right" = json!("app.manage:{app}"))),
     params(("app" = String, Path, description = "The app.")),
     responses((status = 204, description = "It is forgotten."), PlatformProblems))]
 pub(crate) async fn remove(
-    admin: Admin,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(name): Name,
 ) -> Result<StatusCode, Problem> {
     let name = app_name(&name)?;
     find(&app, &name).await?.ok_or_else(|| unknown(&name))?;
     let () = ask_for(&app, Command::DropApp { app: name.clone() }).await?;
-    tracing::info!(app = name.as_str(), by = admin.key_id, "App dropped");
+    tracing::info!(app = name.as_str(), by = caller.key_id(), "App dropped");
     Ok(StatusCode::NO_CONTENT)
 }
 

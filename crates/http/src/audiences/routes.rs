@@ -22,7 +22,7 @@ use crate::devices::views::{ChangedDevice, ChangedDevices};
 use crate::platform::app_name;
 use crate::platform::problems::{PlatformLookProblems, PlatformProblems};
 use crate::platform::{in_path, selector};
-use crate::request::access::{Reader, Sender};
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::body::read_json;
 use crate::request::endpoints::endpoints;
@@ -48,10 +48,11 @@ const SAMPLE_MAX: u32 = 100;
 
 /// The saved audiences of an app, by name.
 #[utoipa::path(get, operation_id = "list_audiences", path = "/api/apps/{app}/audiences", tag = "Push platform",
+    extensions(("x-right" = json!("audience.read:{app}"))),
     params(("app" = String, Path, description = "The app.", example = "default")),
     responses((status = 200, description = "The audiences.", body = AudienceList), PlatformLookProblems))]
 pub(crate) async fn list(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Name(name): Name,
 ) -> Result<Json<AudienceList>, Problem> {
@@ -65,12 +66,13 @@ pub(crate) async fn list(
 }
 
 /// Saves a selector under a name; one that was there is replaced. Pushes that have started keep the one that they had.
-#[utoipa::path(put, operation_id = "save_audience", path = "/api/apps/{app}/audiences/{name}", tag = "Push platform", request_body = AudienceFields,
+#[utoipa::path(put, operation_id = "save_audience", path = "/api/apps/{app}/audiences/{name}", tag = "Push platform",
+    extensions(("x-right" = json!("audience.write:{app}"))), request_body = AudienceFields,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("name" = String, Path, description = "Small letters, digits, `.`, `_` and `-`; at most 64 bytes.", example = "vips")),
     responses((status = 200, description = "It is saved.", body = AudienceReport), PlatformProblems))]
 pub(crate) async fn save(
-    _: Sender,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(of, name): Names,
     request: Request,
@@ -85,11 +87,12 @@ pub(crate) async fn save(
 
 /// Forgets a saved audience.
 #[utoipa::path(delete, operation_id = "drop_audience", path = "/api/apps/{app}/audiences/{name}", tag = "Push platform",
+    extensions(("x-right" = json!("audience.write:{app}"))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("name" = String, Path, description = "The audience.")),
     responses((status = 204, description = "It is forgotten."), PlatformProblems))]
 pub(crate) async fn remove(
-    _: Sender,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(of, name): Names,
 ) -> Result<StatusCode, Problem> {
@@ -99,11 +102,12 @@ pub(crate) async fn remove(
 }
 
 /// Counts the devices that an audience reaches, and those that each clause leaves out.
-#[utoipa::path(post, operation_id = "preview_audience", path = "/api/apps/{app}/audiences/preview", tag = "Push platform", request_body = PreviewFields,
+#[utoipa::path(post, operation_id = "preview_audience", path = "/api/apps/{app}/audiences/preview", tag = "Push platform",
+    extensions(("x-right" = json!("audience.read:{app}"))), request_body = PreviewFields,
     params(("app" = String, Path, description = "The app.", example = "default")),
     responses((status = 200, description = "Whom it reaches now.", body = PreviewReport), PlatformProblems))]
 pub(crate) async fn preview(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Name(of): Name,
     request: Request,
@@ -151,12 +155,13 @@ pub(crate) async fn resolved(app: &App, of: &AppName, audience: Audience) -> Res
 }
 
 /// Puts up to 1,000 registered devices onto a static list; those that are on it stay.
-#[utoipa::path(put, operation_id = "add_to_list", path = "/api/apps/{app}/lists/{name}/devices", tag = "Push platform", request_body = ListFields,
+#[utoipa::path(put, operation_id = "add_to_list", path = "/api/apps/{app}/lists/{name}/devices", tag = "Push platform",
+    extensions(("x-right" = json!("audience.write:{app}"))), request_body = ListFields,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("name" = String, Path, description = "Letters, digits, `-`, `_` and `.`; at most 64 bytes.", example = "beta")),
     responses((status = 200, description = "What became of each.", body = ChangedDevices), PlatformProblems))]
 pub(crate) async fn add_to_list(
-    _: Sender,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(of, name): Names,
     request: Request,
@@ -166,12 +171,13 @@ pub(crate) async fn add_to_list(
 }
 
 /// Takes up to 1,000 devices off a static list.
-#[utoipa::path(delete, operation_id = "remove_from_list", path = "/api/apps/{app}/lists/{name}/devices", tag = "Push platform", request_body = ListFields,
+#[utoipa::path(delete, operation_id = "remove_from_list", path = "/api/apps/{app}/lists/{name}/devices", tag = "Push platform",
+    extensions(("x-right" = json!("audience.write:{app}"))), request_body = ListFields,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("name" = String, Path, description = "The list.")),
     responses((status = 200, description = "What became of each.", body = ChangedDevices), PlatformProblems))]
 pub(crate) async fn remove_from_list(
-    _: Sender,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(of, name): Names,
     request: Request,

@@ -9,7 +9,12 @@ use crate::fuzzing::random::Random;
 use crate::openapi;
 
 /// Bodies whose fields fit together, which draws of single fields rarely do, by operation.
-const WRITTEN: [(&str, &str); 3] = [
+const WRITTEN: [(&str, &str); 4] = [
+    (
+        "create_key",
+        r#"{"name": "shop", "roles": ["sender"], "apps": ["shop"],
+            "grants": ["queue.put:shop-* 100/s"], "expires_in_s": 86400}"#,
+    ),
     (
         "transfer",
         r#"{"id": "00000000-0000-4000-8000-000000000001", "debit": "alice", "credit": "bob",

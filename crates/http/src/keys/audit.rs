@@ -9,7 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::audit_log::Entry;
-use crate::request::access::Admin;
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::problem::{AUDIT_NOT_READ, Problem, ProblemSchema};
 use crate::request::query::Query;
@@ -31,6 +31,7 @@ pub(crate) struct AuditEntries {
 /// Jobs, leases and transfers are not in it: queues and wallets keep histories of their own. Of a
 /// key's changes in a second, those beyond 100 are counted by route.
 #[utoipa::path(get, operation_id = "list_audit", path = "/api/audit", tag = "Operating",
+    extensions(("x-right" = json!("audit.read"))),
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 10000, description = "How many; 100 by default.")),
     responses((status = 200, description = "The entries.", body = AuditEntries),
               (status = 400, description = "`HTTP-017`", body = ProblemSchema),
@@ -38,7 +39,7 @@ pub(crate) struct AuditEntries {
               (status = 403, description = "`HTTP-003`", body = ProblemSchema),
               (status = 500, description = "`HTTP-029`", body = ProblemSchema)))]
 pub(crate) async fn list(
-    _: Admin,
+    _: Caller,
     State(app): State<Arc<App>>,
     uri: Uri,
 ) -> Result<Json<AuditEntries>, Problem> {

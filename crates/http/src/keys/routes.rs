@@ -1,23 +1,25 @@
-//! API keys over the API: list, make, revoke. Admins only.
+//! API keys over the API: list, make, rotate, revoke, explain.
 //!
-//! All of it takes an admin. A secret is shown once, when its key is made.
+//! A secret is shown once, when it is made.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{FromRef, Request, State};
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
+use stadium_grants::{Grant, Invalid, Role};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::key_store::{Error, Key, Role};
-use crate::keys::audit;
+use crate::key_store::{Error, Key, NewKey, Used};
 use crate::keys::description::Description;
-use crate::request::access::Admin;
+use crate::keys::{audit, explain};
+use crate::request::access::Caller;
 use crate::request::app::App;
-use crate::request::body::read_json;
+use crate::request::body::{read_json, read_json_or_default};
 use crate::request::endpoints::endpoints;
 use crate::request::problem::{
     API_KEY_UNKNOWN, FIELD_WRONG, KEYS_FULL, KEYS_NOT_WRITTEN, LAST_ADMIN, Problem, ProblemSchema,
@@ -35,9 +37,53 @@ where
         Description;
         list,
         create,
+        rotate,
         revoke,
+        explain::explain,
         audit::list,
     ]
+}
+
+/// A named list of grants.
+#[derive(Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RoleWord {
+    /// Sees figures of everything, and no payload.
+    Viewer,
+    /// Pushes, and registers devices: a tenant's backend.
+    Sender,
+    /// Moves amounts between wallets that are not the house's.
+    Bookkeeper,
+    /// Puts jobs and works on them.
+    Worker,
+    /// Looks after the node, apps, devices and queues, and sees no payload.
+    Operator,
+    /// Holds every right, reserved names included.
+    Admin,
+}
+
+impl RoleWord {
+    fn of(role: Role) -> Self {
+        match role {
+            Role::Viewer => Self::Viewer,
+            Role::Sender => Self::Sender,
+            Role::Bookkeeper => Self::Bookkeeper,
+            Role::Worker => Self::Worker,
+            Role::Operator => Self::Operator,
+            Role::Admin => Self::Admin,
+        }
+    }
+
+    fn role(self) -> Role {
+        match self {
+            Self::Viewer => Role::Viewer,
+            Self::Sender => Role::Sender,
+            Self::Bookkeeper => Role::Bookkeeper,
+            Self::Worker => Role::Worker,
+            Self::Operator => Role::Operator,
+            Self::Admin => Role::Admin,
+        }
+    }
 }
 
 /// A key, without its secret.
@@ -46,18 +92,52 @@ pub(crate) struct KeyView {
     /// Names the key.
     #[schema(example = "k_3f9a01c2d4e5")]
     id: String,
-    /// What its owner called it.
+    /// The name that its owner gave it.
     name: String,
-    /// What it may do.
-    role: Role,
+    /// The beginning of its secret, to recognise it by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "sk_Zm9v")]
+    prefix: Option<String>,
+    /// Its roles.
+    roles: Vec<RoleWord>,
+    /// The apps that its roles are about; none for everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    apps: Option<Vec<String>>,
+    /// Its grants beside those of its roles.
+    #[schema(example = json!(["queue.put:votes*"]))]
+    grants: Vec<String>,
     /// When it was made (RFC 3339).
     created_at: String,
+    /// When it stops working (RFC 3339); none if it has no end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<String>,
+    /// Until when the secret before its last rotation works (RFC 3339).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rotates_until: Option<String>,
+    /// When it was used last (RFC 3339); none if it never was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_used_at: Option<String>,
+    /// The address that used it last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "192.0.2.7")]
+    last_used_from: Option<String>,
 }
 
 impl KeyView {
-    fn of(key: &Key) -> Self {
-        let created_at = rfc3339::format(key.created_at);
-        Self { id: key.id.clone(), name: key.name.clone(), role: key.role, created_at }
+    fn of(key: &Key, used: Option<Used>) -> Self {
+        Self {
+            id: key.id.clone(),
+            name: key.name.clone(),
+            prefix: key.prefix.clone(),
+            roles: key.roles.iter().map(|role| RoleWord::of(*role)).collect(),
+            apps: key.apps.clone(),
+            grants: key.own_grants.clone(),
+            created_at: rfc3339::format(key.created_at),
+            expires_at: key.expires_at.map(rfc3339::format),
+            rotates_until: key.rotates_until.map(rfc3339::format),
+            last_used_at: used.map(|used| rfc3339::format(used.at)),
+            last_used_from: used.and_then(|used| used.from).map(|address| address.to_string()),
+        }
     }
 }
 
@@ -67,58 +147,136 @@ pub(crate) struct KeyList {
     keys: Vec<KeyView>,
 }
 
-/// A key to make.
+/// A key to make. It has a role or a grant at least.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct NewKey {
-    /// What to call it: 1 to 64 characters.
+pub(crate) struct NewKeyFields {
+    /// Its name: 1 to 64 characters.
     #[schema(example = "campaign service")]
     name: String,
-    /// What it may do.
-    role: Role,
+    /// Its roles.
+    #[serde(default)]
+    roles: Vec<RoleWord>,
+    /// The apps that its roles are about. Without it they are about everything. Rights to queues,
+    /// wallets and the node belong to no app: such a key holds them by grants.
+    apps: Option<Vec<String>>,
+    /// Grants beside those of its roles: `VERB:RESOURCE`, and a limit where there is one.
+    #[serde(default)]
+    #[schema(example = json!(["queue.put:votes* 100/s"]))]
+    grants: Vec<String>,
+    /// Seconds for which it works. Without it, it has no end.
+    #[schema(example = 2592000)]
+    expires_in_s: Option<u64>,
 }
 
-/// A key that was just made.
+impl NewKeyFields {
+    fn check(self) -> Result<NewKey, Problem> {
+        let mut grants = Vec::with_capacity(self.grants.len());
+        for (index, text) in self.grants.iter().enumerate() {
+            let grant: Result<Grant, _> = text.parse();
+            let wrong =
+                |error: Invalid| Problem::new(FIELD_WRONG, error.to_string()).at(format!("grants[{index}]"));
+            grants.push(grant.map_err(wrong)?);
+        }
+        Ok(NewKey {
+            name: self.name,
+            roles: self.roles.into_iter().map(RoleWord::role).collect(),
+            apps: self.apps,
+            grants,
+            expires_in: self.expires_in_s.map(Duration::from_secs),
+        })
+    }
+}
+
+/// A key that was just made or rotated.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct CreatedKeyView {
     /// The key.
     key: KeyView,
-    /// What goes behind `Authorization: Bearer`. It cannot be seen again.
+    /// The text behind `Authorization: Bearer`. It cannot be seen again.
     #[schema(example = "sk_Zm9vYmFyYmF6cXV4...")]
     secret: String,
 }
 
+/// How a secret is replaced.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RotateFields {
+    /// Seconds for which the secret before works still: 86,400 by default, 30 days at most.
+    overlap_s: Option<u64>,
+}
+
+/// Seconds for which a secret that was replaced works, unless the caller asks for another time.
+const OVERLAP_S: u64 = 86_400;
+
+/// Seconds for which a secret that was replaced works at most.
+const OVERLAP_S_MAX: u64 = 30 * 86_400;
+
 /// The API keys, without their secrets.
 #[utoipa::path(get, operation_id = "list_keys", path = "/api/keys", tag = "API keys",
+    extensions(("x-right" = json!("keys.manage"))),
     responses((status = 200, description = "The keys.", body = KeyList),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
               (status = 403, description = "`HTTP-003`", body = ProblemSchema)))]
-pub(crate) async fn list(_: Admin, State(app): State<Arc<App>>) -> Json<KeyList> {
-    Json(KeyList { keys: app.keys.list().iter().map(KeyView::of).collect() })
+pub(crate) async fn list(_: Caller, State(app): State<Arc<App>>) -> Json<KeyList> {
+    let view = |key: &Arc<Key>| KeyView::of(key, app.keys.last_used(&key.id));
+    Json(KeyList { keys: app.keys.list().iter().map(view).collect() })
 }
 
 /// Makes a key. Its secret is in this answer and nowhere else.
-#[utoipa::path(post, operation_id = "create_key", path = "/api/keys", tag = "API keys", request_body = NewKey,
+#[utoipa::path(post, operation_id = "create_key", path = "/api/keys", tag = "API keys",
+    extensions(("x-right" = json!("keys.manage"))), request_body = NewKeyFields,
     responses((status = 201, description = "The key with its secret.", body = CreatedKeyView),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
               (status = 403, description = "`HTTP-003`", body = ProblemSchema),
               (status = 409, description = "`HTTP-022`", body = ProblemSchema),
               (status = 422, description = "`HTTP-005`", body = ProblemSchema)))]
 pub(crate) async fn create(
-    admin: Admin,
+    caller: Caller,
     State(app): State<Arc<App>>,
     request: Request,
 ) -> Result<impl IntoResponse, Problem> {
-    let (new, _): (NewKey, _) = read_json(&app, request).await?;
+    let (fields, _): (NewKeyFields, _) = read_json(&app, request).await?;
+    let new = fields.check()?;
     let keys = Arc::clone(&app.keys);
-    let created = blocking(move || keys.create(&new.name, new.role)).await?;
-    tracing::info!(key = created.key.id, role = created.key.role.word(), by = admin.key_id, "API key made");
-    let view = CreatedKeyView { key: KeyView::of(&created.key), secret: created.secret };
+    let created = blocking(move || keys.create(&new)).await?;
+    let roles = created.key.roles_in_words();
+    tracing::info!(key = created.key.id, roles, by = caller.key_id(), "API key made");
+    let view = CreatedKeyView { key: KeyView::of(&created.key, None), secret: created.secret };
     Ok((StatusCode::CREATED, Json(view)))
+}
+
+/// Gives a key another secret. The one before works for a time still, so that its users can change.
+#[utoipa::path(post, operation_id = "rotate_key", path = "/api/keys/{id}/rotate", tag = "API keys",
+    extensions(("x-right" = json!("keys.manage"))), request_body = Option<RotateFields>,
+    params(("id" = String, Path, description = "The key's id.")),
+    responses((status = 200, description = "The key with its secret.", body = CreatedKeyView),
+              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
+              (status = 403, description = "`HTTP-003`", body = ProblemSchema),
+              (status = 404, description = "`HTTP-020`", body = ProblemSchema),
+              (status = 422, description = "`HTTP-005`", body = ProblemSchema)))]
+pub(crate) async fn rotate(
+    caller: Caller,
+    State(app): State<Arc<App>>,
+    Name(id): Name,
+    request: Request,
+) -> Result<Json<CreatedKeyView>, Problem> {
+    let fields: RotateFields = read_json_or_default(&app, request).await?;
+    let overlap_s = fields.overlap_s.unwrap_or(OVERLAP_S);
+    if overlap_s > OVERLAP_S_MAX {
+        let detail = format!("`overlap_s` is at most {OVERLAP_S_MAX}");
+        return Err(Problem::new(FIELD_WRONG, detail).at("overlap_s"));
+    }
+    let keys = Arc::clone(&app.keys);
+    let rotated = blocking(move || keys.rotate(&id, Duration::from_secs(overlap_s))).await?;
+    tracing::info!(key = rotated.key.id, overlap_s, by = caller.key_id(), "API key rotated");
+    let used = app.keys.last_used(&rotated.key.id);
+    Ok(Json(CreatedKeyView { key: KeyView::of(&rotated.key, used), secret: rotated.secret }))
 }
 
 /// Takes a key away; it stops working at once.
 #[utoipa::path(delete, operation_id = "revoke_key", path = "/api/keys/{id}", tag = "API keys",
+    extensions(("x-right" = json!("keys.manage"))),
     params(("id" = String, Path, description = "The key's id.")),
     responses((status = 204, description = "It no longer works."),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
@@ -126,13 +284,13 @@ pub(crate) async fn create(
               (status = 404, description = "`HTTP-020`", body = ProblemSchema),
               (status = 409, description = "`HTTP-021`", body = ProblemSchema)))]
 pub(crate) async fn revoke(
-    admin: Admin,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(id): Name,
 ) -> Result<StatusCode, Problem> {
     let keys = Arc::clone(&app.keys);
     let revoked = blocking(move || keys.revoke(&id)).await?;
-    tracing::info!(key = revoked.id, by = admin.key_id, "API key revoked");
+    tracing::info!(key = revoked.id, by = caller.key_id(), "API key revoked");
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -147,6 +305,7 @@ async fn blocking<T: Send + 'static>(
         match error {
             Error::Io { .. } | Error::Format { .. } => Problem::new(KEYS_NOT_WRITTEN, detail),
             Error::Name => Problem::new(FIELD_WRONG, detail).at("name"),
+            Error::Rights(_) => Problem::new(FIELD_WRONG, detail),
             Error::Full => Problem::new(KEYS_FULL, detail),
             Error::Unknown => Problem::new(API_KEY_UNKNOWN, detail),
             Error::LastAdmin => Problem::new(LAST_ADMIN, detail),

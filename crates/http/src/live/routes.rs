@@ -13,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::live::broadcast::{Event, Live, View};
 use crate::live::description::Description;
 use crate::live::health;
-use crate::request::access::Reader;
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::endpoints::endpoints;
 use crate::request::problem::{Problem, ProblemSchema};
@@ -38,12 +38,13 @@ where
 /// Server-sent events: `history` once (two minutes of points), then `sample` each second, and `push` whenever the
 /// newest push came further. A slow reader misses events and gets later ones.
 #[utoipa::path(get, operation_id = "live", path = "/api/live", tag = "Operating",
+    extensions(("x-right" = json!("node.read"))),
     responses((status = 200, description = "Events as text. The data of `history` is a list of `Point`, of `sample` a `Sample`, of `push` a `PushView`.",
                body = String, content_type = "text/event-stream"),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
               (status = 503, description = "`HTTP-014`, `HTTP-019`", body = ProblemSchema)))]
 pub(crate) async fn events(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     State(live): State<Arc<Live>>,
 ) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, Problem> {

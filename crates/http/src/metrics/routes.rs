@@ -10,7 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::metrics::plain::{plain, wants_open_metrics};
 use crate::metrics::scrape;
 use crate::metrics::sources::Sources;
-use crate::request::access::Reader;
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::endpoints::endpoints;
 use crate::request::problem::ProblemSchema;
@@ -29,10 +29,11 @@ where
 ///
 /// In its text format 0.0.4; in that of OpenMetrics 1.0 for those whose `Accept` prefers `application/openmetrics-text`.
 #[utoipa::path(get, operation_id = "metrics", path = "/metrics", tag = "Operating",
+    extensions(("x-right" = json!("node.read"))),
     responses((status = 200, description = "The metrics.",
                content((String = "text/plain"), (String = "application/openmetrics-text"))),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema)))]
-pub(crate) async fn metrics(_: Reader, State(sources): State<Sources>, headers: HeaderMap) -> Response {
+pub(crate) async fn metrics(_: Caller, State(sources): State<Sources>, headers: HeaderMap) -> Response {
     let text = scrape::text(&sources).expect("writing to a string cannot fail");
     let (kind, text) = if wants_open_metrics(&headers) {
         ("application/openmetrics-text; version=1.0.0; charset=utf-8", text)

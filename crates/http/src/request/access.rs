@@ -1,52 +1,122 @@
-//! The key of a request, and whether its role may ask for it.
+//! The caller of a request, and whether it may ask for this.
 //!
-//! A handler names the role it needs in its arguments, so no route can forget the question. The order is always:
-//! key, role, then everything else, so a stranger learns nothing from other errors.
+//! An endpoint names its rights in its description (`x-right`), and takes a [`Caller`] among its
+//! arguments, which asks for them. The order is always: key, right, then everything else, so a
+//! stranger learns nothing from other errors. A part of a right that only the body or the shards
+//! know is asked for by the handler, with the methods of [`Caller`].
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use axum::extract::{FromRef, FromRequestParts};
+use axum::extract::{FromRef, FromRequestParts, MatchedPath, RawPathParams};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
+use stadium_grants::{Asking, Grants, Kind, Refused, Verb};
+use stadium_shard::Together;
 
 use crate::audit_log::CallerPlace;
-use crate::key_store::{Key, Role};
+use crate::key_store::Key;
 use crate::request::app::App;
-use crate::request::problem::{KEY_MISSING, KEY_UNKNOWN, Problem, ROLE_TOO_LOW};
+use crate::request::peer::Peer;
+use crate::request::problem::{KEY_MISSING, KEY_UNKNOWN, LIMIT_REACHED, Problem, RIGHT_MISSING};
+use crate::rights::{self, DEFAULT_APP, Stop};
+use crate::shards::running;
 
-/// A caller that may read.
-pub(crate) struct Reader;
+/// A caller that may use the endpoint, as far as its path shows.
+pub(crate) struct Caller {
+    who: Who,
+    /// Bytes of the request's body, as announced.
+    bytes: u64,
+    /// Time since the server began.
+    now: Duration,
+}
 
-/// A caller that may push.
-pub(crate) struct Sender {
+enum Who {
+    Key(Arc<Key>),
+    /// Whoever reaches the port, where reading is open.
+    Anyone(Arc<Grants>),
+}
+
+impl Caller {
     /// The id of the caller's key: idempotency keys of two callers never meet.
-    pub(crate) key_id: String,
-}
-
-/// A caller that may do everything.
-pub(crate) struct Admin {
-    /// The id of the caller's key, for the log.
-    pub(crate) key_id: String,
-}
-
-impl<S: Sync> FromRequestParts<S> for Reader
-where
-    Arc<App>: FromRef<S>,
-{
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let app = Arc::<App>::from_ref(state);
-        let anonymous = !parts.headers.contains_key(header::AUTHORIZATION);
-        if anonymous && app.config.open_read && host_is_literal(&parts.headers) {
-            return Ok(Self);
+    pub(crate) fn key_id(&self) -> &str {
+        match &self.who {
+            Who::Key(key) => &key.id,
+            Who::Anyone(_) => "anyone",
         }
-        caller(parts, &app, Role::Read).map(|_| Self)
+    }
+
+    /// The request as the grants see it.
+    pub(crate) fn asking(&self) -> Asking<'_> {
+        let grants = match &self.who {
+            Who::Key(key) => &key.grants,
+            Who::Anyone(grants) => grants,
+        };
+        Asking { grants, bytes: self.bytes, now: self.now }
+    }
+
+    /// Whether it may do this, limits aside.
+    pub(crate) fn allows(&self, verb: Verb, resource: &str) -> bool {
+        self.asking().grants.allows(verb, resource)
+    }
+
+    /// Refuses the request unless the caller may do this.
+    pub(crate) fn may(&self, verb: Verb, resource: &str) -> Result<(), Problem> {
+        self.asking().may(verb, resource).map_err(|refused| self.refused(&refused))
+    }
+
+    /// Refuses the request unless the caller may do this beside the thing in the path.
+    pub(crate) fn may_also(&self, verb: Verb, resource: &str) -> Result<(), Problem> {
+        self.asking().may_also(verb, resource).map_err(|refused| self.refused(&refused))
+    }
+
+    /// Refuses the request unless the caller may hand this command to the queues.
+    pub(crate) async fn may_ask_queue(
+        &self,
+        app: &App,
+        command: &stadium_queue::Command,
+    ) -> Result<(), Problem> {
+        let may = rights::queue(running(app)?, self.asking(), command).await;
+        may.map_err(|stop| self.stopped(stop))
+    }
+
+    /// Refuses the request unless the caller may hand this command to the wallets.
+    pub(crate) async fn may_ask_wallet(
+        &self,
+        app: &App,
+        command: &stadium_wallet::Command,
+    ) -> Result<(), Problem> {
+        let may = rights::wallet(running(app)?, self.asking(), command).await;
+        may.map_err(|stop| self.stopped(stop))
+    }
+
+    /// Refuses the request unless the caller may have this done in one record.
+    pub(crate) async fn may_ask_together(&self, app: &App, together: &Together) -> Result<(), Problem> {
+        let may = rights::together(running(app)?, self.asking(), together).await;
+        may.map_err(|stop| self.stopped(stop))
+    }
+
+    fn stopped(&self, stop: Stop) -> Problem {
+        match stop {
+            Stop::Refused(refused) => self.refused(&refused),
+            Stop::NotFound(refusal) => refusal.into(),
+        }
+    }
+
+    fn refused(&self, refused: &Refused) -> Problem {
+        let Who::Key(key) = &self.who else {
+            return Problem::new(KEY_MISSING, format!("{refused}: send an API key that has it"));
+        };
+        let key = &key.id;
+        match refused.after {
+            Some(wait) => Problem::new(LIMIT_REACHED, format!("key {key}: {refused}")).retry_after(wait),
+            None => Problem::new(RIGHT_MISSING, format!("key {key}: {refused}")),
+        }
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Sender
+impl<S: Sync> FromRequestParts<S> for Caller
 where
     Arc<App>: FromRef<S>,
 {
@@ -54,44 +124,65 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let app = Arc::<App>::from_ref(state);
-        caller(parts, &app, Role::Send).map(|key| Self { key_id: key.id.clone() })
+        let bytes = parts.headers.get(header::CONTENT_LENGTH);
+        let bytes = bytes.and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or_default();
+        let caller = Self { who: who(parts, &app)?, bytes, now: app.started.elapsed() };
+        caller.may_ask_endpoint(parts, &app).await?;
+        if let Some(parameters) = app.parameters.get() {
+            parameters.check(parts)?;
+        }
+        Ok(caller)
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Admin
-where
-    Arc<App>: FromRef<S>,
-{
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let app = Arc::<App>::from_ref(state);
-        caller(parts, &app, Role::Admin).map(|key| Self { key_id: key.id.clone() })
+impl Caller {
+    /// Asks for the rights of the endpoint. An endpoint that names none is closed.
+    async fn may_ask_endpoint(&self, parts: &mut Parts, app: &App) -> Result<(), Problem> {
+        let path = parts.extensions.get::<MatchedPath>().cloned();
+        let rights = path.as_ref().zip(app.rights.get());
+        let rights = rights.and_then(|(path, table)| table.of(&parts.method, path.as_str()));
+        let Some(rights) = rights else {
+            return Err(Problem::new(RIGHT_MISSING, "the endpoint names no right, so nobody may use it"));
+        };
+        let params = RawPathParams::from_request_parts(parts, &()).await.ok();
+        let mut resource = String::new();
+        for right in rights {
+            let part = |name: &str| {
+                params.as_ref()?.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+            };
+            let verb = right.verb();
+            if right.resource(&mut resource, part) {
+                if verb.kind() == Kind::OfApp && !resource.contains('/') && resource != "*" {
+                    resource.insert_str(0, &format!("{DEFAULT_APP}/"));
+                }
+                self.may(verb, &resource)?;
+            } else if !right.is_optional() && self.asking().grants.of(verb).is_empty() {
+                let refused = Refused { verb, resource: resource.clone(), after: None };
+                return Err(self.refused(&refused));
+            }
+        }
+        Ok(())
     }
 }
 
-/// The key that the request carries, if its role contains the one that is needed, and the request
-/// has no parameter that is not described.
-fn caller(parts: &Parts, app: &App, needed: Role) -> Result<Arc<Key>, Problem> {
+/// The principal of a request.
+fn who(parts: &Parts, app: &App) -> Result<Who, Problem> {
+    let anonymous = !parts.headers.contains_key(header::AUTHORIZATION);
+    if anonymous && app.config.open_read && host_is_literal(&parts.headers) {
+        return Ok(Who::Anyone(Arc::clone(&app.open)));
+    }
     let secret = bearer(&parts.headers).ok_or_else(|| {
         Problem::new(KEY_MISSING, "send the header `Authorization: Bearer sk_...` with an API key")
     })?;
-    let key = app.keys.authenticate(secret).ok_or_else(|| {
-        Problem::new(KEY_UNKNOWN, "the key was never made here, was revoked, or was copied incompletely")
-    })?;
+    let key =
+        app.keys.authenticate(secret).map_err(|unknown| Problem::new(KEY_UNKNOWN, unknown.to_string()))?;
+    let address = parts.extensions.get::<Peer>().map(|Peer(address)| *address);
+    app.keys.used(&key, address, SystemTime::now());
     if let Some(place) = parts.extensions.get::<CallerPlace>() {
         // Set once for a request; a second extractor finds the same key.
         let _ = place.set(Arc::clone(&key));
     }
-    if key.role < needed {
-        let detail =
-            format!("key {} has the role `{}`; this needs `{}`", key.id, key.role.word(), needed.word());
-        return Err(Problem::new(ROLE_TOO_LOW, detail));
-    }
-    if let Some(parameters) = app.parameters.get() {
-        parameters.check(parts)?;
-    }
-    Ok(key)
+    Ok(Who::Key(key))
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {

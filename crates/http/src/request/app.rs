@@ -6,6 +6,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use stadium_grants::{Grant, Grants, Role, Verb};
 use stadium_shard::Shards;
 use tokio::sync::watch;
 
@@ -13,6 +14,7 @@ use crate::audit_log::AuditLog;
 use crate::config::Config;
 use crate::fleet::Fleet;
 use crate::key_store::KeyStore;
+use crate::request::endpoint_rights::Rights;
 use crate::request::live_views::LiveViews;
 use crate::request::peer::Keyless;
 use crate::request::query::Parameters;
@@ -30,6 +32,10 @@ pub(crate) struct App {
     pub(crate) keyless: Keyless,
     /// Set when the router is made, which knows the endpoints.
     pub(crate) parameters: OnceLock<Parameters>,
+    /// As `parameters`.
+    pub(crate) rights: OnceLock<Rights>,
+    /// The grants of whoever reaches the port, where reading is open.
+    pub(crate) open: Arc<Grants>,
     pub(crate) views: LiveViews,
     /// Becomes true once the server stops: requests that wait for work are answered then.
     pub(crate) draining: watch::Sender<bool>,
@@ -40,10 +46,20 @@ impl App {
     /// Reads the keys in the data directory, or makes them.
     pub(crate) fn open(config: Config, fleet: Arc<dyn Fleet>) -> Result<Self, StartError> {
         let keys = Arc::new(KeyStore::open(&config.data_dir).map_err(StartError::Keys)?);
+        for id in keys.changed_in_meaning() {
+            tracing::warn!(
+                key = id,
+                "An API key of the role `send` no longer moves amounts and no longer reaches queues of \
+                 `events.` and `stadium.`: see docs/upgrading.md"
+            );
+        }
+        let payloads = Vec::from_iter(Grant::new(Verb::QueuePayload, "*"));
         Ok(Self {
             views: LiveViews::new(config.live_views_max),
             audit: AuditLog::of(&config.data_dir, config.audit_files_max),
             parameters: OnceLock::new(),
+            rights: OnceLock::new(),
+            open: Arc::new(Grants::new(&[Role::Viewer], None, &payloads).unwrap_or_default()),
             keyless: Keyless::new(config.keyless_requests_per_second_max),
             config,
             fleet,

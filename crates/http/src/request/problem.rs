@@ -35,7 +35,7 @@ macro_rules! codes {
 codes! {
     KEY_MISSING = "HTTP-001" 401 "An API key is needed";
     KEY_UNKNOWN = "HTTP-002" 401 "The API key is not known";
-    ROLE_TOO_LOW = "HTTP-003" 403 "The API key's role does not allow this";
+    RIGHT_MISSING = "HTTP-003" 403 "The API key has no right to this";
     BODY_NOT_JSON = "HTTP-004" 400 "The body is not JSON";
     FIELD_WRONG = "HTTP-005" 422 "A field of the body is wrong";
     CONTENT_TYPE_WRONG = "HTTP-006" 415 "The body must be application/json";
@@ -64,6 +64,7 @@ codes! {
     AUDIT_NOT_READ = "HTTP-029" 500 "The audit log cannot be read";
     NO_RANDOM_BYTES = "HTTP-030" 503 "The system gave no random bytes";
     REQUESTS_TOO_MANY = "HTTP-031" 429 "Too many requests without an API key";
+    LIMIT_REACHED = "HTTP-032" 429 "The limit of the API key's grant is reached";
 }
 
 /// An error on its way to the caller.

@@ -21,7 +21,7 @@ use crate::devices::registry::known;
 use crate::platform::ids::random;
 use crate::platform::in_path;
 use crate::platform::problems::{PlatformLookProblems, PlatformProblems};
-use crate::request::access::{Reader, Sender};
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::body::read_json_or_default;
 use crate::request::endpoints::endpoints;
@@ -67,11 +67,12 @@ const LOOK_MAX: Duration = Duration::from_secs(1);
 
 /// The numbers of a device's Web Push subscriptions.
 #[utoipa::path(get, operation_id = "list_webpush", path = "/api/apps/{app}/devices/{device}/webpush", tag = "Web Push",
+    extensions(("x-right" = json!("device.read:{app}/{device}"))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("device" = String, Path, description = "The device, percent-encoded.")),
     responses((status = 200, description = "The subscriptions, without their endpoints.", body = SubscriptionPage), PlatformLookProblems))]
 pub(crate) async fn list(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(name, device): Names,
 ) -> Result<Json<SubscriptionPage>, Problem> {
@@ -81,12 +82,13 @@ pub(crate) async fn list(
 }
 
 /// Makes an endpoint that applications push to by Web Push (RFC 8030), for a device that is registered.
-#[utoipa::path(post, operation_id = "subscribe_webpush", path = "/api/apps/{app}/devices/{device}/webpush", tag = "Web Push", request_body = Option<SubscriptionFields>,
+#[utoipa::path(post, operation_id = "subscribe_webpush", path = "/api/apps/{app}/devices/{device}/webpush", tag = "Web Push",
+    extensions(("x-right" = json!("device.write:{app}/{device}"))), request_body = Option<SubscriptionFields>,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("device" = String, Path, description = "The device, percent-encoded.")),
     responses((status = 201, description = "The endpoint; it cannot be seen again.", body = SubscriptionReport), PlatformProblems))]
 pub(crate) async fn subscribe(
-    _: Sender,
+    _: Caller,
     State(app): State<Arc<App>>,
     State(webpush): State<Arc<WebPush>>,
     Names(name, device): Names,
@@ -105,11 +107,12 @@ pub(crate) async fn subscribe(
 
 /// Ends all Web Push subscriptions of a device: their endpoints answer 410.
 #[utoipa::path(delete, operation_id = "unsubscribe_webpush_all", path = "/api/apps/{app}/devices/{device}/webpush", tag = "Web Push",
+    extensions(("x-right" = json!("device.write:{app}/{device}"))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("device" = String, Path, description = "The device, percent-encoded.")),
     responses((status = 204, description = "It has none."), PlatformProblems))]
 pub(crate) async fn unsubscribe_all(
-    _: Sender,
+    _: Caller,
     State(app): State<Arc<App>>,
     State(webpush): State<Arc<WebPush>>,
     Names(name, device): Names,
@@ -121,12 +124,13 @@ pub(crate) async fn unsubscribe_all(
 
 /// Ends a Web Push subscription: its endpoint answers 410.
 #[utoipa::path(delete, operation_id = "unsubscribe_webpush", path = "/api/apps/{app}/devices/{device}/webpush/{subscription}", tag = "Web Push",
+    extensions(("x-right" = json!("device.write:{app}/{device}"))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("device" = String, Path, description = "The device, percent-encoded."),
            ("subscription" = String, Path, description = "Its number.", example = "3q2-7wAB")),
     responses((status = 204, description = "It is over."), PlatformProblems))]
 pub(crate) async fn unsubscribe(
-    _: Sender,
+    _: Caller,
     State(app): State<Arc<App>>,
     State(webpush): State<Arc<WebPush>>,
     path: Result<Path<(String, String, String)>, PathRejection>,

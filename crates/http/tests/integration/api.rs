@@ -227,10 +227,10 @@ fn a_wrong_query_is_named() {
 }
 
 #[test]
-fn roles_contain_one_another_and_strangers_get_nothing() {
+fn roles_allow_their_part_and_strangers_get_nothing() {
     let fixture = Fixture::begin();
     let make = |role: &str| {
-        let made = fixture.post("/api/keys", &format!(r#"{{"name": "{role} key", "role": "{role}"}}"#));
+        let made = fixture.post("/api/keys", &format!(r#"{{"name": "{role} key", "roles": ["{role}"]}}"#));
         assert_eq!(made.status, 201, "{}", made.text);
         let made = made.json();
         (
@@ -238,8 +238,8 @@ fn roles_contain_one_another_and_strangers_get_nothing() {
             made["secret"].as_str().expect("a secret").to_owned(),
         )
     };
-    let (read_id, read) = make("read");
-    let (_, send) = make("send");
+    let (read_id, read) = make("viewer");
+    let (_, send) = make("sender");
     let push = r#"{"to": "everybody", "message": "x"}"#;
     let ask = |method: &str, path: &str, secret: &str, body: Option<&str>| {
         let bearer = format!("Bearer {secret}");
@@ -275,15 +275,17 @@ fn roles_contain_one_another_and_strangers_get_nothing() {
 
     let keys = fixture.get("/api/keys");
     assert_eq!(keys.json()["keys"].as_array().expect("a list").len(), 3);
-    assert!(!keys.text.contains("sk_"), "secrets are never listed");
+    assert!(!keys.text.contains(&read) && !keys.text.contains(&send), "secrets are never listed");
+    assert_eq!(keys.json()["keys"][1]["prefix"], read[..7]);
+    assert_eq!(keys.json()["keys"][1]["last_used_from"], "127.0.0.1");
     assert_eq!(fixture.delete(&format!("/api/keys/{read_id}")).status, 204);
     ask("GET", "/api/devices", &read, None).problem(401, "HTTP-002");
     fixture.delete(&format!("/api/keys/{read_id}")).problem(404, "HTTP-020");
     let admin_id = fixture.get("/api/keys").json()["keys"][0]["id"].as_str().expect("an id").to_owned();
     fixture.delete(&format!("/api/keys/{admin_id}")).problem(409, "HTTP-021");
-    let unnamed = fixture.post("/api/keys", r#"{"name": "", "role": "read"}"#);
+    let unnamed = fixture.post("/api/keys", r#"{"name": "", "roles": ["viewer"]}"#);
     assert_eq!(unnamed.problem(422, "HTTP-005")["path"], "name");
-    fixture.post("/api/keys", r#"{"name": "x", "role": "god"}"#).problem(422, "HTTP-005");
+    fixture.post("/api/keys", r#"{"name": "x", "roles": ["god"]}"#).problem(422, "HTTP-005");
 }
 
 #[test]
@@ -426,6 +428,7 @@ fn the_description_names_every_path_and_each_is_answered() {
             "GET /api/jobs/{job}",
             "GET /api/jobs/{job}/history",
             "GET /api/keys",
+            "GET /api/keys/{id}/explain",
             "GET /api/live",
             "GET /api/live/queues",
             "GET /api/live/wallets",
@@ -468,6 +471,7 @@ fn the_description_names_every_path_and_each_is_answered() {
             "POST /api/apps/{app}/schedules/{name}/resume",
             "POST /api/jobs/delete",
             "POST /api/keys",
+            "POST /api/keys/{id}/rotate",
             "POST /api/leases/bury",
             "POST /api/leases/extend",
             "POST /api/leases/release",

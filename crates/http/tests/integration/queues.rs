@@ -211,10 +211,10 @@ fn roles_allow_to_look_work_and_purge() {
     let fixture = Fixture::with_queues();
     put(&fixture, "roles", json!({"payload": "x"}));
     let secret = |role: &str| {
-        let made = fixture.post("/api/keys", &format!(r#"{{"name": "{role}", "role": "{role}"}}"#));
+        let made = fixture.post("/api/keys", &format!(r#"{{"name": "{role}", "roles": ["{role}"]}}"#));
         format!("Bearer {}", made.json()["secret"].as_str().expect("a secret"))
     };
-    let (reader, sender) = (secret("read"), secret("send"));
+    let (reader, sender) = (secret("viewer"), secret("worker"));
     let ask = |method: &str, path: &str, key: &str, body: Option<&str>| {
         fixture.ask(method, path, &[("authorization", key), ("content-type", "application/json")], body)
     };

@@ -167,9 +167,9 @@ fn it_fits_a_phone_and_a_desktop_in_both_themes() {
 }
 
 #[test]
-fn a_stranger_is_asked_for_a_key_and_a_reader_sees_which_role_is_missing() {
+fn a_stranger_is_asked_for_a_key_and_a_viewer_sees_which_right_is_missing() {
     let fixture = busy_scene();
-    let made = fixture.post("/api/keys", r#"{"name": "looks", "role": "read"}"#).json();
+    let made = fixture.post("/api/keys", r#"{"name": "looks", "roles": ["viewer"]}"#).json();
     let mut browser = Browser::start();
     browser.open(&fixture.url("/queues/mails"), PHONE);
     browser.wait_until("!document.getElementById('login').hidden");
@@ -180,6 +180,6 @@ fn a_stranger_is_asked_for_a_key_and_a_reader_sees_which_role_is_missing() {
     browser.wait_until("document.querySelectorAll('#job-rows tr').length === 25");
     browser.evaluate(&click("#do-kick"));
     browser.evaluate(&click("#confirm-yes"));
-    browser.wait_until(&format!("{}.includes('this needs `send`')", text("toast")));
+    browser.wait_until(&format!("{}.includes('this needs the right `queue.control:mails`')", text("toast")));
     assert_eq!(fixture.get("/api/queues/mails").json()["jobs"]["buried"], 1);
 }

@@ -429,10 +429,10 @@ fn audiences_are_saved_previewed_and_lists_kept() {
 fn changes_are_logged_with_their_key_and_roles_are_kept() {
     let fixture = Fixture::with_queues();
     let key = |name: &str, role: &str| {
-        let made = fixture.post("/api/keys", &json!({"name": name, "role": role}).to_string()).json();
+        let made = fixture.post("/api/keys", &json!({"name": name, "roles": [role]}).to_string()).json();
         made["secret"].as_str().expect("a secret").to_owned()
     };
-    let (looks, sends) = (key("looks", "read"), key("campaigns", "send"));
+    let (looks, sends) = (key("looks", "viewer"), key("campaigns", "sender"));
     let ask = |secret: &str, method: &str, path: &str, body: &str| {
         let bearer = format!("Bearer {secret}");
         fixture.ask(

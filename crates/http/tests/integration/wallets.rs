@@ -97,7 +97,7 @@ fn an_idempotency_key_is_an_id() {
     }
     assert_eq!(balance(&fixture, "alice"), 20);
     // Another caller's key of the same name is another transfer.
-    let made = fixture.post("/api/keys", r#"{"name": "till-2", "role": "send"}"#).json();
+    let made = fixture.post("/api/keys", r#"{"name": "till-2", "roles": ["admin"]}"#).json();
     let bearer = format!("Bearer {}", made["secret"].as_str().expect("a secret"));
     let headers = [
         ("authorization", bearer.as_str()),
@@ -483,10 +483,10 @@ fn mistakes_are_named_and_nothing_happens() {
 fn roles_allow_to_look_move_and_open() {
     let fixture = money_scene();
     let secret = |role: &str| {
-        let made = fixture.post("/api/keys", &format!(r#"{{"name": "{role}", "role": "{role}"}}"#));
+        let made = fixture.post("/api/keys", &format!(r#"{{"name": "{role}", "roles": ["{role}"]}}"#));
         format!("Bearer {}", made.json()["secret"].as_str().expect("a secret"))
     };
-    let (reader, sender) = (secret("read"), secret("send"));
+    let (reader, bookkeeper, sender) = (secret("viewer"), secret("bookkeeper"), secret("sender"));
     let ask = |method: &str, path: &str, key: &str, body: Option<&str>| {
         fixture.ask(method, path, &[("authorization", key), ("content-type", "application/json")], body)
     };
@@ -513,10 +513,16 @@ fn roles_allow_to_look_move_and_open() {
         ask("POST", path, &reader, Some("{}")).problem(403, "HTTP-003");
         fixture.ask("POST", path, &[], Some("{}")).problem(401, "HTTP-001");
     }
-    assert_eq!(ask("POST", "/api/transfers", &sender, Some(&body)).status, 201);
-    ask("POST", "/api/wallets", &sender, Some("{}")).problem(403, "HTTP-003");
-    ask("PUT", "/api/assets/EUR", &sender, Some("{}")).problem(403, "HTTP-003");
-    ask("PATCH", "/api/wallets/alice/EUR", &sender, Some("{}")).problem(403, "HTTP-003");
+    ask("POST", "/api/transfers", &sender, Some(&body)).problem(403, "HTTP-003");
+    let of_the_house = ask("POST", "/api/transfers", &bookkeeper, Some(&body)).problem(403, "HTTP-003");
+    assert!(of_the_house["detail"].as_str().expect("text").contains("wallet.transfer:debit=@bank"));
+    assert_eq!(fixture.post("/api/transfers", &body).status, 201);
+    let body = transfer("alice", "bob", 2).to_string();
+    let paid = ask("POST", "/api/transfers", &bookkeeper, Some(&body));
+    assert_eq!(paid.status, 201, "{}", paid.text);
+    ask("POST", "/api/wallets", &bookkeeper, Some("{}")).problem(403, "HTTP-003");
+    ask("PUT", "/api/assets/EUR", &bookkeeper, Some("{}")).problem(403, "HTTP-003");
+    ask("PATCH", "/api/wallets/alice/EUR", &bookkeeper, Some("{}")).problem(403, "HTTP-003");
 }
 
 #[test]

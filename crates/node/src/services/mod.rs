@@ -41,8 +41,10 @@ pub(crate) struct Services {
 pub(crate) struct Around<'a> {
     /// Takes pushes.
     pub(crate) fleet: Arc<dyn Fleet>,
-    /// Whose API keys let a caller push and work.
+    /// The data directory.
     pub(crate) data: &'a Path,
+    /// Its API keys, where they are open.
+    pub(crate) keys: Option<Arc<KeyStore>>,
     /// Hold the queues, the wallets and the push platform.
     pub(crate) shards: &'a ShardsDoor,
     /// Of `[rpc]`, where it has a certificate.
@@ -54,7 +56,7 @@ pub(crate) struct Around<'a> {
 impl Services {
     /// Starts what the settings ask for.
     pub(crate) fn start(settings: &Settings, around: Around<'_>) -> Result<Self, Error> {
-        let Around { fleet, data, shards, tls, bridge } = around;
+        let Around { fleet, data, keys, shards, tls, bridge } = around;
         // A backend of our own making knows our own services too, so it is made when they are known.
         let remote = match settings.discovery.backend {
             DiscoveryBackend::None | DiscoveryBackend::Static => None,
@@ -66,15 +68,16 @@ impl Services {
         let server = if names.is_empty() && config.udp.is_none() {
             None
         } else {
-            let keys = || KeyStore::open(data).map_err(|error| Error::Services(error.to_string()));
+            let open = || KeyStore::open(data).map(Arc::new);
+            let keys = keys.map_or_else(open, Ok).map_err(|error| Error::Services(error.to_string()))?;
             let bounds = mapping::http::push_bounds(&settings.http);
             let services = vec![
-                push::service(fleet, keys()?, bounds),
-                queue::service(shards.handle(), keys()?),
-                wallet::service(shards.handle(), keys()?, bounds),
-                platform::service(shards.handle(), keys()?),
+                push::service(fleet, Arc::clone(&keys), bounds),
+                queue::service(shards.handle(), Arc::clone(&keys)),
+                wallet::service(shards.handle(), Arc::clone(&keys), bounds),
+                platform::service(shards.handle(), Arc::clone(&keys)),
             ];
-            config.operations = operators(keys()?);
+            config.operations = operators(Arc::clone(&keys));
             let started = Server::start(config, services);
             Some(Arc::new(started.map_err(|error| Error::Services(error.to_string()))?))
         };

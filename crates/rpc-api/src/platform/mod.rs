@@ -7,12 +7,15 @@
 mod read;
 mod write;
 
+use std::sync::Arc;
+
 use prost::Message;
-use stadium_http::key_store::{KeyStore, Role};
+use stadium_http::key_store::KeyStore;
 use stadium_push::{Answer, Command};
 use stadium_rpc::{CallContext, Method, PieceReceiver, Raw, Refusal, Service};
 
-use crate::access::Access;
+use crate::access::Rights;
+use crate::guarded::Guarded;
 use crate::proto::push;
 use crate::request::{self, refusal, strange, unreadable, wrong};
 use crate::shards::ShardsHandle;
@@ -23,10 +26,9 @@ pub use crate::proto::push::{NAME, VERSION};
 const REQUEST_BYTES_MAX: usize = 8 << 20;
 
 /// The service over these shards.
-pub fn service(shards: &ShardsHandle, keys: KeyStore) -> Service {
-    let service = Service::new(NAME, VERSION)
-        .descriptors(push::FILE_DESCRIPTOR_SET)
-        .interceptor(Access::new(keys, needed));
+pub fn service(shards: &ShardsHandle, keys: Arc<KeyStore>) -> Service {
+    let shards = &Guarded::new(shards, keys, NAME, RIGHTS);
+    let service = shards.gate(Service::new(NAME, VERSION)).descriptors(push::FILE_DESCRIPTOR_SET);
     let service = serve(service, shards, &push::SEND, read::send, write::receipt);
     let service = serve(service, shards, &push::CHECK, read::check, write::checked);
     let service = serve(service, shards, &push::EDIT, read::edit, write::done);
@@ -46,35 +48,32 @@ pub fn service(shards: &ShardsHandle, keys: KeyStore) -> Service {
     serve(service, shards, &push::SCHEDULES, read::schedules, write::schedules)
 }
 
-/// The right that a caller needs. `None` for routes that the framework answers itself.
-fn needed(route: &str) -> Option<Role> {
-    let looks = [
-        &push::CHECK.route(),
-        &push::FIND.route(),
-        &push::LIST.route(),
-        &push::TRACE.route(),
-        &push::PREVIEW.route(),
-        &push::FIND_DEVICE.route(),
-        &push::SCHEDULES.route(),
-    ];
-    let rules = [push::ADMIT.route(), push::REMOVE_DEVICES.route()];
-    let method = route.split_once('/')?.1;
-    if !method.starts_with(|first: char| first.is_ascii_uppercase()) {
-        None
-    } else if looks.contains(&&route) {
-        Some(Role::Read)
-    } else if rules.contains(&route) {
-        Some(Role::Admin)
-    } else {
-        Some(Role::Send)
-    }
-}
+/// The rights of its methods.
+pub const RIGHTS: Rights = &[
+    ("Send", &["push.send:{app}"]),
+    ("Check", &["push.read:{app}"]),
+    ("Edit", &["push.send:{app}"]),
+    ("Cancel", &["push.send:{app}"]),
+    ("Find", &["push.read:{app}"]),
+    ("List", &["push.read:{app}"]),
+    ("Trace", &["push.read:{app}"]),
+    ("Opened", &["push.send:{app}"]),
+    ("Preview", &["audience.read:{app}"]),
+    ("ChangeDevices", &["device.write:{app}/{device}"]),
+    ("RemoveDevices", &["device.manage:{app}/{device}"]),
+    ("FindDevice", &["device.read:{app}/{device}"]),
+    ("Admit", &["device.manage:{app}/{device}"]),
+    ("Schedule", &["push.send:{app}"]),
+    ("Pause", &["push.send:{app}"]),
+    ("Unschedule", &["push.send:{app}"]),
+    ("Schedules", &["push.read:{app}"]),
+];
 
 /// Adds a method: `read` makes a command of the request, and `write` a message of its answer, or
 /// returns its refusal.
 fn serve<Q, A>(
     service: Service,
-    shards: &ShardsHandle,
+    shards: &Guarded,
     method: &Method<Q, A>,
     read: fn(Q) -> Result<Command, Refusal>,
     write: fn(Answer) -> Option<Result<A, Refusal>>,
@@ -84,11 +83,13 @@ where
     A: Message + 'static,
 {
     let shards = shards.clone();
-    service.upload(&Method::<Raw, A>::unary(method.route()), move |_: CallContext, pieces| {
+    service.upload(&Method::<Raw, A>::unary(method.route()), move |context: CallContext, pieces| {
         let shards = shards.clone();
         async move {
-            let request = Q::decode(whole(&pieces).await?.as_slice()).map_err(|error| unreadable(&error))?;
-            let answer = shards.submit_push(read(request)?)?.await.map_err(refusal)?;
+            let bytes = whole(&pieces).await?;
+            let caller = shards.caller(&context, bytes.len())?;
+            let request = Q::decode(bytes.as_slice()).map_err(|error| unreadable(&error))?;
+            let answer = shards.push(&caller, read(request)?)?.await.map_err(refusal)?;
             write(answer).ok_or_else(strange)?
         }
     })

@@ -10,13 +10,17 @@ mod read;
 mod work;
 mod write;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use prost::Message;
-use stadium_http::key_store::{KeyStore, Role};
+use stadium_http::key_store::KeyStore;
+use stadium_http::rights::hide_payloads;
 use stadium_queue::{Answer, Bounds, Command};
 use stadium_rpc::{CallContext, Method, PieceReceiver, Raw, Refusal, Service};
 
-use crate::access::Access;
+use crate::access::Rights;
+use crate::guarded::Guarded;
 use crate::proto::queue;
 use crate::request::{self, refusal, strange, unreadable};
 use crate::shards::ShardsHandle;
@@ -28,10 +32,11 @@ pub(crate) use read::new_job;
 const REQUEST_BYTES_MAX: usize = Bounds::COMMAND_BYTES_MAX + (1 << 20);
 
 /// The service over these shards.
-pub fn service(shards: &ShardsHandle, keys: KeyStore) -> Service {
-    let service = Service::new(NAME, VERSION)
+pub fn service(shards: &ShardsHandle, keys: Arc<KeyStore>) -> Service {
+    let shards = &Guarded::new(shards, keys, NAME, RIGHTS);
+    let service = shards
+        .gate(Service::new(NAME, VERSION))
         .descriptors(queue::FILE_DESCRIPTOR_SET)
-        .interceptor(Access::new(keys, needed))
         .streaming(&queue::WORK, work::function(shards));
     let service = serve(service, shards, &queue::PUT, |_, request| read::put(request), write::placed);
     let service = serve(service, shards, &queue::RESERVE, read::reserve, write::reserved);
@@ -63,27 +68,39 @@ pub fn service(shards: &ShardsHandle, keys: KeyStore) -> Service {
     serve(service, shards, &queue::SCHEDULES, |_, request| read::schedules(&request), write::schedules)
 }
 
-/// The right that a caller needs. `None` for routes that the framework answers itself.
-fn needed(route: &str) -> Option<Role> {
-    let looks = [queue::STATS.route(), queue::LIST.route(), queue::SCHEDULES.route(), queue::HISTORY.route()];
-    let finds = [queue::PEEK.route(), queue::FIND.route()];
-    let rules = [queue::DECLARE.route(), queue::DROP.route(), queue::PURGE.route()];
-    let method = route.split_once('/')?.1;
-    if !method.starts_with(|first: char| first.is_ascii_uppercase()) {
-        None
-    } else if looks.contains(&route) || finds.contains(&route) {
-        Some(Role::Read)
-    } else if rules.contains(&route) {
-        Some(Role::Admin)
-    } else {
-        Some(Role::Send)
-    }
-}
+/// The rights of its methods.
+pub const RIGHTS: Rights = &[
+    ("Put", &["queue.put:{queue}"]),
+    ("Reserve", &["queue.reserve:{queue}"]),
+    ("Settle", &["queue.reserve:{queue}"]),
+    ("Release", &["queue.reserve:{queue}"]),
+    ("Extend", &["queue.reserve:{queue}"]),
+    ("Bury", &["queue.reserve:{queue}"]),
+    ("Forward", &["queue.reserve:{queue}", "queue.put:{to}"]),
+    ("Work", &["queue.reserve:{queue}"]),
+    ("Kick", &["queue.control:{queue}"]),
+    ("Redrive", &["queue.control:{queue}", "queue.put:{to}?"]),
+    ("Delete", &["queue.control:{queue}"]),
+    ("Edit", &["queue.control:{queue}"]),
+    ("Purge", &["queue.manage:{queue}"]),
+    ("Pause", &["queue.control:{queue}"]),
+    ("Resume", &["queue.control:{queue}"]),
+    ("Declare", &["queue.manage:{queue}"]),
+    ("Drop", &["queue.manage:{queue}"]),
+    ("Schedule", &["queue.control:{queue}"]),
+    ("Unschedule", &["queue.control:{queue}"]),
+    ("Peek", &["queue.read:{queue}"]),
+    ("Find", &["queue.read:{queue}"]),
+    ("History", &["queue.read:{queue}"]),
+    ("Stats", &["queue.read:{queue}"]),
+    ("List", &["queue.read:*"]),
+    ("Schedules", &["queue.read:{queue}"]),
+];
 
 /// Adds a method: `read` makes a command of the request, and `write` a message of its answer.
 fn serve<Q, A>(
     service: Service,
-    shards: &ShardsHandle,
+    shards: &Guarded,
     method: &Method<Q, A>,
     read: fn(&CallContext, Q) -> Result<Command, Refusal>,
     write: fn(Answer<Bytes>) -> Option<A>,
@@ -96,8 +113,12 @@ where
     service.upload(&Method::<Raw, A>::unary(method.route()), move |context: CallContext, pieces| {
         let shards = shards.clone();
         async move {
-            let request = Q::decode(whole(&pieces).await?).map_err(|error| unreadable(&error))?;
-            let answer = shards.submit(read(&context, request)?)?.await.map_err(refusal)?;
+            let bytes = whole(&pieces).await?;
+            let caller = shards.caller(&context, bytes.len())?;
+            let request = Q::decode(bytes).map_err(|error| unreadable(&error))?;
+            let ticket = shards.queue(&caller, read(&context, request)?).await?;
+            let mut answer = ticket.await.map_err(refusal)?;
+            hide_payloads(caller.asking(), &mut answer);
             write(answer).ok_or_else(strange)
         }
     })

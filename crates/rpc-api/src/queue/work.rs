@@ -15,6 +15,7 @@ use stadium_rpc::service::Disconnected;
 use stadium_rpc::{CallContext, Refusal, StreamSender};
 
 use super::{read, write};
+use crate::guarded::Guarded;
 use crate::proto::{ReservedJob, WorkRequest};
 use crate::request::{refusal, strange};
 use crate::shards::ShardsHandle;
@@ -24,22 +25,25 @@ const BATCH_MAX: u32 = 64;
 
 /// The function of the method, over these shards.
 pub(crate) fn function(
-    shards: &ShardsHandle,
+    shards: &Guarded,
 ) -> impl Fn(CallContext, WorkRequest, StreamSender<ReservedJob>) -> Stream + Send + Sync + use<> {
     let shards = shards.clone();
-    move |_, request, out| Box::pin(serve(shards.clone(), request, out))
+    move |context, request, out| Box::pin(serve(shards.clone(), context, request, out))
 }
 
 /// What serves one consumer.
 pub(crate) type Stream = std::pin::Pin<Box<dyn Future<Output = Result<(), Refusal>>>>;
 
 async fn serve(
-    shards: ShardsHandle,
+    shards: Guarded,
+    context: CallContext,
     request: WorkRequest,
     out: StreamSender<ReservedJob>,
 ) -> Result<(), Refusal> {
     let (queue, lease, worker) = read::work(&request)?;
     loop {
+        // A key that is revoked meanwhile gets no further job.
+        let caller = shards.caller(&context, 0)?;
         let jobs_max = wanted(&out).await?.min(BATCH_MAX);
         let command = Command::Reserve {
             queue: queue.clone(),
@@ -48,10 +52,10 @@ async fn serve(
             wait: Bounds::WAIT_MAX,
             worker: worker.clone(),
         };
-        let Answer::Reserved(jobs) = shards.submit(command)?.await.map_err(refusal)? else {
+        let Answer::Reserved(jobs) = shards.queue(&caller, command).await?.await.map_err(refusal)? else {
             return Err(strange());
         };
-        let mut unsent = Unsent { shards: &shards, jobs: jobs.into() };
+        let mut unsent = Unsent { shards: shards.unguarded(), jobs: jobs.into() };
         while let Some(job) = unsent.jobs.front() {
             // A clone shares the payload; the job leaves the list once it was sent.
             out.send(write::reserved_job(job.clone())).await?;

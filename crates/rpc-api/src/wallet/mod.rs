@@ -11,14 +11,17 @@ mod read;
 mod transfer;
 mod write;
 
+use std::sync::Arc;
+
 use prost::Message;
 use stadium_http::PushBounds;
-use stadium_http::key_store::{KeyStore, Role};
+use stadium_http::key_store::KeyStore;
 use stadium_rpc::{CallContext, Method, PieceReceiver, Raw, Refusal, Service, StreamSender};
 use stadium_wallet::refusal::ACCOUNT_UNKNOWN;
 use stadium_wallet::{Answer, Command, Range};
 
-use crate::access::Access;
+use crate::access::Rights;
+use crate::guarded::Guarded;
 use crate::proto::{self, wallet};
 use crate::request::{self, refusal, strange, unreadable, wrong};
 use crate::shards::ShardsHandle;
@@ -32,10 +35,11 @@ const REQUEST_BYTES_MAX: usize = 16 << 20;
 const STATEMENT_PAGE: u32 = 256;
 
 /// The service over these shards; `bounds` are those of pushes.
-pub fn service(shards: &ShardsHandle, keys: KeyStore, bounds: PushBounds) -> Service {
-    let service = Service::new(NAME, VERSION)
+pub fn service(shards: &ShardsHandle, keys: Arc<KeyStore>, bounds: PushBounds) -> Service {
+    let shards = &Guarded::new(shards, keys, NAME, RIGHTS);
+    let service = shards
+        .gate(Service::new(NAME, VERSION))
         .descriptors(wallet::FILE_DESCRIPTOR_SET)
-        .interceptor(Access::new(keys, needed))
         .streaming(&wallet::STATEMENT, statement(shards));
     let service = serve_transfers(service, shards, bounds);
     let service = serve_wallets(service, shards);
@@ -51,26 +55,28 @@ pub fn service(shards: &ShardsHandle, keys: KeyStore, bounds: PushBounds) -> Ser
     serve(service, shards, &wallet::ASSETS, |_| Ok(Command::Assets), write::assets)
 }
 
-/// The right that a caller needs. `None` for routes that the framework answers itself.
-fn needed(route: &str) -> Option<Role> {
-    let moves = [wallet::TRANSFER.route(), wallet::TOGETHER.route()];
-    let rules = [wallet::DECLARE.route(), wallet::OPEN.route(), wallet::CHANGE.route()];
-    let method = route.split_once('/')?.1;
-    if !method.starts_with(|first: char| first.is_ascii_uppercase()) {
-        None
-    } else if moves.contains(&route) {
-        Some(Role::Send)
-    } else if rules.contains(&route) {
-        Some(Role::Admin)
-    } else {
-        Some(Role::Read)
-    }
-}
+/// The rights of its methods.
+pub const RIGHTS: Rights = &[
+    ("Declare", &["wallet.manage:asset/{asset}"]),
+    ("Open", &["wallet.manage:{wallet}"]),
+    ("Change", &["wallet.manage:{wallet}"]),
+    ("Transfer", &["wallet.transfer:debit={wallet}"]),
+    ("Together", &["wallet.transfer:debit={wallet}", "queue.put:{queue}?", "push.send:{app}?"]),
+    ("Wallet", &["wallet.read:{wallet}"]),
+    ("Accounts", &["wallet.read:{prefix}*"]),
+    ("Holds", &["wallet.read:{wallet}"]),
+    ("Find", &["wallet.read:{wallet}"]),
+    ("History", &["wallet.read:{wallet}"]),
+    ("Statement", &["wallet.read:{wallet}"]),
+    ("BalanceAt", &["wallet.read:{wallet}"]),
+    ("Assets", &["wallet.read:{wallet}"]),
+    ("Roots", &["wallet.read:*"]),
+];
 
 /// Adds a method: `read` makes a command of the request, and `write` a message of its answer.
 fn serve<Q, A>(
     service: Service,
-    shards: &ShardsHandle,
+    shards: &Guarded,
     method: &Method<Q, A>,
     read: fn(Q) -> Result<Command, Refusal>,
     write: fn(Answer) -> Option<A>,
@@ -80,37 +86,49 @@ where
     A: Message + 'static,
 {
     let shards = shards.clone();
-    service.upload(&Method::<Raw, A>::unary(method.route()), move |_: CallContext, pieces| {
+    service.upload(&Method::<Raw, A>::unary(method.route()), move |context: CallContext, pieces| {
         let shards = shards.clone();
         async move {
-            let request = Q::decode(whole(&pieces).await?.as_slice()).map_err(|error| unreadable(&error))?;
-            let answer = shards.submit_wallet(read(request)?)?.await.map_err(refusal)?;
+            let bytes = whole(&pieces).await?;
+            let caller = shards.caller(&context, bytes.len())?;
+            let request = Q::decode(bytes.as_slice()).map_err(|error| unreadable(&error))?;
+            let answer = shards.wallet(&caller, read(request)?).await?.await.map_err(refusal)?;
             write(answer).ok_or_else(strange)
         }
     })
 }
 
 /// Adds the methods that move amounts, whose requests are read without making messages of them.
-fn serve_transfers(service: Service, shards: &ShardsHandle, bounds: PushBounds) -> Service {
+fn serve_transfers(service: Service, shards: &Guarded, bounds: PushBounds) -> Service {
     let door = shards.clone();
     let method = Method::<Raw, proto::TransferOutcomes>::unary(wallet::TRANSFER.route());
-    let service = service.upload(&method, move |_: CallContext, pieces| {
+    let service = service.upload(&method, move |context: CallContext, pieces| {
         let shards = door.clone();
         async move {
-            let command = transfer::transfer(&whole(&pieces).await?)?;
-            let answer = shards.submit_wallet(command)?.await.map_err(refusal)?;
+            let bytes = whole(&pieces).await?;
+            let caller = shards.caller(&context, bytes.len())?;
+            let command = transfer::transfer(&bytes)?;
+            let answer = shards.wallet(&caller, command).await?.await.map_err(refusal)?;
             write::outcomes(answer).ok_or_else(strange)
         }
     });
     let door = shards.clone();
     let method = Method::<Raw, proto::TogetherOutcomes>::unary(wallet::TOGETHER.route());
-    service.upload(&method, move |_: CallContext, pieces| {
+    service.upload(&method, move |context: CallContext, pieces| {
         let shards = door.clone();
         async move {
-            let units = transfer::together(&whole(&pieces).await?, bounds)?;
+            let bytes = whole(&pieces).await?;
+            let caller = shards.caller(&context, bytes.len())?;
+            let units = transfer::together(&bytes, bounds)?;
+            // Rights first: a list is refused as a whole.
+            for unit in &units {
+                shards.may_together(&caller, unit).await?;
+            }
             // All are under way before the first is waited for, so that they share a commit.
-            let tickets: Vec<_> =
-                units.into_iter().map(|unit| shards.submit_together(unit)).collect::<Result<_, _>>()?;
+            let tickets: Vec<_> = units
+                .into_iter()
+                .map(|unit| shards.unguarded().submit_together(unit))
+                .collect::<Result<_, _>>()?;
             let mut outcomes = Vec::with_capacity(tickets.len());
             for ticket in tickets {
                 outcomes.push(write::unit(ticket.await));
@@ -121,18 +139,20 @@ fn serve_transfers(service: Service, shards: &ShardsHandle, bounds: PushBounds) 
 }
 
 /// Adds the method that looks at several wallets at once.
-fn serve_wallets(service: Service, shards: &ShardsHandle) -> Service {
+fn serve_wallets(service: Service, shards: &Guarded) -> Service {
     let door = shards.clone();
     let method = Method::<Raw, proto::AccountList>::unary(wallet::WALLET.route());
-    service.upload(&method, move |_: CallContext, pieces| {
+    service.upload(&method, move |context: CallContext, pieces| {
         let shards = door.clone();
         async move {
-            let request = proto::WalletsNamed::decode(whole(&pieces).await?.as_slice());
+            let bytes = whole(&pieces).await?;
+            let caller = shards.caller(&context, bytes.len())?;
+            let request = proto::WalletsNamed::decode(bytes.as_slice());
             let commands = read::wallets(&request.map_err(|error| unreadable(&error))?)?;
-            let tickets: Vec<_> = commands
-                .into_iter()
-                .map(|command| shards.submit_wallet(command))
-                .collect::<Result<_, _>>()?;
+            let mut tickets = Vec::with_capacity(commands.len());
+            for command in commands {
+                tickets.push(shards.wallet(&caller, command).await?);
+            }
             let mut accounts = Vec::with_capacity(tickets.len());
             for ticket in tickets {
                 let answer = match ticket.await {
@@ -148,15 +168,17 @@ fn serve_wallets(service: Service, shards: &ShardsHandle) -> Service {
 }
 
 /// Adds the method that lists the seals.
-fn serve_roots(service: Service, shards: &ShardsHandle) -> Service {
+fn serve_roots(service: Service, shards: &Guarded) -> Service {
     let door = shards.clone();
     let method = Method::<Raw, proto::RootList>::unary(wallet::ROOTS.route());
-    service.upload(&method, move |_: CallContext, pieces| {
+    service.upload(&method, move |context: CallContext, pieces| {
         let shards = door.clone();
         async move {
-            let request = proto::RootsRequest::decode(whole(&pieces).await?.as_slice());
+            let bytes = whole(&pieces).await?;
+            let caller = shards.caller(&context, bytes.len())?;
+            let request = proto::RootsRequest::decode(bytes.as_slice());
             let wanted = read::roots(&request.map_err(|error| unreadable(&error))?)?;
-            let seals = shards.seals(wanted)?.await.map_err(refusal)?;
+            let seals = shards.seals(&caller, wanted)?.await.map_err(refusal)?;
             Ok(write::roots(&seals))
         }
     })
@@ -166,23 +188,25 @@ fn serve_roots(service: Service, shards: &ShardsHandle) -> Service {
 type Stream = std::pin::Pin<Box<dyn Future<Output = Result<(), Refusal>>>>;
 
 fn statement(
-    shards: &ShardsHandle,
+    shards: &Guarded,
 ) -> impl Fn(CallContext, proto::EntriesRequest, StreamSender<proto::Entry>) -> Stream + Send + Sync + use<> {
     let shards = shards.clone();
-    move |_, request, out| Box::pin(pages(shards.clone(), request, out))
+    move |context, request, out| Box::pin(pages(shards.clone(), context, request, out))
 }
 
 /// Page after page, each read once the one before has left.
 async fn pages(
-    shards: ShardsHandle,
+    shards: Guarded,
+    context: CallContext,
     request: proto::EntriesRequest,
     out: StreamSender<proto::Entry>,
 ) -> Result<(), Refusal> {
     let (wallet, asset, range) = read::entries(request)?;
     let mut range = Range { entries_max: STATEMENT_PAGE, ..range };
     loop {
+        let caller = shards.caller(&context, 0)?;
         let command = Command::History { wallet: wallet.clone(), asset: asset.clone(), range: range.clone() };
-        let Answer::History(page) = shards.submit_wallet(command)?.await.map_err(refusal)? else {
+        let Answer::History(page) = shards.wallet(&caller, command).await?.await.map_err(refusal)? else {
             return Err(strange());
         };
         for entry in page.entries {

@@ -12,7 +12,7 @@ use stadium_push::live::ClientId;
 use utoipa::ToSchema;
 
 use crate::fleet::{ConnectionFilter, DeviceConnection, DeviceQuery, DeviceReport, KickOutcome};
-use crate::request::access::{Admin, Reader};
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::problem::{DEVICE_AWAY, DEVICE_UNKNOWN, Problem, ProblemSchema};
 use crate::request::query::{Name, Query, wrong};
@@ -134,6 +134,7 @@ impl ConnectionView {
 
 /// Devices with a connection or a session, in order of their ids.
 #[utoipa::path(get, operation_id = "list_devices", path = "/api/devices", tag = "Devices",
+    extensions(("x-right" = json!("device.read:*"))),
     params(("prefix" = Option<String>, Query, description = "Only ids that begin so."),
            ("connected" = Option<bool>, Query, description = "`true`: only connected devices; `false`: only those away."),
            ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Devices on the page; 100 by default."),
@@ -142,7 +143,7 @@ impl ConnectionView {
               (status = 400, description = "`HTTP-017`", body = ProblemSchema),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema)))]
 pub(crate) async fn list(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     uri: Uri,
 ) -> Result<Json<DeviceList>, Problem> {
@@ -169,12 +170,13 @@ pub(crate) async fn list(
 
 /// One device with its subscriptions.
 #[utoipa::path(get, operation_id = "find_device", path = "/api/devices/{id}", tag = "Devices",
+    extensions(("x-right" = json!("device.read:{id}"))),
     params(("id" = String, Path, description = "The device's id, percent-encoded.")),
     responses((status = 200, description = "The device.", body = DeviceView),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
               (status = 404, description = "`HTTP-011`", body = ProblemSchema)))]
 pub(crate) async fn show(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Name(id): Name,
 ) -> Result<Json<DeviceView>, Problem> {
@@ -184,6 +186,7 @@ pub(crate) async fn show(
 
 /// Closes a device's connection. Its session stays, and it may connect again.
 #[utoipa::path(delete, operation_id = "disconnect_device", path = "/api/devices/{id}/connection", tag = "Devices",
+    extensions(("x-right" = json!("device.manage:{id}"))),
     params(("id" = String, Path, description = "The device's id, percent-encoded.")),
     responses((status = 204, description = "The connection is being closed."),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
@@ -193,12 +196,12 @@ pub(crate) async fn show(
               (status = 503, description = "`HTTP-013`", body = ProblemSchema),
               (status = 504, description = "`HTTP-018`: it may have been disconnected", body = ProblemSchema)))]
 pub(crate) async fn kick(
-    admin: Admin,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(id): Name,
 ) -> Result<StatusCode, Problem> {
     let outcome = app.fleet.kick(known_name(&id)?, "disconnected by an operator".to_owned()).await?;
-    tracing::info!(device = id, by = admin.key_id, outcome = ?outcome, "Device disconnected by an operator");
+    tracing::info!(device = id, by = caller.key_id(), outcome = ?outcome, "Device disconnected by an operator");
     match outcome {
         KickOutcome::Kicked => Ok(StatusCode::NO_CONTENT),
         KickOutcome::NotConnected => {

@@ -16,7 +16,7 @@ use crate::devices::import::{Format, ImportReport};
 use crate::devices::selection::audience;
 use crate::platform::app_name;
 use crate::platform::problems::{PlatformLookProblems, PlatformProblems};
-use crate::request::access::{Reader, Sender};
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::problem::Problem;
 use crate::request::query::{Name, Query};
@@ -31,19 +31,20 @@ const FORMATS: [(&str, Format); 2] = [("csv", Format::Csv), ("ndjson", Format::N
 /// NDJSON has on each line what `POST /api/apps/{app}/devices` has of a device. A record that is
 /// wrong is skipped and reported.
 #[utoipa::path(post, operation_id = "import_devices", path = "/api/apps/{app}/devices/import", tag = "Push platform",
+    extensions(("x-right" = json!("device.write:{app}/*"))),
     request_body(content((String = "text/csv"), (String = "application/x-ndjson"))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("format" = Option<String>, Query, description = "`csv` or `ndjson`; `csv` by default.")),
     responses((status = 200, description = "What became of it.", body = ImportReport), PlatformProblems))]
 pub(crate) async fn import(
-    sender: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(name): Name,
     request: Request,
 ) -> Result<Json<ImportReport>, Problem> {
     let name = app_name(&name)?;
     let format = Query::read(request.uri(), &["format"])?.one_of("format", &FORMATS)?;
-    tracing::info!(app = name.as_str(), by = sender.key_id, "Devices are imported");
+    tracing::info!(app = name.as_str(), by = caller.key_id(), "Devices are imported");
     import::run(&app, &name, format, request.into_body()).await.map(Json)
 }
 
@@ -51,6 +52,7 @@ pub(crate) async fn import(
 ///
 /// A file that breaks off ends the connection early. CSV has a column for each attribute and type that devices have.
 #[utoipa::path(get, operation_id = "export_devices", path = "/api/apps/{app}/devices/export", tag = "Push platform",
+    extensions(("x-right" = json!("device.read:{app}/*"))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("format" = Option<String>, Query, description = "`csv` or `ndjson`; `csv` by default."),
            ("named_user" = Option<String>, Query, description = "Only devices of this named user."),
@@ -60,7 +62,7 @@ pub(crate) async fn import(
               (status = 431, description = "The path, the query and the headers have more than 16 KiB; without a body."),
               PlatformLookProblems))]
 pub(crate) async fn export(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Name(name): Name,
     uri: Uri,

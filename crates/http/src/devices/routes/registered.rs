@@ -21,7 +21,7 @@ use crate::devices::views::{
 use crate::platform::app_name;
 use crate::platform::changes;
 use crate::platform::problems::{PlatformLookProblems, PlatformProblems};
-use crate::request::access::{Admin, Reader, Sender};
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::body::read_json;
 use crate::request::problem::Problem;
@@ -36,6 +36,7 @@ const PAGE_MAX: usize = 1_000;
 
 /// Registered devices by id, page by page.
 #[utoipa::path(get, operation_id = "list_registered_devices", path = "/api/apps/{app}/devices", tag = "Push platform",
+    extensions(("x-right" = json!("device.read:{app}/*"))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("prefix" = Option<String>, Query, description = "Only devices whose ids begin with this."),
            ("named_user" = Option<String>, Query, description = "Only devices of this named user."),
@@ -45,7 +46,7 @@ const PAGE_MAX: usize = 1_000;
     responses((status = 200, description = "A page of devices.", body = DevicePage),
               (status = 431, description = "The path, the query and the headers have more than 16 KiB; without a body."), PlatformLookProblems))]
 pub(crate) async fn list(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Name(name): Name,
     uri: Uri,
@@ -68,11 +69,12 @@ pub(crate) async fn list(
 
 /// One device: what is registered, where it is connected, what it is owed, and its newest pushes.
 #[utoipa::path(get, operation_id = "find_registered_device", path = "/api/apps/{app}/devices/{device}", tag = "Push platform",
+    extensions(("x-right" = json!("device.read:{app}/{device}"))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("device" = String, Path, description = "The device, percent-encoded. One whose id is `import` or `export` is read under `%69mport`, `%65xport`.")),
     responses((status = 200, description = "The device.", body = DeviceReport), PlatformLookProblems))]
 pub(crate) async fn show(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(name, device): Names,
 ) -> Result<Json<Value>, Problem> {
@@ -81,11 +83,12 @@ pub(crate) async fn show(
 }
 
 /// Registers up to 1,000 devices or changes them, each with an outcome of its own.
-#[utoipa::path(post, operation_id = "change_registered_devices", path = "/api/apps/{app}/devices", tag = "Push platform", request_body = DevicesFields,
+#[utoipa::path(post, operation_id = "change_registered_devices", path = "/api/apps/{app}/devices", tag = "Push platform",
+    extensions(("x-right" = json!("device.write:{app}/*"))), request_body = DevicesFields,
     params(("app" = String, Path, description = "The app.", example = "default")),
     responses((status = 200, description = "What became of each.", body = ChangedDevices), PlatformProblems))]
 pub(crate) async fn change_several(
-    _: Sender,
+    _: Caller,
     State(app): State<Arc<App>>,
     Name(name): Name,
     request: Request,
@@ -98,13 +101,14 @@ pub(crate) async fn change_several(
 
 /// Registers a device, or makes it equal to the body: fields that the body leaves out are cleared.
 /// Lists, and whether it is opted in, stay.
-#[utoipa::path(put, operation_id = "replace_registered_device", path = "/api/apps/{app}/devices/{device}", tag = "Push platform", request_body = DeviceFields,
+#[utoipa::path(put, operation_id = "replace_registered_device", path = "/api/apps/{app}/devices/{device}", tag = "Push platform",
+    extensions(("x-right" = json!("device.write:{app}/{device}"))), request_body = DeviceFields,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("device" = String, Path, description = "At most 128 bytes, without `/`, `+`, `#` and control characters; percent-encoded.", example = "phone-7")),
     responses((status = 201, description = "It is registered.", body = DeviceReport),
               (status = 200, description = "It was known, and is now so.", body = DeviceReport), PlatformProblems))]
 pub(crate) async fn replace(
-    _: Sender,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(name, device): Names,
     request: Request,
@@ -120,12 +124,13 @@ pub(crate) async fn replace(
 }
 
 /// Changes a device. Fields that are left out stay, `null` clears.
-#[utoipa::path(patch, operation_id = "change_registered_device", path = "/api/apps/{app}/devices/{device}", tag = "Push platform", request_body = DeviceFields,
+#[utoipa::path(patch, operation_id = "change_registered_device", path = "/api/apps/{app}/devices/{device}", tag = "Push platform",
+    extensions(("x-right" = json!("device.write:{app}/{device}"))), request_body = DeviceFields,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("device" = String, Path, description = "The device, percent-encoded.", example = "phone-7")),
     responses((status = 200, description = "The device.", body = DeviceReport), PlatformProblems))]
 pub(crate) async fn change(
-    _: Sender,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(name, device): Names,
     request: Request,
@@ -140,11 +145,12 @@ pub(crate) async fn change(
 
 /// Forgets a device with what it is owed, and closes its connection.
 #[utoipa::path(delete, operation_id = "remove_registered_device", path = "/api/apps/{app}/devices/{device}", tag = "Push platform",
+    extensions(("x-right" = json!("device.manage:{app}/{device}"))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("device" = String, Path, description = "The device, percent-encoded.")),
     responses((status = 204, description = "It is forgotten."), PlatformProblems))]
 pub(crate) async fn remove(
-    admin: Admin,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Names(name, device): Names,
 ) -> Result<StatusCode, Problem> {
@@ -152,7 +158,7 @@ pub(crate) async fn remove(
     known(&app, &name, &device).await?;
     let _: u64 = ask_for(&app, Command::Remove { app: name.clone(), devices: vec![device.clone()] }).await?;
     disconnect(&app, &name, &device, "the device was removed").await;
-    tracing::info!(app = name.as_str(), device = device.as_str(), by = admin.key_id, "Device removed");
+    tracing::info!(app = name.as_str(), device = device.as_str(), by = caller.key_id(), "Device removed");
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -160,6 +166,7 @@ pub(crate) async fn remove(
 /// several requests: each gives the `next` of the one before as `after`, until there is none. One that was cut off is sent again:
 /// a removed device is not counted twice.
 #[utoipa::path(delete, operation_id = "remove_registered_devices", path = "/api/apps/{app}/devices", tag = "Push platform",
+    extensions(("x-right" = json!("device.manage:{app}/*"))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("prefix" = Option<String>, Query, description = "Only devices whose ids begin with this."),
            ("named_user" = Option<String>, Query, description = "Only devices of this named user."),
@@ -169,7 +176,7 @@ pub(crate) async fn remove(
     responses((status = 200, description = "How many are forgotten, and whether there may be more.", body = RemovedDevices),
               (status = 431, description = "The path, the query and the headers have more than 16 KiB; without a body."), PlatformProblems))]
 pub(crate) async fn remove_several(
-    admin: Admin,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(name): Name,
     uri: Uri,
@@ -200,7 +207,7 @@ pub(crate) async fn remove_several(
         for device in &devices {
             disconnect(&app, &name, device, "the device was removed").await;
         }
-        tracing::info!(app = name.as_str(), devices = removed, by = admin.key_id, "Devices removed");
+        tracing::info!(app = name.as_str(), devices = removed, by = caller.key_id(), "Devices removed");
     }
     Ok(Json(RemovedDevices { removed, next }))
 }

@@ -18,7 +18,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use utoipa::ToSchema;
 
 use crate::fleet::{NoTrace, Trace, TraceLine, Traced};
-use crate::request::access::Admin;
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::problem::{Problem, ProblemSchema, QUERY_WRONG, VIEWS_FULL};
 use crate::request::query::Query;
@@ -68,6 +68,7 @@ impl From<TraceLine> for TraceEvent {
 /// filter matches; the first one means that the trace is in force. Payloads and passwords are never
 /// shown. A slow reader misses lines and gets their number. A trace lasts an hour at most.
 #[utoipa::path(get, operation_id = "trace", path = "/api/trace", tag = "Devices",
+    extensions(("x-right" = json!("node.operate"))),
     params(("device" = Option<String>, Query, description = "The device's id. Either this or `topic`.", example = "seat-0042"),
            ("topic" = Option<String>, Query, description = "A topic filter. Either this or `device`.")),
     responses((status = 200, description = "Events as text; the data of `packet` is a `TraceEvent`.", body = String, content_type = "text/event-stream"),
@@ -76,7 +77,7 @@ impl From<TraceLine> for TraceEvent {
               (status = 403, description = "`HTTP-003`", body = ProblemSchema),
               (status = 503, description = "`HTTP-014`, `HTTP-019`", body = ProblemSchema)))]
 pub(crate) async fn events(
-    admin: Admin,
+    caller: Caller,
     State(app): State<Arc<App>>,
     uri: Uri,
 ) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, Problem> {
@@ -97,7 +98,7 @@ pub(crate) async fn events(
         }
         NoTrace::Filter(why) => wrong("topic", format!("the topic filter is none: {why}")),
     })?;
-    tracing::info!(?traced, by = admin.key_id, "A trace began");
+    tracing::info!(?traced, by = caller.key_id(), "A trace began");
     let (to, from) = mpsc::channel(1);
     let mut draining = app.draining.subscribe();
     tokio::spawn(async move {

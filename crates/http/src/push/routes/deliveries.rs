@@ -23,7 +23,7 @@ use crate::platform::problems::{PlatformLookProblems, PlatformProblems};
 use crate::platform::states::{DeliveryReport, TraceReport};
 use crate::push::live;
 use crate::push::routes::pushes::{find, known_id, only_durable};
-use crate::request::access::{Reader, Sender};
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::body::read_json;
 use crate::request::problem::Problem;
@@ -57,6 +57,7 @@ enum Form {
 
 /// What became of a push for each device that it was for: a page of them, or all as a file.
 #[utoipa::path(get, operation_id = "list_deliveries", path = "/api/apps/{app}/pushes/{push}/deliveries", tag = "Push platform",
+    extensions(("x-right" = json!("push.read:{app}"))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("push" = String, Path, description = "The push."),
            ("format" = Option<String>, Query, description = "`json`: a page, the default. `csv`, `ndjson`: all of them as a file."),
@@ -65,7 +66,7 @@ enum Form {
     responses((status = 200, description = "The deliveries.", content((DeliveryPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))),
               PlatformLookProblems))]
 pub(crate) async fn list(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(of, push): Names,
     uri: Uri,
@@ -93,12 +94,13 @@ pub(crate) async fn list(
 
 /// Why a device did or did not get a push: the answer in a sentence, and what happened.
 #[utoipa::path(get, operation_id = "trace_push", path = "/api/apps/{app}/pushes/{push}/devices/{device}", tag = "Push platform",
+    extensions(("x-right" = json!("push.read:{app}"))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("push" = String, Path, description = "The push."),
            ("device" = String, Path, description = "The device, percent-encoded.", example = "phone-7")),
     responses((status = 200, description = "The trace.", body = TraceReport), PlatformLookProblems))]
 pub(crate) async fn trace(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Three(of, push, device): Three,
 ) -> Result<Json<TraceReport>, Problem> {
@@ -120,12 +122,13 @@ pub(crate) struct OpenedFields {
 }
 
 /// Notes that the user of a device opened a push. Once is enough, and again changes nothing.
-#[utoipa::path(post, operation_id = "push_opened", path = "/api/apps/{app}/pushes/{push}/opened", tag = "Push platform", request_body = OpenedFields,
+#[utoipa::path(post, operation_id = "push_opened", path = "/api/apps/{app}/pushes/{push}/opened", tag = "Push platform",
+    extensions(("x-right" = json!("push.send:{app}"))), request_body = OpenedFields,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("push" = String, Path, description = "The push.")),
     responses((status = 204, description = "It is noted."), PlatformProblems))]
 pub(crate) async fn opened(
-    _: Sender,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(of, push): Names,
     request: Request,

@@ -19,7 +19,7 @@ use stadium_push::{AppName, PushId};
 use crate::platform::ids::push_id;
 use crate::push::direct::fields::PushRequest;
 use crate::push::direct::views::{AcceptedPush, PushList, PushView};
-use crate::request::access::{Reader, Sender};
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::body::{idempotency_key, read_json};
 use crate::request::idempotency::{Ids, Known, hash_of};
@@ -37,7 +37,8 @@ const LIST_MAX: usize = 500;
 ///
 /// 202: the server owns it now, and `url` shows how far it has come. 503: it does not, try again after `Retry-After`. 4xx:
 /// it never will. 504: it may own it. With the header `Idempotency-Key` a repeated request gets the first answer and pushes nothing.
-#[utoipa::path(post, operation_id = "push", path = "/api/push", tag = "Pushes", request_body = PushRequest,
+#[utoipa::path(post, operation_id = "push", path = "/api/push", tag = "Pushes",
+    extensions(("x-right" = json!("push.send:default"))), request_body = PushRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters that name this request.")),
     responses((status = 202, description = "Accepted.", body = AcceptedPush,
                headers(("Location" = String, description = "Where to see how far it has come."),
@@ -51,13 +52,13 @@ const LIST_MAX: usize = 500;
               (status = 503, description = "`HTTP-013`, `HTTP-014`", body = ProblemSchema),
               (status = 504, description = "`HTTP-018`: it may have been taken", body = ProblemSchema)))]
 pub(crate) async fn create(
-    sender: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     State(ids): State<Arc<Mutex<Ids>>>,
     request: Request,
 ) -> Result<Response, Problem> {
     let named = idempotency_key(request.headers())?.is_some();
-    let id = push_id(request.headers(), &sender.key_id, None)?;
+    let id = push_id(request.headers(), caller.key_id(), None)?;
     let (new, body): (PushRequest, Bytes) = read_json(&app, request).await?;
     let new = new.check(id, app.config.push_bounds())?;
     if !named {
@@ -112,12 +113,13 @@ fn accepted(id: PushId, answer: Answer) -> Response {
 
 /// The newest pushes.
 #[utoipa::path(get, operation_id = "list_pushes", path = "/api/pushes", tag = "Pushes",
+    extensions(("x-right" = json!("push.read:default"))),
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "How many; 50 by default.")),
     responses((status = 200, description = "The newest first.", body = PushList),
               (status = 400, description = "`HTTP-017`", body = ProblemSchema),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema)))]
 pub(crate) async fn list(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     uri: Uri,
 ) -> Result<Json<PushList>, Problem> {
@@ -127,12 +129,13 @@ pub(crate) async fn list(
 
 /// How far a push has come.
 #[utoipa::path(get, operation_id = "find_push", path = "/api/pushes/{id}", tag = "Pushes",
+    extensions(("x-right" = json!("push.read:default"))),
     params(("id" = String, Path, description = "The push's id.")),
     responses((status = 200, description = "What is known of it.", body = PushView),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
               (status = 404, description = "`HTTP-010`", body = ProblemSchema)))]
 pub(crate) async fn show(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Name(id): Name,
 ) -> Result<Json<PushView>, Problem> {

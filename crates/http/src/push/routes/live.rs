@@ -18,7 +18,7 @@ use crate::platform::app_name;
 use crate::platform::problems::PlatformLookProblems;
 use crate::push::routes::pushes::{find, known_id};
 use crate::push::views::{Shown, is_over};
-use crate::request::access::Reader;
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::problem::Problem;
 use crate::request::query::Names;
@@ -31,12 +31,13 @@ const PERIOD: Duration = Duration::from_millis(500);
 /// Server-sent events: `push` twice a second while something changes, the last one when it is settled or cancelled; then the
 /// stream ends.
 #[utoipa::path(get, operation_id = "live_push", path = "/api/apps/{app}/pushes/{push}/live", tag = "Push platform",
+    extensions(("x-right" = json!("push.read:{app}"))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("push" = String, Path, description = "The push.")),
     responses((status = 200, description = "Events as text; the data of `push` is a `PlatformPushReport`.", body = String, content_type = "text/event-stream"),
               PlatformLookProblems))]
 pub(crate) async fn events(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(of, push): Names,
 ) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, Problem> {

@@ -26,7 +26,7 @@ use crate::platform::problems::{PlatformLookProblems, PlatformProblems};
 use crate::push::fields::{LiveFields, PushFields};
 use crate::push::live;
 use crate::push::views::{AcceptedPushReport, PlatformPushPage, PlatformPushReport, Shown};
-use crate::request::access::{Reader, Sender};
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::body::{idempotency_key, read_json};
 use crate::request::idempotency::{Ids, hash_of};
@@ -52,7 +52,8 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 /// `duplicate`: it was accepted before, nothing happened now. With `dry_run=true` nothing is
 /// pushed: 200 means that it would be accepted, and has the devices that it would reach now and
 /// those that it would leave out for which reason; `warning` is set where it would reach nobody.
-#[utoipa::path(post, operation_id = "send_push", path = "/api/apps/{app}/pushes", tag = "Push platform", request_body = PushFields,
+#[utoipa::path(post, operation_id = "send_push", path = "/api/apps/{app}/pushes", tag = "Push platform",
+    extensions(("x-right" = json!("push.send:{app}"))), request_body = PushFields,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("dry_run" = Option<bool>, Query, description = "`true`: check it and preview its audience, push nothing."),
            ("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters that name this request, best a UUID.")),
@@ -62,7 +63,7 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
                headers(("Idempotent-Replayed" = Option<String>, description = "`true` where it had been accepted before."))),
               PlatformProblems))]
 pub(crate) async fn create(
-    sender: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     State(ids): State<Arc<Mutex<Ids>>>,
     Name(of): Name,
@@ -73,7 +74,7 @@ pub(crate) async fn create(
         Query::read(request.uri(), &["dry_run"])?.one_of("dry_run", &[("false", false), ("true", true)])?;
     let headers = request.headers().clone();
     let (fields, body): (PushFields, Bytes) = read_json(&app, request).await?;
-    let id = push_id(&headers, &sender.key_id, fields.id.as_deref())?;
+    let id = push_id(&headers, caller.key_id(), fields.id.as_deref())?;
     let url = format!("/api/apps/{of}/pushes/{id}");
     let is_named = fields.id.is_some() || idempotency_key(&headers)?.is_some();
     if fields.live {
@@ -132,13 +133,14 @@ fn answer(id: PushId, url: String, accepted: Accepted) -> Response {
 
 /// The pushes of an app, newest first, page by page.
 #[utoipa::path(get, operation_id = "list_platform_pushes", path = "/api/apps/{app}/pushes", tag = "Push platform",
+    extensions(("x-right" = json!("push.read:{app}"))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("live" = Option<bool>, Query, description = "`true`: live pushes alone; `false`: durable ones alone."),
            ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Pushes on the page; 50 by default."),
            ("before" = Option<String>, Query, description = "Only pushes before this one: `next` of the page before.")),
     responses((status = 200, description = "A page of pushes.", body = PlatformPushPage), PlatformLookProblems))]
 pub(crate) async fn list(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Name(of): Name,
     uri: Uri,
@@ -183,11 +185,12 @@ fn before(text: &str) -> Result<(Time, PushId), Problem> {
 
 /// One push: what was asked for, how far it has come, and what happened when.
 #[utoipa::path(get, operation_id = "find_platform_push", path = "/api/apps/{app}/pushes/{push}", tag = "Push platform",
+    extensions(("x-right" = json!("push.read:{app}"))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("push" = String, Path, description = "The push.")),
     responses((status = 200, description = "The push.", body = PlatformPushReport), PlatformLookProblems))]
 pub(crate) async fn show(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(of, push): Names,
 ) -> Result<Json<PlatformPushReport>, Problem> {
@@ -258,12 +261,13 @@ pub(crate) fn known_id(text: &str) -> Result<PushId, Problem> {
 }
 
 /// Changes a push that has not started. Fields that are left out stay.
-#[utoipa::path(patch, operation_id = "edit_push", path = "/api/apps/{app}/pushes/{push}", tag = "Push platform", request_body = PushFields,
+#[utoipa::path(patch, operation_id = "edit_push", path = "/api/apps/{app}/pushes/{push}", tag = "Push platform",
+    extensions(("x-right" = json!("push.send:{app}"))), request_body = PushFields,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("push" = String, Path, description = "The push.")),
     responses((status = 200, description = "The push.", body = PlatformPushReport), PlatformProblems))]
 pub(crate) async fn edit(
-    _: Sender,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(of, push): Names,
     request: Request,
@@ -279,11 +283,12 @@ pub(crate) async fn edit(
 
 /// Ends a push: devices that have not got it yet never do. A delivery on its way may still arrive.
 #[utoipa::path(post, operation_id = "cancel_push", path = "/api/apps/{app}/pushes/{push}/cancel", tag = "Push platform",
+    extensions(("x-right" = json!("push.send:{app}"))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("push" = String, Path, description = "The push.")),
     responses((status = 200, description = "The push.", body = PlatformPushReport), PlatformProblems))]
 pub(crate) async fn cancel(
-    _: Sender,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(of, push): Names,
 ) -> Result<Json<PlatformPushReport>, Problem> {

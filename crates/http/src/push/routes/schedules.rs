@@ -16,7 +16,7 @@ use crate::platform::problems::{PlatformLookProblems, PlatformProblems};
 use crate::push::schedules::{
     PushScheduleFields, PushScheduleReport, PushSchedules, known_id, schedule_name,
 };
-use crate::request::access::{Reader, Sender};
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::body::read_json;
 use crate::request::problem::Problem;
@@ -25,10 +25,11 @@ use crate::shards::ask_for;
 
 /// The schedules of an app, each with its next occurrences and the last ones.
 #[utoipa::path(get, operation_id = "list_push_schedules", path = "/api/apps/{app}/schedules", tag = "Push platform",
+    extensions(("x-right" = json!("push.read:{app}"))),
     params(("app" = String, Path, description = "The app.", example = "default")),
     responses((status = 200, description = "The schedules, by name.", body = PushSchedules), PlatformLookProblems))]
 pub(crate) async fn list(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Name(of): Name,
 ) -> Result<Json<PushSchedules>, Problem> {
@@ -41,12 +42,13 @@ async fn all(app: &App, of: AppName) -> Result<Vec<ScheduleView>, Problem> {
 }
 
 /// Makes a push at each occurrence of a cron expression. The same name replaces the schedule.
-#[utoipa::path(put, operation_id = "set_push_schedule", path = "/api/apps/{app}/schedules/{name}", tag = "Push platform", request_body = PushScheduleFields,
+#[utoipa::path(put, operation_id = "set_push_schedule", path = "/api/apps/{app}/schedules/{name}", tag = "Push platform",
+    extensions(("x-right" = json!("push.send:{app}"))), request_body = PushScheduleFields,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("name" = String, Path, description = "Small letters, digits, `.`, `_` and `-`; at most 64 bytes.", example = "morning-news")),
     responses((status = 200, description = "It is on disk.", body = PushScheduleReport), PlatformProblems))]
 pub(crate) async fn set(
-    _: Sender,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(of, name): Names,
     request: Request,
@@ -66,11 +68,12 @@ pub(crate) async fn set(
 
 /// Ends a schedule; pushes that it made stay.
 #[utoipa::path(delete, operation_id = "end_push_schedule", path = "/api/apps/{app}/schedules/{name}", tag = "Push platform",
+    extensions(("x-right" = json!("push.send:{app}"))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("name" = String, Path, description = "The schedule.")),
     responses((status = 204, description = "It makes nothing any more."), PlatformProblems))]
 pub(crate) async fn end(
-    _: Sender,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(of, name): Names,
 ) -> Result<StatusCode, Problem> {
@@ -81,11 +84,12 @@ pub(crate) async fn end(
 
 /// Holds a schedule: it makes nothing until it is resumed, and occurrences meanwhile are skipped.
 #[utoipa::path(post, operation_id = "pause_push_schedule", path = "/api/apps/{app}/schedules/{name}/pause", tag = "Push platform",
+    extensions(("x-right" = json!("push.send:{app}"))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("name" = String, Path, description = "The schedule.")),
     responses((status = 204, description = "It is paused."), PlatformProblems))]
 pub(crate) async fn pause(
-    _: Sender,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(of, name): Names,
 ) -> Result<StatusCode, Problem> {
@@ -94,11 +98,12 @@ pub(crate) async fn pause(
 
 /// Lets a paused schedule go on.
 #[utoipa::path(post, operation_id = "resume_push_schedule", path = "/api/apps/{app}/schedules/{name}/resume", tag = "Push platform",
+    extensions(("x-right" = json!("push.send:{app}"))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("name" = String, Path, description = "The schedule.")),
     responses((status = 204, description = "It goes on."), PlatformProblems))]
 pub(crate) async fn resume(
-    _: Sender,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(of, name): Names,
 ) -> Result<StatusCode, Problem> {

@@ -9,6 +9,7 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use stadium_grants::Verb;
 use stadium_queue::{Command, Dedup, JobId, JobView, Key, NewJob, Placed};
 
 use bytes::Bytes;
@@ -18,11 +19,11 @@ use crate::queue::description::{LookProblems, WorkProblems};
 use crate::queue::fields::{
     DeleteFields, EditFields, JobFields, Payload, PutFields, PutProbe, SeveralJobs, job_ids,
 };
-use crate::queue::routes::queues::queue_name;
+use crate::queue::routes::queues::{queue_name, shown_to};
 use crate::queue::views::{
     History, HistoryEvent, JobReport, OneOutcome, OutcomeWord, Outcomes, PayloadShown, PlacedJob, PlacedJobs,
 };
-use crate::request::access::{Reader, Sender};
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::body::{idempotency_key, parse, read_json};
 use crate::request::problem::{ID_REUSED, NAME_WRONG, Problem};
@@ -37,7 +38,8 @@ const IDEMPOTENCY_WINDOW_MS: u64 = 24 * 3_600_000;
 ///
 /// 201: the jobs are on disk. Makes the queue, with the usual settings, where there is none. With the header
 /// `Idempotency-Key` or with a `dedup_id` a repeated request puts nothing and answers the first jobs' ids with 200.
-#[utoipa::path(post, operation_id = "put_jobs", path = "/api/queues/{queue}/jobs", tag = "Queues", request_body = PutFields,
+#[utoipa::path(post, operation_id = "put_jobs", path = "/api/queues/{queue}/jobs", tag = "Queues",
+    extensions(("x-right" = json!("queue.put:{queue}"))), request_body = PutFields,
     params(("queue" = String, Path, description = "Letters, digits, `-`, `_` and `.`; at most 128 bytes."),
            ("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters that name this request.")),
     responses((status = 201, description = "The jobs are on disk. For one job a `PlacedJob`, for several `PlacedJobs`.", body = PlacedJobs,
@@ -46,7 +48,7 @@ const IDEMPOTENCY_WINDOW_MS: u64 = 24 * 3_600_000;
                headers(("Idempotent-Replayed" = String, description = "`true`"))),
               WorkProblems))]
 pub(crate) async fn put(
-    sender: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(queue): Name,
     request: Request,
@@ -59,7 +61,7 @@ pub(crate) async fn put(
         Some(_) => several(parse::<SeveralJobs>(&body)?)?,
     };
     if let Some(key) = &key {
-        name_jobs(&mut jobs, &sender.key_id, key);
+        name_jobs(&mut jobs, caller.key_id(), key);
     }
     let asked = jobs.len();
     let placed: Vec<Placed> = match ask_for(&app, Command::Put { queue, jobs }).await {
@@ -111,71 +113,84 @@ fn answer(placed: &[Placed], one: bool) -> Response {
 
 /// One job as it stands, with its payload.
 #[utoipa::path(get, operation_id = "find_job", path = "/api/jobs/{job}", tag = "Queues",
+    extensions(("x-right" = json!("queue.read:{queue}"))),
     params(("job" = String, Path, description = "The job's id.")),
     responses((status = 200, description = "The job.", body = JobReport), LookProblems))]
 pub(crate) async fn show(
-    _: Reader,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(job): Name,
 ) -> Result<Json<JobReport>, Problem> {
     let jobs: Vec<JobView<Bytes>> = ask_for(&app, Command::Find { job: job_id(&job)? }).await?;
-    Ok(Json(JobReport::of(jobs.first().ok_or_else(strange)?, PayloadShown::Whole)))
+    let found = jobs.first().ok_or_else(strange)?;
+    caller.may(Verb::QueueRead, found.queue.as_str())?;
+    Ok(Json(JobReport::of(found, shown_to(&caller, &found.queue, PayloadShown::Whole))))
 }
 
 /// What became of a job: every attempt, worker and error, the newest first. Also for a while after it is done.
 #[utoipa::path(get, operation_id = "job_history", path = "/api/jobs/{job}/history", tag = "Queues",
+    extensions(("x-right" = json!("queue.read:{queue}"))),
     params(("job" = String, Path, description = "The job's id.")),
     responses((status = 200, description = "Its events.", body = History), LookProblems))]
 pub(crate) async fn history(
-    _: Reader,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(job): Name,
 ) -> Result<Json<History>, Problem> {
-    let entries: Vec<stadium_queue::HistoryEntry> =
-        ask_for(&app, Command::History { job: job_id(&job)? }).await?;
+    let command = Command::History { job: job_id(&job)? };
+    caller.may_ask_queue(&app, &command).await?;
+    let entries: Vec<stadium_queue::HistoryEntry> = ask_for(&app, command).await?;
     Ok(Json(History { events: entries.into_iter().map(HistoryEvent::of).collect() }))
 }
 
 /// Changes a job that nobody works on: payload, due time, priority, time to live, attempts.
-#[utoipa::path(patch, operation_id = "edit_job", path = "/api/jobs/{job}", tag = "Queues", request_body = EditFields,
+#[utoipa::path(patch, operation_id = "edit_job", path = "/api/jobs/{job}", tag = "Queues",
+    extensions(("x-right" = json!("queue.control:{queue}"))), request_body = EditFields,
     params(("job" = String, Path, description = "The job's id.")),
     responses((status = 204, description = "It is changed."), WorkProblems))]
 pub(crate) async fn edit(
-    _: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(job): Name,
     request: Request,
 ) -> Result<StatusCode, Problem> {
     let job = job_id(&job)?;
     let (fields, _): (EditFields, _) = read_json(&app, request).await?;
-    let () = ask_for(&app, Command::Edit { job, edit: fields.check()? }).await?;
+    let command = Command::Edit { job, edit: fields.check()? };
+    caller.may_ask_queue(&app, &command).await?;
+    let () = ask_for(&app, command).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Takes a job out, whatever its state; a worker that has it loses its lease.
 #[utoipa::path(delete, operation_id = "delete_job", path = "/api/jobs/{job}", tag = "Queues",
+    extensions(("x-right" = json!("queue.control:{queue}"))),
     params(("job" = String, Path, description = "The job's id.")),
     responses((status = 200, description = "It is gone.", body = OneOutcome), WorkProblems))]
 pub(crate) async fn delete(
-    _: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(job): Name,
 ) -> Result<Json<OneOutcome>, Problem> {
-    let given = ask_for_one(&app, Command::Delete { jobs: vec![job_id(&job)?] }).await?;
+    let command = Command::Delete { jobs: vec![job_id(&job)?] };
+    caller.may_ask_queue(&app, &command).await?;
+    let given = ask_for_one(&app, command).await?;
     Ok(Json(OneOutcome { outcome: OutcomeWord::of(given) }))
 }
 
 /// Takes several jobs out; each has its own outcome.
-#[utoipa::path(post, operation_id = "delete_jobs", path = "/api/jobs/delete", tag = "Queues", request_body = DeleteFields,
+#[utoipa::path(post, operation_id = "delete_jobs", path = "/api/jobs/delete", tag = "Queues",
+    extensions(("x-right" = json!("queue.control:{queue}"))), request_body = DeleteFields,
     responses((status = 200, description = "What became of each.", body = Outcomes), WorkProblems))]
 pub(crate) async fn delete_several(
-    _: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     request: Request,
 ) -> Result<Json<Outcomes>, Problem> {
     let (fields, _): (DeleteFields, _) = read_json(&app, request).await?;
-    let jobs = job_ids("jobs", &fields.jobs)?;
-    let outcomes = ask_for(&app, Command::Delete { jobs }).await?;
+    let command = Command::Delete { jobs: job_ids("jobs", &fields.jobs)? };
+    caller.may_ask_queue(&app, &command).await?;
+    let outcomes = ask_for(&app, command).await?;
     Ok(Json(Outcomes::of(fields.jobs, outcomes)))
 }
 

@@ -21,7 +21,7 @@ use crate::queue::fields::{
 };
 use crate::queue::routes::queues::queue_name;
 use crate::queue::views::{OneOutcome, OutcomeWord, Outcomes, PlacedJob, ReservedJob, ReservedJobs};
-use crate::request::access::Sender;
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::body::{read_json, read_json_or_default};
 use crate::request::problem::{NAME_WRONG, Problem};
@@ -37,11 +37,12 @@ pub(crate) const WAIT_MAX: Duration = Duration::from_secs(60);
 ///
 /// With `wait_ms` it waits for a first job where none is due. No jobs is an answer, not an error. The answer waits until
 /// the reservation is on disk; a client that is gone by then gives its jobs back.
-#[utoipa::path(post, operation_id = "reserve_jobs", path = "/api/queues/{queue}/reserve", tag = "Queues", request_body = Option<ReserveFields>,
+#[utoipa::path(post, operation_id = "reserve_jobs", path = "/api/queues/{queue}/reserve", tag = "Queues",
+    extensions(("x-right" = json!("queue.reserve:{queue}"))), request_body = Option<ReserveFields>,
     params(("queue" = String, Path, description = "The queue.")),
     responses((status = 200, description = "The jobs.", body = ReservedJobs), WorkProblems))]
 pub(crate) async fn reserve(
-    _: Sender,
+    _: Caller,
     State(app): State<Arc<App>>,
     Name(queue): Name,
     request: Request,
@@ -78,113 +79,122 @@ pub(crate) async fn reserve(
 ///
 /// Settling again what was settled answers `already`.
 #[utoipa::path(post, operation_id = "settle_lease", path = "/api/leases/{lease}/settle", tag = "Queues",
+    extensions(("x-right" = json!("queue.reserve:{queue}"))),
     params(("lease" = String, Path, description = "What was reserved.")),
     responses((status = 200, description = "It is done, on disk.", body = OneOutcome), WorkProblems))]
 pub(crate) async fn settle(
-    _: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(lease): Name,
 ) -> Result<Json<OneOutcome>, Problem> {
-    one(&app, Command::Settle { leases: vec![in_path(&lease)?] }).await
+    one(&caller, &app, Command::Settle { leases: vec![in_path(&lease)?] }).await
 }
 
 /// Several jobs are done; each lease has its own outcome.
-#[utoipa::path(post, operation_id = "settle_leases", path = "/api/leases/settle", tag = "Queues", request_body = SettleFields,
+#[utoipa::path(post, operation_id = "settle_leases", path = "/api/leases/settle", tag = "Queues",
+    extensions(("x-right" = json!("queue.reserve:{queue}"))), request_body = SettleFields,
     responses((status = 200, description = "What became of each.", body = Outcomes), WorkProblems))]
 pub(crate) async fn settle_several(
-    _: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     request: Request,
 ) -> Result<Json<Outcomes>, Problem> {
-    several::<SettleFields>(&app, request).await
+    several::<SettleFields>(&caller, &app, request).await
 }
 
 /// The job is not done, and is to be tried again: after the queue's back-off, or after `delay_ms`.
 ///
 /// `dead` means that it was its last attempt.
-#[utoipa::path(post, operation_id = "release_lease", path = "/api/leases/{lease}/release", tag = "Queues", request_body = Option<ReleaseFields>,
+#[utoipa::path(post, operation_id = "release_lease", path = "/api/leases/{lease}/release", tag = "Queues",
+    extensions(("x-right" = json!("queue.reserve:{queue}"))), request_body = Option<ReleaseFields>,
     params(("lease" = String, Path, description = "What was reserved.")),
     responses((status = 200, description = "It is to be tried again, or dead.", body = OneOutcome), WorkProblems))]
 pub(crate) async fn release(
-    _: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(lease): Name,
     request: Request,
 ) -> Result<Json<OneOutcome>, Problem> {
     let leases = vec![in_path(&lease)?];
     let fields: ReleaseFields = read_json_or_default(&app, request).await?;
-    one(&app, Command::Release { leases, retry: fields.retry(), error: fields.error }).await
+    one(&caller, &app, Command::Release { leases, retry: fields.retry(), error: fields.error }).await
 }
 
 /// Several jobs are to be tried again; each lease has its own outcome.
-#[utoipa::path(post, operation_id = "release_leases", path = "/api/leases/release", tag = "Queues", request_body = ReleaseManyFields,
+#[utoipa::path(post, operation_id = "release_leases", path = "/api/leases/release", tag = "Queues",
+    extensions(("x-right" = json!("queue.reserve:{queue}"))), request_body = ReleaseManyFields,
     responses((status = 200, description = "What became of each.", body = Outcomes), WorkProblems))]
 pub(crate) async fn release_several(
-    _: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     request: Request,
 ) -> Result<Json<Outcomes>, Problem> {
-    several::<ReleaseManyFields>(&app, request).await
+    several::<ReleaseManyFields>(&caller, &app, request).await
 }
 
 /// The worker needs longer: the lease ends `lease_ms` from now.
-#[utoipa::path(post, operation_id = "extend_lease", path = "/api/leases/{lease}/extend", tag = "Queues", request_body = ExtendFields,
+#[utoipa::path(post, operation_id = "extend_lease", path = "/api/leases/{lease}/extend", tag = "Queues",
+    extensions(("x-right" = json!("queue.reserve:{queue}"))), request_body = ExtendFields,
     params(("lease" = String, Path, description = "What was reserved.")),
     responses((status = 200, description = "The lease is longer.", body = OneOutcome), WorkProblems))]
 pub(crate) async fn extend(
-    _: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(lease): Name,
     request: Request,
 ) -> Result<Json<OneOutcome>, Problem> {
     let leases = vec![in_path(&lease)?];
     let (fields, _): (ExtendFields, _) = read_json(&app, request).await?;
-    one(&app, Command::Extend { leases, lease: fields.lease_ms }).await
+    one(&caller, &app, Command::Extend { leases, lease: fields.lease_ms }).await
 }
 
 /// Several leases end later; each has its own outcome.
-#[utoipa::path(post, operation_id = "extend_leases", path = "/api/leases/extend", tag = "Queues", request_body = ExtendManyFields,
+#[utoipa::path(post, operation_id = "extend_leases", path = "/api/leases/extend", tag = "Queues",
+    extensions(("x-right" = json!("queue.reserve:{queue}"))), request_body = ExtendManyFields,
     responses((status = 200, description = "What became of each.", body = Outcomes), WorkProblems))]
 pub(crate) async fn extend_several(
-    _: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     request: Request,
 ) -> Result<Json<Outcomes>, Problem> {
-    several::<ExtendManyFields>(&app, request).await
+    several::<ExtendManyFields>(&caller, &app, request).await
 }
 
 /// Sets the job aside until somebody kicks it: it is wrong, and another attempt would not help.
-#[utoipa::path(post, operation_id = "bury_lease", path = "/api/leases/{lease}/bury", tag = "Queues", request_body = Option<BuryFields>,
+#[utoipa::path(post, operation_id = "bury_lease", path = "/api/leases/{lease}/bury", tag = "Queues",
+    extensions(("x-right" = json!("queue.reserve:{queue}"))), request_body = Option<BuryFields>,
     params(("lease" = String, Path, description = "What was reserved.")),
     responses((status = 200, description = "It is buried.", body = OneOutcome), WorkProblems))]
 pub(crate) async fn bury(
-    _: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(lease): Name,
     request: Request,
 ) -> Result<Json<OneOutcome>, Problem> {
     let leases = vec![in_path(&lease)?];
     let fields: BuryFields = read_json_or_default(&app, request).await?;
-    one(&app, Command::Bury { leases, reason: fields.reason }).await
+    one(&caller, &app, Command::Bury { leases, reason: fields.reason }).await
 }
 
 /// Sets several jobs aside; each lease has its own outcome.
-#[utoipa::path(post, operation_id = "bury_leases", path = "/api/leases/bury", tag = "Queues", request_body = BuryManyFields,
+#[utoipa::path(post, operation_id = "bury_leases", path = "/api/leases/bury", tag = "Queues",
+    extensions(("x-right" = json!("queue.reserve:{queue}"))), request_body = BuryManyFields,
     responses((status = 200, description = "What became of each.", body = Outcomes), WorkProblems))]
 pub(crate) async fn bury_several(
-    _: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     request: Request,
 ) -> Result<Json<Outcomes>, Problem> {
-    several::<BuryManyFields>(&app, request).await
+    several::<BuryManyFields>(&caller, &app, request).await
 }
 
 /// The job is done here and becomes a new one in another queue, in one step: it is always in exactly one of them.
-#[utoipa::path(post, operation_id = "forward_lease", path = "/api/leases/{lease}/forward", tag = "Queues", request_body = ForwardFields,
+#[utoipa::path(post, operation_id = "forward_lease", path = "/api/leases/{lease}/forward", tag = "Queues",
+    extensions(("x-right" = json!(["queue.reserve:{queue}", "queue.put:{to}"]))), request_body = ForwardFields,
     params(("lease" = String, Path, description = "What was reserved.")),
     responses((status = 201, description = "The job there.", body = PlacedJob), WorkProblems))]
 pub(crate) async fn forward(
-    _: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(lease): Name,
     request: Request,
@@ -193,23 +203,29 @@ pub(crate) async fn forward(
     let (fields, _): (ForwardFields, _) = read_json(&app, request).await?;
     let queue = named("queue", QueueName::new(&fields.queue))?;
     let job = fields.job.check("job.", Payload::Kept)?;
-    let placed: Vec<Placed> = ask_for(&app, Command::Forward { lease, queue, job }).await?;
+    let command = Command::Forward { lease, queue, job };
+    caller.may_ask_queue(&app, &command).await?;
+    let placed: Vec<Placed> = ask_for(&app, command).await?;
     Ok((StatusCode::CREATED, Json(PlacedJob::of(placed.first().ok_or_else(strange)?))))
 }
 
-async fn one(app: &App, command: Command) -> Result<Json<OneOutcome>, Problem> {
+async fn one(caller: &Caller, app: &App, command: Command) -> Result<Json<OneOutcome>, Problem> {
+    caller.may_ask_queue(app, &command).await?;
     let given = ask_for_one(app, command).await?;
     Ok(Json(OneOutcome { outcome: OutcomeWord::of(given) }))
 }
 
 /// Reads which leases and what is done with them, and gives each its outcome.
 async fn several<F: DeserializeOwned + OfLeases>(
+    caller: &Caller,
     app: &App,
     request: Request,
 ) -> Result<Json<Outcomes>, Problem> {
     let (fields, _): (F, _) = read_json(app, request).await?;
     let (named, command) = fields.parts();
-    let outcomes: Vec<Outcome> = ask_for(app, command(leases(&named)?)).await?;
+    let command = command(leases(&named)?);
+    caller.may_ask_queue(app, &command).await?;
+    let outcomes: Vec<Outcome> = ask_for(app, command).await?;
     Ok(Json(Outcomes::of(named, outcomes)))
 }
 

@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use crate::queue::description::LookProblems;
 use crate::queue::samples::{Rates, Sampled, Samples};
 use crate::queue::views::JobCounts;
-use crate::request::access::Reader;
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::problem::Problem;
 use crate::request::query::{Query, wrong};
@@ -158,6 +158,7 @@ struct LiveShard {
 
 /// The queues as they were at most two seconds ago, with rates and their last two minutes.
 #[utoipa::path(get, operation_id = "live_queues", path = "/api/live/queues", tag = "Queues",
+    extensions(("x-right" = json!("queue.read:*"))),
     params(("queue" = Option<String>, Query, description = "Only this queue."),
            ("search" = Option<String>, Query, description = "Only queues whose name contains this."),
            ("sort" = Option<String>, Query, description = "`name`, `jobs`, `due`, `reserved`, `dead`, `oldest`, `put` or `settled`; the most first, `due` by default."),
@@ -166,7 +167,7 @@ struct LiveShard {
            ("skip" = Option<u32>, Query, description = "Queues of the pages before.")),
     responses((status = 200, description = "What they do.", body = LiveQueues), LookProblems))]
 pub(crate) async fn show(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     State(samples): State<Arc<Samples>>,
     uri: Uri,

@@ -9,12 +9,13 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, Uri};
 use bytes::Bytes;
+use stadium_grants::Verb;
 use stadium_queue::{Bounds, Command, JobView, Key, QueueName, QueueStats};
 
 use crate::queue::description::{LookProblems, WorkProblems};
 use crate::queue::fields::{JobSetFields, PurgeFields, RedriveFields, SettingsFields};
 use crate::queue::views::{Counted, JobPage, JobReport, PayloadShown, QueuePage, QueueReport, StateWord};
-use crate::request::access::{Admin, Reader, Sender};
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::body::read_json_or_default;
 use crate::request::problem::{NAME_WRONG, Problem};
@@ -36,12 +37,13 @@ const SEARCHED_MAX: usize = 10_000;
 /// With `search` a page may hold fewer queues than `limit`, even none, and still have a `next`: 10,000 queues are looked
 /// at for one page.
 #[utoipa::path(get, operation_id = "list_queues", path = "/api/queues", tag = "Queues",
+    extensions(("x-right" = json!("queue.read:{queue}"))),
     params(("search" = Option<String>, Query, description = "Only queues whose name contains this."),
            ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Queues on the page; 100 by default."),
            ("after" = Option<String>, Query, description = "Only names after this one: `next` of the page before.")),
     responses((status = 200, description = "A page of queues.", body = QueuePage), LookProblems))]
 pub(crate) async fn list(
-    _: Reader,
+    caller: Caller,
     State(app): State<Arc<App>>,
     uri: Uri,
 ) -> Result<Json<QueuePage>, Problem> {
@@ -61,7 +63,10 @@ pub(crate) async fn list(
         let more = page.len() >= queues_max;
         searched += page.len();
         let last = page.last().map(|stats| stats.queue.clone());
-        let wanted = |stats: &QueueStats| stats.queue.as_str().to_ascii_lowercase().contains(search.as_str());
+        let wanted = |stats: &QueueStats| {
+            let name = stats.queue.as_str();
+            caller.allows(Verb::QueueRead, name) && name.to_ascii_lowercase().contains(search.as_str())
+        };
         queues.extend(page.iter().filter(|stats| wanted(stats)).map(QueueReport::of));
         if queues.len() > limit {
             queues.truncate(limit);
@@ -80,10 +85,11 @@ pub(crate) async fn list(
 
 /// A queue's figures and settings.
 #[utoipa::path(get, operation_id = "find_queue", path = "/api/queues/{queue}", tag = "Queues",
+    extensions(("x-right" = json!("queue.read:{queue}"))),
     params(("queue" = String, Path, description = "The queue.")),
     responses((status = 200, description = "The queue.", body = QueueReport), LookProblems))]
 pub(crate) async fn show(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Name(queue): Name,
 ) -> Result<Json<QueueReport>, Problem> {
@@ -98,11 +104,12 @@ async fn stats(app: &App, queue: QueueName) -> Result<QueueReport, Problem> {
 /// Makes a queue, or gives one these settings; settings that are left out get their defaults.
 ///
 /// A queue that is put into without being made has the defaults.
-#[utoipa::path(put, operation_id = "declare_queue", path = "/api/queues/{queue}", tag = "Queues", request_body = Option<SettingsFields>,
+#[utoipa::path(put, operation_id = "declare_queue", path = "/api/queues/{queue}", tag = "Queues",
+    extensions(("x-right" = json!("queue.manage:{queue}"))), request_body = Option<SettingsFields>,
     params(("queue" = String, Path, description = "Letters, digits, `-`, `_` and `.`; at most 128 bytes.")),
     responses((status = 200, description = "The queue.", body = QueueReport), WorkProblems))]
 pub(crate) async fn declare(
-    admin: Admin,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(queue): Name,
     request: Request,
@@ -111,22 +118,23 @@ pub(crate) async fn declare(
     let fields: SettingsFields = read_json_or_default(&app, request).await?;
     let settings = fields.check()?;
     let () = ask_for(&app, Command::Declare { queue: queue.clone(), settings }).await?;
-    tracing::info!(queue = queue.as_str(), by = admin.key_id, "Queue declared");
+    tracing::info!(queue = queue.as_str(), by = caller.key_id(), "Queue declared");
     Ok(Json(stats(&app, queue).await?))
 }
 
 /// Takes a queue away with its schedules; refused while it holds jobs.
 #[utoipa::path(delete, operation_id = "drop_queue", path = "/api/queues/{queue}", tag = "Queues",
+    extensions(("x-right" = json!("queue.manage:{queue}"))),
     params(("queue" = String, Path, description = "The queue.")),
     responses((status = 204, description = "It is gone."), WorkProblems))]
 pub(crate) async fn remove(
-    admin: Admin,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(queue): Name,
 ) -> Result<StatusCode, Problem> {
     let queue = queue_name(&queue)?;
     let () = ask_for(&app, Command::Drop { queue: queue.clone() }).await?;
-    tracing::info!(queue = queue.as_str(), by = admin.key_id, "Queue dropped");
+    tracing::info!(queue = queue.as_str(), by = caller.key_id(), "Queue dropped");
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -134,6 +142,7 @@ pub(crate) async fn remove(
 ///
 /// Of one state the oldest due are first; of all, jobs that are due come first, then reserved, delayed, buried and dead ones.
 #[utoipa::path(get, operation_id = "peek_jobs", path = "/api/queues/{queue}/jobs", tag = "Queues",
+    extensions(("x-right" = json!("queue.read:{queue}"))),
     params(("queue" = String, Path, description = "The queue."),
            ("state" = Option<String>, Query, description = "Only `delayed`, `due`, `reserved`, `buried` or `dead` jobs."),
            ("key" = Option<String>, Query, description = "Only jobs with this key."),
@@ -142,7 +151,7 @@ pub(crate) async fn remove(
            ("after" = Option<String>, Query, description = "Only jobs after this one: `next` of the page before.")),
     responses((status = 200, description = "A page of jobs.", body = JobPage), LookProblems))]
 pub(crate) async fn peek(
-    _: Reader,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(queue): Name,
     uri: Uri,
@@ -159,6 +168,7 @@ pub(crate) async fn peek(
     let after = query.value("after").map(str::parse).transpose();
     let after = after.map_err(|error: stadium_queue::InvalidName| wrong("after", error.to_string()))?;
     let shown = query.number("payload_bytes_max")?.map_or(PayloadShown::Whole, PayloadShown::Begin);
+    let shown = shown_to(&caller, &queue, shown);
     let command = Command::Peek { queue, state, key, after, jobs_max: limit as u32 };
     let jobs: Vec<JobView<Bytes>> = ask_for(&app, command).await?;
     let next = jobs.last().filter(|_| jobs.len() >= limit).map(|job| job.job.to_string());
@@ -167,40 +177,43 @@ pub(crate) async fn peek(
 
 /// Hands nothing out until the queue is resumed; puts go on.
 #[utoipa::path(post, operation_id = "pause_queue", path = "/api/queues/{queue}/pause", tag = "Queues",
+    extensions(("x-right" = json!("queue.control:{queue}"))),
     params(("queue" = String, Path, description = "The queue.")),
     responses((status = 204, description = "It is paused."), WorkProblems))]
 pub(crate) async fn pause(
-    sender: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(queue): Name,
 ) -> Result<StatusCode, Problem> {
     let queue = queue_name(&queue)?;
     let () = ask_for(&app, Command::Pause { queue: queue.clone() }).await?;
-    tracing::info!(queue = queue.as_str(), by = sender.key_id, "Queue paused");
+    tracing::info!(queue = queue.as_str(), by = caller.key_id(), "Queue paused");
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Hands jobs out again.
 #[utoipa::path(post, operation_id = "resume_queue", path = "/api/queues/{queue}/resume", tag = "Queues",
+    extensions(("x-right" = json!("queue.control:{queue}"))),
     params(("queue" = String, Path, description = "The queue.")),
     responses((status = 204, description = "It hands out."), WorkProblems))]
 pub(crate) async fn resume(
-    sender: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(queue): Name,
 ) -> Result<StatusCode, Problem> {
     let queue = queue_name(&queue)?;
     let () = ask_for(&app, Command::Resume { queue: queue.clone() }).await?;
-    tracing::info!(queue = queue.as_str(), by = sender.key_id, "Queue resumed");
+    tracing::info!(queue = queue.as_str(), by = caller.key_id(), "Queue resumed");
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Takes all jobs in one state out of a queue, or all but reserved ones.
-#[utoipa::path(post, operation_id = "purge_queue", path = "/api/queues/{queue}/purge", tag = "Queues", request_body = Option<PurgeFields>,
+#[utoipa::path(post, operation_id = "purge_queue", path = "/api/queues/{queue}/purge", tag = "Queues",
+    extensions(("x-right" = json!("queue.manage:{queue}"))), request_body = Option<PurgeFields>,
     params(("queue" = String, Path, description = "The queue.")),
     responses((status = 200, description = "How many jobs it takes out. Some 2,000 are gone with the answer, the others follow in the background: figures and peeks show what is left, none of those that were due is handed out.", body = Counted), WorkProblems))]
 pub(crate) async fn purge(
-    admin: Admin,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(queue): Name,
     request: Request,
@@ -212,16 +225,17 @@ pub(crate) async fn purge(
         Some(word) => Some(state_of(word).ok_or_else(|| field("state", &no_state(word)))?),
     };
     let count = ask_for(&app, Command::Purge { queue: queue.clone(), state }).await?;
-    tracing::info!(queue = queue.as_str(), state = ?state, count, by = admin.key_id, "Queue purged");
+    tracing::info!(queue = queue.as_str(), state = ?state, count, by = caller.key_id(), "Queue purged");
     Ok(Json(Counted { count }))
 }
 
 /// Buried jobs are due again, and their attempts start anew.
-#[utoipa::path(post, operation_id = "kick_jobs", path = "/api/queues/{queue}/kick", tag = "Queues", request_body = Option<JobSetFields>,
+#[utoipa::path(post, operation_id = "kick_jobs", path = "/api/queues/{queue}/kick", tag = "Queues",
+    extensions(("x-right" = json!("queue.control:{queue}"))), request_body = Option<JobSetFields>,
     params(("queue" = String, Path, description = "The queue.")),
     responses((status = 200, description = "How many jobs are due again.", body = Counted), WorkProblems))]
 pub(crate) async fn kick(
-    _: Sender,
+    _: Caller,
     State(app): State<Arc<App>>,
     Name(queue): Name,
     request: Request,
@@ -233,11 +247,12 @@ pub(crate) async fn kick(
 }
 
 /// Dead jobs are due again, here or in another queue, and their attempts start anew.
-#[utoipa::path(post, operation_id = "redrive_jobs", path = "/api/queues/{queue}/redrive", tag = "Queues", request_body = Option<RedriveFields>,
+#[utoipa::path(post, operation_id = "redrive_jobs", path = "/api/queues/{queue}/redrive", tag = "Queues",
+    extensions(("x-right" = json!(["queue.control:{queue}", "queue.put:{to}?"]))), request_body = Option<RedriveFields>,
     params(("queue" = String, Path, description = "The queue.")),
     responses((status = 200, description = "How many jobs are due again.", body = Counted), WorkProblems))]
 pub(crate) async fn redrive(
-    sender: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(queue): Name,
     request: Request,
@@ -245,9 +260,20 @@ pub(crate) async fn redrive(
     let queue = queue_name(&queue)?;
     let fields: RedriveFields = read_json_or_default(&app, request).await?;
     let (jobs, to) = fields.check()?;
+    if let Some(to) = &to {
+        caller.may_also(Verb::QueuePut, to.as_str())?;
+    }
     let count = ask_for(&app, Command::Redrive { queue: queue.clone(), jobs, to }).await?;
-    tracing::info!(queue = queue.as_str(), count, by = sender.key_id, "Dead jobs redriven");
+    tracing::info!(queue = queue.as_str(), count, by = caller.key_id(), "Dead jobs redriven");
     Ok(Json(Counted { count }))
+}
+
+/// How much of a queue's payloads a caller sees.
+pub(crate) fn shown_to(caller: &Caller, queue: &QueueName, wanted: PayloadShown) -> PayloadShown {
+    match caller.allows(Verb::QueuePayload, queue.as_str()) {
+        true => wanted,
+        false => PayloadShown::Begin(0),
+    }
 }
 
 /// A queue's name out of the path.

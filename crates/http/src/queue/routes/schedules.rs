@@ -13,7 +13,7 @@ use crate::queue::description::{LookProblems, WorkProblems};
 use crate::queue::fields::ScheduleFields;
 use crate::queue::routes::queues::queue_name;
 use crate::queue::views::{ScheduleReport, Schedules};
-use crate::request::access::{Reader, Sender};
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::body::read_json;
 use crate::request::problem::{NAME_WRONG, Problem};
@@ -22,10 +22,11 @@ use crate::shards::ask_for;
 
 /// The schedules of a queue, by name.
 #[utoipa::path(get, operation_id = "list_schedules", path = "/api/queues/{queue}/schedules", tag = "Queues",
+    extensions(("x-right" = json!("queue.read:{queue}"))),
     params(("queue" = String, Path, description = "The queue.")),
     responses((status = 200, description = "Its schedules.", body = Schedules), LookProblems))]
 pub(crate) async fn list(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Name(queue): Name,
 ) -> Result<Json<Schedules>, Problem> {
@@ -35,12 +36,13 @@ pub(crate) async fn list(
 }
 
 /// Puts a job at each occurrence of a cron expression. The same name replaces the schedule.
-#[utoipa::path(put, operation_id = "set_schedule", path = "/api/queues/{queue}/schedules/{name}", tag = "Queues", request_body = ScheduleFields,
+#[utoipa::path(put, operation_id = "set_schedule", path = "/api/queues/{queue}/schedules/{name}", tag = "Queues",
+    extensions(("x-right" = json!("queue.control:{queue}"))), request_body = ScheduleFields,
     params(("queue" = String, Path, description = "The queue that the jobs are put into."),
            ("name" = String, Path, description = "What the schedule is called; one name is one schedule of a queue.")),
     responses((status = 204, description = "It is on disk."), WorkProblems))]
 pub(crate) async fn set(
-    _: Sender,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(queue, name): Names,
     request: Request,
@@ -54,11 +56,12 @@ pub(crate) async fn set(
 
 /// Ends a schedule; jobs that it put stay.
 #[utoipa::path(delete, operation_id = "end_schedule", path = "/api/queues/{queue}/schedules/{name}", tag = "Queues",
+    extensions(("x-right" = json!("queue.control:{queue}"))),
     params(("queue" = String, Path, description = "The queue."),
            ("name" = String, Path, description = "The schedule.")),
     responses((status = 204, description = "It puts nothing any more."), WorkProblems))]
 pub(crate) async fn end(
-    _: Sender,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(queue, name): Names,
 ) -> Result<StatusCode, Problem> {

@@ -10,11 +10,12 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, Uri};
 use bytes::Bytes;
+use stadium_grants::Verb;
 use stadium_wallet::{
     AccountView, AssetCode, AssetView, Bounds, Command, HoldView, NewAccount, Refusal, WalletName, refusal,
 };
 
-use crate::request::access::{Admin, Reader};
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::body::{parse, read_json};
 use crate::request::problem::{NAME_WRONG, Problem};
@@ -33,11 +34,12 @@ use crate::wallet::views::{
 const PAGE_DEFAULT: usize = 100;
 
 /// Makes an asset known, or finds it known: the same again is fine, another scale is `WAL-031`.
-#[utoipa::path(put, operation_id = "declare_asset", path = "/api/assets/{asset}", tag = "Wallets", request_body = AssetFields,
+#[utoipa::path(put, operation_id = "declare_asset", path = "/api/assets/{asset}", tag = "Wallets",
+    extensions(("x-right" = json!("wallet.manage:asset/{asset}"))), request_body = AssetFields,
     params(("asset" = String, Path, description = "Upper-case letters, digits and `_`; at most 16 bytes.", example = "EUR")),
     responses((status = 200, description = "The asset.", body = AssetReport), MoneyProblems))]
 pub(crate) async fn declare(
-    admin: Admin,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(asset): Name,
     request: Request,
@@ -45,7 +47,7 @@ pub(crate) async fn declare(
     let asset = asset_code(&asset)?;
     let (AssetFields { scale }, _) = read_json(&app, request).await?;
     let () = ask_for(&app, Command::Declare { asset: asset.clone(), scale }).await?;
-    tracing::info!(asset = asset.as_str(), scale, by = admin.key_id, "Asset declared");
+    tracing::info!(asset = asset.as_str(), scale, by = caller.key_id(), "Asset declared");
     Ok(Json(AssetReport::of(&asset_of(&app, &asset).await?)))
 }
 
@@ -63,8 +65,9 @@ pub(crate) async fn asset_of(app: &App, asset: &AssetCode) -> Result<AssetView, 
 ///
 /// For each asset `credit` is `debit`: all that is in one account came out of another.
 #[utoipa::path(get, operation_id = "list_assets", path = "/api/assets", tag = "Wallets",
+    extensions(("x-right" = json!("wallet.read:{wallet}"))),
     responses((status = 200, description = "The assets.", body = Assets), MoneyLookProblems))]
-pub(crate) async fn assets(_: Reader, State(app): State<Arc<App>>) -> Result<Json<Assets>, Problem> {
+pub(crate) async fn assets(_: Caller, State(app): State<Arc<App>>) -> Result<Json<Assets>, Problem> {
     let mut all: Vec<AssetView> = ask_for(&app, Command::Assets).await?;
     all.sort_unstable_by(|one, other| one.asset.cmp(&other.asset));
     Ok(Json(Assets { assets: all.iter().map(AssetReport::of).collect() }))
@@ -73,13 +76,14 @@ pub(crate) async fn assets(_: Reader, State(app): State<Arc<App>>) -> Result<Jso
 /// Opens an account, or several under `accounts`, each with an outcome of its own.
 ///
 /// The same again is fine. System wallets' accounts, `@...`, open by themselves when something is booked on them.
-#[utoipa::path(post, operation_id = "open_accounts", path = "/api/wallets", tag = "Wallets", request_body = OpenFields,
+#[utoipa::path(post, operation_id = "open_accounts", path = "/api/wallets", tag = "Wallets",
+    extensions(("x-right" = json!("wallet.manage:{wallet}"))), request_body = OpenFields,
     responses((status = 201, description = "The account was opened.", body = AccountReport),
               (status = 200, description = "The account was there, with the same rules: an `AccountReport`. Or what became of each of several.",
                body = Opened),
               MoneyProblems))]
 pub(crate) async fn open(
-    admin: Admin,
+    caller: Caller,
     State(app): State<Arc<App>>,
     request: Request,
 ) -> Result<(StatusCode, Json<Opened>), Problem> {
@@ -89,9 +93,10 @@ pub(crate) async fn open(
         let each = |(index, fields): (usize, AccountFields)| fields.check(&format!("accounts[{index}]."));
         let accounts: Vec<NewAccount> =
             accounts.into_iter().enumerate().map(each).collect::<Result<_, _>>()?;
-        return several(&app, accounts, &admin).await;
+        return several(&app, accounts, &caller).await;
     }
     let account = parse::<AccountFields>(&body)?.check("")?;
+    caller.may(Verb::WalletManage, account.wallet.as_str())?;
     let (wallet, asset) = (account.wallet.clone(), account.asset.clone());
     let outcomes: Vec<Result<bool, Refusal>> =
         ask_for(&app, Command::Open { accounts: vec![account] }).await?;
@@ -101,7 +106,7 @@ pub(crate) async fn open(
         tracing::debug!(
             wallet = wallet.as_str(),
             asset = asset.as_str(),
-            by = admin.key_id,
+            by = caller.key_id(),
             "Account opened"
         );
     }
@@ -111,13 +116,15 @@ pub(crate) async fn open(
 async fn several(
     app: &App,
     accounts: Vec<NewAccount>,
-    admin: &Admin,
+    caller: &Caller,
 ) -> Result<(StatusCode, Json<Opened>), Problem> {
     let named: Vec<_> =
         accounts.iter().map(|account| (account.wallet.to_string(), account.asset.to_string())).collect();
-    let outcomes: Vec<Result<bool, Refusal>> = ask_for(app, Command::Open { accounts }).await?;
+    let command = Command::Open { accounts };
+    caller.may_ask_wallet(app, &command).await?;
+    let outcomes: Vec<Result<bool, Refusal>> = ask_for(app, command).await?;
     let opened = outcomes.iter().filter(|outcome| matches!(outcome, Ok(true))).count();
-    tracing::debug!(opened, by = admin.key_id, "Accounts opened");
+    tracing::debug!(opened, by = caller.key_id(), "Accounts opened");
     let each = |((wallet, asset), outcome): ((String, String), Result<bool, Refusal>)| {
         let (opened, error) = match outcome {
             Ok(opened) => (Some(opened), None),
@@ -131,13 +138,14 @@ async fn several(
 
 /// Accounts by wallet and asset, page by page.
 #[utoipa::path(get, operation_id = "list_accounts", path = "/api/wallets", tag = "Wallets",
+    extensions(("x-right" = json!("wallet.read:{wallet}"))),
     params(("prefix" = Option<String>, Query, description = "Only wallets whose names begin with this."),
            ("asset" = Option<String>, Query, description = "Only accounts of this asset."),
            ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Accounts on the page; 100 by default."),
            ("after" = Option<String>, Query, description = "Only accounts after this one: `next` of the page before.", example = "alice/EUR")),
     responses((status = 200, description = "A page of accounts.", body = AccountPage), MoneyLookProblems))]
 pub(crate) async fn list(
-    _: Reader,
+    caller: Caller,
     State(app): State<Arc<App>>,
     uri: Uri,
 ) -> Result<Json<AccountPage>, Problem> {
@@ -154,7 +162,8 @@ pub(crate) async fn list(
     let accounts: Vec<AccountView> = ask_for(&app, command).await?;
     let next = accounts.last().filter(|_| accounts.len() >= limit);
     let next = next.map(|account| format!("{}/{}", account.wallet, account.asset));
-    Ok(Json(AccountPage { accounts: accounts.iter().map(AccountReport::of).collect(), next }))
+    let seen = |account: &&AccountView| caller.allows(Verb::WalletRead, account.wallet.as_str());
+    Ok(Json(AccountPage { accounts: accounts.iter().filter(seen).map(AccountReport::of).collect(), next }))
 }
 
 /// The account of the page before: `alice/EUR`. Neither part holds a slash.
@@ -173,10 +182,11 @@ fn after(text: &str) -> Result<(WalletName, AssetCode), Problem> {
 ///
 /// A wallet without accounts is `WAL-021`. One whose name is `roots` is read under `/api/wallets/%72oots`.
 #[utoipa::path(get, operation_id = "find_wallet", path = "/api/wallets/{wallet}", tag = "Wallets",
+    extensions(("x-right" = json!("wallet.read:{wallet}"))),
     params(("wallet" = String, Path, description = "The wallet.", example = "alice")),
     responses((status = 200, description = "The wallet.", body = WalletReport), MoneyLookProblems))]
 pub(crate) async fn show(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Name(wallet): Name,
 ) -> Result<Json<WalletReport>, Problem> {
@@ -215,10 +225,11 @@ fn no_account(wallet: &str, asset: Option<&AssetCode>) -> Problem {
 
 /// One account: what it has, and its rules.
 #[utoipa::path(get, operation_id = "find_account", path = "/api/wallets/{wallet}/{asset}", tag = "Wallets",
+    extensions(("x-right" = json!("wallet.read:{wallet}"))),
     params(("wallet" = String, Path, description = "The wallet."), ("asset" = String, Path, description = "The asset.")),
     responses((status = 200, description = "The account.", body = AccountReport), MoneyLookProblems))]
 pub(crate) async fn account(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(wallet, asset): Names,
 ) -> Result<Json<AccountReport>, Problem> {
@@ -227,11 +238,12 @@ pub(crate) async fn account(
 }
 
 /// Changes an account's rules, closes it, or opens it again. Fields that are left out stay.
-#[utoipa::path(patch, operation_id = "change_account", path = "/api/wallets/{wallet}/{asset}", tag = "Wallets", request_body = ChangeFields,
+#[utoipa::path(patch, operation_id = "change_account", path = "/api/wallets/{wallet}/{asset}", tag = "Wallets",
+    extensions(("x-right" = json!("wallet.manage:{wallet}"))), request_body = ChangeFields,
     params(("wallet" = String, Path, description = "The wallet."), ("asset" = String, Path, description = "The asset.")),
     responses((status = 200, description = "The account.", body = AccountReport), MoneyProblems))]
 pub(crate) async fn change(
-    admin: Admin,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Names(wallet, asset): Names,
     request: Request,
@@ -241,18 +253,19 @@ pub(crate) async fn change(
     let change = fields.check()?;
     let words = format!("{change:?}");
     let () = ask_for(&app, Command::Change { wallet: wallet.clone(), asset: asset.clone(), change }).await?;
-    let by = admin.key_id;
+    let by = caller.key_id();
     tracing::info!(wallet = wallet.as_str(), asset = asset.as_str(), change = words, by, "Account changed");
     Ok(Json(AccountReport::of(&account_of(&app, wallet, &asset).await?)))
 }
 
 /// The open holds of a wallet, oldest first.
 #[utoipa::path(get, operation_id = "list_holds", path = "/api/wallets/{wallet}/holds", tag = "Wallets",
+    extensions(("x-right" = json!("wallet.read:{wallet}"))),
     params(("wallet" = String, Path, description = "The wallet."),
            ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Holds at most; 100 by default.")),
     responses((status = 200, description = "The holds.", body = Holds), MoneyLookProblems))]
 pub(crate) async fn holds(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Name(wallet): Name,
     uri: Uri,

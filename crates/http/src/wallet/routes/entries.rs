@@ -13,7 +13,7 @@ use serde::Serialize;
 use stadium_wallet::{Balance, Bounds, Command, Direction, EntryPage, Range, Seal, Time, WalletName};
 use utoipa::ToSchema;
 
-use crate::request::access::Reader;
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::problem::Problem;
 use crate::request::query::{Names, Query, wrong};
@@ -41,6 +41,7 @@ const FORMATS: [(&str, (Format, &str, &str)); 2] = [
 
 /// An account's history, newest first.
 #[utoipa::path(get, operation_id = "account_history", path = "/api/wallets/{wallet}/{asset}/history", tag = "Wallets",
+    extensions(("x-right" = json!("wallet.read:{wallet}"))),
     params(("wallet" = String, Path, description = "The wallet."), ("asset" = String, Path, description = "The asset."),
            ("from" = Option<String>, Query, description = "Booked at this time (RFC 3339) or after."),
            ("to" = Option<String>, Query, description = "Booked before this time (RFC 3339)."),
@@ -51,7 +52,7 @@ const FORMATS: [(&str, (Format, &str, &str)); 2] = [
            ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Entries on the page; 100 by default.")),
     responses((status = 200, description = "A page of entries.", body = EntryPageReport), MoneyLookProblems))]
 pub(crate) async fn history(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(wallet, asset): Names,
     uri: Uri,
@@ -91,11 +92,12 @@ fn range_of(query: &Query) -> Result<Range, Problem> {
 ///
 /// Of the past only `posted` is known, by the time at which each transfer was booked.
 #[utoipa::path(get, operation_id = "account_balance", path = "/api/wallets/{wallet}/{asset}/balance", tag = "Wallets",
+    extensions(("x-right" = json!("wallet.read:{wallet}"))),
     params(("wallet" = String, Path, description = "The wallet."), ("asset" = String, Path, description = "The asset."),
            ("at" = Option<String>, Query, description = "The time (RFC 3339), its own transfers included; now by default.")),
     responses((status = 200, description = "The balance.", body = BalanceReport), MoneyLookProblems))]
 pub(crate) async fn balance(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(wallet, asset): Names,
     uri: Uri,
@@ -116,6 +118,7 @@ pub(crate) async fn balance(
 /// CSV has a heading and amounts as decimals, negative where they went out. JSON is one object that ends with `entry_count`.
 /// A statement that breaks off ends the connection early.
 #[utoipa::path(get, operation_id = "account_statement", path = "/api/wallets/{wallet}/{asset}/statement", tag = "Wallets",
+    extensions(("x-right" = json!("wallet.read:{wallet}"))),
     params(("wallet" = String, Path, description = "The wallet."), ("asset" = String, Path, description = "The asset."),
            ("format" = Option<String>, Query, description = "`csv` or `json`; `csv` by default."),
            ("from" = Option<String>, Query, description = "Booked at this time (RFC 3339) or after."),
@@ -127,7 +130,7 @@ pub(crate) async fn balance(
                headers(("Content-Disposition" = String, description = "`attachment` with a file name."))),
               MoneyLookProblems))]
 pub(crate) async fn statement(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     Names(wallet, asset): Names,
     uri: Uri,
@@ -188,11 +191,12 @@ pub(crate) struct Roots {
 /// With a kept one anybody can check with a receipt that a transfer stands in the books, without
 /// this server.
 #[utoipa::path(get, operation_id = "list_roots", path = "/api/wallets/roots", tag = "Wallets",
+    extensions(("x-right" = json!("wallet.read:*"))),
     params(("shard" = Option<u16>, Query, description = "Only of this shard."),
            ("after" = Option<u64>, Query, description = "Only seals with a higher number."),
            ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Of each shard; 100 by default.")),
     responses((status = 200, description = "The roots.", body = Roots), MoneyLookProblems))]
-pub(crate) async fn roots(_: Reader, State(app): State<Arc<App>>, uri: Uri) -> Result<Json<Roots>, Problem> {
+pub(crate) async fn roots(_: Caller, State(app): State<Arc<App>>, uri: Uri) -> Result<Json<Roots>, Problem> {
     let query = Query::read(&uri, &["shard", "after", "limit"])?;
     let limit = query.limit(PAGE_DEFAULT, Bounds::ITEMS_MAX)?;
     let shard = query.number("shard")?;

@@ -14,7 +14,7 @@ use serde::Serialize;
 use stadium_wallet::AssetCode;
 use utoipa::ToSchema;
 
-use crate::request::access::Reader;
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::problem::Problem;
 use crate::request::query::{Query, wrong};
@@ -104,12 +104,13 @@ struct LiveWalletShard {
 
 /// Totals by asset, who moved most in the last five minutes, and the newest seals.
 #[utoipa::path(get, operation_id = "live_wallets", path = "/api/live/wallets", tag = "Wallets",
+    extensions(("x-right" = json!("wallet.read:*"))),
     params(("asset" = Option<String>, Query, description = "Only movers of this asset."),
            ("sort" = Option<String>, Query, description = "`transfers` or `amount`; the most first, `transfers` by default."),
            ("limit" = Option<u32>, Query, minimum = 1, maximum = 100, description = "Movers; 10 by default.")),
     responses((status = 200, description = "What they hold and do.", body = LiveWallets), MoneyLookProblems))]
 pub(crate) async fn show(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     State(figures): State<Arc<Figures>>,
     State(movers): State<Arc<Movers>>,

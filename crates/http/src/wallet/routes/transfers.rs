@@ -11,6 +11,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use stadium_grants::Verb;
 use stadium_push::PushId;
 use stadium_queue::{NewJob, QueueName};
 use stadium_shard::{Done, Together};
@@ -18,7 +19,7 @@ use stadium_wallet::{Command, NewTransfer, Outcome, TransferId, TransferView};
 
 use crate::push::direct::fields::{PUSHES_QUEUE, PushRequest};
 use crate::queue::fields::Payload;
-use crate::request::access::{Reader, Sender};
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::body::{parse, read_json, read_json_or_default};
 use crate::request::problem::{NAME_WRONG, Problem};
@@ -36,7 +37,8 @@ use crate::wallet::views::{BookedTransfer, BookedTransfers, PutJob, TogetherRepo
 /// 201: it is on disk. 200 with `duplicate`: it had been, nothing happened now. 409: `WAL-023` there is less available,
 /// `WAL-024` the ceiling, `WAL-025` the account is closed. The id is the body's, or made of the header `Idempotency-Key`: a UUID
 /// is the id itself, any other key is hashed to one of the caller's own.
-#[utoipa::path(post, operation_id = "transfer", path = "/api/transfers", tag = "Wallets", request_body = TransferFields,
+#[utoipa::path(post, operation_id = "transfer", path = "/api/transfers", tag = "Wallets",
+    extensions(("x-right" = json!("wallet.transfer:debit={wallet}"))), request_body = TransferFields,
     params(("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters that name this request, best a UUID.")),
     responses((status = 201, description = "It is booked, on disk.", body = BookedTransfer,
                headers(("Location" = String, description = "The transfer."))),
@@ -44,20 +46,26 @@ use crate::wallet::views::{BookedTransfer, BookedTransfers, PutJob, TogetherRepo
                headers(("Idempotent-Replayed" = String, description = "`true`"))),
               MoneyProblems))]
 pub(crate) async fn create(
-    sender: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     State(movers): State<Arc<Movers>>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let name = RequestId::of(request.headers(), sender.key_id)?;
+    let name = RequestId::of(request.headers(), caller.key_id().to_owned())?;
     let (fields, _): (TransferFields, _) = read_json(&app, request).await?;
     let id = name.only(fields.id.as_deref())?;
-    book(&app, &movers, fields.check("", id)?).await
+    book(&caller, &app, &movers, fields.check("", id)?).await
 }
 
 /// Books one transfer.
-async fn book(app: &App, movers: &Movers, transfer: NewTransfer) -> Result<Response, Problem> {
+async fn book(
+    caller: &Caller,
+    app: &App,
+    movers: &Movers,
+    transfer: NewTransfer,
+) -> Result<Response, Problem> {
     let command = Command::Transfer { transfers: vec![transfer.clone()], linked: false };
+    caller.may_ask_wallet(app, &command).await?;
     let outcomes: Vec<Outcome> = ask_for(app, command).await?;
     let booked = outcomes.into_iter().next().ok_or_else(strange)??;
     let body = Json(BookedTransfer::of(&booked));
@@ -78,19 +86,21 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 /// Without `linked` those that one shard decides are booked in their order; of other shards' each may come first or last.
 /// A linked list that is refused is `WAL-032`, and the detail names the transfer that is to blame.
 /// Ids that the transfers lack are made of the header `Idempotency-Key` and each one's place.
-#[utoipa::path(post, operation_id = "transfer_batch", path = "/api/transfers/batch", tag = "Wallets", request_body = BatchFields,
+#[utoipa::path(post, operation_id = "transfer_batch", path = "/api/transfers/batch", tag = "Wallets",
+    extensions(("x-right" = json!("wallet.transfer:debit={wallet}"))), request_body = BatchFields,
     params(("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters that name this request.")),
     responses((status = 200, description = "What became of each.", body = BookedTransfers), MoneyProblems))]
 pub(crate) async fn batch(
-    sender: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     State(movers): State<Arc<Movers>>,
     request: Request,
 ) -> Result<Json<BookedTransfers>, Problem> {
-    let name = RequestId::of(request.headers(), sender.key_id)?;
+    let name = RequestId::of(request.headers(), caller.key_id().to_owned())?;
     let (BatchFields { linked, transfers: fields }, _) = read_json(&app, request).await?;
     let asked = transfers(fields, &name)?;
     let command = Command::Transfer { transfers: asked.clone(), linked };
+    caller.may_ask_wallet(&app, &command).await?;
     let outcomes: Vec<Outcome> = ask_for(&app, command).await?;
     if outcomes.len() != asked.len() {
         return Err(strange());
@@ -104,99 +114,106 @@ pub(crate) async fn batch(
 
 /// One transfer, as long as its id is remembered; older ones are in the histories of their accounts.
 #[utoipa::path(get, operation_id = "find_transfer", path = "/api/transfers/{id}", tag = "Wallets",
+    extensions(("x-right" = json!("wallet.read:{wallet}"))),
     params(("id" = String, Path, description = "The transfer's id.")),
     responses((status = 200, description = "The transfer.", body = TransferReport), MoneyLookProblems))]
 pub(crate) async fn show(
-    _: Reader,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(id): Name,
 ) -> Result<Json<TransferReport>, Problem> {
     let found: Box<TransferView> = ask_for(&app, Command::Find { transfer: in_path(&id)? }).await?;
+    let of_credit = caller.allows(Verb::WalletRead, found.credit.as_str());
+    caller.may(Verb::WalletRead, if of_credit { found.credit.as_str() } else { found.debit.as_str() })?;
     Ok(Json(TransferReport::of(&found)))
 }
 
 /// Moves what is held, or a part of it, and ends the hold; the rest is available again.
 ///
 /// It is a transfer with an id of its own, answered as `POST /api/transfers` is.
-#[utoipa::path(post, operation_id = "capture_hold", path = "/api/transfers/{id}/capture", tag = "Wallets", request_body = Option<StepFields>,
+#[utoipa::path(post, operation_id = "capture_hold", path = "/api/transfers/{id}/capture", tag = "Wallets",
+    extensions(("x-right" = json!("wallet.transfer:debit={wallet}"))), request_body = Option<StepFields>,
     params(("id" = String, Path, description = "The hold's id."),
            ("Idempotency-Key" = Option<String>, Header, description = "Names this request, best a UUID.")),
     responses((status = 201, description = "It is booked, on disk.", body = BookedTransfer),
               (status = 200, description = "It had been booked before.", body = BookedTransfer), MoneyProblems))]
 pub(crate) async fn capture(
-    sender: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     State(movers): State<Arc<Movers>>,
     Name(id): Name,
     request: Request,
 ) -> Result<Response, Problem> {
-    step(sender, (app, movers), &id, request, KindWord::Capture).await
+    step(caller, (app, movers), &id, request, KindWord::Capture).await
 }
 
 /// Gives what is held back to its owner and ends the hold.
-#[utoipa::path(post, operation_id = "void_hold", path = "/api/transfers/{id}/void", tag = "Wallets", request_body = Option<StepFields>,
+#[utoipa::path(post, operation_id = "void_hold", path = "/api/transfers/{id}/void", tag = "Wallets",
+    extensions(("x-right" = json!("wallet.transfer:debit={wallet}"))), request_body = Option<StepFields>,
     params(("id" = String, Path, description = "The hold's id."),
            ("Idempotency-Key" = Option<String>, Header, description = "Names this request, best a UUID.")),
     responses((status = 201, description = "It is booked, on disk.", body = BookedTransfer),
               (status = 200, description = "It had been booked before.", body = BookedTransfer), MoneyProblems))]
 pub(crate) async fn void(
-    sender: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     State(movers): State<Arc<Movers>>,
     Name(id): Name,
     request: Request,
 ) -> Result<Response, Problem> {
-    step(sender, (app, movers), &id, request, KindWord::Void).await
+    step(caller, (app, movers), &id, request, KindWord::Void).await
 }
 
 /// Moves all of a posted or captured transfer back, as a new transfer; `WAL-023` where the one who got it has it no more.
-#[utoipa::path(post, operation_id = "reverse_transfer", path = "/api/transfers/{id}/reverse", tag = "Wallets", request_body = Option<StepFields>,
+#[utoipa::path(post, operation_id = "reverse_transfer", path = "/api/transfers/{id}/reverse", tag = "Wallets",
+    extensions(("x-right" = json!("wallet.transfer:debit={wallet}"))), request_body = Option<StepFields>,
     params(("id" = String, Path, description = "The transfer's id."),
            ("Idempotency-Key" = Option<String>, Header, description = "Names this request, best a UUID.")),
     responses((status = 201, description = "It is booked, on disk.", body = BookedTransfer),
               (status = 200, description = "It had been booked before.", body = BookedTransfer), MoneyProblems))]
 pub(crate) async fn reverse(
-    sender: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     State(movers): State<Arc<Movers>>,
     Name(id): Name,
     request: Request,
 ) -> Result<Response, Problem> {
-    step(sender, (app, movers), &id, request, KindWord::Reverse).await
+    step(caller, (app, movers), &id, request, KindWord::Reverse).await
 }
 
 /// Does something to the transfer in the path, by a transfer of its own.
 async fn step(
-    sender: Sender,
+    caller: Caller,
     (app, movers): (Arc<App>, Arc<Movers>),
     of: &str,
     request: Request,
     kind: KindWord,
 ) -> Result<Response, Problem> {
     let of = in_path(of)?;
-    let name = RequestId::of(request.headers(), sender.key_id)?;
+    let name = RequestId::of(request.headers(), caller.key_id().to_owned())?;
     let fields: StepFields = read_json_or_default(&app, request).await?;
     let id = name.only_or(fields.id.as_deref(), || Ok(derived(kind.word(), of)))?;
-    book(&app, &movers, fields.check(kind, of, id)?).await
+    book(&caller, &app, &movers, fields.check(kind, of, id)?).await
 }
 
 /// Books transfers, puts jobs and makes pushes in one record: all of it or none.
 ///
 /// The transfers are linked, and their accounts, but for system wallets, live on one shard (`WAL-033`). A repeated request with the same
 /// transfers books, puts and pushes nothing again. A push is made right after the record is on disk, at least once.
-#[utoipa::path(post, operation_id = "together", path = "/api/together", tag = "Wallets", request_body = TogetherFields,
+#[utoipa::path(post, operation_id = "together", path = "/api/together", tag = "Wallets",
+    extensions(("x-right" = json!(["wallet.transfer:debit={wallet}", "queue.put:{queue}?", "push.send:{app}?"]))), request_body = TogetherFields,
     params(("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters that name this request.")),
     responses((status = 201, description = "All of it is on disk.", body = TogetherReport),
               (status = 200, description = "It had been done before.", body = TogetherReport,
                headers(("Idempotent-Replayed" = String, description = "`true`"))),
               MoneyProblems))]
 pub(crate) async fn together(
-    sender: Sender,
+    caller: Caller,
     State(app): State<Arc<App>>,
     State(movers): State<Arc<Movers>>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let name = RequestId::of(request.headers(), sender.key_id)?;
+    let name = RequestId::of(request.headers(), caller.key_id().to_owned())?;
     let (TogetherFields { transfers: fields, jobs, pushes }, _) = read_json(&app, request).await?;
     let asked = transfers(fields, &name)?;
     let jobs_asked = jobs.len();
@@ -217,7 +234,9 @@ pub(crate) async fn together(
             NewJob { payload: body, ..NewJob::default() },
         ));
     }
-    let done: Done = ask(&app, Together { transfers: asked.clone(), jobs: all }).await?;
+    let command = Together { transfers: asked.clone(), jobs: all };
+    caller.may_ask_together(&app, &command).await?;
+    let done: Done = ask(&app, command).await?;
     let duplicate = !done.booked.is_empty() && done.booked.iter().all(|booked| booked.duplicate);
     if !duplicate {
         movers.booked(asked.iter(), Instant::now());
