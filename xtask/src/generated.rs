@@ -20,6 +20,7 @@ struct Generated {
 const GENERATED: &[Generated] = &[
     Generated { path: "docs/reference/configuration.md", arguments: &["config", "reference"] },
     Generated { path: "docs/reference/openapi.json", arguments: &["openapi"] },
+    Generated { path: "docs/reference/rights.md", arguments: &["key", "rights"] },
 ];
 
 /// Fails when a file differs from what the program prints now, naming the first line that differs.

@@ -79,7 +79,6 @@ impl Role {
                 QueueRead,
                 QueueControl,
                 QueueManage,
-                RpcCall,
                 WalletRead,
             ],
             Self::Admin => Verb::ALL,

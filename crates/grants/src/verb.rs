@@ -80,7 +80,6 @@ verbs! {
     QueueReserve "queue.reserve" Name QUEUES, "Reserve jobs and end their leases.";
     QueueControl "queue.control" Name QUEUES, "Pause, resume, kick and redrive queues, edit and delete jobs, set schedules.";
     QueueManage "queue.manage" Name QUEUES, "Declare, drop and purge queues.";
-    RpcCall "rpc.call" Name &[], "Call a method of a service: `SERVICE/METHOD`.";
     WalletRead "wallet.read" Name &[], "See wallets, transfers and statements.";
     WalletTransfer "wallet.transfer" Name SYSTEM, "Transfer, hold, capture, void and reverse; the resource is `debit=WALLET`, the wallet that pays.";
     WalletManage "wallet.manage" Name &["@"], "Declare assets, open accounts and change their rules.";

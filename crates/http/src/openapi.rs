@@ -35,8 +35,7 @@ impl Modify for Bearer {
             .scheme(HttpAuthScheme::Bearer)
             .bearer_format("sk_...")
             .description(Some(
-                "An API key. Roles contain one another: `read` sees, `send` also pushes, puts and works on jobs and moves amounts, `admin` \
-                 also disconnects, removes and revokes devices, declares apps, declares, drops and purges queues, declares assets, opens and changes accounts and manages keys.",
+                "An API key. `x-right` of an operation is the right that it asks for, a verb and a resource: the key holds it by a role or by a grant of its own.",
             ))
             .build();
         let components = api.components.get_or_insert_default();

@@ -17,6 +17,7 @@ mod node;
 mod open_files;
 mod pushes;
 pub mod replay;
+pub mod rights;
 mod run;
 pub mod running;
 mod services;

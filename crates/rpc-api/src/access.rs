@@ -163,3 +163,34 @@ fn denied(key: &Key, refused: &Refused) -> Refusal {
 fn refused(reason: String) -> Refusal {
     Refusal::rejected("NODE-009", reason)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use prost::Message as _;
+    use prost_types::FileDescriptorSet;
+
+    use super::Rights;
+    use crate::{platform, proto, push, queue, wallet};
+
+    #[test]
+    fn every_method_of_the_contracts_names_its_rights() {
+        let services: [(&str, &[u8], Rights); 4] = [
+            (push::NAME, proto::stadium::FILE_DESCRIPTOR_SET, push::RIGHTS),
+            (queue::NAME, proto::queue::FILE_DESCRIPTOR_SET, queue::RIGHTS),
+            (wallet::NAME, proto::wallet::FILE_DESCRIPTOR_SET, wallet::RIGHTS),
+            (platform::NAME, proto::push::FILE_DESCRIPTOR_SET, platform::RIGHTS),
+        ];
+        for (name, descriptors, rights) in services {
+            let files = FileDescriptorSet::decode(descriptors).expect("our own descriptors").file;
+            let contract = files.iter().flat_map(|file| &file.service);
+            let contract = contract.filter(|service| service.name().eq_ignore_ascii_case(name));
+            let methods: BTreeSet<_> =
+                contract.flat_map(|service| &service.method).map(|method| method.name().to_owned()).collect();
+            let named: BTreeSet<_> = rights.iter().map(|(method, _)| (*method).to_owned()).collect();
+            assert!(!methods.is_empty(), "{name}");
+            assert_eq!(methods, named, "{name}");
+        }
+    }
+}

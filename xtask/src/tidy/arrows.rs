@@ -90,6 +90,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
         &[
             "stadium-addresses",
             "stadium-edge",
+            "stadium-grants",
             "stadium-http",
             "stadium-shard",
             "stadium-queue",

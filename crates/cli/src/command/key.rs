@@ -68,6 +68,8 @@ enum Action {
         #[command(flatten)]
         server: ServerFlags,
     },
+    /// Print all verbs and roles, and the right of each endpoint and method, as Markdown
+    Rights,
     /// Take a key away; it stops working at once
     Revoke {
         /// The key's id, such as k_3f9a01c2d4e5
@@ -124,6 +126,7 @@ pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failu
             let path = format!("/api/keys/{id}/explain?verb={verb}&resource={resource}");
             explain(&Api::open(&server)?.get(&path)?, terminal)
         }
+        Action::Rights => terminal.data(stadium_node::rights::markdown().trim_end()),
         Action::Revoke { id, server } => {
             Api::open(&server)?.delete(&format!("/api/keys/{}", encoded(&id)))?;
             if terminal.is_json() {

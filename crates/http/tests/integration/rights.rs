@@ -61,7 +61,7 @@ fn ask(fixture: &Fixture, method: &str, path: &str, key: &str, body: &str) -> An
 #[test]
 fn every_operation_names_a_right_or_is_public_and_asks_for_it() {
     let fixture = Fixture::with_queues();
-    let stranger = secret(&fixture, &json!({"name": "none", "grants": ["rpc.call:nothing"]}));
+    let stranger = secret(&fixture, &json!({"name": "none", "grants": ["queue.put:nothing"]}));
     for Operation { id, method, path, rights, is_public } in operations(&fixture) {
         assert_ne!(rights.is_empty(), !is_public, "{id} names {rights:?}");
         if is_public {
