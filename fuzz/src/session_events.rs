@@ -57,8 +57,8 @@ fn works(sessions: &mut Sessions, now: Time) {
         publisher: None,
     };
     let changes = vec![
-        Change::Retain { number: 10, message: message("state", Some(now)) },
-        Change::Retain { number: 11, message: message("other", Some(now.after(500))) },
+        Change::Retain { number: 10, owner: Some("ann".into()), message: message("state", Some(now)) },
+        Change::Retain { number: 11, owner: None, message: message("other", Some(now.after(500))) },
         Change::Keep(Box::new(keep)),
         Change::Done { client: "phone".into(), deliveries: vec![1_000, 3] },
         Change::Released { client: "old".into(), packet_id: 65_535 },

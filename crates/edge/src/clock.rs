@@ -51,6 +51,21 @@ impl Clock {
         })
     }
 
+    /// Converts a time of the wall clock of now to the node's milliseconds, below 0 for one before these began.
+    pub(crate) fn signed_node_ms(&self, at: Time) -> i64 {
+        let Reading { node_ms, wall_ms } = (self.read)();
+        let ahead_ms = i128::from(at.0) - i128::from(wall_ms);
+        let node_ms = i128::from(node_ms) + ahead_ms;
+        i64::try_from(node_ms).unwrap_or(if node_ms < 0 { i64::MIN } else { i64::MAX })
+    }
+
+    /// The reverse of [`Self::signed_node_ms`].
+    pub(crate) fn wall_time_of_signed(&self, node_ms: i64) -> Time {
+        let Reading { node_ms: now_ms, wall_ms } = (self.read)();
+        let at = i128::from(wall_ms) - i128::from(now_ms) + i128::from(node_ms);
+        Time(u64::try_from(at).unwrap_or(if at < 0 { 0 } else { u64::MAX }))
+    }
+
     /// Converts a time of the wall clock of now to the node's milliseconds; 1 for all before these
     /// began, because 0 is never.
     pub(crate) fn node_ms(&self, at: Time) -> u64 {
@@ -106,6 +121,12 @@ mod tests {
             assert_eq!(clock.wall_time(node_ms), Time(wall_ms));
             assert_eq!(clock.node_ms(Time(wall_ms)), node_ms);
         }
+        // Times before the node began, where these matter.
+        for at in [Time(900_000), Time(0), Time(1_002_500)] {
+            assert_eq!(clock.wall_time_of_signed(clock.signed_node_ms(at)), at);
+        }
+        assert_eq!(clock.signed_node_ms(Time(900_000)), -90_000);
+        assert_eq!(clock.signed_node_ms(Time(u64::MAX)), i64::MAX);
         // Over before the node began, and for ever.
         assert_eq!(clock.node_ms(Time(900_000)), 1);
         assert_eq!(clock.node_ms(Time(0)), 1);

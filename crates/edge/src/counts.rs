@@ -164,6 +164,8 @@ counts! {
     wills,
     /// Messages that were to be retained and were not: the store was full.
     retains_refused,
+    /// Messages that were to be retained and were not: their principal was at its quota.
+    retains_over_quota,
     /// Replays of retained messages that ended at their bound.
     replays_cut,
     /// Requests to services whose answer has not left, now.
@@ -197,6 +199,7 @@ impl Counts {
             Event::SessionExpired => self.sessions_expired += 1,
             Event::WillPublished => self.wills += 1,
             Event::RetainRefused => self.retains_refused += 1,
+            Event::RetainOverQuota => self.retains_over_quota += 1,
             Event::ReplayCut => self.replays_cut += 1,
         }
     }

@@ -141,7 +141,7 @@ impl EdgeHandle {
     fn publication(&self, push: &TopicPush, topic: &str, record: &PushRecord) -> Publication {
         let TopicPush { push: LivePush { qos, .. }, message, away } = push;
         let properties = forwardable(message.content_type.as_deref(), &message.properties);
-        let now_ms = u64::try_from(self.shared.epoch.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let now_ms = self.shared.now_ms();
         let expires_at_ms = match away {
             Away::Queue(Some(expiry)) => Some(now_ms.saturating_add(*expiry).max(1)),
             Away::Queue(None) | Away::Skip => None,

@@ -10,8 +10,9 @@ use std::time::Instant;
 
 use foldhash::fast::FixedState;
 use stadium_mqtt::broker::{
-    self, Client, Close, Event, GroupMessage, Host, Interest, LoopIndex, NotTaken, Origin, Part, Prior,
-    Progress, Publication, ReplyTo, Request, Retain, SessionKey, Stored, Then, Uplink, Verdict, Withdraw,
+    self, Client, Close, Event, GroupMessage, Host, Interest, LoopIndex, NotTaken, Origin, Owner, Part,
+    Prior, Progress, Publication, ReplyTo, Request, Retain, SessionKey, Stored, Then, Uplink, Verdict,
+    Withdraw,
 };
 use stadium_reactor::{ConnectionId, Io, LoopHandle, Segment};
 
@@ -70,6 +71,11 @@ impl Shared {
             1 => 0,
             loops => (self.hasher.hash_one(text) % loops as u64) as usize,
         }
+    }
+
+    /// The node's milliseconds.
+    pub(crate) fn now_ms(&self) -> u64 {
+        u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     pub(crate) fn handle(&self, loop_index: usize) -> &LoopHandle<Message> {
@@ -280,6 +286,10 @@ impl Host for Turn<'_> {
         }
     }
 
+    fn owner(&self, client: Client<'_, Who>) -> Owner {
+        client.identity.as_ref().map_or_else(Owner::default, |identity| Arc::clone(&identity.principal))
+    }
+
     fn interest(&mut self, filter: &str, change: Interest) {
         self.around.shared.interests.change(self.around.index, filter, change);
     }
@@ -375,11 +385,14 @@ impl Host for Turn<'_> {
         let &Retain { publication, stored, must } = retain;
         let Some(session_writer) = &mut self.around.session_writer else { return };
         let message = self.around.shared.kept_message(publication);
-        let Stored { number, prior } = stored;
+        let &Stored { ref owner, number, prior } = stored;
         let is_clear = message.payload().is_empty();
         let change = match prior {
             Prior::None if is_clear => stadium_session::Change::ClearNothing { number, message },
-            _ => stadium_session::Change::Retain { number, message },
+            _ => {
+                let owner = owner.as_deref().map(Into::into);
+                stadium_session::Change::Retain { number, owner, message }
+            }
         };
         let shard = session_writer.shard_of(publication.topic());
         if must {
@@ -449,13 +462,19 @@ impl Host for Turn<'_> {
 
     fn count(&mut self, event: Event) {
         self.around.counts.count(event);
-        let refused = self.around.counts.retains_refused;
-        if event == Event::RetainRefused && refused.is_power_of_two() {
-            // The first, the second, the fourth: a full store is reported and does not fill the
-            // log.
+        let counts = &self.around.counts;
+        // The first, the second, the fourth: a full store is reported and does not fill the log.
+        if event == Event::RetainRefused && counts.retains_refused.is_power_of_two() {
             tracing::warn!(
-                refused,
+                refused = counts.retains_refused,
                 "Messages are not retained: retained_messages_max or retained_bytes_max is reached"
+            );
+        }
+        if event == Event::RetainOverQuota && counts.retains_over_quota.is_power_of_two() {
+            tracing::warn!(
+                refused = counts.retains_over_quota,
+                "Messages are not retained: a principal reached retained_messages_per_principal_max or \
+                 retained_bytes_per_principal_max"
             );
         }
     }

@@ -3,23 +3,27 @@
 //! A chunk is a byte that names a table, then a slice of that table's own format; the first chunk holds what stands in no table.
 //! docs/formats/session-events.md.
 
+use std::sync::Arc;
+
 use stadium_state_machine::Checkpointed;
 use stadium_state_machine::encoding::{Reader, corrupt, number};
 use stadium_table::{Restored, Table};
 
-use crate::entries::{NOTHING, Taken, TakenBefore};
+use crate::entries::{NOTHING, Retained, RetainedBefore, Taken, TakenBefore};
 use crate::{Corrupt, Sessions};
 
 /// What the first chunk begins with, behind its byte: the version of what follows.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 const META: u8 = 0;
 /// The table of publishes as version 1 has it, which is only read.
 const TAKEN_BEFORE: u8 = 5;
+/// The table of retained messages as versions up to 3 have it, which is only read.
+const RETAINED_BEFORE: u8 = 4;
 /// The tables that are written, in their order.
-const TABLES: [u8; 5] = [1, 2, 3, 4, 6];
+const TABLES: [u8; 5] = [1, 2, 3, 6, 7];
 /// Behind the last table.
-const END: u8 = 7;
+const END: u8 = 8;
 
 /// How far a checkpoint got.
 #[derive(Default)]
@@ -34,6 +38,8 @@ pub(crate) struct Progress {
     version: u8,
     /// The publishes of a checkpoint of version 1.
     taken_before: Table<TakenBefore>,
+    /// The retained messages of a checkpoint up to version 3.
+    retained_before: Table<RetainedBefore>,
 }
 
 /// The part behind this one.
@@ -57,7 +63,7 @@ macro_rules! with_table {
                 $body
             }),
             4 => Some({
-                let $table = &mut $state.retained;
+                let $table = &mut $state.checkpoint.retained_before;
                 $body
             }),
             5 => Some({
@@ -66,6 +72,10 @@ macro_rules! with_table {
             }),
             6 => Some({
                 let $table = &mut $state.taken;
+                $body
+            }),
+            7 => Some({
+                let $table = &mut $state.retained;
                 $body
             }),
             _ => None,
@@ -131,13 +141,19 @@ impl Checkpointed for Sessions {
 
     fn restore_finish(&mut self) -> Result<(), Corrupt> {
         let publishes = if self.checkpoint.version == 1 { TAKEN_BEFORE } else { 6 };
-        if self.checkpoint.restored != 0b1_1111 | 1 << publishes {
+        let retained = if self.checkpoint.version <= 3 { RETAINED_BEFORE } else { 7 };
+        if self.checkpoint.restored != 0b1111 | 1 << publishes | 1 << retained {
             return Err(corrupt("a part of the sessions is missing"));
         }
         self.checkpoint.table = END;
         let taken_before = std::mem::take(&mut self.checkpoint.taken_before);
         for (_, &TakenBefore { origin, order }) in taken_before.iter() {
             self.taken.insert(Taken { origin, order, receivers: None, of_before: true, by_copy: false });
+        }
+        let retained_before = std::mem::take(&mut self.checkpoint.retained_before);
+        for (_, RetainedBefore { number, message }) in retained_before.iter() {
+            let message = Arc::clone(message);
+            self.retained.insert(Retained { number: *number, owner: None, set_at: None, message });
         }
         let sessions: Vec<u32> = self.sessions.iter().map(|(at, _)| at).collect();
         sessions.into_iter().for_each(|at| self.session_is_at(at));

@@ -63,10 +63,17 @@ fn in_words(change: &Change) -> Result<String, Corrupt> {
         }
         Change::Forget { origin } => format!("publish {} forgotten", of_origin(*origin)),
         Change::Withdraw(withdraw) => of_withdraw(withdraw),
-        Change::Retain { number, message } if message.payload().is_empty() => {
+        Change::Retain { number, message, .. } if message.payload().is_empty() => {
             format!("retained message of {} removed as {number}", message.topic())
         }
-        Change::Retain { number, message } => format!("retained as {number}: {}", of_message(message)),
+        Change::Retain { number, owner, message } => {
+            let owner = match owner.as_deref() {
+                None => String::new(),
+                Some("") => ", of an anonymous client".into(),
+                Some(owner) => format!(", of {owner}"),
+            };
+            format!("retained as {number}{owner}: {}", of_message(message))
+        }
         Change::Ask { .. } | Change::ClearNothing { .. } => {
             return Err(corrupt("a change that is never written"));
         }

@@ -28,6 +28,7 @@ const RETAIN: u8 = 13;
 /// 14 is of [`crate::machine`].
 const KEEP_ONCE: u8 = 15;
 const WITHDRAW: u8 = 16;
+const RETAIN_OWNED: u8 = 17;
 
 /// Bytes of an event beside its texts, messages and lists, at most.
 const FIXED_BYTES: usize = 64;
@@ -61,9 +62,10 @@ impl Change {
                         + withdraw.receivers.iter().map(|(client, _)| 16 + client.len()).sum::<usize>()
                 }
                 Change::Forget { .. } | Change::Ask { .. } => 0,
-                Change::Retain { message, .. } | Change::ClearNothing { message, .. } => {
-                    message.encoded_max()
+                Change::Retain { owner, message, .. } => {
+                    owner.as_ref().map_or(0, CompactString::len) + message.encoded_max()
                 }
+                Change::ClearNothing { message, .. } => message.encoded_max(),
             }
     }
 
@@ -119,7 +121,14 @@ impl Change {
                 out.push(WITHDRAW);
                 withdraw.encode(out);
             }
-            Change::Retain { number: at, message } | Change::ClearNothing { number: at, message } => {
+            Change::Retain { number: at, owner: Some(owner), message } => {
+                out.push(RETAIN_OWNED);
+                number(out, *at);
+                text(out, owner);
+                message.encode(out);
+            }
+            Change::Retain { number: at, owner: None, message }
+            | Change::ClearNothing { number: at, message } => {
                 out.push(RETAIN);
                 number(out, *at);
                 message.encode(out);
@@ -134,9 +143,10 @@ impl Change {
             KEEP | KEEP_ONCE => return Ok(Change::Keep(Box::new(Keep::decode(input)?))),
             WITHDRAW => return Ok(Change::Withdraw(Box::new(Withdraw::decode(input)?))),
             FORGET => return Ok(Change::Forget { origin: Origin::decode(input)? }),
-            RETAIN => {
+            RETAIN | RETAIN_OWNED => {
                 let number = input.number()?;
-                return Ok(Change::Retain { number, message: Arc::new(Message::decode(input)?) });
+                let owner = if kind == RETAIN_OWNED { Some(input.text()?.into()) } else { None };
+                return Ok(Change::Retain { number, owner, message: Arc::new(Message::decode(input)?) });
             }
             _ => {}
         }

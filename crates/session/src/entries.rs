@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use compact_str::CompactString;
-use stadium_state_machine::encoding::{Reader, corrupt, number};
+use stadium_state_machine::encoding::{Reader, corrupt, number, text};
 use stadium_table::{Damaged, Entry};
 
 use crate::change::{Connect, Origin, Presence, Subscription};
 use crate::encoding::{delivery_flags, list};
-use crate::{Corrupt, Message};
+use crate::{Corrupt, Message, Time};
 
 /// A session, without its deliveries.
 pub(crate) struct Session {
@@ -44,6 +44,16 @@ pub(crate) struct Kept(pub Arc<Message>);
 
 /// A topic's retained message, or for a while that it has none any more.
 pub(crate) struct Retained {
+    pub number: u64,
+    /// As in [`crate::Change::Retain`].
+    pub owner: Option<CompactString>,
+    /// The time of the record with it; none where a checkpoint of before owners were kept has it.
+    pub set_at: Option<Time>,
+    pub message: Arc<Message>,
+}
+
+/// The same as checkpoints up to version 3 have it.
+pub(crate) struct RetainedBefore {
     pub number: u64,
     pub message: Arc<Message>,
 }
@@ -182,6 +192,35 @@ impl Entry for Kept {
 }
 
 impl Entry for Retained {
+    fn vacant() -> Self {
+        Self { number: 0, owner: None, set_at: None, message: nothing() }
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        number(out, self.number);
+        number(out, self.set_at.map_or(0, |at| at.0.saturating_add(1)));
+        out.push(u8::from(self.owner.is_some()));
+        if let Some(owner) = &self.owner {
+            text(out, owner);
+        }
+        self.message.encode(out);
+    }
+
+    fn decode(input: &mut &[u8]) -> Result<Self, Damaged> {
+        read(input, |input| {
+            let number = input.number()?;
+            let set_at = input.number()?.checked_sub(1).map(Time);
+            let owner = match input.byte()? {
+                0 => None,
+                1 => Some(input.text()?.into()),
+                _ => return Err(corrupt("the owner of a retained message")),
+            };
+            Ok(Self { number, owner, set_at, message: Arc::new(Message::decode(input)?) })
+        })
+    }
+}
+
+impl Entry for RetainedBefore {
     fn vacant() -> Self {
         Self { number: 0, message: nothing() }
     }

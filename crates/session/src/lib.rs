@@ -21,7 +21,7 @@ pub use bounds::Bounds;
 pub use change::{Change, Connect, Keep, Origin, Presence, Receiver, Subscription, Will, Withdraw};
 pub use command::{Answer, Command, Figures, Outcome};
 pub use message::Message;
-pub use page::{Owed, Page, Part, SessionImage};
+pub use page::{Owed, Page, Part, RetainedImage, SessionImage};
 pub use sessions::Sessions;
 pub use stadium_state_machine::{Corrupt, Place, Refusal, Time};
 

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use compact_str::CompactString;
+
 use crate::change::{Connect, Presence, Subscription};
-use crate::{Message, Sessions};
+use crate::{Message, Sessions, Time};
 
 /// What is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,10 +21,23 @@ pub enum Part {
 pub struct Page {
     /// Sessions, where those were asked for.
     pub sessions: Vec<SessionImage>,
-    /// Retained messages with their numbers, where those were asked for.
-    pub retained: Vec<(u64, Arc<Message>)>,
+    /// Retained messages, where those were asked for.
+    pub retained: Vec<RetainedImage>,
     /// Where the next page begins; none behind the last one.
     pub next: Option<u32>,
+}
+
+/// A retained message, as it is given back. One without payload is a removal that is still remembered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RetainedImage {
+    /// As in [`Change::Retain`](crate::Change::Retain).
+    pub number: u64,
+    /// As there.
+    pub owner: Option<CompactString>,
+    /// When it was set; none for a message of before that was kept.
+    pub set_at: Option<Time>,
+    /// The message.
+    pub message: Arc<Message>,
 }
 
 /// A session, as it is given back.
@@ -68,9 +83,14 @@ impl Sessions {
         for place in from..to {
             match part {
                 Part::Sessions => page.sessions.extend(self.image(place)),
-                Part::Retained => page
-                    .retained
-                    .extend(self.retained.get(place).map(|one| (one.number, Arc::clone(&one.message)))),
+                Part::Retained => {
+                    page.retained.extend(self.retained.get(place).map(|one| RetainedImage {
+                        number: one.number,
+                        owner: one.owner.clone(),
+                        set_at: one.set_at,
+                        message: Arc::clone(&one.message),
+                    }));
+                }
             }
         }
         page.next = (to < end).then_some(to);

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
+use compact_str::CompactString;
 use foldhash::quality::FixedState;
 use stadium_state_machine::Place;
 use stadium_table::{Index, Paged, Table};
@@ -278,12 +279,12 @@ impl Sessions {
             Change::Forget { origin } => self.is_taken(*origin),
             Change::Ask { .. } => false,
             Change::Withdraw(withdraw) => {
-                let is_owed = |(client, delivery): &(compact_str::CompactString, u32)| {
+                let is_owed = |(client, delivery): &(CompactString, u32)| {
                     self.find(client).is_some_and(|at| self.find_delivery(at, *delivery).is_some())
                 };
                 withdraw.publisher.is_some() || withdraw.receivers.iter().any(is_owed)
             }
-            Change::Retain { number, message } => match self.find_topic(message.topic()) {
+            Change::Retain { number, message, .. } => match self.find_topic(message.topic()) {
                 Some(at) => self.retained.at(at).number < *number,
                 None => true,
             },
@@ -378,9 +379,10 @@ impl Sessions {
             Change::Forget { origin } => self.forget(*origin),
             Change::Ask { .. } => {}
             Change::Withdraw(withdraw) => self.withdraw(withdraw),
-            Change::Retain { number, message } | Change::ClearNothing { number, message } => {
-                self.retain(now, *number, message);
+            Change::Retain { number, owner, message } => {
+                self.retain(now, *number, owner.as_ref(), message);
             }
+            Change::ClearNothing { number, message } => self.retain(now, *number, None, message),
         }
     }
 
@@ -584,7 +586,7 @@ impl Sessions {
         }
     }
 
-    fn retain(&mut self, now: Time, number: u64, message: &Arc<Message>) {
+    fn retain(&mut self, now: Time, number: u64, owner: Option<&CompactString>, message: &Arc<Message>) {
         if let Some(at) = self.find_topic(message.topic()) {
             if self.retained.at(at).number >= number {
                 return;
@@ -595,14 +597,14 @@ impl Sessions {
         if message.payload().is_empty() {
             Arc::make_mut(&mut message).expires_at = Some(now.after(REMOVED_MS));
         }
-        let at = self.retained.insert(Retained { number, message });
+        let at = self.retained.insert(Retained { number, owner: owner.cloned(), set_at: Some(now), message });
         self.retained_is_at(at);
     }
 
     /// Makes a retained message in this place known.
     pub(crate) fn retained_is_at(&mut self, at: u32) {
         self.retained_places = self.retained_places.max(at + 1);
-        let Retained { number, message } = self.retained.at(at);
+        let Retained { number, message, .. } = self.retained.at(at);
         if message.payload().is_empty() {
             self.removed_bytes += message.len() as u64;
             self.removed.extend(Ending::of(*number, message));

@@ -18,6 +18,7 @@ mod queue_kill;
 #[path = "../../../fuzz/src/random.rs"]
 mod random;
 mod redelivery;
+mod retained_quota;
 mod rpc_faults;
 mod rpc_hostile;
 mod rpc_java;

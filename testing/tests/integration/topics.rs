@@ -68,7 +68,9 @@ fn publishing_to_a_million_topics_keeps_none_of_them() -> Result<()> {
 
 #[test]
 fn retained_messages_beyond_the_bound_are_refused_and_memory_is_given_back() -> Result<()> {
-    let mut server = Server::with("[limits]\nretained_messages_max = 50000\n")?;
+    let mut server = Server::with(
+        "[limits]\nretained_messages_max = 50000\nretained_messages_per_principal_max = 1000000\n",
+    )?;
     let mut device = Device::clean(server.mqtt, Version::V5, "writer")?;
     let before = server.resident_bytes()?;
     let retained = |number: usize, id| {

@@ -8,11 +8,12 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use stadium_mqtt::broker::{
-    Away, Publication, Restored, RestoredMessage, RestoredSubscription, RestoredWill, SharedId,
+    Away, Owner, Publication, Restored, RestoredMessage, RestoredRetained, RestoredSubscription,
+    RestoredWill, SharedId,
 };
 use stadium_mqtt::packet::{QoS, SubscriptionOptions, Version};
 use stadium_reactor::Io;
-use stadium_session::{Answer, Command, Message as Kept, Page, Part, Presence, SessionImage};
+use stadium_session::{Answer, Command, Message as Kept, Page, Part, Presence, RetainedImage, SessionImage};
 use stadium_shard::Shards;
 
 use super::mapping::read;
@@ -49,9 +50,14 @@ impl Returning {
                 }
             })?;
             each_page(shards, shard, Part::Retained, |page| {
-                for (number, message) in page.retained {
+                for RetainedImage { number, owner, set_at, message } in page.retained {
                     retained += u64::from(!message.payload().is_empty());
-                    shared.retained.restore(&shared.publication(&message), number);
+                    shared.retained.restore(&RestoredRetained {
+                        publication: &shared.publication(&message),
+                        owner: owner.as_deref().map(Owner::from).as_ref(),
+                        set_at_ms: set_at.map(|at| shared.clock.signed_node_ms(at)),
+                        number,
+                    });
                 }
             })?;
         }

@@ -31,6 +31,8 @@ pub struct FleetStats {
     pub retained: u64,
     /// Messages that were to be retained and were not, because a bound was reached.
     pub retains_refused_total: u64,
+    /// Messages that were to be retained and were not, because their principal reached its quota.
+    pub retains_over_quota_total: u64,
     /// Subscriptions that were sent fewer retained messages than there are, because a bound was reached.
     pub retained_left_out_total: u64,
     /// Sockets accepted.

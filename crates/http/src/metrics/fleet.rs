@@ -22,6 +22,12 @@ fn fleet(to: &mut Encoder<'_>, stats: &FleetStats) -> fmt::Result {
     to.gauge("retained_messages", "Retained messages", stats.retained)?;
     let refused = stats.retains_refused_total;
     to.counter("retains_refused", "Messages that were not retained because a bound was reached", refused)?;
+    let refused = stats.retains_over_quota_total;
+    to.counter(
+        "retains_over_quota",
+        "Messages that were not retained because their principal reached its quota",
+        refused,
+    )?;
     let left_out = stats.retained_left_out_total;
     to.counter("retained_left_out", "Subscriptions that were not sent all retained messages", left_out)?;
     to.counter("accepts", "Sockets accepted", stats.accepts_total)?;

@@ -589,9 +589,9 @@ where
             Persisted::Done | Persisted::Known => self.retained.confirm(publication.topic(), stored.number),
             Persisted::Full | Persisted::Busy => self.retained.refuse(publication.topic(), stored.number),
             Persisted::Unknown => {
-                let what = What::Retained { publication: Arc::clone(&publication), stored };
+                let what = What::Retained { publication: Arc::clone(&publication), stored: stored.clone() };
                 let then = self.pendings.add(1, what);
-                host.retain(&Retain { publication: &publication, stored, must: true }, then);
+                host.retain(&Retain { publication: &publication, stored: &stored, must: true }, then);
             }
         }
     }

@@ -11,6 +11,7 @@ use super::durable::{Change, Keep, Origin, ReplyTo, Then};
 use super::parts::{Part, Retain, Verdict, Withdraw};
 use super::publication::Publication;
 use super::request::{NotTaken, Request};
+use super::retained::Owner;
 use super::session::SessionKey;
 use super::shared::GroupMessage;
 use crate::packet::QoS;
@@ -62,6 +63,10 @@ pub trait Host {
     /// Whether two clients that use the same client id are the same one, so that the second may have the
     /// session of the first.
     fn same_owner(&self, one: &Self::Identity, other: &Self::Identity) -> bool;
+
+    /// Whose the messages are that this client has retained, for their quota. Asked for each message with
+    /// RETAIN, and never for one without.
+    fn owner(&self, client: Client<'_, Self::Identity>) -> Owner;
 
     /// A filter gained its first subscription here, or lost its last one. Hosts with several loops
     /// keep count so that [`Host::others_want`] can answer.
@@ -284,6 +289,8 @@ pub enum Event {
     WillPublished,
     /// A message was to be retained, and was not: the store is full.
     RetainRefused,
+    /// A message was to be retained, and was not: its owner is at a quota of the store.
+    RetainOverQuota,
     /// A replay of retained messages ended at its bound; the rest was left out.
     ReplayCut,
 }

@@ -55,7 +55,10 @@ pub use parts::{Decides, Part, Retain, Verdict, Withdraw};
 pub use publication::{Expired, Head, Message, Publication, TRANSIENT_RECEIPT};
 pub use request::{AnswerTo, Answered, NotTaken, ROUTE_BYTES_MAX, Request};
 pub use restore::{Restored, RestoredMessage, RestoredSubscription, RestoredWill};
-pub use retained::{Full, Prior, Retained, RetainedLimits, Stored};
+pub use retained::{
+    Full, Owner, Prior, RestoredRetained, Retained, RetainedLimits, RetainedPage, RetainedQuery,
+    RetainedSummary, Stored,
+};
 pub use session::{SessionKey, SharedId};
 pub use shared::{GroupMessage, Join, MemberRef, Presence};
 pub use view::{SessionView, Totals};

@@ -346,7 +346,7 @@ where
     {
         let then = waits.unwrap_or_else(|| {
             let then = self.pendings.add(1, What::Nothing);
-            host.retain(&Retain { publication: &publication, stored, must: false }, then);
+            host.retain(&Retain { publication: &publication, stored: &stored, must: false }, then);
             then
         });
         if let Some(pending) = self.pendings.at(then) {
@@ -384,7 +384,7 @@ where
             retaining.is_handed_over = true;
             pending.left = 1;
             let Retaining { publication, stored, .. } = retaining;
-            host.retain(&Retain { publication, stored: *stored, must: false }, then);
+            host.retain(&Retain { publication, stored, must: false }, then);
             return true;
         }
         let withdraws = is_refused && !is_unknown && !pending.is_known;
@@ -633,8 +633,8 @@ where
 pub struct Retain<'a> {
     /// The message.
     pub publication: &'a Arc<Publication>,
-    /// The highest number is a topic's last one.
-    pub stored: Stored,
+    /// Its owner, and its number: the highest is a topic's last one.
+    pub stored: &'a Stored,
     /// As of [`Keep::must`].
     pub must: bool,
 }

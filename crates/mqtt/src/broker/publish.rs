@@ -265,7 +265,7 @@ where
         let session = self.session(key);
         let is_followed = session.is_some_and(|session| host.is_followed(&session.client_id, topic));
         self.beside = usize::from(is_followed);
-        let taken_over = self.take_over_message(host, &message, otherwise);
+        let taken_over = self.take_over_message(host, &message, Some(key), otherwise);
         self.beside = 0;
         let anybody = match taken_over {
             Ok(anybody) => anybody,
@@ -309,15 +309,18 @@ where
         H: Host<Link = L, Identity = I>,
     {
         self.parts = None;
-        let accepted = self.take_over_message(host, message, Otherwise::Refuse);
+        let accepted = self.take_over_message(host, message, None, Otherwise::Refuse);
         self.parts = None;
         accepted
     }
 
+    /// Retains a message where it asks for that, and routes it. It is of the client of the session `by`, or of the
+    /// server's own.
     fn take_over_message<H>(
         &mut self,
         host: &mut H,
         message: &Message<'_>,
+        by: Option<SessionKey>,
         otherwise: Otherwise,
     ) -> Result<bool, ReasonCode>
     where
@@ -327,14 +330,18 @@ where
             return Ok(self.route(host, message, None, Scope::Everywhere));
         }
         let kept = self.pool.keep(message);
+        let owner = by
+            .and_then(|key| self.session(key))
+            .map(|session| host.owner(Client { client_id: &session.client_id, identity: &session.identity }));
+        let owner = owner.as_ref();
         // Where its publisher hears of a refusal, the message before it comes back then.
         let may_be_refused =
             self.config.durable && self.decides == Decides::Here && otherwise == Otherwise::Refuse;
         // Of a refusal that nobody hears it comes back too, so that it is the same after a restart. A will is never refused.
         let stands_alone = self.config.durable && !may_be_refused && !self.must_keep;
         let stored = match may_be_refused || stands_alone {
-            true => self.retained.set_for_now(&kept, host.now_ms()),
-            false => self.retained.set(&kept, host.now_ms()),
+            true => self.retained.set_for_now(&kept, owner, host.now_ms()),
+            false => self.retained.set(&kept, owner, host.now_ms()),
         };
         match stored {
             Ok(stored) if may_be_refused => {
@@ -343,16 +350,20 @@ where
             }
             Ok(stored) if stands_alone => {
                 let publication = Arc::clone(&kept);
-                let then = self.pendings.add(1, What::Retained { publication, stored });
-                host.retain(&Retain { publication: &kept, stored, must: false }, then);
+                let what = What::Retained { publication, stored: stored.clone() };
+                let then = self.pendings.add(1, what);
+                host.retain(&Retain { publication: &kept, stored: &stored, must: false }, then);
             }
             Ok(stored) if self.config.durable => {
                 let then = self.pendings.part(&mut self.parts);
-                host.retain(&Retain { publication: &kept, stored, must: self.must_keep }, then);
+                host.retain(&Retain { publication: &kept, stored: &stored, must: self.must_keep }, then);
             }
             Ok(_) => {}
-            Err(Full) => {
-                host.count(Event::RetainRefused);
+            Err(full) => {
+                host.count(match full {
+                    Full::Store => Event::RetainRefused,
+                    Full::Owner => Event::RetainOverQuota,
+                });
                 if otherwise == Otherwise::Refuse {
                     return Err(ReasonCode::QuotaExceeded);
                 }
@@ -445,7 +456,7 @@ where
         self.parts = None;
         self.from = origin.map(|origin| PublishedBy { origin, publisher: SessionKey::NONE });
         self.must_keep = self.config.durable;
-        let published = self.take_over_message(host, &message, Otherwise::Deliver);
+        let published = self.take_over_message(host, &message, Some(key), Otherwise::Deliver);
         debug_assert!(published.is_ok(), "nothing is refused that nobody hears of");
         self.from = None;
         self.must_keep = false;

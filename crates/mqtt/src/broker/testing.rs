@@ -142,6 +142,10 @@ impl Host for TestHost {
         one == other
     }
 
+    fn owner(&self, client: Client<'_, String>) -> Owner {
+        client.identity.as_str().into()
+    }
+
     fn interest(&mut self, filter: &str, change: Interest) {
         self.interests.push((self.at, filter.to_owned(), change));
     }

@@ -12,7 +12,7 @@ use stadium_mqtt::reason::ReasonCode;
 const TURN_STEPS_MAX: u32 = 4_096;
 
 fn server() -> Server {
-    let mut server = Server::new();
+    let mut server = with_quota(usize::MAX, 1);
     server.replays_by_hand = true;
     server
 }
@@ -424,6 +424,16 @@ fn full(messages_max: usize) -> Server {
     Server::with_retained(Config::default(), 1, limits)
 }
 
+/// A server of so many loops that keeps so many messages of a user.
+fn with_quota(owner_messages_max: usize, loops: u16) -> Server {
+    let limits = RetainedLimits { owner_messages_max, ..RetainedLimits::default() };
+    Server::with_retained(Config::default(), loops, limits)
+}
+
+fn user<'a>(version: Version, name: &'a str) -> Connect<'a> {
+    Connect { username: Some(name), ..Connect::new(version, name) }
+}
+
 fn to_retain(topic: &str, qos: QoS, expiry_s: Option<u32>) -> Packet<'_> {
     let packet_id = if qos == QoS::AtMostOnce { 0 } else { 7 };
     let properties = PublishProperties { message_expiry_s: expiry_s, ..Default::default() };
@@ -431,13 +441,16 @@ fn to_retain(topic: &str, qos: QoS, expiry_s: Option<u32>) -> Packet<'_> {
 }
 
 #[test]
-fn a_retained_message_beyond_the_bound_is_not_acknowledged_as_kept() {
-    for version in [Version::V311, Version::V5] {
+fn a_retained_message_beyond_a_bound_is_not_acknowledged_as_kept() {
+    for (is_quota, version) in
+        [(false, Version::V311), (false, Version::V5), (true, Version::V311), (true, Version::V5)]
+    {
         for qos in [QoS::AtMostOnce, QoS::AtLeastOnce, QoS::ExactlyOnce] {
-            let mut server = full(1);
+            let mut server = if is_quota { with_quota(1, 1) } else { full(1) };
+            let counted = if is_quota { Event::RetainOverQuota } else { Event::RetainRefused };
             let reader = client(&mut server, "reader");
             subscribe(&mut server, reader, &["#"], QoS::AtLeastOnce, None);
-            let writer = server.connect(Connect::new(version, "writer"));
+            let writer = server.connect(user(version, "writer"));
             server.send(writer, &to_retain("first", QoS::AtMostOnce, None));
             server.take_bytes(writer);
             heard(&mut server, reader);
@@ -448,7 +461,7 @@ fn a_retained_message_beyond_the_bound_is_not_acknowledged_as_kept() {
                 other => panic!("{other:?}"),
             });
             let refused = Some(Close::Refused(ReasonCode::QuotaExceeded));
-            let case = format!("{version:?} {qos:?}");
+            let case = format!("{version:?} {qos:?} {counted:?}");
             match (version, qos) {
                 // No refusal is sent: connected subscribers get it.
                 (_, QoS::AtMostOnce) => {
@@ -468,10 +481,75 @@ fn a_retained_message_beyond_the_bound_is_not_acknowledged_as_kept() {
                     assert_eq!(heard(&mut server, reader), ["first=x live"], "{case}");
                 }
             }
-            let refused = server.host.events.iter().filter(|&&event| event == Event::RetainRefused);
-            assert_eq!(refused.count(), 1, "{case}");
+            let refused: Vec<_> = (server.host.events.iter())
+                .filter(|event| matches!(event, Event::RetainRefused | Event::RetainOverQuota))
+                .collect();
+            assert_eq!(refused, [&counted], "{case}");
         }
     }
+}
+
+/// Whether a message is retained, or refused with Quota exceeded.
+fn is_retained(server: &mut Server, link: Link, topic: &str) -> bool {
+    server.send(link, &to_retain(topic, QoS::AtLeastOnce, None));
+    let mut reason = None;
+    server.take(link, |packet| match packet {
+        Packet::Puback(ack) => reason = Some(ack.reason),
+        other => panic!("{other:?}"),
+    });
+    match reason.expect("it is answered") {
+        ReasonCode::QuotaExceeded => false,
+        reason => !reason.is_error() || panic!("{reason:?}"),
+    }
+}
+
+#[test]
+fn a_users_quota_holds_for_all_its_clients_on_all_loops_and_for_nobody_else() {
+    let mut server = with_quota(2, 2);
+    let connect = |server: &mut Server, at: u16, client_id: &str, username: Option<&str>| {
+        let link = server.connect_on(at, Connect { username, ..Connect::new(Version::V5, client_id) });
+        server.take_bytes(link);
+        link
+    };
+    let anna_0 = connect(&mut server, 0, "a0", Some("anna"));
+    let anna_1 = connect(&mut server, 1, "a1", Some("anna"));
+    let bert = connect(&mut server, 1, "b", Some("bert"));
+    let nobodies = [connect(&mut server, 0, "n0", None), connect(&mut server, 1, "n1", None)];
+    assert!(is_retained(&mut server, anna_0, "a/1"));
+    assert!(is_retained(&mut server, anna_1, "a/2"));
+    assert!(!is_retained(&mut server, anna_0, "a/3"));
+    assert!(!is_retained(&mut server, anna_1, "a/3"));
+    assert!(is_retained(&mut server, anna_1, "a/1"));
+    assert!(is_retained(&mut server, bert, "b/1"));
+    // Anonymous clients have one quota together: they choose their client ids.
+    assert!(is_retained(&mut server, nobodies[0], "n/1"));
+    assert!(is_retained(&mut server, nobodies[1], "n/2"));
+    assert!(!is_retained(&mut server, nobodies[1], "n/3"));
+    // Another's message in the place of one of Anna's makes room for her.
+    assert!(is_retained(&mut server, bert, "a/2"));
+    assert!(is_retained(&mut server, anna_0, "a/3"));
+}
+
+#[test]
+fn a_retained_will_counts_for_its_clients_user() {
+    let mut server = with_quota(1, 1);
+    let will = |topic| Will {
+        topic,
+        payload: b"x",
+        qos: QoS::AtLeastOnce,
+        retain: true,
+        delay_s: 0,
+        properties: Default::default(),
+    };
+    for topic in ["gone/1", "gone/2"] {
+        let connect = Connect { will: Some(will(topic)), ..user(Version::V5, "anna") };
+        let link = server.connect(connect);
+        server.cut(link);
+    }
+    assert!(server.host.events.contains(&Event::RetainOverQuota));
+    let reader = client(&mut server, "reader");
+    subscribe(&mut server, reader, &["#"], QoS::AtMostOnce, None);
+    assert_eq!(heard(&mut server, reader), ["suback", "gone/1=x"]);
 }
 
 #[test]

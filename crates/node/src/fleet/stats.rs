@@ -110,6 +110,7 @@ impl Observer {
             subscriptions: all.subscriptions,
             retained: retained as u64,
             retains_refused_total: all.retains_refused,
+            retains_over_quota_total: all.retains_over_quota,
             retained_left_out_total: all.replays_cut,
             accepts_total: sum(|stats| stats.accepts.value()),
             connects_total: all.connects,

@@ -73,6 +73,8 @@ pub(crate) fn plan(
         retained: broker::RetainedLimits {
             messages_max: limits.retained_messages_max as usize,
             bytes_max: usize::try_from(limits.retained_bytes_max).unwrap_or(usize::MAX),
+            owner_messages_max: limits.retained_messages_per_principal_max as usize,
+            owner_bytes_max: usize::try_from(limits.retained_bytes_per_principal_max).unwrap_or(usize::MAX),
         },
         mailboxes: broker::MailboxLimits {
             messages_max: limits.session_messages_max as usize,

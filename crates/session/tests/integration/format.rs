@@ -5,7 +5,7 @@
 //! after them, each behind its length. A change of either is a new version, beside the old ones.
 //! Version 2 names retained messages that are over, and remembers publishes at QoS 2 with their
 //! receivers. Version 3 takes parts of publishes back, and distinguishes copies by shared
-//! subscriptions.
+//! subscriptions. Version 4 has the owners of retained messages, and when these were set.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use bytes::Bytes;
 use compact_str::CompactString;
 use stadium_session::{
     Answer, Bounds, Change, Command, Connect, Keep, Message, Origin, Part, Place, Presence, Receiver,
-    SessionImage, Sessions, Subscription, Time, Will, Withdraw,
+    RetainedImage, SessionImage, Sessions, Subscription, Time, Will, Withdraw,
 };
 use stadium_state_machine::{
     Checkpointed as _, Executed, Lookup, MachineState as _, Record, Section, StateMachine,
@@ -74,6 +74,10 @@ fn withdraw(receivers: Vec<(CompactString, u32)>, origin: Option<Origin>, publis
     Change::Withdraw(Box::new(Withdraw { receivers, origin, publisher: publisher.map(Into::into) }))
 }
 
+fn retain(number: u64, owner: Option<&str>, message: Arc<Message>) -> Change {
+    Change::Retain { number, owner: owner.map(Into::into), message }
+}
+
 /// One change of each kind, and of each shape that its event has.
 fn changes() -> Vec<Change> {
     let phone = || "phone".into();
@@ -105,9 +109,9 @@ fn changes() -> Vec<Change> {
         Change::Unreleased { client: "old".into(), packet_id: 4 },
         Change::Released { client: "old".into(), packet_id: 4 },
         Change::Forget { origin: Origin { incarnation: u64::MAX, packet_id: 11 } },
-        Change::Retain { number: 1, message: message("state", b"on", 1, true, None) },
-        Change::Retain { number: 2, message: message("removed", b"", 0, true, None) },
-        Change::Retain { number: 3, message: message("over", b"soon", 0, true, Some(NOW)) },
+        retain(1, Some("ann"), message("state", b"on", 1, true, None)),
+        retain(2, None, message("removed", b"", 0, true, None)),
+        retain(3, Some(""), message("over", b"soon", 0, true, Some(NOW))),
         Change::WillGone { client: phone(), will: 1 << 40 },
         Change::Disconnect { client: phone(), presence },
         Change::Disconnect { client: "old".into(), presence: Presence::Here },
@@ -143,7 +147,9 @@ fn chunks(machine: &mut Sessions) -> Vec<u8> {
     all
 }
 
-fn images(machine: &mut Sessions) -> (Vec<SessionImage>, Vec<(u64, Arc<Message>)>) {
+type Images = (Vec<SessionImage>, Vec<RetainedImage>);
+
+fn images(machine: &mut Sessions) -> Images {
     let mut page = |part| match machine.read(NOW, &Command::Page { part, from: 0, entries_max: 100 }) {
         Ok(Lookup::Answer(Answer::Page(page))) => page,
         other => panic!("{other:?}"),
@@ -152,24 +158,35 @@ fn images(machine: &mut Sessions) -> (Vec<SessionImage>, Vec<(u64, Arc<Message>)
 }
 
 #[test]
-fn events_are_written_as_version_3_has_them() {
+fn events_are_written_as_version_4_has_them() {
     let (_, events) = written();
-    assert!(events == newest("v3/events", &events), "they are written in another way");
+    assert!(events == newest("v4/events", &events), "they are written in another way");
 }
 
 #[test]
 fn events_of_all_versions_are_read() {
-    for version in ["v1/events", "v2/events", "v3/events"] {
-        events_are_read(&fixture(version));
+    for version in ["v1", "v2", "v3", "v4"] {
+        events_are_read(&fixture(&format!("{version}/events")), version);
     }
 }
 
-fn events_are_read(events: &[u8]) {
+/// What a version keeps of a state: up to version 3 no owners.
+fn kept_by(version: &str, (sessions, mut retained): Images) -> Images {
+    if version < "v4" {
+        retained.iter_mut().for_each(|one| one.owner = None);
+    }
+    (sessions, retained)
+}
+
+fn events_are_read(events: &[u8], version: &str) {
     let (mut wrote, _) = written();
     let mut read = machine();
     read.apply(0, NOW, 0, events).expect("every version is read");
-    assert_eq!(images(&mut read), images(&mut wrote));
+    assert_eq!(images(&mut read), kept_by(version, images(&mut wrote)));
     let (sessions, retained) = images(&mut read);
+    let state = retained.iter().find(|one| one.number == 1).expect("it is retained");
+    assert_eq!(state.owner.as_deref(), (version == "v4").then_some("ann"));
+    assert_eq!(state.set_at, Some(NOW), "it is the time of the record");
     let phone = sessions.iter().find(|session| session.connect.client == "phone").expect("it is there");
     assert_eq!(phone.connect.will, None);
     assert_eq!(phone.subscriptions.len(), 2);
@@ -182,19 +199,19 @@ fn events_are_read(events: &[u8]) {
 }
 
 #[test]
-fn checkpoints_are_written_as_version_3_has_them() {
+fn checkpoints_are_written_as_version_4_has_them() {
     let today = chunks(&mut written().0);
-    assert!(today == newest("v3/checkpoint", &today), "they are written in another way");
+    assert!(today == newest("v4/checkpoint", &today), "they are written in another way");
 }
 
 #[test]
 fn checkpoints_of_all_versions_are_read() {
-    for version in ["v1/checkpoint", "v2/checkpoint", "v3/checkpoint"] {
-        checkpoint_is_read(&fixture(version));
+    for version in ["v1", "v2", "v3", "v4"] {
+        checkpoint_is_read(&fixture(&format!("{version}/checkpoint")), version);
     }
 }
 
-fn checkpoint_is_read(checkpoint: &[u8]) {
+fn checkpoint_is_read(checkpoint: &[u8], version: &str) {
     let (mut wrote, _) = written();
     let mut read = machine();
     let mut rest = checkpoint;
@@ -204,7 +221,11 @@ fn checkpoint_is_read(checkpoint: &[u8]) {
         rest = behind;
     }
     read.restore_finish().expect("all of it is there");
-    assert_eq!(images(&mut read), images(&mut wrote));
+    let (sessions, mut retained) = kept_by(version, images(&mut wrote));
+    if version < "v4" {
+        retained.iter_mut().for_each(|one| one.set_at = None);
+    }
+    assert_eq!(images(&mut read), (sessions, retained));
     // A publish that was taken by its origin is known still.
     let again = Command::Batch(vec![keep(
         b"two",
@@ -221,7 +242,7 @@ fn checkpoint_is_read(checkpoint: &[u8]) {
 #[test]
 fn every_event_of_the_fixtures_is_described_without_payloads_and_identities() {
     let mut words = String::new();
-    for version in ["v1", "v2", "v3"] {
+    for version in ["v1", "v2", "v3", "v4"] {
         let events = fixture(&format!("{version}/events"));
         let mut described = Vec::new();
         Sessions::describe(
@@ -237,7 +258,9 @@ fn every_event_of_the_fixtures_is_described_without_payloads_and_identities() {
         "owed to ",
         "(PUBREC)",
         "(PUBREL)",
-        "retained as ",
+        "retained as 1: state",
+        "retained as 1, of ann: state",
+        "retained as 3, of an anonymous client: over",
         "removed",
     ] {
         assert!(words.contains(part), "{part:?} in {words}");

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use stadium_session::{
     Answer, Bounds, Change, Command, Connect, Keep, Message, Origin, Outcome, Part, Place, Presence,
-    Receiver, SessionImage, Sessions, Subscription, Time, Will, Withdraw,
+    Receiver, RetainedImage, SessionImage, Sessions, Subscription, Time, Will, Withdraw,
 };
 use stadium_state_machine::{Checkpointed as _, Executed, Lookup, MachineState as _, Record, StateMachine};
 
@@ -62,7 +62,7 @@ impl Journalled {
     }
 }
 
-type Everything = (Vec<SessionImage>, Vec<(u64, Arc<Message>)>);
+type Everything = (Vec<SessionImage>, Vec<RetainedImage>);
 
 fn everything(machine: &mut Sessions) -> Everything {
     let mut all = (Vec::new(), Vec::new());
@@ -373,16 +373,57 @@ fn clearing_topics_without_a_message_leaves_nothing_behind() {
     assert_eq!(everything(&mut one.machine).1, []);
     assert_eq!(one.machine.next_deadline(), None);
     // One that is kept here goes all the same, and does not come back by a change that it overtook.
-    let retain = |number, payload: &str| Change::Retain { number, message: message("t", payload) };
+    let retain =
+        |number, payload: &str| Change::Retain { number, owner: None, message: message("t", payload) };
     one.batch(Time(2), vec![retain(1_001, "kept"), clear(1_003, "t"), retain(1_002, "overtaken")]);
     assert_eq!((one.machine.figures().retained, one.machine.figures().retained_bytes), (0, 0));
     assert_eq!(everything(&mut one.replayed()), everything(&mut one.machine));
 }
 
 #[test]
+fn a_retained_message_keeps_its_owner_and_its_time() {
+    let mut one = Journalled::new();
+    let retain = |number, topic: &str, owner: Option<&str>, payload| {
+        let owner = owner.map(Into::into);
+        Change::Retain { number, owner, message: message(topic, payload) }
+    };
+    let kept = |machine: &mut Sessions| {
+        let mut kept: Vec<_> = (everything(machine).1.into_iter())
+            .map(|one| (one.message.topic().to_owned(), one.owner.map(String::from), one.set_at))
+            .collect();
+        kept.sort();
+        kept
+    };
+    let (anna, nobody) = (Some("anna".to_owned()), Some(String::new()));
+    one.batch(
+        Time(1),
+        vec![
+            retain(1, "a", Some("anna"), "x"),
+            retain(2, "b", Some("bert"), "x"),
+            retain(3, "n", Some(""), "x"),
+            retain(4, "s", None, "x"),
+        ],
+    );
+    // Replaced messages are those of the new owner, and of its time.
+    one.batch(Time(7), vec![retain(5, "b", Some("anna"), "y"), retain(6, "s", None, "y")]);
+    let expected = [
+        ("a".to_owned(), anna.clone(), Some(Time(1))),
+        ("b".to_owned(), anna, Some(Time(7))),
+        ("n".to_owned(), nobody, Some(Time(1))),
+        ("s".to_owned(), None, Some(Time(7))),
+    ];
+    assert_eq!(kept(&mut one.machine), expected);
+    assert_eq!(kept(&mut one.replayed()), expected);
+}
+
+#[test]
 fn removals_take_no_room_from_retained_messages() {
     let mut one = Journalled::with(Bounds { retained_max: 2, retained_bytes_max: 4, ..Bounds::default() });
-    let retain = |number, topic: &str, payload| Change::Retain { number, message: message(topic, payload) };
+    let retain = |number, topic: &str, payload| Change::Retain {
+        number,
+        owner: None,
+        message: message(topic, payload),
+    };
     for round in 0..10 {
         let number = round * 10;
         let (a, b, c) = (format!("a{round}"), format!("b{round}"), format!("c{round}"));
@@ -404,7 +445,8 @@ fn removals_take_no_room_from_retained_messages() {
 fn removals_are_remembered_in_a_bounded_number() {
     const REMOVED_MAX: u64 = 65_536;
     let mut one = Journalled::new();
-    let clear = |number: u64| Change::Retain { number, message: message(&format!("t{number}"), "") };
+    let clear =
+        |number: u64| Change::Retain { number, owner: None, message: message(&format!("t{number}"), "") };
     one.batch(Time(1), (1..=REMOVED_MAX + 100).map(clear).collect());
     assert!(one.machine.next_deadline().is_some_and(|at| at <= Time(1)));
     let mut record = Record::new();
@@ -414,11 +456,15 @@ fn removals_are_remembered_in_a_bounded_number() {
     assert!(!one.machine.tick(1, Time(1), 0, &mut record, 64));
     one.records.push((Time(1), record.events().to_vec()));
     // The oldest are forgotten, on replay as well; the others keep what they overtook out.
-    let late = |number: u64| Change::Retain { number: 0, message: message(&format!("t{number}"), "late") };
+    let late = |number: u64| Change::Retain {
+        number: 0,
+        owner: None,
+        message: message(&format!("t{number}"), "late"),
+    };
     for machine in [&mut one.replayed(), &mut one.machine] {
         let kept = everything(machine).1;
         assert_eq!(kept.len() as u64, REMOVED_MAX);
-        assert_eq!(kept.iter().map(|(number, _)| *number).min(), Some(101));
+        assert_eq!(kept.iter().map(|one| one.number).min(), Some(101));
         assert_eq!(machine.next_deadline(), Some(Time(60_001)));
     }
     one.batch(Time(2), vec![late(100), late(101)]);
@@ -428,12 +474,13 @@ fn removals_are_remembered_in_a_bounded_number() {
 #[test]
 fn the_last_retained_message_of_a_topic_counts_whatever_arrives_last() {
     let mut one = Journalled::new();
-    let retain = |number, payload: &str| Change::Retain { number, message: message("t", payload) };
+    let retain =
+        |number, payload: &str| Change::Retain { number, owner: None, message: message("t", payload) };
     one.batch(Time(1), vec![retain(3, "third"), retain(2, "second")]);
-    assert_eq!(everything(&mut one.machine).1[0].1.payload(), b"third");
+    assert_eq!(everything(&mut one.machine).1[0].message.payload(), b"third");
     // Removed, and the one that was put there before comes behind.
     one.batch(Time(2), vec![retain(5, ""), retain(4, "fourth")]);
-    assert!(everything(&mut one.machine).1[0].1.payload().is_empty());
+    assert!(everything(&mut one.machine).1[0].message.payload().is_empty());
     let ends = one.machine.next_deadline().expect("that it was removed is remembered for a while");
     one.tick(ends);
     assert!(everything(&mut one.machine).1.is_empty());
@@ -445,7 +492,7 @@ fn the_last_retained_message_of_a_topic_counts_whatever_arrives_last() {
 fn bounds_refuse_what_would_pass_them_and_nothing_else() {
     let bounds = Bounds { sessions_max: 1, deliveries_max: 1, retained_max: 1, ..Bounds::default() };
     let mut one = Journalled::with(bounds);
-    let retain = |topic| Change::Retain { number: 1, message: message(topic, "r") };
+    let retain = |topic| Change::Retain { number: 1, owner: None, message: message(topic, "r") };
     let outcomes = one.batch(
         Time(1),
         vec![
@@ -544,11 +591,11 @@ fn change() -> impl Strategy<Value = Change> {
         1 => (client(), 0..3_u16).prop_map(|(client, packet_id)| Change::Unreleased { client: client.into(), packet_id }),
         1 => (client(), 0..3_u16).prop_map(|(client, packet_id)| Change::Released { client: client.into(), packet_id }),
         1 => origin.prop_map(|origin| Change::Forget { origin }),
-        2 => (0..4_u8, 0..9_u64, 0..3_usize, proptest::option::of(0..900_u64)).prop_map(
-            |(topic, number, bytes, ends)| {
+        2 => (0..4_u8, 0..9_u64, 0..3_usize, proptest::option::of(0..900_u64), proptest::option::of("a?")).prop_map(
+            |(topic, number, bytes, ends, owner)| {
                 let mut message = message(&format!("r/{topic}"), &"y".repeat(bytes));
                 Arc::make_mut(&mut message).expires_at = ends.map(Time);
-                Change::Retain { number, message }
+                Change::Retain { number, owner: owner.map(Into::into), message }
             }
         ),
     ]

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use stadium_session::{
     Answer, Bounds, Change, Command, Connect, Keep, Message, Origin, Part, Place, Presence, Receiver,
-    SessionImage, Sessions, Time,
+    RetainedImage, SessionImage, Sessions, Time,
 };
 use stadium_state_machine::{Checkpointed as _, Executed, Lookup, MachineState as _, Record, StateMachine};
 
@@ -112,7 +112,7 @@ impl Journalled {
 #[derive(Debug, PartialEq)]
 struct Everything {
     sessions: BTreeMap<String, SessionImage>,
-    retained: BTreeMap<String, (u64, Arc<Message>)>,
+    retained: BTreeMap<String, RetainedImage>,
     figures: stadium_session::Figures,
     deadline: Option<Time>,
 }
@@ -127,7 +127,7 @@ fn everything(machine: &mut Sessions) -> Everything {
     let retained = page(Part::Retained).retained.into_iter();
     Everything {
         sessions: sessions.map(|one| (one.connect.client.to_string(), one)).collect(),
-        retained: retained.map(|(number, one)| (one.topic().to_owned(), (number, one))).collect(),
+        retained: retained.map(|one| (one.message.topic().to_owned(), one)).collect(),
         figures: machine.figures(),
         deadline: machine.next_deadline(),
     }
@@ -145,6 +145,7 @@ fn retain(numbers: &mut u64, topics: impl IntoIterator<Item = u32>, expires_at: 
         *numbers += 1;
         Change::Retain {
             number: *numbers,
+            owner: None,
             message: message(&format!("score/{topic}"), "x", Some(expires_at)),
         }
     };
@@ -336,7 +337,7 @@ proptest! {
                 Step::Remove { from, topics } => {
                     let none = |topic: u32| {
                         numbers += 1;
-                        Change::Retain { number: numbers, message: message(&format!("score/{topic}"), "", None) }
+                        Change::Retain { number: numbers, owner: None, message: message(&format!("score/{topic}"), "", None) }
                     };
                     one.batch(now, (from..from + topics).map(none).collect());
                 }

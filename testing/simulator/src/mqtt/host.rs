@@ -8,8 +8,8 @@ use std::sync::Arc;
 use fastrand::Rng;
 use stadium_mqtt::broker::{
     Action, Change, Client, Close, Event, Grant, GroupMessage, Host, Interest, Keep, LoopIndex, NotTaken,
-    Origin, Part, Persisted, Prior, Progress, Publication, ReplyTo, Request, Retain, SessionKey, ShardSet,
-    Stored, Then, Verdict, Withdraw,
+    Origin, Owner, Part, Persisted, Prior, Progress, Publication, ReplyTo, Request, Retain, SessionKey,
+    ShardSet, Stored, Then, Verdict, Withdraw,
 };
 use stadium_mqtt::topic;
 
@@ -200,6 +200,10 @@ impl Host for Turn<'_> {
         true
     }
 
+    fn owner(&self, client: Client<'_, ()>) -> Owner {
+        client.client_id.into()
+    }
+
     fn interest(&mut self, filter: &str, change: Interest) {
         count(&mut self.around.interests, self.at, filter, change);
     }
@@ -306,13 +310,16 @@ impl Host for Turn<'_> {
         let &Retain { publication, stored, must } = retain;
         let message = self.around.clocks.kept_message(publication);
         let shard = self.shard_of(publication.topic());
-        let Stored { number, prior } = stored;
+        let &Stored { ref owner, number, prior } = stored;
         let change = match prior {
             _ if self.around.sabotage == Sabotage::RetainedMessagesAreForgotten => nothing(),
             Prior::None if message.payload().is_empty() => {
                 stadium_session::Change::ClearNothing { number, message }
             }
-            _ => stadium_session::Change::Retain { number, message },
+            _ => {
+                let owner = owner.as_deref().map(Into::into);
+                stadium_session::Change::Retain { number, owner, message }
+            }
         };
         let lane = &mut self.around.lanes[self.at][usize::from(shard)];
         if must { lane.put_for_certain(change, then) } else { lane.put(change, then) }

@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use stadium_mqtt::broker::{
-    self, Arrival, Broker, Config, InMemory, LoopIndex, MailboxLimits, Retained, RetainedLimits, SessionKey,
+    self, Arrival, Broker, Config, InMemory, LoopIndex, MailboxLimits, Owner, RestoredRetained, Retained,
+    RetainedLimits, SessionKey,
 };
 use stadium_mqtt::decode;
 use stadium_mqtt::packet::PacketType;
-use stadium_session::{Answer, Command, Page, Refusal};
+use stadium_session::{Answer, Command, Page, Refusal, RetainedImage};
 
 use super::host::{Around, Link, Turn, Wire};
 use super::lane::Answered;
@@ -75,9 +76,13 @@ impl Node {
 
     /// Takes back a page of what the shards keep.
     pub fn take_back(&mut self, page: Page) -> Result<(), String> {
-        for (number, message) in page.retained {
-            let publication = self.around.clocks.publication(&message);
-            self.retained.restore(&publication, number);
+        for RetainedImage { number, owner, message, .. } in page.retained {
+            self.retained.restore(&RestoredRetained {
+                publication: &self.around.clocks.publication(&message),
+                owner: owner.as_deref().map(Owner::from).as_ref(),
+                set_at_ms: None,
+                number,
+            });
         }
         for session in page.sessions {
             let client = session.connect.client.clone();

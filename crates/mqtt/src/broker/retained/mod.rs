@@ -5,13 +5,19 @@
 //! retained never take the lock. Messages whose time is over are removed when it is, by whichever broker's
 //! loop turns next, and before a new one is refused. A reader takes a bounded number of steps and goes on
 //! from its place later, see [`Place`].
+//!
+//! Each message belongs to the principal whose client set it, and a principal has a quota of the store.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use compact_str::CompactString;
+
+mod list;
+
+pub use list::{RetainedPage, RetainedQuery, RetainedSummary};
 
 use super::publication::Publication;
 use super::topics::{self, Look};
@@ -36,13 +42,26 @@ pub struct RetainedLimits {
     pub messages_max: usize,
     /// Bytes of topics, properties and payloads together; more is refused with Quota exceeded.
     pub bytes_max: usize,
+    /// Topics whose retained message one owner set; one more of that owner is refused likewise.
+    pub owner_messages_max: usize,
+    /// Bytes of the messages of one owner; more of that owner is refused likewise.
+    pub owner_bytes_max: usize,
 }
 
 impl Default for RetainedLimits {
     fn default() -> Self {
-        Self { messages_max: 100_000, bytes_max: 256 << 20 }
+        Self {
+            messages_max: 100_000,
+            bytes_max: 256 << 20,
+            owner_messages_max: 10_000,
+            owner_bytes_max: 32 << 20,
+        }
     }
 }
+
+/// The principal whose client set a retained message; the empty name is that of all anonymous clients
+/// together. A message of the server's own has no owner, and counts for the bounds of the store only.
+pub type Owner = Arc<str>;
 
 /// The retained messages of a node.
 #[derive(Debug)]
@@ -65,7 +84,9 @@ struct Topics {
     /// How often messages were replaced or removed: names each time, in their order.
     changes: u64,
     /// Topics up to 24 bytes stand in the map itself.
-    messages: BTreeMap<CompactString, Arc<Publication>>,
+    messages: BTreeMap<CompactString, Kept>,
+    /// What each owner has in the store; owners of nothing are not here.
+    owners: HashMap<Owner, Usage>,
     /// When those that expire are over, the first one first.
     ends: BTreeSet<(u64, CompactString)>,
     bytes: usize,
@@ -74,15 +95,51 @@ struct Topics {
 }
 
 /// The number of a message that may be refused yet, and the one that is the topic's again then.
-type Unsure = (u64, Option<Arc<Publication>>);
+type Unsure = (u64, Option<Kept>);
 
-/// The store is at its bound.
+/// A message in the store.
+#[derive(Debug, Clone)]
+struct Kept {
+    publication: Arc<Publication>,
+    owner: Option<Owner>,
+    set_at_ms: Option<i64>,
+}
+
+/// A retained message that the host kept, as it comes back when the server starts.
+#[derive(Debug, Clone, Copy)]
+pub struct RestoredRetained<'a> {
+    /// The message.
+    pub publication: &'a Publication,
+    /// Whose it is.
+    pub owner: Option<&'a Owner>,
+    /// When it was set, in the host's milliseconds: below 0 for a time before these began. None where that
+    /// is not known.
+    pub set_at_ms: Option<i64>,
+    /// The number of the change that set it, see [`Stored::number`].
+    pub number: u64,
+}
+
+/// How much of the store an owner has.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Usage {
+    messages: usize,
+    bytes: usize,
+}
+
+/// Why there is no room for a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Full;
+pub enum Full {
+    /// The store is at a bound.
+    Store,
+    /// The message's owner is at a quota.
+    Owner,
+}
 
 /// A topic's retained message was replaced or removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
+    /// Whose the message is. One without payload, which removes the topic's message, is nobody's.
+    pub owner: Option<Owner>,
     /// Higher than those of all changes before.
     pub number: u64,
     /// Whether the topic had a message before.
@@ -119,55 +176,154 @@ impl Topics {
     fn set(
         &mut self,
         publication: &Publication,
+        owner: Option<&Owner>,
+        set_at_ms: Option<i64>,
         room: Option<(&RetainedLimits, u64)>,
     ) -> Result<Prior, Full> {
+        let topic = publication.topic();
         if publication.payload().is_empty() {
-            return Ok(self.remove(publication.topic()));
+            return Ok(self.remove(topic));
         }
         // A copy of its own: what came from the pool must go back there.
         let mut kept = publication.clone();
         kept.head.receipt = 0;
         let more = kept.bytes_held();
         if let Some((limits, now_ms)) = room
-            && !self.has_room(publication.topic(), more, limits)
+            && self.room_for(topic, owner, more, limits).is_err()
         {
             self.expire(now_ms, EXPIRED_MAX);
-            if !self.has_room(publication.topic(), more, limits) {
-                return Err(Full);
-            }
+            self.room_for(topic, owner, more, limits)?;
         }
-        let prior = self.remove(publication.topic());
-        self.bytes += more;
-        if let Some(at_ms) = kept.head.expires_at_ms {
-            self.ends.insert((at_ms, publication.topic().into()));
-        }
-        self.messages.insert(publication.topic().into(), Arc::new(kept));
+        let prior = self.remove(topic);
+        self.insert(topic, Kept { publication: Arc::new(kept), owner: owner.cloned(), set_at_ms });
         Ok(prior)
     }
 
-    fn put_back(&mut self, topic: &str, before: Option<Arc<Publication>>) {
-        self.remove(topic);
-        let Some(before) = before else { return };
-        self.bytes += before.bytes_held();
-        if let Some(at_ms) = before.head.expires_at_ms {
-            self.ends.insert((at_ms, topic.into()));
-        }
-        self.messages.insert(topic.into(), before);
+    /// Numbers the change of a topic's message that was just made.
+    fn stored(&mut self, publication: &Publication, owner: Option<&Owner>, prior: Prior) -> Stored {
+        self.changes += 1;
+        let owner = owner.filter(|_| !publication.payload().is_empty()).cloned();
+        Stored { owner, number: self.changes, prior }
     }
 
-    fn has_room(&self, topic: &str, more: usize, limits: &RetainedLimits) -> bool {
-        let before = self.messages.get(topic).map_or(0, |old| old.bytes_held());
-        (before > 0 || self.messages.len() < limits.messages_max)
-            && self.bytes - before + more <= limits.bytes_max
+    fn put_back(&mut self, topic: &str, before: Option<Kept>) {
+        self.remove(topic);
+        if let Some(before) = before {
+            self.insert(topic, before);
+        }
+    }
+
+    fn room_for(
+        &self,
+        topic: &str,
+        owner: Option<&Owner>,
+        more: usize,
+        limits: &RetainedLimits,
+    ) -> Result<(), Full> {
+        let before = self.messages.get(topic);
+        let bytes_before = before.map_or(0, |old| old.publication.bytes_held());
+        let has_place = before.is_some() || self.messages.len() < limits.messages_max;
+        if !has_place || self.bytes - bytes_before + more > limits.bytes_max {
+            return Err(Full::Store);
+        }
+        let Some(owner) = owner else { return Ok(()) };
+        let usage = self.owners.get(owner).copied().unwrap_or_default();
+        let is_own = before.is_some_and(|old| old.owner.as_ref() == Some(owner));
+        let bytes_before = if is_own { bytes_before } else { 0 };
+        let has_place = is_own || usage.messages < limits.owner_messages_max;
+        if !has_place || usage.bytes - bytes_before + more > limits.owner_bytes_max {
+            return Err(Full::Owner);
+        }
+        Ok(())
+    }
+
+    /// Puts a message in its topic's place, which is empty.
+    fn insert(&mut self, topic: &str, mut kept: Kept) {
+        let bytes = kept.publication.bytes_held();
+        self.bytes += bytes;
+        if let Some(owner) = kept.owner.take() {
+            let usage = self.owners.entry(owner);
+            // All messages of an owner share its name.
+            kept.owner = Some(Arc::clone(usage.key()));
+            let usage = usage.or_default();
+            usage.messages += 1;
+            usage.bytes += bytes;
+        }
+        if let Some(at_ms) = kept.publication.head.expires_at_ms {
+            self.ends.insert((at_ms, topic.into()));
+        }
+        self.messages.insert(topic.into(), kept);
     }
 
     fn remove(&mut self, topic: &str) -> Prior {
         let Some((topic, old)) = self.messages.remove_entry(topic) else { return Prior::None };
-        self.bytes -= old.bytes_held();
-        if let Some(at_ms) = old.head.expires_at_ms {
+        self.free(&old);
+        if let Some(at_ms) = old.publication.head.expires_at_ms {
             self.ends.remove(&(at_ms, topic));
         }
         Prior::Some
+    }
+
+    /// A message is not in the store any more: its bytes and the part of its owner's quota are free.
+    fn free(&mut self, old: &Kept) {
+        let bytes = old.publication.bytes_held();
+        self.bytes -= bytes;
+        if let Some(owner) = &old.owner
+            && let Some(usage) = self.owners.get_mut(owner)
+        {
+            usage.messages -= 1;
+            usage.bytes -= bytes;
+            if usage.messages == 0 {
+                self.owners.remove(owner);
+            }
+        }
+    }
+
+    /// Looks at the messages whose topics match a filter, or at all of them, in the order of their topics and from a
+    /// place on. `take` returns the steps by which a message that it takes counts more, and none for one that it
+    /// leaves out. Returns whether it came to the last one.
+    fn walk<'a>(
+        &'a self,
+        filter: Option<&str>,
+        place: &mut Place,
+        allowed: &mut Allowance,
+        mut take: impl FnMut(&'a str, &'a Kept) -> Option<usize>,
+    ) -> bool {
+        let from = if place.next.is_empty() { filter.map_or("", topics::first) } else { &place.next };
+        let mut range = self.messages.range::<str, _>(on_from(from));
+        let mut next = range.next();
+        let mut target = String::new();
+        while let Some((topic, kept)) = next {
+            if allowed.steps == 0 || allowed.messages == 0 {
+                place.next.clear();
+                place.next.push_str(topic);
+                return false;
+            }
+            let mut steps = 1 + topic.len() / STEP_BYTES;
+            let look = filter.map_or(Look::Match, |filter| topics::look(filter, topic, &mut target));
+            next = match look {
+                Look::Match => {
+                    if let Some(more) = take(topic, kept) {
+                        steps += TAKEN_STEPS + more;
+                        allowed.messages -= 1;
+                    }
+                    range.next()
+                }
+                Look::Next => range.next(),
+                Look::Seek => match range.next() {
+                    // Nearly as often as not the next one is the one, and to find it would cost more.
+                    Some((near, _)) if near.as_str() < target.as_str() => {
+                        steps *= 2;
+                        range = self.messages.range::<str, _>(on_from(&target));
+                        range.next()
+                    }
+                    near => near,
+                },
+                Look::Over => None,
+            };
+            allowed.steps = allowed.steps.saturating_sub(u32::try_from(steps).unwrap_or(u32::MAX));
+        }
+        true
     }
 
     /// Removes messages whose time is over, so many at most.
@@ -179,7 +335,7 @@ impl Topics {
             if let Some((_, topic)) = self.ends.pop_first()
                 && let Some(old) = self.messages.remove(&topic)
             {
-                self.bytes -= old.bytes_held();
+                self.free(&old);
             }
         }
     }
@@ -212,28 +368,31 @@ impl Retained {
     }
 
     /// Replaces the retained message of the publication's topic [MQTT-3.3.1-5]; an empty payload removes
-    /// it [MQTT-3.3.1-6].
-    pub fn set(&self, publication: &Publication, now_ms: u64) -> Result<Stored, Full> {
+    /// it [MQTT-3.3.1-6]. The message is its owner's from then on, whosever the one before was.
+    pub fn set(&self, publication: &Publication, owner: Option<&Owner>, now_ms: u64) -> Result<Stored, Full> {
         let mut topics = self.write();
-        let set = topics.set(publication, Some((&self.limits, now_ms)));
+        let set = topics.set(publication, owner, i64::try_from(now_ms).ok(), Some((&self.limits, now_ms)));
         self.note(&topics);
         let prior = set?;
         topics.unsure.remove(publication.topic());
-        topics.changes += 1;
-        Ok(Stored { number: topics.changes, prior })
+        Ok(topics.stored(publication, owner, prior))
     }
 
     /// The same for a message that may be refused yet: [`Self::confirm`] or [`Self::refuse`] follows.
-    pub(super) fn set_for_now(&self, publication: &Publication, now_ms: u64) -> Result<Stored, Full> {
+    pub(super) fn set_for_now(
+        &self,
+        publication: &Publication,
+        owner: Option<&Owner>,
+        now_ms: u64,
+    ) -> Result<Stored, Full> {
         let mut topics = self.write();
-        let before = topics.messages.get(publication.topic()).map(Arc::clone);
-        let set = topics.set(publication, Some((&self.limits, now_ms)));
+        let before = topics.messages.get(publication.topic()).cloned();
+        let set = topics.set(publication, owner, i64::try_from(now_ms).ok(), Some((&self.limits, now_ms)));
         self.note(&topics);
         let prior = set?;
-        topics.changes += 1;
-        let number = topics.changes;
-        topics.unsure.entry(publication.topic().into()).or_default().push((number, before));
-        Ok(Stored { number, prior })
+        let stored = topics.stored(publication, owner, prior);
+        topics.unsure.entry(publication.topic().into()).or_default().push((stored.number, before));
+        Ok(stored)
     }
 
     /// The message with this number stays, and none before it comes back.
@@ -265,12 +424,13 @@ impl Retained {
         }
     }
 
-    /// Takes back a message that was retained before the server was started, with its number. It was acknowledged, so
-    /// it stays where bounds are lower now: they hold for new ones.
-    pub fn restore(&self, publication: &Publication, number: u64) {
+    /// Takes back a message that was retained before the server was started. It was acknowledged, so it stays where
+    /// bounds are lower now: they hold for new ones.
+    pub fn restore(&self, restored: &RestoredRetained<'_>) {
+        let &RestoredRetained { publication, owner, set_at_ms, number } = restored;
         let mut topics = self.write();
         topics.changes = topics.changes.max(number);
-        let restored = topics.set(publication, None);
+        let restored = topics.set(publication, owner, set_at_ms, None);
         debug_assert!(restored.is_ok(), "no bound was given");
         self.note(&topics);
     }
@@ -303,42 +463,12 @@ impl Retained {
         if self.is_empty() {
             return true;
         }
-        let topics = self.read();
-        let from = if place.next.is_empty() { topics::first(filter) } else { &place.next };
-        let mut range = topics.messages.range::<str, _>(on_from(from));
-        let mut next = range.next();
-        let mut target = String::new();
-        while let Some((topic, publication)) = next {
-            if allowed.steps == 0 || allowed.messages == 0 {
-                place.next.clear();
-                place.next.push_str(topic);
-                return false;
-            }
-            let mut steps = 1 + topic.len() / STEP_BYTES;
-            next = match topics::look(filter, topic, &mut target) {
-                Look::Match => {
-                    if publication.head.expiry_s(now_ms).is_ok() {
-                        found.push(Arc::clone(publication));
-                        steps += TAKEN_STEPS + publication.bytes().len() / TAKEN_BYTES;
-                        allowed.messages -= 1;
-                    }
-                    range.next()
-                }
-                Look::Next => range.next(),
-                Look::Seek => match range.next() {
-                    // Nearly as often as not the next one is the one, and to find it would cost more.
-                    Some((near, _)) if near.as_str() < target.as_str() => {
-                        steps *= 2;
-                        range = topics.messages.range::<str, _>(on_from(&target));
-                        range.next()
-                    }
-                    near => near,
-                },
-                Look::Over => None,
-            };
-            allowed.steps = allowed.steps.saturating_sub(u32::try_from(steps).unwrap_or(u32::MAX));
-        }
-        true
+        self.read().walk(Some(filter), place, allowed, |_, kept| {
+            let publication = &kept.publication;
+            publication.head.expiry_s(now_ms).ok()?;
+            found.push(Arc::clone(publication));
+            Some(publication.bytes().len() / TAKEN_BYTES)
+        })
     }
 
     /// What others may see without the lock.
@@ -375,7 +505,11 @@ mod tests {
     }
 
     fn set(retained: &Retained, topic: &str) {
-        retained.set(&publication(topic, "x", None), 0).expect("there is room");
+        retained.set(&publication(topic, "x", None), None, 0).expect("there is room");
+    }
+
+    fn restore(retained: &Retained, publication: &Publication, owner: Option<&Owner>, number: u64) {
+        retained.restore(&RestoredRetained { publication, owner, set_at_ms: None, number });
     }
 
     /// All that match, read in pieces of so many steps.
@@ -452,7 +586,7 @@ mod tests {
                 }
                 if !stays.contains(other) {
                     let payload = if retained.len() > stays.len() + 5 { "" } else { "x" };
-                    retained.set(&publication(other, payload, None), 0).expect("there is room");
+                    retained.set(&publication(other, payload, None), None, 0).expect("there is room");
                 }
             }
             let expected: Vec<&str> =
@@ -508,12 +642,12 @@ mod tests {
     fn what_is_over_goes_when_it_is_and_before_one_is_refused() {
         let retained = Retained::new(RetainedLimits { messages_max: 3, ..RetainedLimits::default() });
         for (topic, ends) in [("a", Some(1_000)), ("b", Some(3_000)), ("c", None)] {
-            retained.set(&publication(topic, "x", ends), 0).expect("there is room");
+            retained.set(&publication(topic, "x", ends), None, 0).expect("there is room");
         }
-        assert_eq!(retained.set(&publication("d", "x", None), 999), Err(Full));
+        assert_eq!(retained.set(&publication("d", "x", None), None, 999), Err(Full::Store));
         assert_eq!(retained.next_end_ms(), Some(1_000));
         // It makes room at the exact time, without a new subscriber.
-        assert!(retained.set(&publication("d", "x", None), 1_000).is_ok());
+        assert!(retained.set(&publication("d", "x", None), None, 1_000).is_ok());
         assert_eq!((retained.len(), retained.next_end_ms()), (3, Some(3_000)));
         retained.expire(2_999);
         assert_eq!(retained.len(), 3);
@@ -525,12 +659,12 @@ mod tests {
     #[test]
     fn a_message_in_the_place_of_one_that_expires_stays() {
         let retained = Retained::default();
-        retained.set(&publication("t", "old", Some(1_000)), 0).expect("there is room");
-        retained.set(&publication("t", "new", None), 0).expect("there is room");
+        retained.set(&publication("t", "old", Some(1_000)), None, 0).expect("there is room");
+        retained.set(&publication("t", "new", None), None, 0).expect("there is room");
         retained.expire(5_000);
         assert_eq!((retained.len(), retained.next_end_ms()), (1, None));
         let bytes = retained.bytes();
-        retained.set(&publication("t", "new", Some(9_000)), 5_000).expect("there is room");
+        retained.set(&publication("t", "new", Some(9_000)), None, 5_000).expect("there is room");
         assert_eq!((retained.bytes(), retained.next_end_ms()), (bytes, Some(9_000)));
         retained.expire(9_000);
         assert_eq!((retained.bytes(), retained.len()), (0, 0));
@@ -540,7 +674,7 @@ mod tests {
     fn many_that_are_over_go_some_at_a_time() {
         let retained = Retained::default();
         for number in 0..3 * EXPIRED_MAX {
-            retained.set(&publication(&number.to_string(), "x", Some(7)), 0).expect("there is room");
+            retained.set(&publication(&number.to_string(), "x", Some(7)), None, 0).expect("there is room");
         }
         retained.expire(7);
         assert_eq!(retained.len(), 2 * EXPIRED_MAX);
@@ -553,15 +687,109 @@ mod tests {
     #[test]
     fn what_was_acknowledged_is_restored_over_a_lower_bound() {
         let retained = Retained::new(RetainedLimits { messages_max: 1, ..RetainedLimits::default() });
-        retained.restore(&publication("a", "x", None), 7);
-        retained.restore(&publication("b", "x", None), 9);
+        restore(&retained, &publication("a", "x", None), None, 7);
+        restore(&retained, &publication("b", "x", None), None, 9);
         assert_eq!(retained.len(), 2);
-        assert_eq!(retained.set(&publication("c", "x", None), 0), Err(Full));
-        let stored = retained.set(&publication("b", "y", None), 0);
-        assert_eq!(stored, Ok(Stored { number: 10, prior: Prior::Some }));
+        assert_eq!(retained.set(&publication("c", "x", None), None, 0), Err(Full::Store));
+        let stored = retained.set(&publication("b", "y", None), None, 0);
+        assert_eq!(stored, Ok(Stored { owner: None, number: 10, prior: Prior::Some }));
         assert_eq!(
-            retained.set(&publication("never", "", None), 0).map(|stored| stored.prior),
+            retained.set(&publication("never", "", None), None, 0).map(|stored| stored.prior),
             Ok(Prior::None)
         );
+    }
+
+    /// A store in which an owner may have two messages, and 1,000 bytes.
+    fn with_quota() -> Retained {
+        let limits =
+            RetainedLimits { owner_messages_max: 2, owner_bytes_max: 1_000, ..RetainedLimits::default() };
+        Retained::new(limits)
+    }
+
+    fn usage(retained: &Retained, owner: &Owner) -> Usage {
+        retained.read().owners.get(owner).copied().unwrap_or_default()
+    }
+
+    #[test]
+    fn an_owner_fills_its_quota_and_nobody_elses() {
+        let retained = with_quota();
+        let (anna, bert) = (Owner::from("anna"), Owner::from("bert"));
+        let set = |topic, payload: &str, owner, ends, now_ms| {
+            retained.set(&publication(topic, payload, ends), owner, now_ms).map(|stored| stored.owner)
+        };
+        assert_eq!(set("a/1", "x", Some(&anna), None, 0), Ok(Some(Arc::clone(&anna))));
+        assert_eq!(set("a/2", "x", Some(&anna), Some(1_000), 0), Ok(Some(Arc::clone(&anna))));
+        assert_eq!(set("a/3", "x", Some(&anna), None, 0), Err(Full::Owner));
+        // One of its own may be replaced, and others have room: the server, too.
+        assert!(set("a/1", "y", Some(&anna), None, 0).is_ok());
+        assert!(set("b/1", "x", Some(&bert), None, 0).is_ok());
+        for topic in ["s/1", "s/2", "s/3"] {
+            assert_eq!(set(topic, "x", None, None, 0), Ok(None));
+        }
+        // Expiry makes room, before a message is refused.
+        assert!(set("a/3", "x", Some(&anna), None, 1_000).is_ok());
+        assert_eq!(usage(&retained, &anna).messages, 2);
+        // A removal does, whoever makes it, and is nobody's.
+        assert_eq!(set("a/3", "", Some(&bert), None, 1_000), Ok(None));
+        assert!(set("a/4", "x", Some(&anna), None, 1_000).is_ok());
+    }
+
+    #[test]
+    fn a_replaced_message_is_its_new_owners() {
+        let retained = with_quota();
+        let (anna, bert) = (Owner::from("anna"), Owner::from("bert"));
+        let set = |topic, payload: &str, owner| retained.set(&publication(topic, payload, None), owner, 0);
+        set("t/1", "x", Some(&anna)).expect("there is room");
+        set("t/2", "x", Some(&anna)).expect("there is room");
+        set("t/1", "x", Some(&bert)).expect("there is room");
+        assert_eq!((usage(&retained, &anna).messages, usage(&retained, &bert).messages), (1, 1));
+        set("t/3", "x", Some(&anna)).expect("one of its messages is another's now");
+        set("t/3", "x", None).expect("the server has no quota");
+        set("t/4", "x", Some(&bert)).expect("there is room");
+        // To take over a message is one more of its own.
+        assert_eq!(set("t/2", "x", Some(&bert)), Err(Full::Owner));
+        for topic in ["t/1", "t/2", "t/3", "t/4"] {
+            set(topic, "", None).expect("a removal needs no room");
+        }
+        assert!(retained.read().owners.is_empty() && retained.bytes() == 0);
+    }
+
+    #[test]
+    fn bytes_have_a_quota_too() {
+        let retained = with_quota();
+        let anna = Owner::from("anna");
+        let set = |topic, bytes: usize| {
+            retained.set(&publication(topic, &"x".repeat(bytes), None), Some(&anna), 0).map(|_| ())
+        };
+        assert_eq!(set("a/1", 1_001), Err(Full::Owner));
+        assert_eq!(set("a/1", 600), Ok(()));
+        assert_eq!(set("a/2", 600), Err(Full::Owner));
+        assert_eq!(set("a/1", 800), Ok(()), "only what it adds counts");
+        assert_eq!(usage(&retained, &anna).bytes, retained.bytes());
+    }
+
+    #[test]
+    fn what_was_refused_later_gives_the_quota_back() {
+        let retained = with_quota();
+        let (anna, bert) = (Owner::from("anna"), Owner::from("bert"));
+        let publication = |topic| publication(topic, "x", None);
+        retained.set(&publication("t/1"), Some(&anna), 0).expect("there is room");
+        let stored = retained.set_for_now(&publication("t/1"), Some(&bert), 0).expect("there is room");
+        assert_eq!((usage(&retained, &anna).messages, usage(&retained, &bert).messages), (0, 1));
+        retained.refuse("t/1", stored.number);
+        assert_eq!((usage(&retained, &anna).messages, usage(&retained, &bert).messages), (1, 0));
+    }
+
+    #[test]
+    fn owners_are_restored_and_a_message_without_one_counts_for_the_store_only() {
+        let retained = with_quota();
+        let anna = Owner::from("anna");
+        for (topic, number) in [("a/1", 1), ("a/2", 2), ("a/3", 3)] {
+            restore(&retained, &publication(topic, "x", None), Some(&anna), number);
+        }
+        restore(&retained, &publication("old", "x", None), None, 4);
+        assert_eq!(usage(&retained, &anna).messages, 3);
+        assert_eq!(retained.read().owners.len(), 1);
+        assert_eq!(retained.set(&publication("a/4", "x", None), Some(&anna), 0), Err(Full::Owner));
     }
 }
