@@ -179,6 +179,38 @@ def test_rules_of_ones_own_replace_the_defaults(start, login):
     assert one.take().payload == b"1:0"
 
 
+@pytest.mark.parametrize("version", [V311, V5], ids=["v3.1.1", "v5"])
+def test_a_rule_may_allow_to_publish_and_not_to_retain(start, login, version):
+    server = start(
+        trial=False,
+        settings='[auth]\nanonymous = "without-credentials"\nrules_file = "@rules.toml"\n',
+        files={
+            "rules.toml": (
+                '[[rule]]\nallow = ["publish"]\ntopics = ["chat/#"]\nretain = false\n'
+                '[[rule]]\nallow = ["publish", "subscribe"]\ntopics = ["state/%c"]\n'
+                '[[rule]]\nallow = ["subscribe"]\ntopics = ["chat/#", "state/#"]\n'
+                '[[rule]]\nallow = ["publish", "subscribe"]\ntopics = ["fence/#"]\n'
+            )
+        },
+    )
+    reader = login(server, "reader")
+    assert reader.subscribe("chat/#", "state/#", qos=1) == [1, 1]
+    writer = login(server, "writer", version=version)
+    # 3.1.1 has no code for it: the message is acknowledged and dropped
+    refused = NOT_AUTHORIZED if version == V5 else 0
+    for qos in (1, 2):
+        assert writer.publish("chat/room", b"kept", qos=qos, retain=True) == refused
+        assert writer.publish("chat/room", b"said", qos=qos) == 0
+        assert reader.take().payload == b"said"
+    assert writer.publish("state/writer", b"on", qos=1, retain=True) == 0
+    assert reader.take().payload == b"on"
+    late = login(server, "late")
+    late.subscribe("chat/#", "state/#", qos=1)
+    message = late.take()
+    assert (message.topic, message.payload, message.retain) == ("state/writer", b"on", True)
+    assert late.until_fence(writer) == []
+
+
 @pytest.mark.parametrize("id", ["#", "+", "a/b/c"])
 def test_a_client_id_cannot_widen_a_rule(start, login, id):
     server = start(

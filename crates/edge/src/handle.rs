@@ -293,7 +293,7 @@ impl EdgeHandle {
         self.shared.handle(next % self.config.loops).adopt(stream, adopt).map_err(|full| full.0)
     }
 
-    fn ask(&self, index: usize, query: Query) -> bool {
+    pub(crate) fn ask(&self, index: usize, query: Query) -> bool {
         self.shared.handle(index).try_send(Message(Kind::Query(query))).is_ok()
     }
 }

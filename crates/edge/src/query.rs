@@ -14,6 +14,7 @@ use stadium_reactor::{ConnectionId, Io};
 use crate::config::Transport;
 use crate::device_loop::DeviceLoop;
 use crate::message::Message;
+use crate::purges::Purge;
 use crate::turn::{Turn, Who};
 
 /// Which devices to list.
@@ -94,6 +95,7 @@ pub(crate) enum Query {
     Devices(DevicesQuery, Sender<Vec<DeviceView>>),
     Device(String, Sender<Option<DeviceView>>),
     Kick(String, Sender<Kicked>),
+    Purge(Purge),
 }
 
 impl DeviceLoop {
@@ -117,6 +119,7 @@ impl DeviceLoop {
                 };
                 let _ = reply.send(outcome);
             }
+            Query::Purge(purge) => self.purge(io, purge),
         }
     }
 

@@ -11,8 +11,8 @@ use std::time::Instant;
 use foldhash::fast::FixedState;
 use stadium_mqtt::broker::{
     self, Client, Close, Event, GroupMessage, Host, Interest, LoopIndex, NotTaken, Origin, Owner, Part,
-    Prior, Progress, Publication, ReplyTo, Request, Retain, SessionKey, Stored, Then, Uplink, Verdict,
-    Withdraw,
+    Persisted, Prior, Progress, Publication, PurgeId, ReplyTo, Request, Retain, SessionKey, Stored, Then,
+    Uplink, Verdict, Withdraw,
 };
 use stadium_reactor::{ConnectionId, Io, LoopHandle, Segment};
 
@@ -22,6 +22,7 @@ use crate::counts::{Counts, Published};
 use crate::interest::Interests;
 use crate::limits::{Addresses, HeldBytes};
 use crate::message::{Forward, Kind, Message};
+use crate::purges::Purges;
 use crate::push::transport::{Inboxes, TransportQueue};
 use crate::push::{Pushes, Receipts};
 use crate::requests::RequestGate;
@@ -114,6 +115,8 @@ pub(crate) struct Surroundings {
     /// Why the broker has ended connections whose end is not logged yet, by their place. Empty where nobody asks.
     pub(crate) endings: HashMap<u32, Close>,
     pub(crate) tracing: Tracing,
+    /// Retained messages that operators remove.
+    pub(crate) purges: Purges,
 }
 
 impl Surroundings {
@@ -133,6 +136,7 @@ impl Surroundings {
             random: seed | 1,
             wanted_by: 0,
             kept_by: 0,
+            purges: Purges::default(),
             session_writer: None,
             uplinks: None,
             endings: HashMap::new(),
@@ -269,6 +273,7 @@ impl Host for Turn<'_> {
     fn authorise(&mut self, client: Client<'_, Who>, action: broker::Action, topic: &str) -> bool {
         let action = match action {
             broker::Action::Publish => crate::auth::Action::Publish,
+            broker::Action::Retain => crate::auth::Action::Retain,
             broker::Action::Subscribe => crate::auth::Action::Subscribe,
         };
         self.around.shared.policy.allows(&principal(client), action, topic)
@@ -400,6 +405,10 @@ impl Host for Turn<'_> {
         } else {
             session_writer.put(shard, change, then);
         }
+    }
+
+    fn purged(&mut self, purge: PurgeId, persisted: Persisted) {
+        self.around.purges.purged(purge, persisted);
     }
 
     fn withdraw(&mut self, shard: u16, withdraw: &Withdraw<'_>, then: Then) {

@@ -32,8 +32,10 @@ pub struct Principal<'a> {
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// To publish to a topic, by a PUBLISH packet or by a will.
+    /// To publish to a topic without RETAIN, by a PUBLISH packet or by a will.
     Publish,
+    /// The same with RETAIN: to set or remove the topic's retained message.
+    Retain,
     /// To subscribe to a filter, or to be handed a message of a topic.
     Subscribe,
 }
@@ -85,13 +87,13 @@ impl Policy {
 
     /// Whether `who` may do this.
     ///
-    /// `asked` is a topic name for [`Action::Publish`], and a topic name or filter for [`Action::Subscribe`]; there
+    /// `asked` is a topic name for [`Action::Publish`] and [`Action::Retain`], and a topic name or filter for [`Action::Subscribe`]; there
     /// `$share/group/filter` is checked as `filter`. Malformed text is denied. Topics that start with `$` are
     /// denied unless a rule names their first level.
     pub fn allows(&self, who: &Principal<'_>, action: Action, asked: &str) -> bool {
         let asked = match action {
-            Action::Publish if pattern::is_name(asked) => asked,
-            Action::Publish => return false,
+            Action::Publish | Action::Retain if pattern::is_name(asked) => asked,
+            Action::Publish | Action::Retain => return false,
             Action::Subscribe => match unshared(asked) {
                 Some(filter) if pattern::is_filter(filter) => filter,
                 _ => return false,

@@ -31,6 +31,10 @@ pub struct RuleConfig {
     /// Groups that it speaks about: one of them is enough.
     #[serde(default)]
     pub groups: Vec<String>,
+    /// Whether it speaks about messages with RETAIN only, or about those without only; about both when absent. It
+    /// concerns `publish`.
+    #[serde(default)]
+    pub retain: Option<bool>,
     /// Proofs of identity that it speaks about: `anonymous`, `password`, `token`, `certificate`, `callback`, `registry`.
     #[serde(default)]
     pub via: Vec<String>,
@@ -66,6 +70,8 @@ pub(super) enum Share {
 pub(super) struct Rule {
     effect: Effect,
     publish: bool,
+    /// To publish with RETAIN.
+    retain: bool,
     subscribe: bool,
     patterns: Box<[Pattern]>,
     users: HashSet<Box<str>>,
@@ -78,6 +84,7 @@ impl Rule {
     pub(super) fn effect_on(&self, who: &Principal<'_>, action: Action, asked: &str) -> Option<Effect> {
         let speaks = match action {
             Action::Publish => self.publish,
+            Action::Retain => self.retain,
             Action::Subscribe => self.subscribe,
         };
         if !speaks {
@@ -138,6 +145,10 @@ fn compile_one(rule: &RuleConfig) -> Result<Rule, String> {
     if let Some(odd) = actions.iter().find(|action| !["publish", "subscribe"].contains(&action.as_str())) {
         return Err(format!("{odd:?} is no action; there are \"publish\" and \"subscribe\""));
     }
+    let publishes = actions.iter().any(|action| action == "publish");
+    if rule.retain.is_some() && !publishes {
+        return Err("says retain, which is for the action \"publish\"".to_owned());
+    }
     if rule.topics.is_empty() {
         return Err("names no topics".to_owned());
     }
@@ -145,7 +156,8 @@ fn compile_one(rule: &RuleConfig) -> Result<Rule, String> {
         |text: &String| Pattern::parse(text).map_err(|problem| format!("topic {text:?}: {problem}"));
     Ok(Rule {
         effect,
-        publish: actions.iter().any(|action| action == "publish"),
+        publish: publishes && rule.retain != Some(true),
+        retain: publishes && rule.retain != Some(false),
         subscribe: actions.iter().any(|action| action == "subscribe"),
         patterns: rule.topics.iter().map(pattern).collect::<Result<_, _>>()?,
         users: rule.users.iter().map(|user| user.as_str().into()).collect(),

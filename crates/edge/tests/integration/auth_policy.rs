@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use stadium_edge::auth::{Action, Error, Policy, Principal, RuleConfig, RulesConfig, Via};
 use stadium_mqtt::broker::Grant;
 
-use Action::{Publish, Subscribe};
+use Action::{Publish, Retain, Subscribe};
 
 fn device(client_id: &str) -> Principal<'_> {
     Principal { user: client_id, client_id, groups: &[], via: Via::Password }
@@ -134,6 +134,56 @@ fn a_device_of_an_app_has_two_levels_of_its_own() {
     for (asked, allowed) in table {
         assert_eq!(denying.allows(&device("shop/d1"), Subscribe, asked), allowed, "{asked}");
     }
+}
+
+#[test]
+fn a_rule_says_whether_it_is_about_retained_messages_and_is_about_all_otherwise() {
+    let policy = policy(
+        r##"
+        [[rule]]
+        deny = ["publish"]
+        topics = ["plant/secret/#"]
+        retain = true
+        [[rule]]
+        allow = ["publish"]
+        topics = ["plant/#"]
+        [[rule]]
+        allow = ["publish", "subscribe"]
+        topics = ["chat/#"]
+        retain = false
+        [[rule]]
+        allow = ["publish"]
+        topics = ["config/#", "chat/pinned"]
+        retain = true
+        "##,
+    )
+    .expect("rules");
+    let table = [
+        (Publish, "plant/a", true),
+        (Retain, "plant/a", true),
+        (Publish, "plant/secret/a", true),
+        (Retain, "plant/secret/a", false),
+        (Publish, "chat/a", true),
+        (Retain, "chat/a", false),
+        (Subscribe, "chat/#", true),
+        (Retain, "chat/pinned", true),
+        (Publish, "config/a", false),
+        (Retain, "config/a", true),
+        (Retain, "config/+", false),
+        (Retain, "elsewhere", false),
+    ];
+    for (action, asked, allowed) in table {
+        assert_eq!(policy.allows(&device("d1"), action, asked), allowed, "{action:?} {asked}");
+    }
+    // As the default rules and the trial have it, who may publish may retain; nobody speaks for the server.
+    let default = Policy::open(RulesConfig::Default).expect("default rules");
+    assert!(default.allows(&device("d1"), Retain, "uplink/d1/state"));
+    assert!(!default.allows(&device("d1"), Retain, "uplink/d2/state"));
+    assert!(Policy::everything().allows(&device("d1"), Retain, "any"));
+    assert!(!Policy::everything().allows(&device("d1"), Retain, "$SYS/any"));
+    let error = self::policy("[[rule]]\nallow = [\"subscribe\"]\ntopics = [\"a\"]\nretain = true\n");
+    let error = error.expect_err("it has no publish").to_string();
+    assert!(error.contains("rule 1: says retain, which is for the action \"publish\""), "{error}");
 }
 
 #[test]

@@ -452,7 +452,7 @@ where
         }
         if let Some(will) = &connect.will {
             let client = Client { client_id, identity };
-            if !host.authorise(client, Action::Publish, will.topic) {
+            if !host.authorise(client, Action::publish(will.retain), will.topic) {
                 return Err(ReasonCode::NotAuthorized);
             }
             if self.config.request_route(will.topic).is_some() || is_of_shares(will.topic) {

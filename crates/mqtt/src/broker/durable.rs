@@ -23,6 +23,10 @@ use crate::encode;
 use crate::packet::{AckKind, QoS, SubscriptionOptions, Version};
 use crate::reason::ReasonCode;
 
+/// The host's number of an operator's request to remove retained messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PurgeId(pub u64);
+
 /// Names what waits for a change to be durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Then(u32);
@@ -310,10 +314,12 @@ pub(super) enum What<L> {
         origins: Vec<Origin>,
         shards: ShardSet,
     },
-    /// A message is retained of which nobody hears whether it is.
+    /// A message is retained of which no client hears whether it is.
     Retained {
         publication: Arc<Publication>,
         stored: Stored,
+        /// What an operator hears of, where one removes it.
+        purge: Option<PurgeId>,
     },
     /// A session ends for good: what it leaves is owed to others durably.
     End {
@@ -525,7 +531,9 @@ where
                     Some(reason) => self.cut(host, key, link, reason),
                 }
             }
-            What::Retained { publication, stored } => self.retained_apart(host, publication, stored, worst),
+            What::Retained { publication, stored, purge } => {
+                self.retained_apart(host, publication, (stored, purge), worst);
+            }
             What::Reply(to) => self.reply(host, to, Part { persisted: worst, shards, is_known, held: None }),
             What::WillPublished { client_id: None, origin, .. } => {
                 if let Some(origin) = origin {
@@ -574,13 +582,13 @@ where
         }
     }
 
-    /// A shard has answered for a retained message of which nobody hears. Where it is not known whether it took it, it is asked again: the
+    /// A shard has answered for a retained message of which no client hears. Where it is not known whether it took it, it is asked again: the
     /// message's number shows whether it did.
     fn retained_apart<H>(
         &mut self,
         host: &mut H,
         publication: Arc<Publication>,
-        stored: Stored,
+        (stored, purge): (Stored, Option<PurgeId>),
         persisted: Persisted,
     ) where
         H: Host<Link = L, Identity = I>,
@@ -589,10 +597,15 @@ where
             Persisted::Done | Persisted::Known => self.retained.confirm(publication.topic(), stored.number),
             Persisted::Full | Persisted::Busy => self.retained.refuse(publication.topic(), stored.number),
             Persisted::Unknown => {
-                let what = What::Retained { publication: Arc::clone(&publication), stored: stored.clone() };
+                let what =
+                    What::Retained { publication: Arc::clone(&publication), stored: stored.clone(), purge };
                 let then = self.pendings.add(1, what);
                 host.retain(&Retain { publication: &publication, stored: &stored, must: true }, then);
+                return;
             }
+        }
+        if let Some(purge) = purge {
+            host.purged(purge, persisted);
         }
     }
 

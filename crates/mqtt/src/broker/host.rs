@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::durable::{Change, Keep, Origin, ReplyTo, Then};
+use super::durable::{Change, Keep, Origin, Persisted, PurgeId, ReplyTo, Then};
 use super::parts::{Part, Retain, Verdict, Withdraw};
 use super::publication::Publication;
 use super::request::{NotTaken, Request};
@@ -129,6 +129,10 @@ pub trait Host {
     /// for a topic that had none leaves nothing behind where that is kept.
     fn retain(&mut self, retain: &Retain<'_>, then: Then);
 
+    /// One of the retained messages that [`super::Broker::purge_retained`] removed is gone durably, or is there again because
+    /// a shard refused that. By default nobody waits for it.
+    fn purged(&mut self, _purge: PurgeId, _persisted: Persisted) {}
+
     /// Has a shard take back what it keeps of a message: its publisher hears of a refusal after that. The shard takes it
     /// wholly or not at all, also where the server is killed.
     fn withdraw(&mut self, shard: u16, withdraw: &Withdraw<'_>, then: Then);
@@ -205,10 +209,19 @@ pub struct Uplink<'a> {
 /// What a client wants to do to a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Publish, wills included.
+    /// Publish without RETAIN, wills included.
     Publish,
+    /// Publish with RETAIN, wills included: to set a topic's retained message, or to remove it.
+    Retain,
     /// Subscribe to a filter, or receive a message that was kept.
     Subscribe,
+}
+
+impl Action {
+    /// To publish a message with this RETAIN.
+    pub(super) fn publish(retain: bool) -> Self {
+        if retain { Self::Retain } else { Self::Publish }
+    }
 }
 
 /// What a client is granted of a filter that it subscribes to.

@@ -24,6 +24,7 @@ mod packet_ids;
 mod parts;
 mod publication;
 mod publish;
+mod purge;
 mod replay;
 mod request;
 mod restore;
@@ -46,13 +47,14 @@ use slab::Slab;
 
 pub use connect::{Admitted, Arrival, refuse, refuse_within};
 pub use durable::{
-    Away, Change, Connected, Keep, KeptSubscription, KeptWill, Origin, Persisted, Receiver, ReplyTo,
+    Away, Change, Connected, Keep, KeptSubscription, KeptWill, Origin, Persisted, PurgeId, Receiver, ReplyTo,
     ShardSet, Then,
 };
 pub use host::{Action, Client, Close, Drop, Event, Grant, Host, Interest, LoopIndex, Progress, Uplink};
 pub use mailbox::{InMemory, MailboxLimits, Mailboxes, QueuedMessage};
 pub use parts::{Decides, Part, Retain, Verdict, Withdraw};
 pub use publication::{Expired, Head, Message, Publication, TRANSIENT_RECEIPT};
+pub use purge::Purging;
 pub use request::{AnswerTo, Answered, NotTaken, ROUTE_BYTES_MAX, Request};
 pub use restore::{Restored, RestoredMessage, RestoredSubscription, RestoredWill};
 pub use retained::{

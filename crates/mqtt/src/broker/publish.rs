@@ -234,7 +234,7 @@ where
         }
         let version = session.version;
         let client = Client { client_id: &session.client_id, identity: &session.identity };
-        if !host.authorise(client, Action::Publish, topic) {
+        if !host.authorise(client, Action::publish(publish.retain), topic) {
             host.count(Event::PublishDenied);
             return Ok(Err(ReasonCode::NotAuthorized.into()));
         }
@@ -350,7 +350,7 @@ where
             }
             Ok(stored) if stands_alone => {
                 let publication = Arc::clone(&kept);
-                let what = What::Retained { publication, stored: stored.clone() };
+                let what = What::Retained { publication, stored: stored.clone(), purge: None };
                 let then = self.pendings.add(1, what);
                 host.retain(&Retain { publication: &kept, stored: &stored, must: false }, then);
             }
@@ -435,7 +435,8 @@ where
         let Some(will) = session.rare.as_mut().and_then(|rare| rare.will.take()) else { return };
         let kept_as = session.durable.then(|| session.client_id.clone());
         let client = Client { client_id: &session.client_id, identity: &session.identity };
-        if !host.authorise(client, Action::Publish, will.publication.topic()) {
+        let action = Action::publish(will.publication.head.retain);
+        if !host.authorise(client, action, will.publication.topic()) {
             host.count(Event::PublishDenied);
             if let Some(client_id) = kept_as {
                 host.persist(&client_id, Change::WillGone { will: will.id }, Then::NOTHING);

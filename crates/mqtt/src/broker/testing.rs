@@ -33,6 +33,8 @@ pub struct TestHost {
     wire: VecDeque<(u16, Wire)>,
     /// Topics and filters that nobody may publish or subscribe to.
     pub denied: HashSet<(bool, String)>,
+    /// Topics to which nobody may publish with RETAIN.
+    pub retains_denied: HashSet<String>,
     /// Links that read nothing.
     pub congested: HashSet<Link>,
     /// Every event counted.
@@ -47,6 +49,8 @@ pub struct TestHost {
     pub shards: u16,
     /// Changes that are not durable yet.
     pub changes: VecDeque<KeptChange>,
+    /// What became of the retained messages that an operator removed.
+    pub purged: Vec<(PurgeId, Persisted)>,
     /// Subscriptions of sessions that are kept.
     kept_filters: usize,
     /// Links that were let in after their CONNECT was durable.
@@ -125,7 +129,9 @@ impl Host for TestHost {
     }
 
     fn authorise(&mut self, _client: Client<'_, String>, action: Action, topic: &str) -> bool {
-        !self.denied.contains(&(action == Action::Publish, topic.to_owned()))
+        let denied = (action != Action::Subscribe, topic.to_owned());
+        let may_retain = action != Action::Retain || !self.retains_denied.contains(topic);
+        may_retain && !self.denied.contains(&denied)
     }
 
     fn grant(&mut self, _client: Client<'_, String>, filter: &str) -> Grant {
@@ -246,6 +252,10 @@ impl Host for TestHost {
         let certain = if must { " for certain" } else { "" };
         let text = format!("{verb} {}{certain}", publication.topic());
         self.changes.push_back(KeptChange { at: self.at, shard, then, text });
+    }
+
+    fn purged(&mut self, purge: PurgeId, persisted: Persisted) {
+        self.purged.push((purge, persisted));
     }
 
     fn withdraw(&mut self, shard: u16, withdraw: &Withdraw<'_>, then: Then) {

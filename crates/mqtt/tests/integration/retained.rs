@@ -4,7 +4,7 @@
 //! statements of the specification about retained messages have tests of their own.
 
 use stadium_mqtt::broker::testing::{Link, Server};
-use stadium_mqtt::broker::{Close, Config, Event, Persisted, RetainedLimits};
+use stadium_mqtt::broker::{Close, Config, Event, Persisted, PurgeId, RetainedLimits};
 use stadium_mqtt::packet::*;
 use stadium_mqtt::reason::ReasonCode;
 
@@ -485,6 +485,113 @@ fn a_retained_message_beyond_a_bound_is_not_acknowledged_as_kept() {
                 .filter(|event| matches!(event, Event::RetainRefused | Event::RetainOverQuota))
                 .collect();
             assert_eq!(refused, [&counted], "{case}");
+        }
+    }
+}
+
+/// The topics of all retained messages.
+fn all(server: &mut Server) -> Vec<String> {
+    let link = client(server, "all");
+    subscribe(server, link, &["#"], QoS::AtMostOnce, None);
+    let found = heard(server, link);
+    server.cut(link);
+    found.into_iter().filter(|one| one != "suback").collect()
+}
+
+#[test]
+fn an_operator_removes_messages_and_nobody_is_sent_anything() {
+    for durable in [false, true] {
+        let config = Config { durable, ..Config::default() };
+        let mut server = Server::with(config, 1);
+        let writers = ["anna", "bert"].map(|name| server.connect(user(Version::V5, name)));
+        for (writer, topic) in
+            [(0, "a/1"), (0, "a/2"), (1, "b/1"), (0, "b/2")].map(|(at, topic)| (writers[at], topic))
+        {
+            server.send(writer, &to_retain(topic, QoS::AtMostOnce, None));
+            server.persist_all();
+        }
+        let reader = client(&mut server, "reader");
+        subscribe(&mut server, reader, &["none", "a/#", "b/#"], QoS::AtMostOnce, None);
+        heard(&mut server, reader);
+        let topics = ["a/1", "b/1", "b/2", "never"].map(str::to_owned);
+        let purging = server.brokers[0].purge_retained(&mut server.host, &topics, Some("anna"), PurgeId(5));
+        let expected = if durable { (0, 2) } else { (2, 0) };
+        assert_eq!((purging.removed, purging.waits), expected);
+        assert_eq!(all(&mut server), ["a/2=x", "b/1=x"], "that of Bert stays");
+        if durable {
+            // The shard refuses one: the message is there again, and its owner's quota with it.
+            server.persist_one(Persisted::Done);
+            server.persist_one(Persisted::Full);
+            assert_eq!(server.host.purged, [(PurgeId(5), Persisted::Done), (PurgeId(5), Persisted::Full)]);
+            assert_eq!(all(&mut server), ["a/2=x", "b/1=x", "b/2=x"]);
+        }
+        assert_eq!(heard(&mut server, reader), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_client_that_may_not_retain_is_refused_and_its_message_reaches_nobody() {
+    for version in [Version::V311, Version::V5] {
+        for qos in [QoS::AtMostOnce, QoS::AtLeastOnce, QoS::ExactlyOnce] {
+            let mut server = full(9);
+            server.host.retains_denied.insert("topic".into());
+            let reader = client(&mut server, "reader");
+            subscribe(&mut server, reader, &["#"], QoS::AtMostOnce, None);
+            heard(&mut server, reader);
+            let writer = server.connect(Connect::new(version, "writer"));
+            server.take_bytes(writer);
+            let mut publish = |retain, payload: &[u8]| {
+                let packet_id = if qos == QoS::AtMostOnce { 0 } else { 7 };
+                let publish = Publish {
+                    dup: false,
+                    qos,
+                    retain,
+                    topic: "topic",
+                    packet_id,
+                    properties: Default::default(),
+                    payload,
+                };
+                server.send(writer, &Packet::Publish(publish));
+                let mut reasons = Vec::new();
+                server.take(writer, |packet| match packet {
+                    Packet::Puback(ack) | Packet::Pubrec(ack) => reasons.push(ack.reason),
+                    other => panic!("{other:?}"),
+                });
+                if qos == QoS::ExactlyOnce {
+                    server.send(writer, &Packet::Pubrel(Ack { packet_id, ..Ack::default() }));
+                    server.take_bytes(writer);
+                }
+                assert!(server.is_open(writer));
+                (reasons, heard(&mut server, reader))
+            };
+            // 3.1.1 has no code for it: such a message is acknowledged and dropped.
+            let refused = match (qos, version) {
+                (QoS::AtMostOnce, _) => vec![],
+                (_, Version::V5) => vec![ReasonCode::NotAuthorized],
+                (_, Version::V311) => vec![ReasonCode::Success],
+            };
+            let case = format!("{version:?} {qos:?}");
+            assert_eq!(publish(true, b"x"), (refused.clone(), vec![]), "{case}");
+            assert_eq!(publish(true, b""), (refused, vec![]), "a removal needs the right too, {case}");
+            assert_eq!(publish(false, b"x").1, ["topic=x live"], "{case}");
+            assert!(server.host.events.contains(&Event::PublishDenied), "{case}");
+            // A will is asked for when the client comes, and again when it is published.
+            let will = || Will {
+                topic: "topic",
+                payload: b"x",
+                qos: QoS::AtLeastOnce,
+                retain: true,
+                delay_s: 0,
+                properties: Default::default(),
+            };
+            let denied = server.connect(Connect { will: Some(will()), ..Connect::new(version, "dies") });
+            assert!(!server.is_open(denied), "{case}");
+            server.host.retains_denied.clear();
+            let link = server.connect(Connect { will: Some(will()), ..Connect::new(version, "dies") });
+            assert!(server.is_open(link), "{case}");
+            server.host.retains_denied.insert("topic".into());
+            server.cut(link);
+            assert_eq!(heard(&mut server, reader), Vec::<String>::new(), "{case}");
         }
     }
 }

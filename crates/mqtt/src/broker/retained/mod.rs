@@ -395,6 +395,22 @@ impl Retained {
         Ok(stored)
     }
 
+    /// Removes a topic's message as an operator asks for it, if it has one and that is this owner's; none asks for any
+    /// owner's. [`Self::confirm`] or [`Self::refuse`] follows.
+    pub(super) fn remove_for_now(&self, topic: &str, owner: Option<&str>) -> Option<Stored> {
+        let mut topics = self.write();
+        let before = topics.messages.get(topic)?.clone();
+        if owner.is_some_and(|owner| before.owner.as_deref() != Some(owner)) {
+            return None;
+        }
+        let prior = topics.remove(topic);
+        self.note(&topics);
+        topics.changes += 1;
+        let number = topics.changes;
+        topics.unsure.entry(topic.into()).or_default().push((number, Some(before)));
+        Some(Stored { owner: None, number, prior })
+    }
+
     /// The message with this number stays, and none before it comes back.
     pub(super) fn confirm(&self, topic: &str, number: u64) {
         let mut topics = self.write();
