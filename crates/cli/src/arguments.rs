@@ -44,6 +44,8 @@ pub(crate) enum Command {
     Wallet(Box<command::wallet::Arguments>),
     /// List, show and disconnect devices; register, import and export them; write their passwords
     Device(Box<command::device::Arguments>),
+    /// List and remove retained messages
+    Retained(command::retained::Arguments),
     /// Find, describe, call and look after services
     Service(Box<command::service::Arguments>),
     /// Verify, read and repair the journals of a data directory

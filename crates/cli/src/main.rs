@@ -51,6 +51,7 @@ fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
         Command::Queue(queue) => command::queue::run(*queue, terminal),
         Command::Wallet(wallet) => command::wallet::run(*wallet, terminal),
         Command::Device(device) => command::device::run(*device, terminal),
+        Command::Retained(retained) => command::retained::run(retained, terminal),
         Command::Service(service) => command::service::run(*service, terminal),
         Command::Journal(journal) => command::journal::run(journal, terminal),
         Command::Key(key) => command::key::run(key, terminal),

@@ -4,7 +4,7 @@
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::port::Port;
-use crate::{apps, audiences, devices, keys, live, metrics, push, queue, wallet, webpush};
+use crate::{apps, audiences, devices, keys, live, metrics, push, queue, retained, wallet, webpush};
 
 /// All of them, in the order in which the description has their tags.
 pub(crate) fn endpoints() -> OpenApiRouter<Port> {
@@ -13,6 +13,7 @@ pub(crate) fn endpoints() -> OpenApiRouter<Port> {
         .merge(audiences::routes::endpoints())
         .merge(webpush::routes::endpoints())
         .merge(devices::routes::endpoints())
+        .merge(retained::routes::endpoints())
         .merge(queue::routes::endpoints())
         .merge(wallet::routes::endpoints())
         .merge(keys::routes::endpoints())
@@ -21,13 +22,14 @@ pub(crate) fn endpoints() -> OpenApiRouter<Port> {
 }
 
 /// The rules that each feature lays over the description of its endpoints.
-pub(crate) const RULES: [&str; 8] = [
+pub(crate) const RULES: [&str; 9] = [
     apps::description::RULES,
     audiences::description::RULES,
     devices::description::RULES,
     keys::description::RULES,
     push::description::RULES,
     queue::description::RULES,
+    retained::description::RULES,
     wallet::description::RULES,
     webpush::description::RULES,
 ];

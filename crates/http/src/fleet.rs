@@ -14,6 +14,7 @@ use stadium_push::{AppName, PushId, Time};
 mod device;
 pub mod memory;
 mod push;
+mod retained;
 mod stats;
 mod trace;
 
@@ -21,6 +22,7 @@ pub use device::{
     ConnectionFilter, DeviceConnection, DevicePage, DeviceQuery, DeviceReport, DeviceSubscription,
 };
 pub use push::{KickOutcome, Refusal};
+pub use retained::{NoRetained, PurgeMode, Purged, RetainedPage, RetainedQuery, RetainedReport};
 pub use stats::{
     BytesHeld, DiscoveryStats, FleetStats, Histogram, LATENCY_BOUNDS_S, LocationStats, LoopStats,
     MethodStats, Readiness, RequestStats, ServiceStats, Tally,
@@ -76,6 +78,22 @@ pub trait Fleet: Send + Sync + 'static {
     /// # Errors
     /// [`Refusal::Busy`] when the loop that owns the connection cannot take the command now.
     fn kick(&self, id: ClientId, reason: String) -> BoxFuture<'_, Result<KickOutcome, Refusal>>;
+
+    /// One page of the retained messages, in order of their topics.
+    ///
+    /// # Errors
+    /// [`NoRetained::Filter`] where the filter is none.
+    fn retained(&self, query: RetainedQuery) -> BoxFuture<'_, Result<RetainedPage, NoRetained>>;
+
+    /// Removes retained messages, or counts those that would be removed. Nobody is sent anything.
+    ///
+    /// # Errors
+    /// [`NoRetained`] where the filter is none, or where it is not known whether they were removed.
+    fn purge_retained(
+        &self,
+        query: RetainedQuery,
+        mode: PurgeMode,
+    ) -> BoxFuture<'_, Result<Purged, NoRetained>>;
 
     /// Traces a device or a topic. Never blocks; where nobody traces it costs nothing.
     ///

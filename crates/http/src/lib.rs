@@ -30,6 +30,7 @@ mod port;
 mod push;
 mod queue;
 mod request;
+mod retained;
 mod rfc3339;
 pub mod rights;
 mod router;

@@ -164,3 +164,67 @@ fn each_version_and_qos_is_refused_as_a_full_store_refuses_it() -> Result<()> {
     ensure!(metrics.contains("stadium_retains_refused_total 0"), "{metrics}");
     server.kill()
 }
+
+/// The topics that the API lists, with the principals that set them.
+fn listed(server: &Killable, query: &str) -> Result<Vec<(String, Option<String>)>> {
+    let (status, page) = server.api().read(&format!("/api/retained?{query}"))?;
+    ensure!(status == 200, "{status}: {page}");
+    let messages = page["messages"].as_array().context("no messages")?;
+    let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+    messages
+        .iter()
+        .map(|one| Ok((text(&one["topic"]).context("no topic")?, text(&one["principal"]))))
+        .collect()
+}
+
+#[test]
+fn an_operator_lists_and_removes_retained_messages_for_good() -> Result<()> {
+    let place = tempfile::tempdir()?;
+    let mut server = server(place.path())?;
+    let secret = issue(&server, "ann")?;
+    let mut ann = connect(&server, Version::V5, "ann", &secret)?;
+    let mut nobody = Device::clean(server.mqtt, Version::V5, "nobody")?;
+    for number in 1..=3 {
+        ensure!(is_retained(&mut ann, &format!("t/ann/{number}"), b"secret", 1)?);
+    }
+    ensure!(is_retained(&mut nobody, "t/n/1", b"x", 1)?);
+    let ann_has = |numbers: &[u8]| -> Vec<_> {
+        numbers.iter().map(|number| (format!("t/ann/{number}"), Some("ann".to_owned()))).collect()
+    };
+    // Owners and times are there after a kill.
+    let before = server.api().read("/api/retained")?.1;
+    server.kill()?;
+    server.start()?;
+    let after = server.api().read("/api/retained")?.1;
+    ensure!(listed(&server, "principal=ann")? == ann_has(&[1, 2, 3]));
+    ensure!(listed(&server, "principal=")? == [("t/n/1".to_owned(), Some(String::new()))]);
+    ensure!(listed(&server, "filter=t/%2B/1")?.len() == 2);
+    ensure!(after.to_string().find("secret").is_none(), "payloads are not shown");
+    for page in [&before, &after] {
+        let messages = page["messages"].as_array().context("no messages")?;
+        ensure!(messages.len() == 4 && messages.iter().all(|one| one["set_at"].is_string()), "{page}");
+    }
+    // Nobody is sent anything by a removal.
+    let mut reader = Device::clean(server.mqtt, Version::V5, "reader")?;
+    reader.subscribe(&["elsewhere", "t/none/#"], 0)?;
+    let purge = |query: &str| server.api().delete(&format!("/api/retained?{query}"));
+    let dry = purge("principal=ann&dry_run=true")?;
+    ensure!(dry.0 == 200 && dry.1["removed"] == 3, "{dry:?}");
+    ensure!(listed(&server, "principal=ann")?.len() == 3);
+    let part = purge("principal=ann&limit=2")?;
+    ensure!(part.0 == 200 && part.1["removed"] == 2 && part.1["next"] == "t/ann/3", "{part:?}");
+    ensure!(listed(&server, "principal=ann")? == ann_has(&[3]));
+    reader.ping()?;
+    // It is gone at the next start, and the quota is free.
+    server.kill()?;
+    server.start()?;
+    ensure!(retained(&server)? == ["t/ann/3", "t/n/1"].map(str::to_owned));
+    let mut ann = connect(&server, Version::V5, "ann", &secret)?;
+    ensure!(is_retained(&mut ann, "t/ann/4", b"x", 1)? && is_retained(&mut ann, "t/ann/5", b"x", 1)?);
+    ensure!(!is_retained(&mut ann, "t/ann/6", b"x", 1)?);
+    let all = server.api().delete("/api/retained?filter=%23")?;
+    ensure!(all.1["removed"] == 4 && all.1.get("next").is_none(), "{all:?}");
+    ensure!(server.api().delete("/api/retained")?.0 == 400, "it wants to know which");
+    ensure!(retained(&server)?.is_empty());
+    server.kill()
+}

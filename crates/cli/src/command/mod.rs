@@ -19,6 +19,7 @@ pub(crate) mod openapi;
 pub(crate) mod passwd;
 pub(crate) mod push;
 pub(crate) mod queue;
+pub(crate) mod retained;
 pub(crate) mod schedule;
 pub(crate) mod serve;
 pub(crate) mod service;

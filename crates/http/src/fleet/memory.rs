@@ -17,7 +17,8 @@ use stadium_push::{AppName, PushId, Time};
 
 use crate::fleet::{
     BoxFuture, ConnectionFilter, DeviceConnection, DevicePage, DeviceQuery, DeviceReport, DeviceSubscription,
-    Fleet, FleetStats, KickOutcome, NoTrace, Readiness, Refusal, Tally, Trace, TraceLine, Traced,
+    Fleet, FleetStats, KickOutcome, NoRetained, NoTrace, PurgeMode, Purged, Readiness, Refusal, RetainedPage,
+    RetainedQuery, RetainedReport, Tally, Trace, TraceLine, Traced,
 };
 
 /// Pushes remembered; the oldest is forgotten first. Enough for any test, small enough for a page left open.
@@ -36,6 +37,7 @@ struct State {
     stats: FleetStats,
     readiness: Readiness,
     refusal: Option<Refusal>,
+    retained: BTreeMap<String, RetainedReport>,
 }
 
 impl Default for MemoryFleet {
@@ -56,6 +58,7 @@ impl MemoryFleet {
                 stats: FleetStats::default(),
                 readiness: Readiness::Ready,
                 refusal: None,
+                retained: BTreeMap::new(),
             }),
         }
     }
@@ -87,6 +90,20 @@ impl MemoryFleet {
         state.devices.insert(id.clone(), report);
         state.stats.connects_total += 1;
         state.recount();
+    }
+
+    /// Retains a message of this principal, or of the server itself.
+    pub fn retain(&self, topic: &str, principal: Option<&str>) {
+        let report = RetainedReport {
+            topic: topic.to_owned(),
+            principal: principal.map(str::to_owned),
+            payload_bytes: 2,
+            bytes: topic.len() as u64 + 2,
+            qos: 1,
+            set_at: Some(SystemTime::UNIX_EPOCH),
+            expires_at: None,
+        };
+        self.state.lock().retained.insert(topic.to_owned(), report);
     }
 
     /// Ends a device's connection; its session stays for an hour.
@@ -123,6 +140,25 @@ impl MemoryFleet {
 }
 
 impl State {
+    /// The retained messages that are meant. Of filters it knows topics, `#` and what ends with `/#`.
+    fn retained(&self, query: &RetainedQuery) -> Result<RetainedPage, NoRetained> {
+        let begin = match query.filter.as_deref() {
+            None | Some("#") => None,
+            Some(filter) => Some(filter.strip_suffix("/#").unwrap_or(filter)),
+        };
+        if begin.is_some_and(|begin| begin.contains(['+', '#'])) {
+            return Err(NoRetained::Filter("`#` stands at its end".to_owned()));
+        }
+        let is_meant = |report: &&RetainedReport| {
+            begin.is_none_or(|begin| report.topic.starts_with(begin))
+                && query.principal.as_ref().is_none_or(|of| report.principal.as_ref() == Some(of))
+        };
+        let from = query.from.clone().unwrap_or_default();
+        let mut found = self.retained.range(from..).map(|(_, report)| report).filter(is_meant);
+        let messages = found.by_ref().take(query.limit).cloned().collect();
+        Ok(RetainedPage { messages, next: found.next().map(|report| report.topic.clone()) })
+    }
+
     fn recount(&mut self) {
         self.stats.sessions = self.devices.len() as u64;
         self.stats.connected =
@@ -303,6 +339,27 @@ impl Fleet for MemoryFleet {
 
     fn kick(&self, id: ClientId, _reason: String) -> BoxFuture<'_, Result<KickOutcome, Refusal>> {
         Box::pin(async move { Ok(self.state.lock().close(&id, "kicked")) })
+    }
+
+    fn retained(&self, query: RetainedQuery) -> BoxFuture<'_, Result<RetainedPage, NoRetained>> {
+        Box::pin(async move { self.state.lock().retained(&query) })
+    }
+
+    fn purge_retained(
+        &self,
+        query: RetainedQuery,
+        mode: PurgeMode,
+    ) -> BoxFuture<'_, Result<Purged, NoRetained>> {
+        Box::pin(async move {
+            let mut state = self.state.lock();
+            let page = state.retained(&query)?;
+            if mode == PurgeMode::Remove {
+                page.messages.iter().for_each(|report| {
+                    state.retained.remove(&report.topic);
+                });
+            }
+            Ok(Purged { removed: page.messages.len() as u64, refused: 0, next: page.next })
+        })
     }
 
     fn trace(&self, traced: Traced) -> Result<Trace, NoTrace> {

@@ -12,6 +12,7 @@ mod platform_pushes;
 mod queues;
 mod queues_page;
 mod registered_devices;
+mod retained;
 mod rights;
 mod support;
 mod wallets;

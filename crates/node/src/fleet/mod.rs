@@ -1,11 +1,13 @@
 //! The fleet as the HTTP API sees it, over the edge's handle.
 //!
-//! Translates and nothing more: refusals in [`push`], devices in [`device`], figures in [`stats`].
+//! Translates and nothing more: refusals in [`push`], devices in [`device`], retained messages in [`retained`],
+//! figures in [`stats`].
 //! Questions that wait for a loop run beside the control plane's threads, so that none of those ever
 //! blocks.
 
 mod device;
 mod push;
+mod retained;
 mod stats;
 mod trace;
 
@@ -15,8 +17,8 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use stadium_edge::{EdgeHandle, LoopAnswers, PushRecord, Refused};
 use stadium_http::fleet::{
-    BoxFuture, DevicePage, DeviceQuery, DeviceReport, Fleet, FleetStats, KickOutcome, NoTrace, Readiness,
-    Refusal, Trace, Traced,
+    BoxFuture, DevicePage, DeviceQuery, DeviceReport, Fleet, FleetStats, KickOutcome, NoRetained, NoTrace,
+    PurgeMode, Purged, Readiness, Refusal, RetainedPage, RetainedQuery, Trace, Traced,
 };
 use stadium_push::live::{ClientId, LivePush, LiveReach, LiveReport, LiveToken, TopicPush};
 use stadium_push::{AppName, PushId, Time};
@@ -101,8 +103,8 @@ impl EdgeFleet {
     /// Asks the edge a question that may take a loop's turn or two.
     async fn ask<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&EdgeHandle) -> LoopAnswers<T> + Send + 'static,
-    ) -> Option<LoopAnswers<T>> {
+        question: impl FnOnce(&EdgeHandle) -> T + Send + 'static,
+    ) -> Option<T> {
         let edge = self.edge.clone();
         tokio::task::spawn_blocking(move || question(&edge)).await.ok()
     }
@@ -169,6 +171,30 @@ impl Fleet for EdgeFleet {
             answer.and_then(|collected| collected.answers).map(device::kicked).ok_or_else(|| {
                 Refusal::Unknown { reason: "the device's loop did not answer in time".to_owned() }
             })
+        })
+    }
+
+    fn retained(&self, query: RetainedQuery) -> BoxFuture<'_, Result<RetainedPage, NoRetained>> {
+        Box::pin(async move {
+            let listed = self.ask(move |edge| {
+                let asked = retained::query(&query)?;
+                Ok(retained::page(edge.list_retained(&asked, query.limit)))
+            });
+            listed.await.unwrap_or_else(|| Err(retained::ending()))
+        })
+    }
+
+    fn purge_retained(
+        &self,
+        query: RetainedQuery,
+        mode: PurgeMode,
+    ) -> BoxFuture<'_, Result<Purged, NoRetained>> {
+        Box::pin(async move {
+            let purged = self.ask(move |edge| {
+                let asked = retained::query(&query)?;
+                retained::purged(edge.purge_retained(&asked, query.limit, retained::mode(mode)))
+            });
+            purged.await.unwrap_or_else(|| Err(retained::ending()))
         })
     }
 
