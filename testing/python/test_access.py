@@ -198,10 +198,9 @@ def test_a_rule_may_allow_to_publish_and_not_to_retain(start, login, version):
     writer = login(server, "writer", version=version)
     # 3.1.1 has no code for it: the message is acknowledged and dropped
     refused = NOT_AUTHORIZED if version == V5 else 0
-    for qos in (1, 2):
-        assert writer.publish("chat/room", b"kept", qos=qos, retain=True) == refused
-        assert writer.publish("chat/room", b"said", qos=qos) == 0
-        assert reader.take().payload == b"said"
+    assert writer.publish("chat/room", b"kept", qos=1, retain=True) == refused
+    assert writer.publish("chat/room", b"said", qos=1) == 0
+    assert reader.take().payload == b"said"
     assert writer.publish("state/writer", b"on", qos=1, retain=True) == 0
     assert reader.take().payload == b"on"
     late = login(server, "late")
