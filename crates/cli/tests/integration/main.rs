@@ -11,6 +11,7 @@ mod platform_devices;
 mod platform_pushes;
 mod push_service;
 mod queue;
+mod retained;
 mod serve;
 mod service;
 mod store;

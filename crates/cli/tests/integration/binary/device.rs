@@ -74,6 +74,18 @@ impl Device {
         assert_eq!((puback.first, reason), (0x40, 0), "{puback:?}");
     }
 
+    /// Publishes a retained message at QoS 1, and waits until it is accepted.
+    pub fn retain(&mut self, topic: &str, payload: &[u8]) {
+        let mut body = Vec::new();
+        text(&mut body, topic);
+        body.extend([0, 7, 0]);
+        body.extend(payload);
+        self.send(0x33, &body);
+        let puback = self.receive().expect("the server answers PUBLISH");
+        let reason = puback.body.get(2).copied().unwrap_or(0);
+        assert!(puback.first == 0x40 && reason < 0x80, "{puback:?}");
+    }
+
     /// Waits for a message at QoS 1, acknowledges it, and returns its topic and payload.
     pub fn message(&mut self) -> (String, String) {
         let publish = self.receive().expect("a message comes");
