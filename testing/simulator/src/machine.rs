@@ -61,6 +61,10 @@ pub enum Sabotage {
     KeptMessagesAreForgotten,
     /// An edge reports to nobody what is retained.
     RetainedMessagesAreForgotten,
+    /// An edge has no quota of retained messages for a device.
+    QuotasAreIgnored,
+    /// An edge does not report whose a retained message is.
+    OwnersAreForgotten,
     /// An edge delivers what a shard knows already.
     KnownMessagesAreDelivered,
     /// An edge reads the wall clock when it starts, and never again.

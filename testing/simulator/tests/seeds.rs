@@ -149,6 +149,18 @@ fn an_edge_that_does_not_keep_retained_messages_is_found_out() {
 }
 
 #[test]
+fn an_edge_that_ignores_the_quotas_of_devices_is_found_out() {
+    let failure = first_failure(0, 400, Sabotage::QuotasAreIgnored);
+    assert!(failure.is_some(), "400 seeds did not notice devices that retain more than they may");
+}
+
+#[test]
+fn an_edge_that_does_not_keep_the_owners_of_retained_messages_is_found_out() {
+    let failure = first_failure(0, 1_000, Sabotage::OwnersAreForgotten);
+    assert!(failure.is_some(), "1,000 seeds did not notice quotas that are forgotten at a start");
+}
+
+#[test]
 fn an_edge_that_delivers_what_is_known_is_found_out() {
     let failure = first_failure(0, 1_000, Sabotage::KnownMessagesAreDelivered);
     assert!(failure.is_some(), "1,000 seeds did not notice messages that come twice at QoS 2");

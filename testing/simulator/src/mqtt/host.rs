@@ -317,7 +317,8 @@ impl Host for Turn<'_> {
                 stadium_session::Change::ClearNothing { number, message }
             }
             _ => {
-                let owner = owner.as_deref().map(Into::into);
+                let is_kept = self.around.sabotage != Sabotage::OwnersAreForgotten;
+                let owner = owner.as_deref().filter(|_| is_kept).map(Into::into);
                 stadium_session::Change::Retain { number, owner, message }
             }
         };

@@ -46,6 +46,10 @@ impl Node {
     ) -> Node {
         let retained = Arc::new(Retained::new(RetainedLimits {
             messages_max: limits.retained_max,
+            owner_messages_max: match sabotage {
+                Sabotage::QuotasAreIgnored => usize::MAX,
+                _ => limits.owner_max,
+            },
             ..RetainedLimits::default()
         }));
         let broker = |at: usize| {

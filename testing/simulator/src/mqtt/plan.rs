@@ -16,6 +16,8 @@ pub struct Limits {
     pub queued_max: u32,
     /// Topics with a retained message.
     pub retained_max: usize,
+    /// Topics whose retained message one device set.
+    pub owner_max: usize,
 }
 
 /// A device.
@@ -63,6 +65,8 @@ pub struct MqttPlan {
     /// Choices of the bound of deliveries of a session.
     pub messages_max: Vec<usize>,
     pub retained_max: usize,
+    /// The quota of a device; no will is retained where it is small.
+    pub owner_max: usize,
     /// Bytes of the messages that sessions of a shard are owed.
     pub message_bytes_max: u64,
     /// Once in so many steps somebody sets the clock right by hours or days; 0 for never.
@@ -122,6 +126,7 @@ impl MqttPlan {
             slow: choose(random, &[1, 2, 8]),
             messages_max: [vec![1_000], vec![3], vec![3, 10, 1_000], vec![10]][random.usize(..4)].clone(),
             retained_max: if few { 6 } else { 100_000 },
+            owner_max: 100_000,
             message_bytes_max: if little_room { LITTLE_BYTES } else { u64::MAX },
             jump: choose(random, &[0, 0, 60]),
             groups: Vec::new(),
@@ -167,6 +172,20 @@ impl MqttPlan {
         self
     }
 
+    /// In a quarter of the runs without bursts each device may retain few messages, and publishes many to be retained.
+    pub fn with_quotas(mut self, random: &mut Rng) -> MqttPlan {
+        if self.burst == 0 && random.u8(..4) == 0 {
+            self.owner_max = random.usize(1..4);
+            (self.retained_topics, self.retained_one_in) = (14, 2);
+        }
+        self
+    }
+
+    /// Whether few messages may be retained: of all devices, or of one.
+    pub fn retains_few(&self) -> bool {
+        self.retained_max.min(self.owner_max) < 100
+    }
+
     /// Whether a shard may have no room for a message.
     pub fn has_little_room(&self) -> bool {
         self.message_bytes_max <= LITTLE_BYTES
@@ -178,6 +197,7 @@ impl MqttPlan {
             messages_max: self.messages_max[random.usize(..self.messages_max.len())],
             queued_max: 100_000,
             retained_max: self.retained_max,
+            owner_max: self.owner_max,
         }
     }
 }

@@ -12,6 +12,8 @@ use super::timestamp::{Over, Timestamp};
 struct Candidate {
     /// None: it was removed.
     number: Option<u64>,
+    /// The device that published it; none for a will.
+    by: Option<usize>,
     sent: u64,
     answered: Option<u64>,
     over: Option<Over>,
@@ -20,6 +22,13 @@ struct Candidate {
     /// It was not there: its time was over by the edge's own clock. The next start reads the wall
     /// clock, which may differ.
     is_over_until_start: bool,
+}
+
+impl Candidate {
+    /// Whether it may be a message that is there now.
+    fn may_be(&self, now: Timestamp) -> bool {
+        self.number.is_some() && !self.is_over_until_start && !self.over.is_some_and(|over| over.is(now))
+    }
 }
 
 /// The retained messages.
@@ -41,14 +50,18 @@ impl RetainedBooks {
 
     /// A will with RETAIN may be published from now on.
     pub fn may_come(&mut self, topic: &str, number: u64) -> u64 {
-        let sent = self.publishes(topic, Some(number), None);
+        let sent = self.publish(topic, Some(number), None, None);
         let candidates = self.topics.entry(topic.to_owned()).or_default();
         candidates.iter_mut().filter(|one| one.sent == sent).for_each(|one| one.is_pending = true);
         sent
     }
 
     /// A message is published with RETAIN; `number` is none for one without a payload.
-    pub fn publishes(&mut self, topic: &str, number: Option<u64>, over: Option<Over>) -> u64 {
+    pub fn publishes(&mut self, topic: &str, number: Option<u64>, over: Option<Over>, by: usize) -> u64 {
+        self.publish(topic, number, over, Some(by))
+    }
+
+    fn publish(&mut self, topic: &str, number: Option<u64>, over: Option<Over>, by: Option<usize>) -> u64 {
         self.now += 1;
         if number.is_some() {
             self.ever.insert(topic.to_owned());
@@ -57,7 +70,7 @@ impl RetainedBooks {
             .topics
             .entry(topic.to_owned())
             .or_insert_with(|| vec![Candidate { answered: Some(0), ..Candidate::default() }]);
-        candidates.push(Candidate { number, sent: self.now, over, ..Candidate::default() });
+        candidates.push(Candidate { number, by, sent: self.now, over, ..Candidate::default() });
         self.now
     }
 
@@ -81,10 +94,27 @@ impl RetainedBooks {
 
     /// Topics that may have a message now, at most.
     pub fn most(&self, now: Timestamp) -> usize {
-        let may = |one: &Candidate| {
-            one.number.is_some() && !one.is_over_until_start && !one.over.is_some_and(|over| over.is(now))
-        };
+        let may = |one: &Candidate| one.may_be(now);
         self.topics.values().filter(|candidates| candidates.iter().any(may)).count()
+    }
+
+    /// Topics that may have a message of this device now, at most.
+    pub fn most_of(&self, by: usize, now: Timestamp) -> usize {
+        let may = |one: &Candidate| one.by == Some(by) && one.may_be(now);
+        self.topics.values().filter(|candidates| candidates.iter().any(may)).count()
+    }
+
+    /// Topics other than this one that certainly have a message of this device, which never expires.
+    pub fn least_of(&self, by: usize, but: &str) -> usize {
+        let is = |one: &Candidate| one.by == Some(by) && one.number.is_some() && one.over.is_none();
+        let others = self.topics.iter().filter(|(topic, _)| *topic != but);
+        others.filter(|(_, candidates)| !candidates.is_empty() && candidates.iter().all(is)).count()
+    }
+
+    /// Whether a topic may have a message of this device.
+    pub fn may_be_of(&self, topic: &str, by: usize) -> bool {
+        let is = |one: &Candidate| one.by == Some(by) && one.number.is_some();
+        self.topics.get(topic).is_some_and(|candidates| candidates.iter().any(is))
     }
 
     /// Topics that ever had one.
@@ -145,7 +175,7 @@ mod tests {
         let (mut books, mut clock) = (RetainedBooks::default(), Clock::default());
         clock.advance(100_000);
         let over = Over::new(Timestamp::of(&clock), 2_000);
-        let sent = books.publishes("r/1", Some(7), Some(over));
+        let sent = books.publishes("r/1", Some(7), Some(over), 0);
         books.answered("r/1", sent, true, Timestamp::of(&clock));
         clock.set_back(back);
         clock.advance(3_000);

@@ -35,6 +35,11 @@ struct KeptLater {
     most: usize,
     /// Its publisher.
     by: usize,
+    /// Topics that may have had a message of its publisher at most, at any time since then.
+    own_most: usize,
+    /// Other topics that certainly had one at least, at any time since then; none where its own topic may have had one, which it may
+    /// replace.
+    own_least: Option<usize>,
     /// It was sent again: it may have been retained before it was refused.
     again: bool,
 }
@@ -260,7 +265,7 @@ impl World {
             }
             let one_in = mqtt.plan.retained_one_in;
             // A 3.1.1 client that is refused is cut off, and asks the same again.
-            let is_cut = mqtt.devices[at].plan.version == Version::V311 && mqtt.plan.retained_max < 100;
+            let is_cut = mqtt.devices[at].plan.version == Version::V311 && mqtt.plan.retains_few();
             let retain = one_in > 0 && mqtt.random.u32(..one_in) == 0 && !is_cut;
             let expiry_s = match mqtt.random.u8(..4) {
                 0 if mqtt.devices[at].plan.version == Version::V5 => {
@@ -278,16 +283,23 @@ impl World {
             let (topic, payload) = if retain {
                 let topic = format!("r/{}", mqtt.random.u32(..mqtt.plan.retained_topics));
                 let is_removed = mqtt.random.u8(..4) == 0;
+                let own_least = match is_removed || mqtt.retained.may_be_of(&topic, at) {
+                    true => None,
+                    false => Some(usize::MAX),
+                };
                 let sent = mqtt.retained.publishes(
                     &topic,
                     (!is_removed).then_some(number),
                     over.filter(|_| !is_removed),
+                    at,
                 );
-                mqtt.keeps
-                    .insert(number, KeptLater { topic: topic.clone(), sent, most: 0, by: at, again: false });
+                let (most, own_most) = (0, 0);
+                let topic_of = topic.clone();
+                let kept =
+                    KeptLater { topic: topic_of, sent, most, own_most, own_least, by: at, again: false };
+                mqtt.keeps.insert(number, kept);
                 // A message is refused when its broker has no room, and its publisher may hear it later.
-                let most = mqtt.retained.most(now);
-                mqtt.keeps.values_mut().for_each(|kept| kept.most = kept.most.max(most));
+                mqtt.keeps.values_mut().for_each(|kept| kept.look(&mqtt.retained, now));
                 let payload = if is_removed { Vec::new() } else { payload(number) };
                 (topic, payload)
             } else {
@@ -355,7 +367,7 @@ impl World {
         let qos = [QoS::AtLeastOnce, QoS::ExactlyOnce][mqtt.random.usize(..2)];
         let mut will = None;
         // One that finds no room is delivered and not retained: where there is little, none is.
-        let retain = has_will && mqtt.plan.retained_max > 100 && mqtt.random.u8(..3) == 0;
+        let retain = has_will && !mqtt.plan.retains_few() && mqtt.random.u8(..3) == 0;
         if mqtt.devices[at].plan.version == Version::V311 {
             delay_s = 0;
         }
@@ -686,15 +698,10 @@ impl Mqtt {
                 self.books.got(at, number, topic, *qos, *dup, now)
             }
             Heard::Answered { number, taken } => {
-                if let Some(KeptLater { topic, sent, most, again, .. }) = self.keeps.remove(number) {
-                    let most = most.max(self.retained.most(now));
-                    let has_room = most <= self.limits.retained_max && !self.plan.has_little_room();
-                    if !taken && !trouble && has_room {
-                        return Err(format!(
-                            "a retained message is refused, and at most {most} topics have one, of {}",
-                            self.limits.retained_max
-                        ));
-                    }
+                if let Some(mut kept) = self.keeps.remove(number) {
+                    kept.look(&self.retained, now);
+                    kept.answered(*taken, trouble || self.plan.has_little_room(), &self.limits)?;
+                    let KeptLater { topic, sent, again, .. } = kept;
                     if *taken || !(trouble || again) {
                         self.retained.answered(&topic, sent, *taken, now);
                     }
@@ -721,6 +728,36 @@ impl Mqtt {
                 Ok(())
             }
         }
+    }
+}
+
+impl KeptLater {
+    /// What may be retained now, while the message is under way.
+    fn look(&mut self, retained: &RetainedBooks, now: Timestamp) {
+        self.most = self.most.max(retained.most(now));
+        self.own_most = self.own_most.max(retained.most_of(self.by, now));
+        self.own_least = self.own_least.map(|least| least.min(retained.least_of(self.by, &self.topic)));
+    }
+
+    /// Whether the answer may be so.
+    fn answered(&self, taken: bool, may_be_refused: bool, limits: &Limits) -> Result<(), String> {
+        let &Self { most, own_most, own_least, ref topic, by, .. } = self;
+        let has_room = most <= limits.retained_max && own_most <= limits.owner_max;
+        if !taken && !may_be_refused && has_room {
+            return Err(format!(
+                "a retained message is refused, and at most {most} topics have one, of {}, and {own_most} \
+                 one of its publisher, of {}",
+                limits.retained_max, limits.owner_max
+            ));
+        }
+        if taken && own_least.is_some_and(|least| least >= limits.owner_max) {
+            return Err(format!(
+                "a message of device {by} is retained on {topic}, and {own_least:?} other topics have one of \
+                 the device, of {}",
+                limits.owner_max
+            ));
+        }
+        Ok(())
     }
 }
 

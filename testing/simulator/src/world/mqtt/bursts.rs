@@ -70,7 +70,7 @@ impl World {
             let topic = format!("b/{topic}");
             mqtt.messages += 1;
             let over = Over::new(now, BURST_MS);
-            mqtt.retained.publishes(&topic, Some(mqtt.messages), Some(over));
+            mqtt.retained.publishes(&topic, Some(mqtt.messages), Some(over), at);
             bytes.extend(mqtt.devices[at].publish(Outgoing {
                 number: mqtt.messages,
                 topic,
