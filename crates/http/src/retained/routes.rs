@@ -41,7 +41,8 @@ where
 pub(crate) struct RetainedList {
     /// In order of their topics' bytes. A page may be short, or empty, and not be the last one.
     messages: Vec<RetainedView>,
-    /// Where the next page begins: give it as `from`. Missing on the last page.
+    /// Where the next page begins: give it as `from`. Missing on the last page. A topic of more than a request's head
+    /// carries, 16 KiB in percent-encoding, cannot be given.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
@@ -105,7 +106,9 @@ pub(crate) struct PurgedRetained {
            ("from" = Option<String>, Query, description = "Only this topic and those behind it: `next` of the page before.")),
     responses((status = 200, description = "A page of retained messages.", body = RetainedList),
               (status = 400, description = "`HTTP-017`", body = ProblemSchema),
-              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema)))]
+              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
+              (status = 431, description = "The path, the query and the headers have more than 16 KiB; without a body."),
+              (status = 504, description = "`HTTP-018`", body = ProblemSchema)))]
 pub(crate) async fn list(
     _: Reader,
     State(app): State<Arc<App>>,
@@ -130,6 +133,7 @@ pub(crate) async fn list(
               (status = 400, description = "`HTTP-017`", body = ProblemSchema),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
               (status = 403, description = "`HTTP-003`", body = ProblemSchema),
+              (status = 431, description = "The path, the query and the headers have more than 16 KiB; without a body."),
               (status = 504, description = "`HTTP-018`: they may have been removed", body = ProblemSchema)))]
 pub(crate) async fn purge(
     admin: Admin,
