@@ -58,7 +58,9 @@ impl Role {
     fn verbs(self) -> &'static [Verb] {
         use Verb::*;
         match self {
-            Self::Viewer => &[AppRead, AudienceRead, DeviceRead, NodeRead, PushRead, QueueRead, WalletRead],
+            Self::Viewer => {
+                &[AppRead, AudienceRead, DeviceRead, NodeRead, PushRead, QueueRead, RetainedRead, WalletRead]
+            }
             Self::Sender => {
                 &[AppRead, AudienceRead, AudienceWrite, DeviceRead, DeviceWrite, NodeRead, PushRead, PushSend]
             }
@@ -79,6 +81,8 @@ impl Role {
                 QueueRead,
                 QueueControl,
                 QueueManage,
+                RetainedRead,
+                RetainedManage,
                 WalletRead,
             ],
             Self::Admin => Verb::ALL,

@@ -80,6 +80,8 @@ verbs! {
     QueueReserve "queue.reserve" Name QUEUES, "Reserve jobs and end their leases.";
     QueueControl "queue.control" Name QUEUES, "Pause, resume, kick and redrive queues, edit and delete jobs, set schedules.";
     QueueManage "queue.manage" Name QUEUES, "Declare, drop and purge queues.";
+    RetainedRead "retained.read" Node &[], "List retained messages, without their payloads.";
+    RetainedManage "retained.manage" Node &[], "Remove retained messages.";
     WalletRead "wallet.read" Name &[], "See wallets, transfers and statements.";
     WalletTransfer "wallet.transfer" Name SYSTEM, "Transfer, hold, capture, void and reverse; the resource is `debit=WALLET`, the wallet that pays.";
     WalletManage "wallet.manage" Name &["@"], "Declare assets, open accounts and change their rules.";

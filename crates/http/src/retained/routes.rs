@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::fleet::{NoRetained, PurgeMode, RetainedQuery, RetainedReport};
-use crate::request::access::{Admin, Reader};
+use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::endpoints::endpoints;
 use crate::request::problem::{Problem, ProblemSchema};
@@ -100,6 +100,7 @@ pub(crate) struct PurgedRetained {
 
 /// Retained messages in order of their topics, without their payloads.
 #[utoipa::path(get, operation_id = "list_retained_messages", path = "/api/retained", tag = "Retained messages",
+    extensions(("x-right" = json!("retained.read"))),
     params(("filter" = Option<String>, Query, description = "Only topics that match this topic filter. `#` matches no topic that begins with `$`."),
            ("principal" = Option<String>, Query, description = "Only messages that devices of this principal set; empty for anonymous devices."),
            ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Messages on the page; 100 by default."),
@@ -110,7 +111,7 @@ pub(crate) struct PurgedRetained {
               (status = 431, description = "The path, the query and the headers have more than 16 KiB; without a body."),
               (status = 504, description = "`HTTP-018`", body = ProblemSchema)))]
 pub(crate) async fn list(
-    _: Reader,
+    _: Caller,
     State(app): State<Arc<App>>,
     uri: Uri,
 ) -> Result<Json<RetainedList>, Problem> {
@@ -124,6 +125,7 @@ pub(crate) async fn list(
 /// requests: each gives the `next` of the one before as `from`, until there is none. One that was cut off is sent
 /// again: a removed message is not counted twice.
 #[utoipa::path(delete, operation_id = "purge_retained_messages", path = "/api/retained", tag = "Retained messages",
+    extensions(("x-right" = json!("retained.manage"))),
     params(("filter" = Option<String>, Query, description = "Only topics that match this topic filter. One of `filter` and `principal` is needed; where both are given, both hold."),
            ("principal" = Option<String>, Query, description = "Only messages that devices of this principal set; empty for anonymous devices."),
            ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Messages removed at most; 1000 by default."),
@@ -136,7 +138,7 @@ pub(crate) async fn list(
               (status = 431, description = "The path, the query and the headers have more than 16 KiB; without a body."),
               (status = 504, description = "`HTTP-018`: they may have been removed", body = ProblemSchema)))]
 pub(crate) async fn purge(
-    admin: Admin,
+    caller: Caller,
     State(app): State<Arc<App>>,
     uri: Uri,
 ) -> Result<Json<PurgedRetained>, Problem> {
@@ -152,7 +154,14 @@ pub(crate) async fn purge(
     let purged = app.fleet.purge_retained(asked, mode).await.map_err(problem)?;
     if mode == PurgeMode::Remove {
         let (removed, refused) = (purged.removed, purged.refused);
-        tracing::info!(?filter, ?principal, removed, refused, by = admin.key_id, "Retained messages removed");
+        tracing::info!(
+            ?filter,
+            ?principal,
+            removed,
+            refused,
+            by = caller.key_id(),
+            "Retained messages removed"
+        );
     }
     Ok(Json(PurgedRetained { removed: purged.removed, refused: purged.refused, next: purged.next }))
 }

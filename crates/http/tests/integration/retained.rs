@@ -66,8 +66,8 @@ fn nothing_is_removed_by_mistake_or_by_a_lower_role() {
     for wrong in ["", "?dry_run=true", "?limit=5", "?filter=%23&dry_run=maybe", "?filter=%23&dryrun=true"] {
         fixture.delete(&format!("/api/retained{wrong}")).problem(400, "HTTP-017");
     }
-    for role in ["read", "send"] {
-        let made = fixture.post("/api/keys", &format!(r#"{{"name": "{role}", "role": "{role}"}}"#)).json();
+    for role in ["viewer", "sender"] {
+        let made = fixture.post("/api/keys", &format!(r#"{{"name": "{role}", "roles": ["{role}"]}}"#)).json();
         let key = format!("Bearer {}", made["secret"].as_str().expect("a secret"));
         let answer = fixture.ask("DELETE", "/api/retained?filter=%23", &[("authorization", &key)], None);
         answer.problem(403, "HTTP-003");
