@@ -27,6 +27,11 @@ REASONS = {
 BEFORE = {
     "docs/authentication.md": [
         "stadium serve --trial --data /tmp/stadium &",
+        "export STADIUM_KEY=$(cat /tmp/stadium/admin.key)",
+        "stadium device set phone-7 --data /tmp/stadium",
+    ],
+    "docs/device-authentication.md": [
+        "stadium serve --trial --data /tmp/stadium &",
         "KEY=$(cat /tmp/stadium/admin.key)",
         "stadium device set phone-7 --data /tmp/stadium",
     ],

@@ -9,6 +9,7 @@
 mod apps;
 mod audiences;
 mod audit_log;
+mod change_log;
 mod config;
 mod connections;
 mod console;
@@ -47,6 +48,7 @@ pub mod audit {
     pub use crate::audit_log::verify::{Broken, Verified, each_line, verify};
 }
 
+pub use change_log::{ChangeLog, LoggedChange};
 pub use config::{Config, PushBounds, TlsFiles};
 pub use fleet::Fleet;
 pub use openapi::description;

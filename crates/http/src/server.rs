@@ -22,6 +22,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tower::ServiceExt;
 
 use crate::audit_log;
+use crate::change_log::ChangeLog;
 use crate::config::Config;
 use crate::connections::Connections;
 use crate::fleet::Fleet;
@@ -147,6 +148,11 @@ impl Server {
     /// The API keys in use.
     pub fn keys(&self) -> Arc<KeyStore> {
         Arc::clone(&self.app.keys)
+    }
+
+    /// The audit log, for other doors of the node.
+    pub fn change_log(&self) -> ChangeLog {
+        ChangeLog::of(&self.app.audit)
     }
 
     /// What reads certificates and keys again; keep it before [`Server::run`].

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use stadium_http::ChangeLog;
 use stadium_http::key_store::KeyStore;
 use stadium_http::{Config, Fleet, Queues, Reloader, Server, SocketTaker};
 use stadium_shard::Shards;
@@ -26,6 +27,8 @@ pub(crate) struct HttpPort {
     pub(crate) scheme: &'static str,
     /// The API keys, with the use of their limits.
     pub(crate) keys: Arc<KeyStore>,
+    /// The audit log.
+    pub(crate) change_log: ChangeLog,
     queues: Queues,
     reloader: Reloader,
     shutdown: Option<oneshot::Sender<()>>,
@@ -47,13 +50,22 @@ impl HttpPort {
             .block_on(Server::bind(config, fleet, Some(taker)))
             .map_err(|error| Error::Http(error.to_string()))?;
         let (address, reloader, queues) = (server.address(), server.reloader(), server.queues());
-        let keys = server.keys();
+        let (keys, change_log) = (server.keys(), server.change_log());
         let (shutdown, stopped) = oneshot::channel::<()>();
         let served = runtime.spawn(server.run(async move {
             // A dropped sender means that the node is going, too.
             let _ = stopped.await;
         }));
-        Ok(Self { address, scheme, keys, queues, reloader, shutdown: Some(shutdown), served: Some(served) })
+        Ok(Self {
+            address,
+            scheme,
+            keys,
+            change_log,
+            queues,
+            reloader,
+            shutdown: Some(shutdown),
+            served: Some(served),
+        })
     }
 
     /// Answers for queues from now on, by these shards.

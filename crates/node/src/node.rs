@@ -151,7 +151,7 @@ impl Node {
         let around = Around {
             fleet: fleet.clone(),
             data: data.path(),
-            keys: http.as_ref().map(|http| Arc::clone(&http.keys)),
+            keys: http.as_ref().map(|http| (Arc::clone(&http.keys), http.change_log.clone())),
             shards: &shards,
             tls: rpc_tls,
             bridge,

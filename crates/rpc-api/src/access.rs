@@ -7,6 +7,7 @@
 //! call costs.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -14,6 +15,7 @@ use parking_lot::Mutex;
 use stadium_grants::{Asking, Refused, Right, Verb};
 use stadium_http::key_store::{Key, KeyStore};
 use stadium_http::rights::Stop;
+use stadium_http::{ChangeLog, LoggedChange};
 use stadium_rpc::{Call, CallContext, Interceptor, Operations, Refusal};
 use stadium_rsocket::metadata::authentication::Authentication;
 
@@ -21,6 +23,9 @@ use crate::request::refusal;
 
 /// How long a key is believed without looking again: so long after it was revoked it may still work here.
 const BELIEVED: Duration = Duration::from_millis(250);
+
+/// The code of a call without a right.
+const NO_RIGHT: &str = "NODE-009";
 
 /// Keys that are believed at once. Beyond it all are looked up anew; a fleet of services has a handful.
 const BELIEVED_MAX: usize = 256;
@@ -33,6 +38,7 @@ pub(crate) struct Access {
     keys: Arc<KeyStore>,
     /// By route.
     rights: HashMap<String, Vec<Right>>,
+    log: ChangeLog,
     believed: Mutex<HashMap<Box<str>, Believed>>,
     began: Instant,
 }
@@ -45,7 +51,8 @@ struct Believed {
 
 /// The caller of a method.
 pub(crate) struct Caller {
-    key: Arc<Key>,
+    pub(crate) key: Arc<Key>,
+    pub(crate) address: Option<IpAddr>,
     bytes: u64,
     now: Duration,
 }
@@ -66,24 +73,26 @@ impl Caller {
 }
 
 /// Operators: holders of a key that may operate the node.
-pub fn operators(keys: Arc<KeyStore>) -> Operations {
-    let access = Access::new(keys, "", &[]);
+pub fn operators(keys: Arc<KeyStore>, log: ChangeLog) -> Operations {
+    let access = Access::new(keys, log, "", &[]);
     Operations::Authorised(Arc::new(move |call| {
-        let caller = access.of(call.route(), call.authentication(), 0)?;
+        let caller = access.of(call.route(), call.authentication(), address(call), 0)?;
         let may = caller.asking().may(Verb::NodeOperate, "*");
-        may.map_err(|refused| denied(&caller.key, &refused))
+        let may = may.map_err(|refused| denied(&caller.key, &refused));
+        access.record(&caller, call.route(), "", may.as_ref().err());
+        may
     }))
 }
 
 impl Access {
     /// By these keys, to the methods of a service.
-    pub(crate) fn new(keys: Arc<KeyStore>, service: &str, rights: Rights) -> Arc<Self> {
+    pub(crate) fn new(keys: Arc<KeyStore>, log: ChangeLog, service: &str, rights: Rights) -> Arc<Self> {
         let right = |text: &&str| text.parse().expect("a test reads every right of the tables");
         let of = |(method, texts): &(&str, &[&str])| {
             (format!("{service}/{method}"), texts.iter().map(right).collect())
         };
         let rights = rights.iter().map(of).collect();
-        Arc::new(Self { keys, rights, believed: Mutex::default(), began: Instant::now() })
+        Arc::new(Self { keys, rights, log, believed: Mutex::default(), began: Instant::now() })
     }
 
     /// The caller of a method whose request has so many bytes.
@@ -91,22 +100,59 @@ impl Access {
     /// # Errors
     /// The refusal of a call without a key that is known.
     pub(crate) fn caller(&self, context: &CallContext, bytes: usize) -> Result<Caller, Refusal> {
-        self.of(context.route(), context.authentication(), bytes as u64)
+        let address = context.peer().map(|peer| peer.ip());
+        self.of(context.route(), context.authentication(), address, bytes as u64)
     }
 
     pub(crate) fn of(
         &self,
         route: &str,
         authentication: Option<Authentication<'_>>,
+        address: Option<IpAddr>,
         bytes: u64,
     ) -> Result<Caller, Refusal> {
         let Some(Authentication::Bearer(secret)) = authentication else {
             return Err(refused(format!("{route} needs an API key, sent as a bearer token")));
         };
-        Ok(Caller { key: self.key(secret)?, bytes, now: self.began.elapsed() })
+        Ok(Caller { key: self.key(secret, address)?, address, bytes, now: self.began.elapsed() })
     }
 
-    fn key(&self, secret: &str) -> Result<Arc<Key>, Refusal> {
+    /// Writes a change down, made or refused.
+    fn record(&self, caller: &Caller, route: &str, target: &str, refused: Option<&Refusal>) {
+        let (status, code) = match refused {
+            None => (200, None),
+            Some(Refusal::Busy { .. }) => (503, None),
+            Some(Refusal::Rejected { code, .. }) if code == NO_RIGHT => (403, Some(&**code)),
+            Some(Refusal::Rejected { code, .. }) => (422, Some(&**code)),
+            Some(Refusal::Unknown { code, .. }) => (504, Some(&**code)),
+            Some(Refusal::Application { .. }) => (500, None),
+        };
+        self.log.record(&LoggedChange {
+            key: &caller.key,
+            address: caller.address,
+            route: &format!("RPC {route}"),
+            target,
+            status,
+            code,
+        });
+    }
+
+    /// Writes the outcome of a call down, if its method changes something that has no history of its
+    /// own.
+    pub(crate) fn answered<T>(
+        &self,
+        caller: &Caller,
+        route: &str,
+        target: impl FnOnce() -> String,
+        outcome: &Result<T, Refusal>,
+    ) {
+        let changes = |right: &Right| !right.is_optional() && is_logged(right.verb());
+        if self.rights.get(route).is_some_and(|rights| rights.iter().any(changes)) {
+            self.record(caller, route, &target(), outcome.as_ref().err());
+        }
+    }
+
+    fn key(&self, secret: &str, address: Option<IpAddr>) -> Result<Arc<Key>, Refusal> {
         let now = Instant::now();
         if let Some(known) = self.believed.lock().get(secret).filter(|known| known.until > now) {
             return Ok(Arc::clone(&known.key));
@@ -115,7 +161,7 @@ impl Access {
         let mut believed = self.believed.lock();
         match &found {
             Ok(key) => {
-                self.keys.used(key, None, SystemTime::now());
+                self.keys.used(key, address, SystemTime::now());
                 if believed.len() >= BELIEVED_MAX {
                     believed.clear();
                 }
@@ -142,15 +188,36 @@ impl Interceptor for Gate {
                 false => Ok(()),
             };
         };
-        let caller = access.of(call.route(), call.authentication(), 0)?;
+        let caller = access.of(call.route(), call.authentication(), address(call), 0)?;
         let missing = rights
             .iter()
             .find(|right| !right.is_optional() && caller.asking().grants.of(right.verb()).is_empty());
         let Some(right) = missing else { return Ok(()) };
         let resource = right.to_string();
         let resource = resource.split_once(':').map_or("*", |(_, resource)| resource).to_owned();
-        Err(denied(&caller.key, &Refused { verb: right.verb(), resource, after: None }))
+        let refused = Refused { verb: right.verb(), resource, after: None };
+        let refused: Result<(), Refusal> = Err(denied(&caller.key, &refused));
+        access.answered(&caller, call.route(), String::new, &refused);
+        refused
     }
+}
+
+/// Whether changes by this verb are in the audit log: jobs and transfers have histories of their own.
+fn is_logged(verb: Verb) -> bool {
+    matches!(
+        verb,
+        Verb::AudienceWrite
+            | Verb::DeviceWrite
+            | Verb::DeviceManage
+            | Verb::PushSend
+            | Verb::QueueControl
+            | Verb::QueueManage
+            | Verb::WalletManage
+    )
+}
+
+fn address(call: &Call<'_>) -> Option<IpAddr> {
+    call.peer().map(|peer| peer.ip())
 }
 
 fn denied(key: &Key, refused: &Refused) -> Refusal {
@@ -161,7 +228,7 @@ fn denied(key: &Key, refused: &Refused) -> Refusal {
 }
 
 fn refused(reason: String) -> Refusal {
-    Refusal::rejected("NODE-009", reason)
+    Refusal::rejected(NO_RIGHT, reason)
 }
 
 #[cfg(test)]

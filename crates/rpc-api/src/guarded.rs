@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stadium_http::key_store::KeyStore;
-use stadium_http::rights;
+use stadium_http::{ChangeLog, rights};
 use stadium_queue::Command;
 use stadium_rpc::{CallContext, Refusal, Service};
 use stadium_shard::{Ticket, Together};
@@ -21,8 +21,13 @@ pub(crate) struct Guarded {
 
 impl Guarded {
     /// For a service whose methods ask for these rights.
-    pub(crate) fn new(shards: &ShardsHandle, keys: Arc<KeyStore>, service: &str, rights: Rights) -> Self {
-        Self { shards: shards.clone(), access: Access::new(keys, service, rights) }
+    pub(crate) fn new(
+        shards: &ShardsHandle,
+        (keys, log): (Arc<KeyStore>, ChangeLog),
+        service: &str,
+        rights: Rights,
+    ) -> Self {
+        Self { shards: shards.clone(), access: Access::new(keys, log, service, rights) }
     }
 
     /// The service with the gate before its methods.
@@ -36,6 +41,17 @@ impl Guarded {
     /// The refusal of a call without a key that is known.
     pub(crate) fn caller(&self, context: &CallContext, bytes: usize) -> Result<Caller, Refusal> {
         self.access.caller(context, bytes)
+    }
+
+    /// Writes the outcome of a call down, if its method is one for the audit log.
+    pub(crate) fn answered<T>(
+        &self,
+        caller: &Caller,
+        context: &CallContext,
+        target: impl FnOnce() -> String,
+        outcome: &Result<T, Refusal>,
+    ) {
+        self.access.answered(caller, context.route(), target, outcome);
     }
 
     /// Gives leases back, or does another thing that needs no right.

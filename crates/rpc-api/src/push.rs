@@ -12,6 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use stadium_grants::Verb;
+use stadium_http::ChangeLog;
 use stadium_http::PushBounds;
 use stadium_http::fleet::{Fleet, Refusal as FleetRefusal};
 use stadium_http::key_store::KeyStore;
@@ -23,7 +24,7 @@ use stadium_push::{AppName, PushId};
 use stadium_queue::NewJob;
 use stadium_rpc::{Refusal, Service};
 
-use crate::access::{Access, Gate, Rights};
+use crate::access::{Access, Caller, Gate, Rights};
 use crate::proto::push_request::To;
 use crate::proto::{PushAccepted, PushRequest, stadium};
 use crate::request::wrong;
@@ -36,30 +37,49 @@ const USER_PROPERTIES_MAX: usize = 32;
 const USER_PROPERTY_BYTES_MAX: usize = 1_024;
 
 /// The service over this fleet.
-pub fn service(fleet: Arc<dyn Fleet>, keys: Arc<KeyStore>, bounds: PushBounds) -> Service {
-    let access = Access::new(keys, NAME, RIGHTS);
+pub fn service(
+    fleet: Arc<dyn Fleet>,
+    (keys, log): (Arc<KeyStore>, ChangeLog),
+    bounds: PushBounds,
+) -> Service {
+    let access = Access::new(keys, log, NAME, RIGHTS);
     Service::new(NAME, VERSION)
         .descriptors(stadium::FILE_DESCRIPTOR_SET)
         .interceptor(Gate(Arc::clone(&access)))
         .inline(&stadium::PUSH, move |call, request: &PushRequest, answer: &mut PushAccepted| {
-            let caller = access.of(call.route(), call.authentication(), request.message.len() as u64)?;
-            let may = caller.asking().may(Verb::PushSend, AppName::default().as_str());
-            may.map_err(|refused| caller.stopped(refused.into()))?;
-            let no_id = || Refusal::busy(Duration::from_secs(1), "no id could be made");
-            let id = new_push_id().ok_or_else(no_id)?;
-            let push = read(request, id, bounds)?;
-            fleet.push(push).map_err(|refusal| match refusal {
-                FleetRefusal::Busy { retry_after, reason } => Refusal::busy(retry_after, reason),
-                FleetRefusal::Rejected { code, reason } => Refusal::rejected(code, reason),
-                FleetRefusal::Unknown { reason } => Refusal::unknown("HTTP-018", reason),
-            })?;
-            answer.id = id.to_string();
+            let address = call.peer().map(|peer| peer.ip());
+            let bytes = request.message.len() as u64;
+            let caller = access.of(call.route(), call.authentication(), address, bytes)?;
+            let pushed = pushed(&*fleet, &caller, request, bounds);
+            let target = || pushed.as_ref().map_or_else(|_| String::new(), ToString::to_string);
+            access.answered(&caller, call.route(), target, &pushed);
+            answer.id = pushed?.to_string();
             Ok(())
         })
 }
 
 /// The rights of its methods.
 pub const RIGHTS: Rights = &[("Push", &["push.send:default"])];
+
+/// Hands a push over, if the caller may push.
+fn pushed(
+    fleet: &dyn Fleet,
+    caller: &Caller,
+    request: &PushRequest,
+    bounds: PushBounds,
+) -> Result<PushId, Refusal> {
+    let may = caller.asking().may(Verb::PushSend, AppName::default().as_str());
+    may.map_err(|refused| caller.stopped(refused.into()))?;
+    let no_id = || Refusal::busy(Duration::from_secs(1), "no id could be made");
+    let id = new_push_id().ok_or_else(no_id)?;
+    let push = read(request, id, bounds)?;
+    fleet.push(push).map_err(|refusal| match refusal {
+        FleetRefusal::Busy { retry_after, reason } => Refusal::busy(retry_after, reason),
+        FleetRefusal::Rejected { code, reason } => Refusal::rejected(code, reason),
+        FleetRefusal::Unknown { reason } => Refusal::unknown("HTTP-018", reason),
+    })?;
+    Ok(id)
+}
 
 fn read(request: &PushRequest, id: PushId, bounds: PushBounds) -> Result<TopicPush, Refusal> {
     if request.message.len() > bounds.message_bytes_max {

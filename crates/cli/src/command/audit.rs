@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use stadium_node::audit::{self, Broken, Verified};
 
+use crate::command::syslog::Syslog;
 use crate::failure::Failure;
 use crate::terminal::{Style, Terminal, count};
 
@@ -34,10 +35,18 @@ Example:
         #[arg(long, value_name = "HEAD", value_parser = head)]
         head: Option<String>,
     },
-    /// Print all lines, the oldest first, as newline-delimited JSON
+    /// Print all lines, the oldest first, as newline-delimited JSON, or send them to syslog
+    #[command(after_help = "\
+Example:
+  stadium audit export /var/lib/stadium                              newline-delimited JSON
+  stadium audit export /var/lib/stadium --syslog udp://127.0.0.1:514 messages of RFC 5424
+  stadium audit export /var/lib/stadium --syslog /dev/log            to this machine's syslog")]
     Export {
         /// A server's data directory
         directory: PathBuf,
+        /// Send each line as a message of RFC 5424 to udp://HOST:PORT, tcp://HOST:PORT or a socket
+        #[arg(long, value_name = "ADDRESS", value_parser = Syslog::parse)]
+        syslog: Option<Syslog>,
     },
 }
 
@@ -45,7 +54,8 @@ Example:
 pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
     match arguments.action {
         Action::Verify { directory, head } => verify(&directory, head.as_deref(), terminal),
-        Action::Export { directory } => export(&directory, terminal),
+        Action::Export { directory, syslog: None } => export(&directory, terminal),
+        Action::Export { directory, syslog: Some(syslog) } => send(&directory, &syslog, terminal),
     }
 }
 
@@ -89,6 +99,29 @@ fn export(directory: &std::path::Path, terminal: &Terminal) -> Result<(), Failur
     match unwritten {
         Some(failure) => Err(failure),
         None => read.map(|_| ()).map_err(failed),
+    }
+}
+
+fn send(directory: &std::path::Path, syslog: &Syslog, terminal: &Terminal) -> Result<(), Failure> {
+    let unsent = |error: std::io::Error| Failure::new(format!("{syslog} takes no messages: {error}"));
+    let mut sender = syslog.open().map_err(unsent)?;
+    let (mut sent, mut failure) = (0_u64, None);
+    let read = audit::each_line(directory, |_, _, line| {
+        if failure.is_none() {
+            match sender.send(line) {
+                Ok(()) => sent += 1,
+                Err(error) => failure = Some(unsent(error)),
+            }
+        }
+        Ok(())
+    });
+    match failure {
+        Some(failure) => Err(failure),
+        None => {
+            read.map(|_| ()).map_err(failed)?;
+            terminal.note(format_args!("{} messages went to {syslog}", count(sent)));
+            Ok(())
+        }
     }
 }
 

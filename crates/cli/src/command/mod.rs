@@ -23,4 +23,5 @@ pub(crate) mod retained;
 pub(crate) mod schedule;
 pub(crate) mod serve;
 pub(crate) mod service;
+pub(crate) mod syslog;
 pub(crate) mod wallet;

@@ -9,7 +9,7 @@ use std::fs;
 use std::process::Output;
 
 use binary::device::Device;
-use binary::{Server, err, json, wait_for};
+use binary::{Server, err, json, out, run, wait_for};
 use serde_json::{Value, json};
 
 /// Ids of pushes: 16 bytes, of which the last one is given.
@@ -252,4 +252,17 @@ fn a_key_may_do_what_its_role_allows() {
             Some(why) => assert!(err(&answer).contains(why), "{route}: {}", err(&answer)),
         }
     }
+    let data = scene.server.data().display().to_string();
+    let log = out(&run(&["audit", "export", &data]));
+    let lines: Vec<serde_json::Value> =
+        log.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
+    let of = |route: &str, name: &str| {
+        let found = lines.iter().filter(|line| line["route"] == route && line["name"] == name);
+        let outcomes = found.map(|line| format!("{} {}", line["status"], line["path"])).collect::<Vec<_>>();
+        outcomes.join(", ").replace('"', "")
+    };
+    assert_eq!(of("RPC push/Send", "viewer"), "403 ", "{log}");
+    assert!(of("RPC push/Send", "sender").starts_with("200 default/pushes/"), "{log}");
+    assert_eq!(of("RPC push/Admit", "sender"), "403 ", "{log}");
+    assert_eq!(of("RPC push/List", "viewer"), "", "looks are no changes: {log}");
 }

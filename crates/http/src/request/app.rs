@@ -28,7 +28,7 @@ pub(crate) struct App {
     /// that they are starting.
     pub(crate) shards: OnceLock<Shards>,
     pub(crate) keys: Arc<KeyStore>,
-    pub(crate) audit: AuditLog,
+    pub(crate) audit: Arc<AuditLog>,
     pub(crate) keyless: Keyless,
     /// Set when the router is made, which knows the endpoints.
     pub(crate) parameters: OnceLock<Parameters>,
@@ -56,7 +56,7 @@ impl App {
         let payloads = Vec::from_iter(Grant::new(Verb::QueuePayload, "*"));
         Ok(Self {
             views: LiveViews::new(config.live_views_max),
-            audit: AuditLog::of(&config.data_dir, config.audit_files_max),
+            audit: Arc::new(AuditLog::of(&config.data_dir, config.audit_files_max)),
             parameters: OnceLock::new(),
             rights: OnceLock::new(),
             open: Arc::new(Grants::new(&[Role::Viewer], None, &payloads).unwrap_or_default()),

@@ -198,7 +198,7 @@ fn passwords_tokens_rules(findings: &mut Findings<'_>, settings: &Settings) {
     if let Some(token) = whole.token {
         for key in &token.keys {
             let one = TokenConfig { keys: vec![key.clone()], ..without_keys(&token) };
-            let remedy = "the file holds the key of its algorithm: docs/authentication.md";
+            let remedy = "the file holds the key of its algorithm: docs/device-authentication.md";
             let file = Some(key.file.clone());
             opens(findings, AuthConfig { token: Some(one), ..nothing() }, "auth.token.keys", file, remedy);
         }

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use stadium_discovery::{Backend, Config as DiscoveryConfig, Discovery, StaticService};
+use stadium_http::ChangeLog;
 use stadium_http::fleet::{DiscoveryStats, Fleet, ServiceStats};
 use stadium_http::key_store::KeyStore;
 use stadium_reactor::tls::ServerTls;
@@ -43,8 +44,8 @@ pub(crate) struct Around<'a> {
     pub(crate) fleet: Arc<dyn Fleet>,
     /// The data directory.
     pub(crate) data: &'a Path,
-    /// Its API keys, where they are open.
-    pub(crate) keys: Option<Arc<KeyStore>>,
+    /// Its API keys and its audit log, where they are open.
+    pub(crate) keys: Option<(Arc<KeyStore>, ChangeLog)>,
     /// Hold the queues, the wallets and the push platform.
     pub(crate) shards: &'a ShardsDoor,
     /// Of `[rpc]`, where it has a certificate.
@@ -68,16 +69,18 @@ impl Services {
         let server = if names.is_empty() && config.udp.is_none() {
             None
         } else {
-            let open = || KeyStore::open(data).map(Arc::new);
-            let keys = keys.map_or_else(open, Ok).map_err(|error| Error::Services(error.to_string()))?;
+            let log = || ChangeLog::open(data, settings.http.audit_files_max as usize);
+            let open = || KeyStore::open(data).map(|keys| (Arc::new(keys), log()));
+            let (keys, log) =
+                keys.map_or_else(open, Ok).map_err(|error| Error::Services(error.to_string()))?;
             let bounds = mapping::http::push_bounds(&settings.http);
             let services = vec![
-                push::service(fleet, Arc::clone(&keys), bounds),
-                queue::service(shards.handle(), Arc::clone(&keys)),
-                wallet::service(shards.handle(), Arc::clone(&keys), bounds),
-                platform::service(shards.handle(), Arc::clone(&keys)),
+                push::service(fleet, (Arc::clone(&keys), log.clone()), bounds),
+                queue::service(shards.handle(), (Arc::clone(&keys), log.clone())),
+                wallet::service(shards.handle(), (Arc::clone(&keys), log.clone()), bounds),
+                platform::service(shards.handle(), (Arc::clone(&keys), log.clone())),
             ];
-            config.operations = operators(Arc::clone(&keys));
+            config.operations = operators(Arc::clone(&keys), log.clone());
             let started = Server::start(config, services);
             Some(Arc::new(started.map_err(|error| Error::Services(error.to_string()))?))
         };

@@ -10,6 +10,7 @@ mod write;
 use std::sync::Arc;
 
 use prost::Message;
+use stadium_http::ChangeLog;
 use stadium_http::key_store::KeyStore;
 use stadium_push::{Answer, Command};
 use stadium_rpc::{CallContext, Method, PieceReceiver, Raw, Refusal, Service};
@@ -26,7 +27,7 @@ pub use crate::proto::push::{NAME, VERSION};
 const REQUEST_BYTES_MAX: usize = 8 << 20;
 
 /// The service over these shards.
-pub fn service(shards: &ShardsHandle, keys: Arc<KeyStore>) -> Service {
+pub fn service(shards: &ShardsHandle, keys: (Arc<KeyStore>, ChangeLog)) -> Service {
     let shards = &Guarded::new(shards, keys, NAME, RIGHTS);
     let service = shards.gate(Service::new(NAME, VERSION)).descriptors(push::FILE_DESCRIPTOR_SET);
     let service = serve(service, shards, &push::SEND, read::send, write::receipt);
@@ -89,10 +90,45 @@ where
             let bytes = whole(&pieces).await?;
             let caller = shards.caller(&context, bytes.len())?;
             let request = Q::decode(bytes.as_slice()).map_err(|error| unreadable(&error))?;
-            let answer = shards.push(&caller, read(request)?)?.await.map_err(refusal)?;
+            let command = read(request)?;
+            let target = target(&command);
+            let answer = match shards.push(&caller, command) {
+                Ok(ticket) => ticket.await.map_err(refusal),
+                Err(refused) => Err(refused),
+            };
+            shards.answered(&caller, &context, || target, &answer);
+            let answer = answer?;
             write(answer).ok_or_else(strange)?
         }
     })
+}
+
+/// The thing that a command changes: an app, with its push, schedule or first device.
+fn target(command: &Command) -> String {
+    match command {
+        Command::Send { push } | Command::Edit { push } => format!("{}/pushes/{}", push.app, push.id),
+        Command::Cancel { app, push } => format!("{app}/pushes/{push}"),
+        Command::Opened { app, device, push } => format!("{app}/pushes/{push} by {device}"),
+        Command::Change { app, devices } => {
+            named(app.as_str(), devices.iter().map(|(device, _)| device.as_str()))
+        }
+        Command::Remove { app, devices } => named(app.as_str(), devices.iter().map(|device| device.as_str())),
+        Command::Schedule { schedule } => format!("{}/schedules/{}", schedule.push.app, schedule.name),
+        Command::PauseSchedule { app, name, .. } | Command::Unschedule { app, name } => {
+            format!("{app}/schedules/{name}")
+        }
+        _ => String::new(),
+    }
+}
+
+/// The first device, and the number of the others.
+fn named<'a>(app: &str, mut devices: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let others = devices.len().saturating_sub(1);
+    let first = devices.next().unwrap_or_default();
+    match others {
+        0 => format!("{app}/devices/{first}"),
+        _ => format!("{app}/devices/{first} and {others} others"),
+    }
 }
 
 /// The bytes of a request, which mostly come in one piece.

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use prost::Message;
+use stadium_http::ChangeLog;
 use stadium_http::key_store::KeyStore;
 use stadium_http::rights::hide_payloads;
 use stadium_queue::{Answer, Bounds, Command};
@@ -32,7 +33,7 @@ pub(crate) use read::new_job;
 const REQUEST_BYTES_MAX: usize = Bounds::COMMAND_BYTES_MAX + (1 << 20);
 
 /// The service over these shards.
-pub fn service(shards: &ShardsHandle, keys: Arc<KeyStore>) -> Service {
+pub fn service(shards: &ShardsHandle, keys: (Arc<KeyStore>, ChangeLog)) -> Service {
     let shards = &Guarded::new(shards, keys, NAME, RIGHTS);
     let service = shards
         .gate(Service::new(NAME, VERSION))
@@ -116,12 +117,34 @@ where
             let bytes = whole(&pieces).await?;
             let caller = shards.caller(&context, bytes.len())?;
             let request = Q::decode(bytes).map_err(|error| unreadable(&error))?;
-            let ticket = shards.queue(&caller, read(&context, request)?).await?;
-            let mut answer = ticket.await.map_err(refusal)?;
+            let command = read(&context, request)?;
+            let target = target(&command).to_owned();
+            let answer = match shards.queue(&caller, command).await {
+                Ok(ticket) => ticket.await.map_err(refusal),
+                Err(refused) => Err(refused),
+            };
+            shards.answered(&caller, &context, || target, &answer);
+            let mut answer = answer?;
             hide_payloads(caller.asking(), &mut answer);
             write(answer).ok_or_else(strange)
         }
     })
+}
+
+/// The queue that a command is about; empty where it names a job or a lease.
+fn target(command: &Command) -> &str {
+    match command {
+        Command::Kick { queue, .. }
+        | Command::Redrive { queue, .. }
+        | Command::Purge { queue, .. }
+        | Command::Pause { queue }
+        | Command::Resume { queue }
+        | Command::Declare { queue, .. }
+        | Command::Drop { queue }
+        | Command::Schedule { queue, .. }
+        | Command::Unschedule { queue, .. } => queue.as_str(),
+        _ => "",
+    }
 }
 
 /// The bytes of a request, which mostly come in one piece.

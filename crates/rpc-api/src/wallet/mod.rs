@@ -14,8 +14,8 @@ mod write;
 use std::sync::Arc;
 
 use prost::Message;
-use stadium_http::PushBounds;
 use stadium_http::key_store::KeyStore;
+use stadium_http::{ChangeLog, PushBounds};
 use stadium_rpc::{CallContext, Method, PieceReceiver, Raw, Refusal, Service, StreamSender};
 use stadium_wallet::refusal::ACCOUNT_UNKNOWN;
 use stadium_wallet::{Answer, Command, Range};
@@ -35,7 +35,7 @@ const REQUEST_BYTES_MAX: usize = 16 << 20;
 const STATEMENT_PAGE: u32 = 256;
 
 /// The service over these shards; `bounds` are those of pushes.
-pub fn service(shards: &ShardsHandle, keys: Arc<KeyStore>, bounds: PushBounds) -> Service {
+pub fn service(shards: &ShardsHandle, keys: (Arc<KeyStore>, ChangeLog), bounds: PushBounds) -> Service {
     let shards = &Guarded::new(shards, keys, NAME, RIGHTS);
     let service = shards
         .gate(Service::new(NAME, VERSION))
@@ -92,10 +92,34 @@ where
             let bytes = whole(&pieces).await?;
             let caller = shards.caller(&context, bytes.len())?;
             let request = Q::decode(bytes.as_slice()).map_err(|error| unreadable(&error))?;
-            let answer = shards.wallet(&caller, read(request)?).await?.await.map_err(refusal)?;
+            let command = read(request)?;
+            let target = target(&command);
+            let answer = match shards.wallet(&caller, command).await {
+                Ok(ticket) => ticket.await.map_err(refusal),
+                Err(refused) => Err(refused),
+            };
+            shards.answered(&caller, &context, || target, &answer);
+            let answer = answer?;
             write(answer).ok_or_else(strange)
         }
     })
+}
+
+/// The asset or the account that a command changes; of several accounts the first.
+fn target(command: &Command) -> String {
+    match command {
+        Command::Declare { asset, .. } => format!("asset/{asset}"),
+        Command::Open { accounts } => accounts.first().map_or_else(String::new, |first| {
+            let (wallet, asset, others) = (&first.wallet, &first.asset, accounts.len() - 1);
+            if others == 0 {
+                format!("{wallet}/{asset}")
+            } else {
+                format!("{wallet}/{asset} and {others} others")
+            }
+        }),
+        Command::Change { wallet, asset, .. } => format!("{wallet}/{asset}"),
+        _ => String::new(),
+    }
 }
 
 /// Adds the methods that move amounts, whose requests are read without making messages of them.
