@@ -51,7 +51,8 @@ impl Clock {
         })
     }
 
-    /// Converts a time of the wall clock of now to the node's milliseconds, below 0 for one before these began.
+    /// Converts a time of the wall clock of now to the node's milliseconds, below 0 for one before
+    /// these began.
     pub(crate) fn signed_node_ms(&self, at: Time) -> i64 {
         let Reading { node_ms, wall_ms } = (self.read)();
         let ahead_ms = i128::from(at.0) - i128::from(wall_ms);

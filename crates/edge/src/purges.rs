@@ -25,8 +25,8 @@ pub(crate) struct Purge {
     pub(crate) reply: Sender<Purged>,
 }
 
-/// Removals that wait for the shards, of one loop. Each belongs to a request that waits in a thread of its own, of
-/// which the control plane has a bounded number.
+/// Removals that wait for the shards, of one loop. Each belongs to a request that waits in a thread
+/// of its own, of which the control plane has a bounded number.
 #[derive(Debug, Default)]
 pub(crate) struct Purges {
     last: u64,

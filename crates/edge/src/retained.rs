@@ -1,7 +1,7 @@
 //! Retained messages for operators: which there are, and whose; and their removal.
 //!
-//! All loops share one store, which is read from outside the loops. Messages are removed by the first loop, which
-//! hands the removals to the shards and answers when they are durable.
+//! All loops share one store, which is read from outside the loops. Messages are removed by the
+//! first loop, which hands the removals to the shards and answers when they are durable.
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -19,7 +19,8 @@ use crate::query::Query;
 use crate::turn::Turn;
 use crate::{EdgeHandle, LoopAnswers};
 
-/// How long a loop and the shards may take to remove messages: a loop's turn, and a commit of each shard.
+/// How long a loop and the shards may take to remove messages: a loop's turn, and a commit of each
+/// shard.
 const PURGED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Whether messages are removed.
@@ -61,8 +62,8 @@ pub struct RetainedList {
 pub struct RetainedMessage {
     /// Topic Name.
     pub topic: String,
-    /// The principal that set it: empty for an anonymous device, none for a message of the server's own or of
-    /// before principals were kept.
+    /// The principal that set it: empty for an anonymous device, none for a message of the server's
+    /// own or of before principals were kept.
     pub principal: Option<Arc<str>>,
     /// Bytes of its payload.
     pub payload_bytes: usize,
@@ -77,8 +78,8 @@ pub struct RetainedMessage {
 }
 
 impl EdgeHandle {
-    /// A page of at most so many retained messages. It reads the store beside the loops and takes some milliseconds
-    /// at most.
+    /// A page of at most so many retained messages. It reads the store beside the loops and takes
+    /// some milliseconds at most.
     pub fn list_retained(&self, query: &RetainedQuery<'_>, messages_max: usize) -> RetainedList {
         let shared = &self.shared;
         let page = shared.retained.list(query, shared.now_ms(), messages_max);
@@ -94,8 +95,8 @@ impl EdgeHandle {
         RetainedList { messages: messages.collect(), next: page.next }
     }
 
-    /// Removes at most so many retained messages, or counts them. Subscribers are sent nothing. Blocks for ten seconds
-    /// at most; without an answer by then it may have happened.
+    /// Removes at most so many retained messages, or counts them. Subscribers are sent nothing.
+    /// Blocks for ten seconds at most; without an answer by then it may have happened.
     pub fn purge_retained(
         &self,
         query: &RetainedQuery<'_>,

@@ -201,7 +201,8 @@ impl Grants {
     /// Decides whether the principal may do something now, and counts it against the limit of the
     /// grant that allows it.
     ///
-    /// `bytes` are those of the request's body, `now` is a time of any clock that only goes forward.
+    /// `bytes` are those of the request's body, `now` is a time of any clock that only goes
+    /// forward.
     pub fn decide(&self, verb: Verb, resource: &str, bytes: u64, now: Duration) -> Decision<'_> {
         let mut limited = None;
         for held in self.of(verb).iter().filter(|held| held.grant.means(resource)) {

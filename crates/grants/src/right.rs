@@ -10,7 +10,7 @@ use crate::verb::{Kind, Verb};
 ///
 /// A name in braces stands for a part of the request. Where the door knows the part (of a path, for
 /// instance) it asks by itself; else the handler asks, once it has read the request. A right that
-/// ends with `?` is asked for only if the request has such a part.
+/// ends with `?` is the handler's: it is asked for only if the request has such a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Right {
     verb: Verb,

@@ -202,8 +202,8 @@ impl KeyStore {
     /// Makes a key. Its secret is in the answer and nowhere else.
     ///
     /// # Errors
-    /// [`Error::Name`], [`Error::Rights`], [`Error::Full`], or [`Error::Io`] and [`Error::Format`] when the file could
-    /// not be changed.
+    /// [`Error::Name`], [`Error::Rights`], [`Error::Full`], or [`Error::Io`] and [`Error::Format`]
+    /// when the file could not be changed.
     pub fn create(&self, new: &NewKey) -> Result<CreatedKey, Error> {
         let chars = new.name.chars().count();
         if chars == 0 || chars > KEY_NAME_CHARS_MAX || new.name.chars().any(char::is_control) {
@@ -225,7 +225,8 @@ impl KeyStore {
     /// Gives a key another secret. The one before works for so long still.
     ///
     /// # Errors
-    /// [`Error::Unknown`], or [`Error::Io`] and [`Error::Format`] when the file could not be changed.
+    /// [`Error::Unknown`], or [`Error::Io`] and [`Error::Format`] when the file could not be
+    /// changed.
     pub fn rotate(&self, id: &str, overlap: Duration) -> Result<CreatedKey, Error> {
         let (secret, sha256) = new_secret();
         let mut changed = None;

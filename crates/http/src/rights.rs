@@ -1,8 +1,8 @@
 //! The rights that commands to the shards ask for, the same over HTTP and RPC.
 //!
-//! A command names a queue, a wallet or an app. Where it names a job, a lease or a transfer instead,
-//! the queue or the wallet is looked up first; a principal that may do the thing to all of them is
-//! spared that.
+//! A command names a queue, a wallet or an app. Where it names a job, a lease or a transfer
+//! instead, the queue or the wallet is looked up first; a principal that may do the thing to all of
+//! them is spared that.
 
 use std::fmt;
 

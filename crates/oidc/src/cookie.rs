@@ -59,8 +59,8 @@ impl Cookie {
         format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}")
     }
 
-    /// The token in the values of a request's `Cookie` fields. `None` where the cookie is absent, is
-    /// not a token of this server, or stands twice: then one of the two was planted.
+    /// The token in the values of a request's `Cookie` fields. `None` where the cookie is absent,
+    /// is not a token of this server, or stands twice: then one of the two was planted.
     pub fn find<'h>(
         self,
         fields: impl IntoIterator<Item = &'h [u8]>,

@@ -69,8 +69,8 @@ impl Metadata {
         self.scopes_supported.iter().any(|offered| offered == scope)
     }
 
-    /// The proof for a client with a secret: `client_secret_basic` where it is offered, which is the
-    /// default where nothing is announced.
+    /// The proof for a client with a secret: `client_secret_basic` where it is offered, which is
+    /// the default where nothing is announced.
     pub(crate) fn proof_by_secret(&self) -> Option<ClientProof> {
         let Some(offered) = &self.token_endpoint_auth_methods_supported else {
             return Some(ClientProof::Basic);

@@ -113,7 +113,8 @@ impl<T> Sessions<T> {
         &self.config
     }
 
-    /// Begins a session of its own id; one that the browser has is not continued, see [`Self::end`].
+    /// Begins a session of its own id; one that the browser has is not continued, see
+    /// [`Self::end`].
     pub fn begin(&self, identity: Identity, grants: T, now: Now) -> Result<BegunSession<T>, Error> {
         let (cookie, csrf) = (Secret::random()?, Secret::random()?);
         let session = Arc::new(Session { identity, grants, csrf, began: now });

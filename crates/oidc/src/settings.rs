@@ -29,7 +29,8 @@ pub struct Settings {
     /// the provider shows its own page.
     pub post_logout_redirect_url: Option<String>,
     /// The scopes to ask for; `openid` is among them. None asks for `openid profile email`, and for
-    /// `groups` where the provider announces that scope: others refuse scopes that they do not know.
+    /// `groups` where the provider announces that scope: others refuse scopes that they do not
+    /// know.
     pub scopes: Option<Vec<String>>,
     /// The claim with the groups: a list of strings, or one string with spaces between.
     pub groups_claim: String,

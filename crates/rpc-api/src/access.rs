@@ -1,10 +1,10 @@
 //! Access to the node's own services: holders of API keys, by the right that each method asks for.
 //!
-//! A key is the same one as at the HTTP port, sent as a bearer token in the authentication metadata; so devices, whose
-//! requests carry none, can call nothing here. Each service has a table of its methods and their
-//! rights; a method that is not in it is closed. A key that was found good is believed for
-//! [`BELIEVED`], because looking it up costs a hash and a look at a file, which is more than a small
-//! call costs.
+//! A key is the same one as at the HTTP port, sent as a bearer token in the authentication
+//! metadata; so devices, whose requests carry none, can call nothing here. Each service has a table
+//! of its methods and their rights; a method that is not in it is closed. A key that was found good
+//! is believed for [`BELIEVED`], because looking it up costs a hash and a look at a file, which is
+//! more than a small call costs.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -137,8 +137,8 @@ impl Access {
         });
     }
 
-    /// Writes the outcome of a call down, if its method changes something that has no history of its
-    /// own.
+    /// Writes the outcome of a call down, if its method changes something that has no history of
+    /// its own.
     pub(crate) fn answered<T>(
         &self,
         caller: &Caller,
@@ -202,7 +202,8 @@ impl Interceptor for Gate {
     }
 }
 
-/// Whether changes by this verb are in the audit log: jobs and transfers have histories of their own.
+/// Whether changes by this verb are in the audit log: jobs and transfers have histories of their
+/// own.
 fn is_logged(verb: Verb) -> bool {
     matches!(
         verb,

@@ -97,8 +97,8 @@ pub enum Change {
     Retain {
         /// Where several loops replace the message of a topic, the highest number is the last.
         number: u64,
-        /// The principal that set it, which may be empty: that of an anonymous client. None for a message of the
-        /// server's own, for a removal, and for messages of before owners were kept.
+        /// The principal that set it, which may be empty: that of an anonymous client. None for a
+        /// message of the server's own, for a removal, and for messages of before owners were kept.
         owner: Option<CompactString>,
         /// The message.
         message: Arc<Message>,

@@ -27,7 +27,8 @@ pub struct Page {
     pub next: Option<u32>,
 }
 
-/// A retained message, as it is given back. One without payload is a removal that is still remembered.
+/// A retained message, as it is given back. One without payload is a removal that is still
+/// remembered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetainedImage {
     /// As in [`Change::Retain`](crate::Change::Retain).

@@ -1,7 +1,7 @@
 //! Each principal has a quota of retained messages, on all event loops and across restarts.
 //!
-//! The server is killed with SIGKILL, so that the counts come back from the journal alone. Devices with a
-//! credential are principals of their own; anonymous ones are one principal together.
+//! The server is killed with SIGKILL, so that the counts come back from the journal alone. Devices
+//! with a credential are principals of their own; anonymous ones are one principal together.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! `stadium retained`: list and remove the retained messages of a running server.
 //!
-//! A removal is several requests, each bounded by the server. One that was cut off is run again: a removed message
-//! stays removed.
+//! A removal is several requests, each bounded by the server. One that was cut off is run again: a
+//! removed message stays removed.
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};

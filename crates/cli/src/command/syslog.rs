@@ -1,8 +1,8 @@
 //! Messages of syslog (RFC 5424) over UDP (RFC 5426), TCP (RFC 6587, octet counting) or the socket
 //! of this machine.
 //!
-//! A message is an entry of the audit log: facility 13, *log audit*; severity 6 where the change was
-//! made, and 4 where it was refused.
+//! A message is an entry of the audit log: facility 13, *log audit*; severity 6 where the change
+//! was made, and 4 where it was refused.
 
 use std::fmt;
 use std::io::{self, Write};

@@ -1,4 +1,5 @@
-//! `stadium retained`: the retained messages of a running server are listed with their owners, and removed.
+//! `stadium retained`: the retained messages of a running server are listed with their owners, and
+//! removed.
 
 use crate::binary::Server;
 use crate::binary::device::Device;

@@ -87,9 +87,10 @@ impl Policy {
 
     /// Whether `who` may do this.
     ///
-    /// `asked` is a topic name for [`Action::Publish`] and [`Action::Retain`], and a topic name or filter for [`Action::Subscribe`]; there
-    /// `$share/group/filter` is checked as `filter`. Malformed text is denied. Topics that start with `$` are
-    /// denied unless a rule names their first level.
+    /// `asked` is a topic name for [`Action::Publish`] and [`Action::Retain`], and a topic name or
+    /// filter for [`Action::Subscribe`]; there `$share/group/filter` is checked as `filter`.
+    /// Malformed text is denied. Topics that start with `$` are denied unless a rule names their
+    /// first level.
     pub fn allows(&self, who: &Principal<'_>, action: Action, asked: &str) -> bool {
         let asked = match action {
             Action::Publish | Action::Retain if pattern::is_name(asked) => asked,

@@ -31,8 +31,8 @@ pub struct RuleConfig {
     /// Groups that it speaks about: one of them is enough.
     #[serde(default)]
     pub groups: Vec<String>,
-    /// Whether it speaks about messages with RETAIN only, or about those without only; about both when absent. It
-    /// concerns `publish`.
+    /// Whether it speaks about messages with RETAIN only, or about those without only; about both
+    /// when absent. It concerns `publish`.
     #[serde(default)]
     pub retain: Option<bool>,
     /// Proofs of identity that it speaks about: `anonymous`, `password`, `token`, `certificate`, `callback`, `registry`.

@@ -175,7 +175,8 @@ fn a_rule_says_whether_it_is_about_retained_messages_and_is_about_all_otherwise(
     for (action, asked, allowed) in table {
         assert_eq!(policy.allows(&device("d1"), action, asked), allowed, "{action:?} {asked}");
     }
-    // As the default rules and the trial have it, who may publish may retain; nobody speaks for the server.
+    // As the default rules and the trial have it, who may publish may retain; nobody speaks for the
+    // server.
     let default = Policy::open(RulesConfig::Default).expect("default rules");
     assert!(default.allows(&device("d1"), Retain, "uplink/d1/state"));
     assert!(!default.allows(&device("d1"), Retain, "uplink/d2/state"));

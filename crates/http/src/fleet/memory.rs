@@ -140,7 +140,8 @@ impl MemoryFleet {
 }
 
 impl State {
-    /// The retained messages that are meant. Of filters it knows topics, `#` and what ends with `/#`.
+    /// The retained messages that are meant. Of filters it knows topics, `#` and what ends with
+    /// `/#`.
     fn retained(&self, query: &RetainedQuery) -> Result<RetainedPage, NoRetained> {
         let begin = match query.filter.as_deref() {
             None | Some("#") => None,

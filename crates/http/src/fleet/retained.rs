@@ -20,7 +20,8 @@ pub struct RetainedQuery {
 /// Some retained messages, in order of their topics' bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RetainedPage {
-    /// At most as many as were asked for. Fewer, or none, is not the end: a page looks at a bounded number of topics.
+    /// At most as many as were asked for. Fewer, or none, is not the end: a page looks at a bounded
+    /// number of topics.
     pub messages: Vec<RetainedReport>,
     /// The topic from which the next page goes on; none behind the last message.
     pub next: Option<String>,
@@ -31,7 +32,8 @@ pub struct RetainedPage {
 pub struct RetainedReport {
     /// Its topic.
     pub topic: String,
-    /// The principal that set it: empty for an anonymous device, none for the server itself and where it was not kept.
+    /// The principal that set it: empty for an anonymous device, none for the server itself and
+    /// where it was not kept.
     pub principal: Option<String>,
     /// Bytes of its payload.
     pub payload_bytes: u64,

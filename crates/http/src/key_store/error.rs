@@ -5,8 +5,8 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Keys in one file. Every request compares with each of them, so the bound keeps that under 50 µs; one more is
-/// refused.
+/// Keys in one file. Every request compares with each of them, so the bound keeps that under 50 µs;
+/// one more is refused.
 pub const KEYS_MAX: usize = 1_024;
 
 /// Characters in a key's name.

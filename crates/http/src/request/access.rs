@@ -146,7 +146,7 @@ impl Caller {
         };
         let params = RawPathParams::from_request_parts(parts, &()).await.ok();
         let mut resource = String::new();
-        for right in rights {
+        for right in rights.iter().filter(|right| !right.is_optional()) {
             let part = |name: &str| {
                 params.as_ref()?.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
             };
@@ -156,7 +156,7 @@ impl Caller {
                     resource.insert_str(0, &format!("{DEFAULT_APP}/"));
                 }
                 self.may(verb, &resource)?;
-            } else if !right.is_optional() && self.asking().grants.of(verb).is_empty() {
+            } else if self.asking().grants.of(verb).is_empty() {
                 let refused = Refused { verb, resource: resource.clone(), after: None };
                 return Err(self.refused(&refused));
             }

@@ -1,7 +1,7 @@
 //! The endpoints of retained messages: list them, remove them.
 //!
-//! Pages are walked by topics, so that messages that come and go meanwhile make none be skipped. Payloads are never
-//! shown.
+//! Pages are walked by topics, so that messages that come and go meanwhile make none be skipped.
+//! Payloads are never shown.
 
 use std::sync::Arc;
 
@@ -24,7 +24,8 @@ use crate::rfc3339;
 /// Messages on a page unless the caller asks for another number.
 const PAGE_MESSAGES_DEFAULT: usize = 100;
 
-/// Messages on a page at most, and messages that one request removes: a loop removes them in one turn.
+/// Messages on a page at most, and messages that one request removes: a loop removes them in one
+/// turn.
 const PAGE_MESSAGES_MAX: usize = 1_000;
 
 /// The endpoints of retained messages.
@@ -41,8 +42,8 @@ where
 pub(crate) struct RetainedList {
     /// In order of their topics' bytes. A page may be short, or empty, and not be the last one.
     messages: Vec<RetainedView>,
-    /// Where the next page begins: give it as `from`. Missing on the last page. A topic of more than a request's head
-    /// carries, 16 KiB in percent-encoding, cannot be given.
+    /// Where the next page begins: give it as `from`. Missing on the last page. A topic of more
+    /// than a request's head carries, 16 KiB in percent-encoding, cannot be given.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
@@ -53,13 +54,14 @@ pub(crate) struct RetainedView {
     /// Its topic.
     #[schema(example = "uplink/seat-0042/state")]
     topic: String,
-    /// The principal whose device set it, and whose quota it counts for; empty for anonymous devices. Missing for
-    /// messages of the server's own, and of versions that did not keep it.
+    /// The principal whose device set it, and whose quota it counts for; empty for anonymous
+    /// devices. Missing for messages of the server's own, and of versions that did not keep it.
     #[serde(skip_serializing_if = "Option::is_none")]
     principal: Option<String>,
     /// Bytes of its payload.
     payload_bytes: u64,
-    /// Bytes for which it counts in the bounds and quotas: topic, properties, payload and its entry.
+    /// Bytes for which it counts in the bounds and quotas: topic, properties, payload and its
+    /// entry.
     bytes: u64,
     /// The QoS that it was published with.
     #[schema(maximum = 2)]
@@ -121,9 +123,9 @@ pub(crate) async fn list(
     Ok(Json(RetainedList { messages, next: page.next }))
 }
 
-/// Removes up to 1,000 retained messages that match; subscribers are sent nothing. A large store is emptied in several
-/// requests: each gives the `next` of the one before as `from`, until there is none. One that was cut off is sent
-/// again: a removed message is not counted twice.
+/// Removes up to 1,000 retained messages that match; subscribers are sent nothing. A large store is
+/// emptied in several requests: each gives the `next` of the one before as `from`, until there is
+/// none. One that was cut off is sent again: a removed message is not counted twice.
 #[utoipa::path(delete, operation_id = "purge_retained_messages", path = "/api/retained", tag = "Retained messages",
     extensions(("x-right" = json!("retained.manage"))),
     params(("filter" = Option<String>, Query, description = "Only topics that match this topic filter. One of `filter` and `principal` is needed; where both are given, both hold."),

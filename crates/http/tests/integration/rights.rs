@@ -1,5 +1,5 @@
-//! Each endpoint asks for the rights that its description names, and no principal finds another way.
-//! Rights that only the body or the shards know have a scenario each.
+//! Each endpoint asks for the rights that its description names, and no principal finds another
+//! way. Rights that only the body or the shards know have a scenario each.
 
 use serde_json::{Value, json};
 

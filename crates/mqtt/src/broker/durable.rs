@@ -582,8 +582,8 @@ where
         }
     }
 
-    /// A shard has answered for a retained message of which no client hears. Where it is not known whether it took it, it is asked again: the
-    /// message's number shows whether it did.
+    /// A shard has answered for a retained message of which no client hears. Where it is not known
+    /// whether it took it, it is asked again: the message's number shows whether it did.
     fn retained_apart<H>(
         &mut self,
         host: &mut H,

@@ -64,8 +64,8 @@ pub trait Host {
     /// session of the first.
     fn same_owner(&self, one: &Self::Identity, other: &Self::Identity) -> bool;
 
-    /// Whose the messages are that this client has retained, for their quota. Asked for each message with
-    /// RETAIN, and never for one without.
+    /// Whose the messages are that this client has retained, for their quota. Asked for each
+    /// message with RETAIN, and never for one without.
     fn owner(&self, client: Client<'_, Self::Identity>) -> Owner;
 
     /// A filter gained its first subscription here, or lost its last one. Hosts with several loops
@@ -129,8 +129,8 @@ pub trait Host {
     /// for a topic that had none leaves nothing behind where that is kept.
     fn retain(&mut self, retain: &Retain<'_>, then: Then);
 
-    /// One of the retained messages that [`super::Broker::purge_retained`] removed is gone durably, or is there again because
-    /// a shard refused that. By default nobody waits for it.
+    /// One of the retained messages that [`super::Broker::purge_retained`] removed is gone durably,
+    /// or is there again because a shard refused that. By default nobody waits for it.
     fn purged(&mut self, _purge: PurgeId, _persisted: Persisted) {}
 
     /// Has a shard take back what it keeps of a message: its publisher hears of a refusal after that. The shard takes it

@@ -314,8 +314,8 @@ where
         accepted
     }
 
-    /// Retains a message where it asks for that, and routes it. It is of the client of the session `by`, or of the
-    /// server's own.
+    /// Retains a message where it asks for that, and routes it. It is of the client of the session
+    /// `by`, or of the server's own.
     fn take_over_message<H>(
         &mut self,
         host: &mut H,

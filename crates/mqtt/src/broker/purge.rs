@@ -22,8 +22,8 @@ where
     L: Copy + Eq + std::fmt::Debug,
     I: Clone,
 {
-    /// Removes the retained messages of these topics: those of one owner, or of any. A topic without one, or whose
-    /// message is another's by now, is passed over.
+    /// Removes the retained messages of these topics: those of one owner, or of any. A topic
+    /// without one, or whose message is another's by now, is passed over.
     pub fn purge_retained<H>(
         &mut self,
         host: &mut H,

@@ -1,9 +1,8 @@
 //! The fleet as the HTTP API sees it, over the edge's handle.
 //!
-//! Translates and nothing more: refusals in [`push`], devices in [`device`], retained messages in [`retained`],
-//! figures in [`stats`].
-//! Questions that wait for a loop run beside the control plane's threads, so that none of those ever
-//! blocks.
+//! Translates and nothing more: refusals in [`push`], devices in [`device`], retained messages in
+//! [`retained`], figures in [`stats`]. Questions that wait for a loop run beside the control
+//! plane's threads, so that none of those ever blocks.
 
 mod device;
 mod push;

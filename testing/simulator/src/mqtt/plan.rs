@@ -172,7 +172,8 @@ impl MqttPlan {
         self
     }
 
-    /// In a quarter of the runs without bursts each device may retain few messages, and publishes many to be retained.
+    /// In a quarter of the runs without bursts each device may retain few messages, and publishes
+    /// many to be retained.
     pub fn with_quotas(mut self, random: &mut Rng) -> MqttPlan {
         if self.burst == 0 && random.u8(..4) == 0 {
             self.owner_max = random.usize(1..4);

@@ -104,7 +104,8 @@ impl RetainedBooks {
         self.topics.values().filter(|candidates| candidates.iter().any(may)).count()
     }
 
-    /// Topics other than this one that certainly have a message of this device, which never expires.
+    /// Topics other than this one that certainly have a message of this device, which never
+    /// expires.
     pub fn least_of(&self, by: usize, but: &str) -> usize {
         let is = |one: &Candidate| one.by == Some(by) && one.number.is_some() && one.over.is_none();
         let others = self.topics.iter().filter(|(topic, _)| *topic != but);

@@ -37,8 +37,8 @@ struct KeptLater {
     by: usize,
     /// Topics that may have had a message of its publisher at most, at any time since then.
     own_most: usize,
-    /// Other topics that certainly had one at least, at any time since then; none where its own topic may have had one, which it may
-    /// replace.
+    /// Other topics that certainly had one at least, at any time since then; none where its own
+    /// topic may have had one, which it may replace.
     own_least: Option<usize>,
     /// It was sent again: it may have been retained before it was refused.
     again: bool,

@@ -113,7 +113,7 @@ fn answer(placed: &[Placed], one: bool) -> Response {
 
 /// One job as it stands, with its payload.
 #[utoipa::path(get, operation_id = "find_job", path = "/api/jobs/{job}", tag = "Queues",
-    extensions(("x-right" = json!("queue.read:{queue}"))),
+    extensions(("x-right" = json!(["queue.read:{queue}", "queue.payload:{queue}?"]))),
     params(("job" = String, Path, description = "The job's id.")),
     responses((status = 200, description = "The job.", body = JobReport), LookProblems))]
 pub(crate) async fn show(

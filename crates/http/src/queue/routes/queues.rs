@@ -142,7 +142,7 @@ pub(crate) async fn remove(
 ///
 /// Of one state the oldest due are first; of all, jobs that are due come first, then reserved, delayed, buried and dead ones.
 #[utoipa::path(get, operation_id = "peek_jobs", path = "/api/queues/{queue}/jobs", tag = "Queues",
-    extensions(("x-right" = json!("queue.read:{queue}"))),
+    extensions(("x-right" = json!(["queue.read:{queue}", "queue.payload:{queue}?"]))),
     params(("queue" = String, Path, description = "The queue."),
            ("state" = Option<String>, Query, description = "Only `delayed`, `due`, `reserved`, `buried` or `dead` jobs."),
            ("key" = Option<String>, Query, description = "Only jobs with this key."),

@@ -1,7 +1,7 @@
 //! Retained messages for an operator: which there are, and whose, without their payloads.
 //!
-//! A page looks at a bounded number of topics, in pieces: publishers wait for the lock no longer than for a
-//! reader of a loop. What changes between two pieces is seen as it is then.
+//! A page looks at a bounded number of topics, in pieces: publishers wait for the lock no longer
+//! than for a reader of a loop. What changes between two pieces is seen as it is then.
 
 use super::{Allowance, Owner, Place, Retained};
 use crate::packet::QoS;
@@ -15,7 +15,8 @@ const PIECES_MAX: u32 = 64;
 /// Which retained messages are asked for.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RetainedQuery<'a> {
-    /// Those whose topics match this filter, as a subscription would; none for all, those of `$` topics included.
+    /// Those whose topics match this filter, as a subscription would; none for all, those of `$`
+    /// topics included.
     pub filter: Option<&'a str>,
     /// Those of this owner: the empty name is that of anonymous clients. None for all.
     pub owner: Option<&'a str>,

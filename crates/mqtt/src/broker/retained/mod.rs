@@ -6,7 +6,8 @@
 //! loop turns next, and before a new one is refused. A reader takes a bounded number of steps and goes on
 //! from its place later, see [`Place`].
 //!
-//! Each message belongs to the principal whose client set it, and a principal has a quota of the store.
+//! Each message belongs to the principal whose client set it, and a principal has a quota of the
+//! store.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
@@ -59,8 +60,9 @@ impl Default for RetainedLimits {
     }
 }
 
-/// The principal whose client set a retained message; the empty name is that of all anonymous clients
-/// together. A message of the server's own has no owner, and counts for the bounds of the store only.
+/// The principal whose client set a retained message; the empty name is that of all anonymous
+/// clients together. A message of the server's own has no owner, and counts for the bounds of the
+/// store only.
 pub type Owner = Arc<str>;
 
 /// The retained messages of a node.
@@ -112,8 +114,8 @@ pub struct RestoredRetained<'a> {
     pub publication: &'a Publication,
     /// Whose it is.
     pub owner: Option<&'a Owner>,
-    /// When it was set, in the host's milliseconds: below 0 for a time before these began. None where that
-    /// is not known.
+    /// When it was set, in the host's milliseconds: below 0 for a time before these began. None
+    /// where that is not known.
     pub set_at_ms: Option<i64>,
     /// The number of the change that set it, see [`Stored::number`].
     pub number: u64,
@@ -264,7 +266,8 @@ impl Topics {
         Prior::Some
     }
 
-    /// A message is not in the store any more: its bytes and the part of its owner's quota are free.
+    /// A message is not in the store any more: its bytes and the part of its owner's quota are
+    /// free.
     fn free(&mut self, old: &Kept) {
         let bytes = old.publication.bytes_held();
         self.bytes -= bytes;
@@ -279,9 +282,9 @@ impl Topics {
         }
     }
 
-    /// Looks at the messages whose topics match a filter, or at all of them, in the order of their topics and from a
-    /// place on. `take` returns the steps by which a message that it takes counts more, and none for one that it
-    /// leaves out. Returns whether it came to the last one.
+    /// Looks at the messages whose topics match a filter, or at all of them, in the order of their
+    /// topics and from a place on. `take` returns the steps by which a message that it takes counts
+    /// more, and none for one that it leaves out. Returns whether it came to the last one.
     fn walk<'a>(
         &'a self,
         filter: Option<&str>,
@@ -311,7 +314,8 @@ impl Topics {
                 }
                 Look::Next => range.next(),
                 Look::Seek => match range.next() {
-                    // Nearly as often as not the next one is the one, and to find it would cost more.
+                    // Nearly as often as not the next one is the one, and to find it would cost
+                    // more.
                     Some((near, _)) if near.as_str() < target.as_str() => {
                         steps *= 2;
                         range = self.messages.range::<str, _>(on_from(&target));
@@ -395,8 +399,8 @@ impl Retained {
         Ok(stored)
     }
 
-    /// Removes a topic's message as an operator asks for it, if it has one and that is this owner's; none asks for any
-    /// owner's. [`Self::confirm`] or [`Self::refuse`] follows.
+    /// Removes a topic's message as an operator asks for it, if it has one and that is this
+    /// owner's; none asks for any owner's. [`Self::confirm`] or [`Self::refuse`] follows.
     pub(super) fn remove_for_now(&self, topic: &str, owner: Option<&str>) -> Option<Stored> {
         let mut topics = self.write();
         let before = topics.messages.get(topic)?.clone();
@@ -440,8 +444,8 @@ impl Retained {
         }
     }
 
-    /// Takes back a message that was retained before the server was started. It was acknowledged, so it stays where
-    /// bounds are lower now: they hold for new ones.
+    /// Takes back a message that was retained before the server was started. It was acknowledged,
+    /// so it stays where bounds are lower now: they hold for new ones.
     pub fn restore(&self, restored: &RestoredRetained<'_>) {
         let &RestoredRetained { publication, owner, set_at_ms, number } = restored;
         let mut topics = self.write();

@@ -92,8 +92,9 @@ group! {
         retained_messages_max: u32 = 100_000, unit "messages", in 0..=100_000_000, cost "about 200 bytes and the message each";
         /// Bytes of retained messages: topics, properties and payloads.
         retained_bytes_max: u64 = 268_435_456, unit "bytes", in 0..=1_099_511_627_776, cost "as much memory";
-        /// Retained messages of one principal, on all its devices together. One more is refused with quota exceeded. Devices that are
-        /// anonymous have one quota together. Pushes of the HTTP API have none.
+        /// Retained messages of one principal, on all its devices together. One more is refused
+        /// with quota exceeded. Devices that are anonymous have one quota together. Pushes of the
+        /// HTTP API have none.
         retained_messages_per_principal_max: u32 = 10_000, unit "messages", in 0..=100_000_000,
             cost "one principal takes so much of retained_messages_max";
         /// Bytes of the retained messages of one principal: topics, properties and payloads.
