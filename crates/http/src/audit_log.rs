@@ -1,5 +1,5 @@
-//! Changes over the API and refused logins: a line of JSON for each, in `audit.ndjson` of the data
-//! directory.
+//! Changes over the API, refused keys, sign-ins and logouts: a line of JSON for each, in
+//! `audit.ndjson` of the data directory.
 //!
 //! A line is handed to the system before the change is answered, and continues the hash chain of
 //! the lines before it ([`chain`]). The first [`LINES_PER_SECOND`] of a key in a second are written
@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::key_store::Key;
+use crate::principal::Principal;
 use crate::rfc3339;
 use crate::spelling::hex;
 
@@ -54,8 +54,8 @@ const TEXT_BYTES_MAX: usize = 512;
 /// How often the counts are written.
 pub(crate) const TICK: Duration = Duration::from_secs(1);
 
-/// The key of a request: set where the key is looked at, read when the request is answered.
-pub(crate) type CallerPlace = Arc<OnceLock<Arc<Key>>>;
+/// The principal of a request: set where it is known, read when the request is answered.
+pub(crate) type CallerPlace = Arc<OnceLock<Arc<dyn Principal>>>;
 
 /// Set on the response by a handler that only checked the request: it gets no entry.
 ///
@@ -63,17 +63,17 @@ pub(crate) type CallerPlace = Arc<OnceLock<Arc<Key>>>;
 #[derive(Clone, Copy)]
 pub(crate) struct DryRun;
 
-/// A change, made or refused, or a login that was refused.
+/// A change, made or refused; a sign-in or a logout; or a key that was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Entry {
     /// When it was answered (RFC 3339).
     pub(crate) at: String,
-    /// The API key that asked; `none` where its secret was wrong.
+    /// The API key that asked, or `oidc:SUBJECT` of a person; `none` where nobody is known.
     #[schema(example = "k_3f9a01c2d4e5")]
     pub(crate) key: String,
-    /// What that key was called.
+    /// What that key or that person is called.
     pub(crate) name: String,
-    /// The roles of that key, or `grants` where it has none; none of a refused login.
+    /// The roles, or `grants` of a key that has none; none of a person without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "sender")]
     pub(crate) role: Option<String>,
@@ -91,7 +91,7 @@ pub(crate) struct Entry {
     /// What was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) made: Option<String>,
-    /// The HTTP status: below 300 it was made.
+    /// The HTTP status: below 400 it was made.
     pub(crate) status: u16,
     /// The code of a refusal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,7 +104,7 @@ pub(crate) struct Entry {
 /// What became of a request, for its entry.
 pub(crate) struct Change<'a> {
     /// None of a refused login.
-    pub(crate) caller: Option<&'a Arc<Key>>,
+    pub(crate) caller: Option<&'a Arc<dyn Principal>>,
     pub(crate) address: Option<IpAddr>,
     pub(crate) route: &'a Arc<str>,
     pub(crate) path: &'a str,
@@ -139,16 +139,16 @@ struct Writing {
 
 #[derive(Clone)]
 enum Caller {
-    Key(Arc<Key>),
-    /// Without a key that is known.
+    Known(Arc<dyn Principal>),
+    /// Nobody that is known.
     Address(Option<IpAddr>),
 }
 
 impl Caller {
-    /// A key is the one of its id.
+    /// A principal is the one of its id.
     fn id(&self) -> (Option<&str>, Option<IpAddr>) {
         match self {
-            Self::Key(key) => (Some(&key.id), None),
+            Self::Known(principal) => (Some(principal.id()), None),
             Self::Address(address) => (None, *address),
         }
     }
@@ -194,7 +194,7 @@ impl AuditLog {
             inner.written.clear();
         }
         let caller = match change.caller {
-            Some(key) => Caller::Key(Arc::clone(key)),
+            Some(principal) => Caller::Known(Arc::clone(principal)),
             None => Caller::Address(change.address),
         };
         if !inner.has_line(&caller) {
@@ -328,7 +328,9 @@ impl Entry {
     /// One of a caller, without what only a single change has.
     fn of(caller: Option<&Caller>, route: &Arc<str>, status: u16) -> Self {
         let (key, name, role) = match caller {
-            Some(Caller::Key(key)) => (key.id.clone(), key.name.clone(), Some(key.roles_in_words())),
+            Some(Caller::Known(known)) => {
+                (known.id().to_owned(), known.name().to_owned(), known.roles_in_words())
+            }
             Some(Caller::Address(_)) => (NO_KEY.to_owned(), String::new(), None),
             None => (SEVERAL.to_owned(), String::new(), None),
         };
@@ -369,12 +371,13 @@ mod tests {
 
     use super::verify::{Broken, Verified, verify};
     use super::*;
+    use crate::key_store::Key;
 
     fn at(second: u64) -> SystemTime {
         UNIX_EPOCH + Duration::from_secs(second)
     }
 
-    fn key(name: &str) -> Arc<Key> {
+    fn key(name: &str) -> Arc<dyn Principal> {
         let id = format!("k_{name}");
         let name = name.to_owned();
         let roles = vec![Role::Sender];
@@ -408,7 +411,7 @@ mod tests {
             Self { log: AuditLog::of(self.data.path(), 3), data: self.data }
         }
 
-        fn record(&self, caller: Option<&Arc<Key>>, path: &str, second: u64) {
+        fn record(&self, caller: Option<&Arc<dyn Principal>>, path: &str, second: u64) {
             let route = "POST /api/apps/{app}/pushes".into();
             let address = Some(IpAddr::from([192, 0, 2, 7]));
             let status = if caller.is_some() { 202 } else { 401 };

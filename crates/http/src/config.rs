@@ -7,6 +7,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::sign_in::config::OidcConfig;
+
 /// The HTTP port's settings. [`Config::new`] gives the defaults.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -27,6 +29,11 @@ pub struct Config {
     pub public_url: Option<String>,
     /// HTTPS instead of HTTP.
     pub tls: Option<TlsFiles>,
+    /// Sign-in of people with an OpenID provider; none for API keys alone.
+    pub oidc: Option<OidcConfig>,
+    /// Origins of pages, besides those of this port, that may make changes in a person's session;
+    /// `"*"` for all.
+    pub allowed_origins: Vec<String>,
     /// Bytes of a request's body. A larger one gets 413 before it is read whole.
     pub body_bytes_max: usize,
     /// Bytes of one push's message. A larger one gets 413: it would be multiplied by the audience.
@@ -84,6 +91,8 @@ impl Config {
             echo: false,
             public_url: None,
             tls: None,
+            oidc: None,
+            allowed_origins: Vec::new(),
             body_bytes_max: 2 * 1024 * 1024,
             message_bytes_max: 256 * 1024,
             audience_devices_max: 10_000,

@@ -207,7 +207,8 @@ fn fields(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
     value.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value))
 }
 
-fn page(title: &str, body: &str) -> Response {
+/// A page of this look, with the policy of the console. The body is HTML.
+pub(crate) fn page(title: &str, body: &str) -> Response {
     with_policy(Html(document(title, body)).into_response())
 }
 
@@ -222,7 +223,7 @@ fn document(title: &str, body: &str) -> String {
 }
 
 /// Paragraphs of plain text with `code` in them.
-fn prose(text: &str) -> String {
+pub(crate) fn prose(text: &str) -> String {
     text.split("\n\n")
         .filter(|part| !part.trim().is_empty())
         .map(|part| format!("<p>{}</p>", inline(part)))

@@ -19,6 +19,7 @@ use crate::request::endpoint_rights::Rights;
 use crate::request::problem::{METHOD_WRONG, PATH_UNKNOWN, Problem, WEBSOCKET_ELSEWHERE};
 use crate::request::query::Parameters;
 use crate::router::around::around;
+use crate::sign_in::routes as sign_in;
 use crate::{console, docs};
 
 mod around;
@@ -30,7 +31,10 @@ pub(crate) fn router(port: &Port) -> Router {
     let _ = app.parameters.set(Parameters::of(&described));
     let _ = app.rights.set(Rights::of_api(&described));
     let documents = Extension(Arc::new(Documents::of(&app.config.version)));
+    let by_people = app.people.as_ref().map(|people| sign_in::routes(Arc::clone(people)));
     endpoints
+        .merge(by_people.unwrap_or_default())
+        .route("/auth/session", get(sign_in::session))
         .route("/", get(|| async { Redirect::temporary("/live") }))
         .route("/openapi.json", get(docs::openapi).layer(documents.clone()))
         .route("/docs", get(docs::reference).layer(documents))

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::{fmt, io};
 
 use crate::key_store;
+use crate::sign_in::config::WrongSetting;
 
 /// Why the HTTP port did not start.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub enum StartError {
     WebPush(io::Error),
     /// The certificate or its key cannot be used.
     Certificate(io::Error),
+    /// The settings of sign-in, or their files, cannot be used.
+    SignIn(WrongSetting),
 }
 
 impl fmt::Display for StartError {
@@ -29,6 +32,7 @@ impl fmt::Display for StartError {
             Self::Listen { address, error } => write!(f, "HTTP cannot listen on {address}: {error}"),
             Self::Keys(error) => write!(f, "API keys: {error}"),
             Self::WebPush(error) => write!(f, "Web Push: {error}"),
+            Self::SignIn(error) => write!(f, "sign-in: {error}"),
             Self::Certificate(error) => write!(f, "HTTPS certificate: {error}"),
         }
     }

@@ -1,4 +1,6 @@
-//! How this server is known to its provider.
+//! How this server is known to its provider: the settings of a relying party, and their rules.
+//!
+//! Files and the provider itself are not looked at here.
 
 use std::time::Duration;
 
@@ -64,7 +66,11 @@ impl Settings {
         }
     }
 
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    /// Checks the settings alone: no file is read, and nothing is fetched.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] with the first field that is wrong.
+    pub fn check(&self) -> Result<(), Error> {
         let wrong = |name, problem: &str| Err(Error::Setting { name, problem: problem.to_owned() });
         let is_text = |text: &str| {
             (1..=TEXT_BYTES_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())

@@ -1,6 +1,8 @@
-// What the console's pages share: numbers for people, the theme, the API key, and small pieces of the document.
+// What the console's pages share: numbers for people, the theme, the API key or the person who
+// signed in, and small pieces of the document.
 //
-// The API key travels in a header, never in the URL, and stays in this tab. Text from the server is only ever set as text.
+// The API key travels in a header, never in the URL, and stays in this tab. A person has a cookie
+// in its place, which no script can read. Text from the server is only ever set as text.
 
 const KEY = "stadium.key";
 const THEME = "stadium.theme";
@@ -183,6 +185,7 @@ export function askForKey(why) {
   show("login-error", why);
   showState("lost", "Locked");
   at("key").focus();
+  session = askForSession();
 }
 
 /** Whether the form for a key is open. */
@@ -197,11 +200,49 @@ at("login").addEventListener("submit", (event) => {
   unlocked();
 });
 
-/** A request with the key of this tab. */
-export function request(path, options = {}) {
-  const key = sessionStorage.getItem(KEY);
-  const headers = { ...options.headers, ...(key ? { authorization: `Bearer ${key}` } : {}) };
-  return fetch(path, { cache: "no-store", ...options, headers });
+// ---- Sign-in, where the server offers it
+
+let person = null;
+
+/** Asks who is signed in, and shows it. A key of this tab goes before. */
+async function askForSession() {
+  let offered = false;
+  person = null;
+  try {
+    const answer = await fetch("/auth/session", { cache: "no-store" });
+    if (answer.ok) ({ offered, signed_in: person } = await answer.json());
+  } catch {
+    // The server is away: the page's own requests say so.
+  }
+  at("login-person").hidden = !offered;
+  show("login-title", offered ? "Sign in" : "An API key, please");
+  at("sign-in").href = `/auth/login?to=${encodeURIComponent(location.pathname + location.search)}`;
+  at("person").hidden = !person || Boolean(sessionStorage.getItem(KEY));
+  show("person-name", person?.name ?? "");
+  at("person-name").title = person ? [person.email, person.roles.join(", ")].filter(Boolean).join(" · ") : "";
+}
+
+let session = sessionStorage.getItem(KEY) ? Promise.resolve() : askForSession();
+
+at("sign-out").addEventListener("click", async () => {
+  const answer = await request("/auth/logout", { method: "POST", headers: { accept: "application/json" } });
+  location.assign(answer.ok ? (await answer.json()).to : "/");
+});
+
+/** A request with the key of this tab, or else as the person who is signed in. */
+export async function request(path, options = {}) {
+  const changes = !["GET", "HEAD"].includes(options.method ?? "GET");
+  const send = async () => {
+    const key = sessionStorage.getItem(KEY);
+    if (changes && !key) await session;
+    const proof = key ? { authorization: `Bearer ${key}` } : changes && person ? { "stadium-csrf": person.csrf } : {};
+    return fetch(path, { cache: "no-store", ...options, headers: { ...options.headers, ...proof } });
+  };
+  const answer = await send();
+  if (answer.headers.get("stadium-error") !== "HTTP-033") return answer;
+  // Another tab signed in anew: the token is another one.
+  session = askForSession();
+  return send();
 }
 
 /** What an answer to a request without a right key leads to. True where it was one. */
@@ -209,7 +250,7 @@ export async function refused(answer) {
   if (answer.status !== 401) return false;
   const had = sessionStorage.getItem(KEY);
   sessionStorage.removeItem(KEY);
-  askForKey(had ? (await answer.json()).detail : "");
+  askForKey(had ? (await answer.json()).detail : person ? "Your session has ended." : "");
   return true;
 }
 

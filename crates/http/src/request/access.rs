@@ -17,11 +17,13 @@ use stadium_shard::Together;
 
 use crate::audit_log::CallerPlace;
 use crate::key_store::Key;
+use crate::principal::Principal;
 use crate::request::app::App;
 use crate::request::peer::Peer;
 use crate::request::problem::{KEY_MISSING, KEY_UNKNOWN, LIMIT_REACHED, Problem, RIGHT_MISSING};
 use crate::rights::{self, DEFAULT_APP, Stop};
 use crate::shards::running;
+use crate::sign_in::people::PersonSession;
 
 /// A caller that may use the endpoint, as far as its path shows.
 pub(crate) struct Caller {
@@ -34,15 +36,18 @@ pub(crate) struct Caller {
 
 enum Who {
     Key(Arc<Key>),
+    /// A person, by the cookie of its session.
+    Person(Arc<PersonSession>),
     /// Whoever reaches the port, where reading is open.
     Anyone(Arc<Grants>),
 }
 
 impl Caller {
-    /// The id of the caller's key: idempotency keys of two callers never meet.
+    /// The id of the caller's key, or of the person: idempotency keys of two callers never meet.
     pub(crate) fn key_id(&self) -> &str {
         match &self.who {
             Who::Key(key) => &key.id,
+            Who::Person(session) => session.grants().id(),
             Who::Anyone(_) => "anyone",
         }
     }
@@ -51,6 +56,7 @@ impl Caller {
     pub(crate) fn asking(&self) -> Asking<'_> {
         let grants = match &self.who {
             Who::Key(key) => &key.grants,
+            Who::Person(session) => session.grants().grants(),
             Who::Anyone(grants) => grants,
         };
         Asking { grants, bytes: self.bytes, now: self.now }
@@ -105,13 +111,16 @@ impl Caller {
     }
 
     fn refused(&self, refused: &Refused) -> Problem {
-        let Who::Key(key) = &self.who else {
-            return Problem::new(KEY_MISSING, format!("{refused}: send an API key that has it"));
+        let caller = match &self.who {
+            Who::Key(key) => format!("key {}", key.id),
+            Who::Person(session) => session.grants().name().to_owned(),
+            Who::Anyone(_) => {
+                return Problem::new(KEY_MISSING, format!("{refused}: send an API key that has it"));
+            }
         };
-        let key = &key.id;
         match refused.after {
-            Some(wait) => Problem::new(LIMIT_REACHED, format!("key {key}: {refused}")).retry_after(wait),
-            None => Problem::new(RIGHT_MISSING, format!("key {key}: {refused}")),
+            Some(wait) => Problem::new(LIMIT_REACHED, format!("{caller}: {refused}")).retry_after(wait),
+            None => Problem::new(RIGHT_MISSING, format!("{caller}: {refused}")),
         }
     }
 }
@@ -168,6 +177,14 @@ impl Caller {
 /// The principal of a request.
 fn who(parts: &Parts, app: &App) -> Result<Who, Problem> {
     let anonymous = !parts.headers.contains_key(header::AUTHORIZATION);
+    if anonymous
+        && let Some(people) = &app.people
+        && let Some(session) = people.session(&parts.headers)
+    {
+        note(parts, || Arc::clone(session.grants()) as Arc<dyn Principal>);
+        people.may_change(&session, &parts.method, &parts.headers)?;
+        return Ok(Who::Person(session));
+    }
     if anonymous && app.config.open_read && host_is_literal(&parts.headers) {
         return Ok(Who::Anyone(Arc::clone(&app.open)));
     }
@@ -178,11 +195,16 @@ fn who(parts: &Parts, app: &App) -> Result<Who, Problem> {
         app.keys.authenticate(secret).map_err(|unknown| Problem::new(KEY_UNKNOWN, unknown.to_string()))?;
     let address = parts.extensions.get::<Peer>().map(|Peer(address)| *address);
     app.keys.used(&key, address, SystemTime::now());
-    if let Some(place) = parts.extensions.get::<CallerPlace>() {
-        // Set once for a request; a second extractor finds the same key.
-        let _ = place.set(Arc::clone(&key));
-    }
+    note(parts, || Arc::clone(&key) as Arc<dyn Principal>);
     Ok(Who::Key(key))
+}
+
+/// Names the principal for the audit log.
+fn note(parts: &Parts, principal: impl FnOnce() -> Arc<dyn Principal>) {
+    if let Some(place) = parts.extensions.get::<CallerPlace>() {
+        // Set once for a request; a second extractor finds the same principal.
+        let _ = place.set(principal());
+    }
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {

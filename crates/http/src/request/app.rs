@@ -18,6 +18,7 @@ use crate::request::endpoint_rights::Rights;
 use crate::request::live_views::LiveViews;
 use crate::request::peer::Keyless;
 use crate::request::query::Parameters;
+use crate::sign_in::people::People;
 use crate::start_error::StartError;
 
 /// The parts of the HTTP port that every request may need.
@@ -29,6 +30,8 @@ pub(crate) struct App {
     pub(crate) shards: OnceLock<Shards>,
     pub(crate) keys: Arc<KeyStore>,
     pub(crate) audit: Arc<AuditLog>,
+    /// Set where people can sign in.
+    pub(crate) people: Option<Arc<People>>,
     pub(crate) keyless: Keyless,
     /// Set when the router is made, which knows the endpoints.
     pub(crate) parameters: OnceLock<Parameters>,
@@ -53,6 +56,8 @@ impl App {
                  `events.` and `stadium.`: see docs/upgrading.md"
             );
         }
+        let people = config.oidc.as_ref().map(|oidc| People::open(oidc, &config.allowed_origins));
+        let people = people.transpose().map_err(StartError::SignIn)?.map(Arc::new);
         let payloads = Vec::from_iter(Grant::new(Verb::QueuePayload, "*"));
         Ok(Self {
             views: LiveViews::new(config.live_views_max),
@@ -60,6 +65,7 @@ impl App {
             parameters: OnceLock::new(),
             rights: OnceLock::new(),
             open: Arc::new(Grants::new(&[Role::Viewer], None, &payloads).unwrap_or_default()),
+            people,
             keyless: Keyless::new(config.keyless_requests_per_second_max),
             config,
             fleet,

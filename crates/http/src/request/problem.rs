@@ -35,7 +35,7 @@ macro_rules! codes {
 codes! {
     KEY_MISSING = "HTTP-001" 401 "An API key is needed";
     KEY_UNKNOWN = "HTTP-002" 401 "The API key is not known";
-    RIGHT_MISSING = "HTTP-003" 403 "The API key has no right to this";
+    RIGHT_MISSING = "HTTP-003" 403 "The caller has no right to this";
     BODY_NOT_JSON = "HTTP-004" 400 "The body is not JSON";
     FIELD_WRONG = "HTTP-005" 422 "A field of the body is wrong";
     CONTENT_TYPE_WRONG = "HTTP-006" 415 "The body must be application/json";
@@ -65,6 +65,9 @@ codes! {
     NO_RANDOM_BYTES = "HTTP-030" 503 "The system gave no random bytes";
     REQUESTS_TOO_MANY = "HTTP-031" 429 "Too many requests without an API key";
     LIMIT_REACHED = "HTTP-032" 429 "The limit of the API key's grant is reached";
+    TOKEN_MISSING = "HTTP-033" 403 "The request lacks the session's token";
+    SIGN_IN_REFUSED = "HTTP-034" 403 "The sign-in is refused";
+    SIGN_IN_AWAY = "HTTP-035" 503 "Signing in is not possible now";
 }
 
 /// An error on its way to the caller.
@@ -125,6 +128,11 @@ impl Problem {
     pub(crate) fn foreign(code: &'static str, status: u16, title: String, detail: String) -> Self {
         let (code, title) = (code.into(), title.into());
         Self { code, status, title, detail, path: None, retry_after: None }
+    }
+
+    /// What it says, for a page.
+    pub(crate) fn code_title_detail(&self) -> (&str, &str, &str) {
+        (&self.code, &self.title, &self.detail)
     }
 
     pub(crate) fn has_code(&self, code: &str) -> bool {

@@ -12,13 +12,15 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::audit_log::{CallerPlace, Change, DryRun};
-use crate::key_store::Key;
 use crate::live::health::is_health;
 use crate::metrics::requests::Requests;
+use crate::principal::Principal;
 use crate::queue::routes::leases::WAIT_MAX;
 use crate::request::app::App;
 use crate::request::peer::Peer;
 use crate::request::problem::{KEY_UNKNOWN, Problem, TIMED_OUT};
+use crate::sign_in::config::CALLBACK;
+use crate::sign_in::routes::LOGOUT;
 
 /// The path whose request takes as long as its file.
 const IMPORT: &str = "/api/apps/{app}/devices/import";
@@ -44,7 +46,7 @@ pub(crate) async fn around(
     let method = request.method().clone();
     let path = request.extensions().get::<MatchedPath>().cloned();
     let path = path.as_ref().map(MatchedPath::as_str);
-    let is_api = request.uri().path().starts_with("/api/");
+    let is_private = ["/api/", "/auth/"].iter().any(|start| request.uri().path().starts_with(start));
     let waits = match path {
         Some(RESERVE) => WAIT_MAX,
         Some(IMPORT) => IMPORT_MAX,
@@ -78,7 +80,7 @@ pub(crate) async fn around(
     for (name, value) in careful {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    if is_api {
+    if is_private {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     let route = requests.label(&method, path);
@@ -102,6 +104,8 @@ pub(crate) async fn around(
 /// A request that may change something, on its way to its entry in the audit log.
 struct ChangeAsked {
     caller: CallerPlace,
+    /// Somebody comes or goes: that is written down even where nobody is known.
+    is_sign_in: bool,
 }
 
 impl ChangeAsked {
@@ -110,25 +114,31 @@ impl ChangeAsked {
         let route = route?;
         let own_history = ["/api/jobs", "/api/leases", "/api/transfers", "/api/together", RESERVE, PUT_JOBS];
         let looks = *request.method() == Method::GET || *request.method() == Method::HEAD;
-        if looks
-            || route.ends_with("/preview")
-            || !route.starts_with("/api/")
-            || own_history.iter().any(|start| route.starts_with(start))
+        let is_sign_in = match route {
+            CALLBACK => looks,
+            LOGOUT => !looks,
+            _ => false,
+        };
+        if !is_sign_in
+            && (looks
+                || route.ends_with("/preview")
+                || !route.starts_with("/api/")
+                || own_history.iter().any(|start| route.starts_with(start)))
         {
             return None;
         }
         let caller = CallerPlace::default();
         request.extensions_mut().insert(Arc::clone(&caller));
-        Some(Self { caller })
+        Some(Self { caller, is_sign_in })
     }
 
     /// Writes it down, unless no key is known or its handler changed nothing.
     fn answered(&self, app: &App, peer: Option<Peer>, route: &Arc<str>, asked: &Uri, response: &Response) {
-        let Some(caller) = self.caller.get() else { return };
-        if response.extensions().get::<DryRun>().is_some() {
+        let caller = self.caller.get();
+        if (caller.is_none() && !self.is_sign_in) || response.extensions().get::<DryRun>().is_some() {
             return;
         }
-        record(app, Some(caller), peer, route, asked, response);
+        record(app, caller, peer, route, asked, response);
     }
 }
 
@@ -142,19 +152,28 @@ fn header(response: &Response, name: HeaderName) -> Option<&str> {
 /// Writes an entry of the audit log.
 fn record(
     app: &App,
-    caller: Option<&Arc<Key>>,
+    caller: Option<&Arc<dyn Principal>>,
     peer: Option<Peer>,
     route: &Arc<str>,
     asked: &Uri,
     response: &Response,
 ) {
+    // The query names the thing that is changed where a path stands for several. That of a callback
+    // holds the provider's code, and where a sign-in goes is no thing that it made.
+    let is_sign_in = matches!(asked.path(), CALLBACK | LOGOUT);
+    let (path, made) = match is_sign_in {
+        true => (asked.path(), None),
+        false => {
+            let whole = asked.path_and_query().map_or(asked.path(), |whole| whole.as_str());
+            (whole, header(response, header::LOCATION))
+        }
+    };
     let change = Change {
         caller,
         address: peer.map(|Peer(address)| address),
         route,
-        // The query names the thing that is changed where a path stands for several.
-        path: asked.path_and_query().map_or(asked.path(), |whole| whole.as_str()),
-        made: header(response, header::LOCATION),
+        path,
+        made,
         status: response.status().as_u16(),
         code: header(response, ERROR_CODE),
     };

@@ -9,12 +9,17 @@ mod jobs;
 mod live_page;
 mod platform_page;
 mod platform_pushes;
+#[path = "../../../oidc/tests/integration/provider.rs"]
+mod provider;
 mod queues;
 mod queues_page;
 mod registered_devices;
 mod retained;
 mod rights;
+mod sign_in;
 mod support;
+#[path = "../../../oidc/tests/integration/browser.rs"]
+mod walk;
 mod wallets;
 mod wallets_page;
 mod webpush;

@@ -1,12 +1,14 @@
 //! A browser as far as a login needs one: redirects, cookies, and forms that a person fills in.
+//!
+//! The suite of `stadium-http` uses it too.
+
+#![allow(dead_code, reason = "each suite uses its part")]
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stadium_token_keys::{Connections, agent};
 use ureq::http::Uri;
-
-use crate::provider::REDIRECT_URL;
 
 /// More redirects than any login has.
 const STEPS_MAX: usize = 20;
@@ -56,6 +58,11 @@ impl Browser {
 
     /// Logs in at the provider's pages and consents. Returns the query of the callback.
     pub fn log_in(&mut self, authorization_url: &str, person: &str) -> String {
+        query_of_callback(&self.walk_back(authorization_url, person))
+    }
+
+    /// The same. Returns the URL of the callback.
+    pub fn walk_back(&mut self, authorization_url: &str, person: &str) -> String {
         let mut stop = self.open(authorization_url);
         for _ in 0..3 {
             stop = match stop {
@@ -63,7 +70,7 @@ impl Browser {
                     self.submit(&page, &[("login", person), ("password", "any")])
                 }
                 Stop::Page(page) => self.submit(&page, &[]),
-                Stop::Left(url) => return query_of_callback(&url),
+                Stop::Left(url) => return url,
             };
         }
         panic!("the login does not end: {stop:?}");
@@ -113,8 +120,9 @@ impl Browser {
 
 /// The query of a URL that is the callback's.
 pub fn query_of_callback(url: &str) -> String {
-    let query = url.strip_prefix(REDIRECT_URL).and_then(|rest| rest.strip_prefix('?'));
-    query.unwrap_or_else(|| panic!("not the callback: {url}")).to_owned()
+    let (path, query) = url.split_once('?').unwrap_or_else(|| panic!("not the callback: {url}"));
+    assert!(path.ends_with("/callback"), "not the callback: {url}");
+    query.to_owned()
 }
 
 /// The value of a parameter in a URL or a query.

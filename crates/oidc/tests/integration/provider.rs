@@ -1,4 +1,8 @@
 //! A real OpenID provider: the npm package `oidc-provider`, run by Node from testing/oidc-provider.
+//!
+//! The suite of `stadium-http` uses it too.
+
+#![allow(dead_code, reason = "each suite uses its part")]
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
@@ -21,11 +25,19 @@ pub struct Setup {
     pub algorithm: &'static str,
     /// Key and certificate in PEM, to speak https.
     pub tls: Option<(String, String)>,
+    /// Where it sends a browser back to.
+    pub redirect_url: String,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { groups_in: "id_token", auth_method: "client_secret_basic", algorithm: "RS256", tls: None }
+        Self {
+            groups_in: "id_token",
+            auth_method: "client_secret_basic",
+            algorithm: "RS256",
+            tls: None,
+            redirect_url: REDIRECT_URL.to_owned(),
+        }
     }
 }
 
@@ -54,7 +66,7 @@ impl RealProvider {
         );
         let mut client = json!({
             "client_id": "stadium",
-            "redirect_uris": [REDIRECT_URL],
+            "redirect_uris": [setup.redirect_url],
             "post_logout_redirect_uris": [AFTER_LOGOUT],
             "token_endpoint_auth_method": setup.auth_method,
             "id_token_signed_response_alg": setup.algorithm,
@@ -92,7 +104,7 @@ impl RealProvider {
     }
 
     pub fn settings(&self) -> Settings {
-        let mut settings = Settings::new(&self.issuer, "stadium", REDIRECT_URL);
+        let mut settings = Settings::new(&self.issuer, "stadium", &self.setup.redirect_url);
         settings.post_logout_redirect_url = Some(AFTER_LOGOUT.to_owned());
         if self.setup.auth_method != "none" {
             settings.client_secret = Some(Secret::new(CLIENT_SECRET));

@@ -83,15 +83,7 @@ fn origin_is_allowed(headers: &[httparse::Header<'_>], listed: &[String]) -> boo
         return !headers.iter().any(|header| header.name.eq_ignore_ascii_case("origin"));
     };
     let Ok(origin) = std::str::from_utf8(origin.value) else { return false };
-    let origin = origin.trim();
-    if listed.iter().any(|one| one == "*" || one.eq_ignore_ascii_case(origin)) {
-        return true;
-    }
-    let Some((scheme, authority)) = origin.split_once("://") else { return false };
-    let port = if scheme.eq_ignore_ascii_case("https") { ":443" } else { ":80" };
-    let without_port = |host: &str| host.strip_suffix(port).unwrap_or(host).to_ascii_lowercase();
-    let mut hosts = values(headers, "host");
-    hosts.next().is_some_and(|host| without_port(host) == without_port(authority))
+    stadium_addresses::origin_is_allowed(origin.trim(), values(headers, "host").next(), listed)
 }
 
 /// Answers a request, or waits for the rest of it.

@@ -44,6 +44,11 @@ impl Answer {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 
+    /// Each value of a header.
+    pub fn headers(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.headers.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -102,15 +107,19 @@ impl Fixture {
 
     /// A server with two shards on a disk of their own, small enough for a test.
     pub fn with_queues() -> Self {
-        let mut fixture = Self::begin();
-        let mut settings = Settings::in_directory(fixture.data.path().join("shards"), 2);
+        Self::begin().and_queues()
+    }
+
+    /// The same server, with two such shards.
+    pub fn and_queues(mut self) -> Self {
+        let mut settings = Settings::in_directory(self.data.path().join("shards"), 2);
         settings.journal.segment_bytes = 4 << 20;
         settings.journal.reserve_bytes = 1 << 20;
         settings.journal.record_bytes_max = 3 << 20;
         let shards = Shards::open(settings, |_, _| {}).expect("the shards start");
-        fixture.queues.serve(shards.clone());
-        fixture.shards = Some(shards);
-        fixture
+        self.queues.serve(shards.clone());
+        self.shards = Some(shards);
+        self
     }
 
     /// Puts JSON as the admin.
