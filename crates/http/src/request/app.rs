@@ -56,7 +56,10 @@ impl App {
                  `events.` and `stadium.`: see docs/upgrading.md"
             );
         }
-        let people = config.oidc.as_ref().map(|oidc| People::open(oidc, &config.allowed_origins));
+        let people = config.oidc.as_ref().map(|oidc| {
+            let by_address = config.keyless_requests_per_second_max > 0;
+            People::open(oidc, &config.allowed_origins, by_address)
+        });
         let people = people.transpose().map_err(StartError::SignIn)?.map(Arc::new);
         let payloads = Vec::from_iter(Grant::new(Verb::QueuePayload, "*"));
         Ok(Self {

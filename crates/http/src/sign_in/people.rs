@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, HeaderName, Method, header};
-use stadium_addresses::origin_is_allowed;
+use stadium_addresses::{Buckets, Limit, origin_is_allowed};
 use stadium_grants::Role;
 use stadium_oidc::{
     BegunSession, Cookie, Error, Identity, Now, PendingLogins, Provider, RoleMap, Session, Sessions,
@@ -16,7 +16,10 @@ use stadium_oidc::{
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::request::problem::{NO_RANDOM_BYTES, Problem, SIGN_IN_AWAY, SIGN_IN_REFUSED, TOKEN_MISSING};
+use crate::request::peer::Peer;
+use crate::request::problem::{
+    NO_RANDOM_BYTES, Problem, REQUESTS_TOO_MANY, SIGN_IN_AWAY, SIGN_IN_REFUSED, TOKEN_MISSING,
+};
 use crate::sign_in::config::{OidcConfig, WrongSetting, wrong};
 use crate::sign_in::person::Person;
 
@@ -26,6 +29,10 @@ const TOKEN: HeaderName = HeaderName::from_static("stadium-csrf");
 /// Calls of the provider at a time, a thread each. One more gets 503: a provider answers within
 /// milliseconds, and one that is away must not take all threads of the pool.
 const CALLS_MAX: usize = 8;
+
+/// Sign-ins that one address may begin. A further one of all addresses ends the oldest that waits,
+/// so one address must not begin as many as the server keeps.
+const BEGINS: Limit = Limit { burst: 30, refill: Duration::from_secs(2), ban: Duration::from_secs(2) };
 
 /// How long a browser waits before it tries again.
 const RETRY: Duration = Duration::from_secs(5);
@@ -45,6 +52,8 @@ pub(crate) struct People {
     roles: RoleMap,
     transport: Transport,
     calls: Arc<Semaphore>,
+    /// None where all requests come from the address of a proxy.
+    begins: Option<Buckets>,
     /// Origins whose pages may make changes, besides those of the host that a request names.
     origins: Vec<String>,
 }
@@ -52,7 +61,11 @@ pub(crate) struct People {
 impl People {
     /// Reads the files of the settings. The provider is not asked for anything: the server starts
     /// while it is away.
-    pub(crate) fn open(config: &OidcConfig, allowed_origins: &[String]) -> Result<Self, WrongSetting> {
+    pub(crate) fn open(
+        config: &OidcConfig,
+        allowed_origins: &[String],
+        by_address: bool,
+    ) -> Result<Self, WrongSetting> {
         config.check()?;
         let provider = config.provider()?;
         let transport = provider.settings().transport();
@@ -66,6 +79,7 @@ impl People {
             roles: config.role_map()?,
             transport,
             calls: Arc::new(Semaphore::new(CALLS_MAX)),
+            begins: by_address.then(|| Buckets::new(BEGINS, Instant::now())),
             origins,
         })
     }
@@ -73,6 +87,17 @@ impl People {
     /// How browsers reach this server.
     pub(crate) fn transport(&self) -> Transport {
         self.transport
+    }
+
+    /// Refuses a sign-in from an address that began too many.
+    pub(crate) fn may_begin(&self, peer: Option<Peer>) -> Result<(), Problem> {
+        let (Some(begins), Some(Peer(address))) = (&self.begins, peer) else { return Ok(()) };
+        let now = Instant::now();
+        if !begins.is_banned(address, now) && !begins.take(address, now) {
+            return Ok(());
+        }
+        let detail = "your address begins too many sign-ins";
+        Err(Problem::new(REQUESTS_TOO_MANY, detail).retry_after(BEGINS.ban))
     }
 
     /// A place for a call of the provider, or the refusal where all are taken.

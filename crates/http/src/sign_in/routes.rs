@@ -17,6 +17,7 @@ use stadium_oidc::{Callback, Cookie, LOGIN_LIFETIME, Now, Refusal, ReturnPath};
 use crate::audit_log::CallerPlace;
 use crate::principal::Principal;
 use crate::request::app::App;
+use crate::request::peer::Peer;
 use crate::request::problem::{KEY_MISSING, Problem, SIGN_IN_REFUSED};
 use crate::request::query::{Query, wrong};
 use crate::sign_in::config::CALLBACK;
@@ -37,7 +38,12 @@ pub(crate) fn routes<S>(people: Arc<People>) -> Router<S> {
 }
 
 /// Sends the browser to the provider. `to` is the path to come back to.
-async fn login(State(people): State<Arc<People>>, uri: Uri) -> Result<Response, ErrorPage> {
+async fn login(
+    State(people): State<Arc<People>>,
+    peer: Option<Extension<Peer>>,
+    uri: Uri,
+) -> Result<Response, ErrorPage> {
+    people.may_begin(peer.map(|Extension(peer)| peer))?;
     let query = Query::read(&uri, &["to"])?;
     let to = match query.value("to") {
         None => ReturnPath::default(),

@@ -319,6 +319,9 @@ fn a_provider_that_is_away_is_reported_and_keys_work_on() {
     );
     assert_eq!(refused.header("retry-after"), Some("5"));
     assert_eq!(fixture.get("/api/devices").status, 200);
+    let begun = std::iter::repeat_with(|| fixture.ask("GET", "/auth/login", &[], None)).take(100);
+    let bounded = begun.into_iter().find(|answer| answer.status == 429).expect("an address has a bound");
+    assert_eq!(bounded.header("stadium-error"), Some("HTTP-031"));
 }
 
 #[test]
