@@ -50,7 +50,25 @@ pub(super) fn check(findings: &mut Findings<'_>) {
     if let Some(path) = &discovery.password_file {
         readable(findings, ERROR, "discovery.password_file", path);
     }
+    sign_in(findings, &settings);
     passwords_tokens_rules(findings, &settings);
+}
+
+/// The client's secret and the provider's authorities.
+fn sign_in(findings: &mut Findings<'_>, settings: &Settings) {
+    let Some(oidc) = mapping::http::oidc(&settings.http) else { return };
+    match oidc.check_with_files() {
+        Ok(()) => authorities(findings, WARNING, "http.oidc.ca", oidc.ca.as_deref()),
+        Err(wrong) => {
+            let file = match wrong.name {
+                "client_secret_file" => oidc.client_secret_file,
+                "ca" => oidc.ca,
+                _ => None,
+            };
+            let setting = format!("http.oidc.{}", wrong.name);
+            findings.add(ERROR, &setting, file, wrong.problem, "docs/sign-in.md describes the settings");
+        }
+    }
 }
 
 fn no_tls() -> Tls {

@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use stadium_http::{Config, PushBounds, TlsFiles};
+use stadium_http::{Config, OidcConfig, PushBounds, TlsFiles};
 
 use crate::settings::{Http, Settings};
 
@@ -27,6 +27,8 @@ pub(crate) fn config(settings: &Settings, listen: SocketAddr) -> Config {
             .clone()
             .zip(http.key.clone())
             .map(|(certificate, key)| TlsFiles { certificate, key }),
+        oidc: oidc(http),
+        allowed_origins: settings.server.allowed_origins.clone(),
         body_bytes_max: http.body_bytes_max as usize,
         message_bytes_max: http.message_bytes_max as usize,
         audience_devices_max: http.audience_devices_max as usize,
@@ -40,6 +42,28 @@ pub(crate) fn config(settings: &Settings, listen: SocketAddr) -> Config {
         audit_files_max: http.audit_files_max as usize,
         ..Config::new(listen, &settings.server.data)
     }
+}
+
+/// Sign-in of people; none without an issuer. The settings that it needs beside are found missing
+/// before.
+pub(crate) fn oidc(http: &Http) -> Option<OidcConfig> {
+    let oidc = &http.oidc;
+    let rows = |(group, roles): (&String, &Vec<_>)| {
+        roles.iter().map(|role| (group.clone(), *role)).collect::<Vec<_>>()
+    };
+    Some(OidcConfig {
+        issuer: oidc.issuer.clone()?,
+        client_id: oidc.client_id.clone().unwrap_or_default(),
+        client_secret_file: oidc.client_secret_file.clone(),
+        redirect_url: oidc.redirect_url.clone().unwrap_or_default(),
+        post_logout_redirect_url: oidc.post_logout_redirect_url.clone(),
+        scopes: Some(oidc.scopes.clone()).filter(|scopes| !scopes.is_empty()),
+        groups_claim: oidc.groups_claim.clone(),
+        ca: oidc.ca.clone(),
+        roles: oidc.roles.0.iter().flat_map(rows).collect(),
+        session: Duration::from_secs(u64::from(oidc.session_hours) * 3_600),
+        idle: Duration::from_secs(u64::from(oidc.idle_minutes) * 60),
+    })
 }
 
 /// Where the port speaks plain HTTP to others than this machine, without a proxy that is declared.
@@ -74,6 +98,18 @@ mod tests {
         assert_eq!(plain_text(&http(open)), Some(([0, 0, 0, 0], 8080).into()));
         assert_eq!(plain_text(&http(&format!("{open}behind_proxy = true\n"))), None);
         assert_eq!(plain_text(&http(&format!("{open}certificate = \"c\"\nkey = \"k\"\n"))), None);
+    }
+
+    #[test]
+    fn sign_in_is_off_without_an_issuer_and_has_a_row_for_each_role() {
+        assert!(oidc(&http("")).is_none());
+        let text = "[http.oidc]\nissuer = \"https://i\"\nclient_id = \"c\"\nidle_minutes = 5\n\
+                    redirect_url = \"https://h/auth/callback\"\n[http.oidc.roles]\n\
+                    \"/team/a.b\" = [\"operator\", \"sender\"]\nviewers = [\"viewer\"]\n";
+        let oidc = oidc(&http(text)).expect("it is on");
+        let rows: Vec<_> = oidc.roles.iter().map(|(group, role)| (group.as_str(), role.word())).collect();
+        assert_eq!(rows, [("/team/a.b", "operator"), ("/team/a.b", "sender"), ("viewers", "viewer")]);
+        assert_eq!((oidc.session.as_secs(), oidc.idle.as_secs(), oidc.scopes), (43_200, 300, None));
     }
 
     #[test]

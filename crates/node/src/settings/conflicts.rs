@@ -10,6 +10,7 @@ use super::layers::Origin;
 use super::problem::{Code, Problem};
 use super::sections::{Anonymous, ClientCertificates, DiscoveryBackend, Settings, ShardStore, Tls};
 use super::value::Addresses;
+use crate::mapping;
 use crate::mapping::shards::{BESIDE_PAYLOAD_BYTES, push_bytes_max, record_bytes_max};
 
 /// Every conflict between the settings.
@@ -21,6 +22,7 @@ pub(super) fn find(settings: &Settings, effective: &[Effective]) -> Vec<Problem>
     finder.proxies(settings);
     finder.trial(settings);
     finder.http(settings);
+    finder.oidc(settings);
     finder.paths(settings);
     finder.rpc(settings);
     finder.discovery(settings);
@@ -169,6 +171,30 @@ impl Finder<'_> {
             let shape =
                 "must be a scheme and a host, with a port where it needs one: \"https://push.example.org\"";
             self.add("http.public_url", format!("= {url:?} {shape}"));
+        }
+    }
+
+    fn oidc(&mut self, settings: &Settings) {
+        let oidc = &settings.http.oidc;
+        let others = [
+            ("client_id", oidc.client_id.is_some()),
+            ("redirect_url", oidc.redirect_url.is_some()),
+            ("roles", !oidc.roles.0.is_empty()),
+        ];
+        if oidc.issuer.is_none() {
+            let secret = ("client_secret_file", oidc.client_secret_file.is_some());
+            if let Some((given, _)) = others.iter().chain([&secret]).find(|(_, is_given)| *is_given) {
+                self.add(&format!("http.oidc.{given}"), "needs http.oidc.issuer: the provider");
+            }
+            return;
+        }
+        for (missing, _) in others.iter().filter(|(_, is_given)| !is_given) {
+            self.add("http.oidc.issuer", format!("needs http.oidc.{missing}"));
+        }
+        if others.iter().all(|(_, is_given)| *is_given)
+            && let Some(Err(wrong)) = mapping::http::oidc(&settings.http).map(|oidc| oidc.check())
+        {
+            self.add(&format!("http.oidc.{}", wrong.name), format!("is refused: {}", wrong.problem));
         }
     }
 
@@ -322,6 +348,18 @@ mod tests {
                 "mqtt.listen = 0.0.0.0:1883 is not loopback",
             ),
             ("[http]\ncertificate = \"c\"\n", "http.certificate needs http.key"),
+            ("[http.oidc]\nclient_id = \"c\"\n", "http.oidc.client_id needs http.oidc.issuer"),
+            ("[http.oidc]\nissuer = \"https://i\"\n", "http.oidc.issuer needs http.oidc.redirect_url"),
+            (
+                "[http.oidc]\nissuer = \"http://i\"\nclient_id = \"c\"\n\
+                 redirect_url = \"https://h/auth/callback\"\nroles = { ops = [\"viewer\"] }\n",
+                "http.oidc.issuer is refused: http://i is not https://",
+            ),
+            (
+                "[http.oidc]\nissuer = \"https://i\"\nclient_id = \"c\"\n\
+                 redirect_url = \"https://h/callback\"\nroles = { ops = [\"viewer\"] }\n",
+                "http.oidc.redirect_url is refused: https://h/callback does not end in /auth/callback",
+            ),
             ("[auth.certificate]\nenabled = true\n", "auth.certificate.enabled needs a TLS listener"),
             (
                 "[auth.callback]\nurl = \"ftp://x\"\n",

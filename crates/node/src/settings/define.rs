@@ -25,6 +25,8 @@ pub struct Setting {
     pub cost: &'static str,
     /// What it does.
     pub help: String,
+    /// Whether the value is itself a table, whose keys are no settings.
+    pub is_table: bool,
 }
 
 /// A part of the reference: a table of the TOML file, or settings shared by several tables.
@@ -159,6 +161,7 @@ macro_rules! group {
                         bounds: $crate::settings::define::bounds!($($bounds)?),
                         cost: concat!($($cost)?),
                         help: concat!($($help),+).trim().to_owned(),
+                        is_table: <$type as $crate::settings::value::Value>::IS_TABLE,
                     }),*],
                 };
                 #[allow(unused_mut)]

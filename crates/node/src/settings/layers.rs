@@ -126,14 +126,22 @@ impl Layers {
             },
             message: format!("is not valid TOML: {}", error.message()),
         })?;
-        self.take_table("", root.get_ref(), &|offset| Origin::File {
+        let values: Vec<String> = super::table_values().collect();
+        self.take_table("", root.get_ref(), &values, &|offset| Origin::File {
             path: path.to_owned(),
             line: line_at(offset),
         });
         Ok(())
     }
 
-    fn take_table(&mut self, prefix: &str, table: &DeTable<'_>, origin: &dyn Fn(usize) -> Origin) {
+    /// Takes each setting of a table. A table that is in `values` is one setting's value.
+    fn take_table(
+        &mut self,
+        prefix: &str,
+        table: &DeTable<'_>,
+        values: &[String],
+        origin: &dyn Fn(usize) -> Origin,
+    ) {
         for (key, value) in table {
             let name = if prefix.is_empty() {
                 key.get_ref().to_string()
@@ -141,7 +149,12 @@ impl Layers {
                 format!("{prefix}.{}", key.get_ref())
             };
             match value.get_ref() {
-                DeValue::Table(inner) => self.take_table(&name, inner, origin),
+                DeValue::Table(rows) if values.contains(&name) => {
+                    let rows =
+                        rows.iter().map(|(key, value)| (key.get_ref().to_string(), raw(value.get_ref())));
+                    self.put(name, Raw::Table(rows.collect()), origin(key.span().start));
+                }
+                DeValue::Table(inner) => self.take_table(&name, inner, values, origin),
                 leaf => self.put(name, raw(leaf), origin(key.span().start)),
             }
         }

@@ -19,9 +19,9 @@ pub use layers::{Origin, Override, environment_name};
 pub use problem::{Code, Problem, Problems};
 pub use sections::{
     Anonymous, Auth, Callback, Certificate, CertificateName, ClientCertificates, ClientIdBinding,
-    DeviceRegistry, Devices, Discovery, DiscoveryBackend, Http, Journal, Limits, ListedService, Locations,
-    Log, LogFormat, Method, Mqtt, Mqtts, Password, ProxyProtocol, Push, Queue, Rpc, Server, Session,
-    Settings, ShardStore, Shards, SocketOptions, Sockets, Tls, Token, TokenAlgorithm, TokenKey,
+    DeviceRegistry, Devices, Discovery, DiscoveryBackend, GroupRoles, Http, Journal, Limits, ListedService,
+    Locations, Log, LogFormat, Method, Mqtt, Mqtts, Oidc, Password, ProxyProtocol, Push, Queue, Rpc, Server,
+    Session, Settings, ShardStore, Shards, SocketOptions, Sockets, Tls, Token, TokenAlgorithm, TokenKey,
     TokenUsername, Webhooks, Ws, Wss,
 };
 pub use value::{Addresses, Bounds, grouped};
@@ -121,6 +121,12 @@ pub fn tables() -> Vec<Described> {
 /// The full name of every setting.
 pub fn names() -> impl Iterator<Item = String> {
     tables().into_iter().flat_map(|table| table.settings).map(|setting| setting.name)
+}
+
+/// The full name of every setting whose value is a table.
+fn table_values() -> impl Iterator<Item = String> {
+    let settings = tables().into_iter().flat_map(|table| table.settings);
+    settings.filter(|setting| setting.is_table).map(|setting| setting.name)
 }
 
 fn unknown(name: &str, origin: &Origin, known: &[String]) -> Problem {

@@ -22,6 +22,8 @@ pub(crate) enum Raw {
     Boolean(bool),
     /// A TOML array.
     List(Vec<Raw>),
+    /// A TOML table of a setting whose value is one.
+    Table(Vec<(String, Raw)>),
     /// Anything no setting takes (float, date, table), by its TOML name.
     Other(&'static str),
 }
@@ -42,6 +44,16 @@ impl fmt::Display for Raw {
                     write!(f, "{item}")?;
                 }
                 f.write_str("]")
+            }
+            Self::Table(rows) => {
+                f.write_str("{ ")?;
+                for (index, (key, value)) in rows.iter().enumerate() {
+                    if index > 0 {
+                        f.write_str(", ")?;
+                    }
+                    write!(f, "{key:?} = {value}")?;
+                }
+                f.write_str(" }")
             }
             Self::Other(kind) => write!(f, "<{kind}>"),
         }
@@ -74,6 +86,9 @@ pub(crate) enum Misfit {
 
 /// A type a setting can have.
 pub(crate) trait Value: Sized + Clone {
+    /// Whether it is a TOML table, whose keys are no settings.
+    const IS_TABLE: bool = false;
+
     /// Reads a raw value and checks it.
     fn read(raw: &Raw, bounds: &Bounds) -> Result<Self, Misfit>;
 

@@ -5,6 +5,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use super::oidc::Oidc;
 use crate::settings::define::group;
 
 group! {
@@ -59,5 +60,9 @@ group! {
         /// The live page, metrics and reads need no key. For trial mode, and where the port is reached only by those
         /// who may see everything.
         open_read: bool = false, cost "whoever reaches the port sees devices and figures";
+    }
+    tables {
+        /// Sign-in of people with an OpenID provider.
+        oidc: Oidc,
     }
 }
