@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 use crate::audit_log::{AuditLog, Change};
 use crate::key_store::Key;
+use crate::principal::Principal;
 
 /// The audit log of a node. Cheap to clone.
 #[derive(Clone)]
@@ -43,8 +44,9 @@ impl ChangeLog {
     /// Writes a change down, or counts it where its key makes many.
     pub fn record(&self, change: &LoggedChange<'_>) {
         let Self(log) = self;
+        let caller: Arc<dyn Principal> = Arc::<Key>::clone(change.key);
         let change = Change {
-            caller: Some(change.key),
+            caller: Some(&caller),
             address: change.address,
             route: &Arc::from(change.route),
             path: change.target,
