@@ -353,7 +353,10 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
     /// The shard starts over, or stops: work under way between shards goes on later, and nobody can
     /// wait for it here.
     pub(super) fn give_up_undecided(&mut self, output: &mut Output<C, M>) {
-        for ((machine, _), caller) in self.undecided.drain() {
+        let mut given_up: Vec<_> = self.undecided.drain().collect();
+        // In the order of their numbers: a run of the simulator is determined by its seed.
+        given_up.sort_unstable_by_key(|&(command, _)| command);
+        for ((machine, _), caller) in given_up {
             let refusal = self.machines.kinds.of(machine).pending_refusal();
             output.replies.push(Reply { caller, answer: Err(refusal) });
         }
