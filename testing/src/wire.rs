@@ -256,12 +256,14 @@ pub struct Publish<'a> {
     pub retain: bool,
     /// DUP: it may have been sent before.
     pub duplicate: bool,
+    /// Properties of MQTT 5.0, without their length.
+    pub properties: &'a [u8],
 }
 
 impl<'a> Publish<'a> {
     /// At QoS 0, not retained.
     pub fn new(topic: &'a str, payload: &'a [u8]) -> Self {
-        Self { topic, payload, qos: 0, id: 0, retain: false, duplicate: false }
+        Self { topic, payload, qos: 0, id: 0, retain: false, duplicate: false, properties: &[] }
     }
 
     /// At QoS 1 or 2 with this packet identifier.
@@ -291,7 +293,7 @@ impl<'a> Publish<'a> {
         if self.qos > 0 {
             body.extend(self.id.to_be_bytes());
         }
-        body.extend(properties(version, &[]));
+        body.extend(properties(version, self.properties));
         body.extend_from_slice(self.payload);
         let duplicate = if self.duplicate { 8 } else { 0 };
         packet(0x30 | duplicate | (self.qos << 1) | u8::from(self.retain), &body)

@@ -174,6 +174,7 @@ impl DeviceLoop {
     pub(crate) fn keep_sessions(&mut self, io: &mut Io<Message>) {
         let mut answered = std::mem::take(&mut self.answered);
         loop {
+            self.settle_own_requests(io);
             let now_ms = self.around.now_ms(io);
             let Some(session_writer) = &mut self.around.session_writer else { break };
             session_writer.collect(now_ms, &mut answered);

@@ -25,7 +25,7 @@ use crate::limits::{Addresses, HeldBytes};
 use crate::message::{Kind, Message};
 use crate::push::Pushes;
 use crate::push::transport::{Inboxes, PushShards, TransportQueue};
-use crate::requests::{REQUEST_PREFIX, RequestGate};
+use crate::requests::{OWN_PREFIX, OwnRequests, REQUEST_PREFIX, RequestGate};
 use crate::sessions::{Returning, SessionWriter};
 use crate::trace::Traces;
 use crate::turn::{Shared, Surroundings};
@@ -312,6 +312,7 @@ fn start_loop(
         loop_index: LoopIndex(u16::try_from(index).expect("there are at most 64 loops")),
         sessions_max: config.broker.sessions_max.div_ceil(loops),
         request_prefix: config.services.is_some().then(|| REQUEST_PREFIX.into()),
+        own_prefix: Some(OWN_PREFIX.into()),
         durable: behind.durable.is_some(),
         ..config.broker.clone()
     };
@@ -328,6 +329,8 @@ fn start_loop(
     around.session_writer = behind.durable.as_ref().map(session_writer);
     let uplinks = |shards: &Shards| Uplinks::new(shards.clone(), shared.handle(index).clone());
     around.uplinks = behind.durable.as_ref().map(uplinks);
+    let own_requests = |shards: &Shards| OwnRequests::new(shards.clone(), shared.handle(index).clone());
+    around.own_requests = behind.durable.as_ref().map(own_requests);
     let mut handler = DeviceLoop::new(Arc::clone(config), broker, around);
     let epoch = shared.epoch;
     std::thread::Builder::new().name(format!("edge-{index}")).spawn(move || {

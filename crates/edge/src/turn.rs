@@ -25,7 +25,7 @@ use crate::message::{Forward, Kind, Message};
 use crate::purges::Purges;
 use crate::push::transport::{Inboxes, TransportQueue};
 use crate::push::{Pushes, Receipts};
-use crate::requests::RequestGate;
+use crate::requests::{OwnRequests, RequestGate};
 use crate::sessions::SessionWriter;
 use crate::trace::{Traces, Tracing};
 use crate::uplinks::{Followed, Uplinks};
@@ -97,6 +97,8 @@ pub(crate) struct Surroundings {
     pub(crate) inboxes: Inboxes,
     /// Where the node has services.
     pub(crate) request_gate: Option<RequestGate>,
+    /// Where there are shards to carry out what devices ask for themselves.
+    pub(crate) own_requests: Option<OwnRequests>,
     /// QueuedItem for each other loop, sent at the turn's end. While more than
     /// `forwards_waiting_max` wait, publishers are not read, so that one turn's worth on top of
     /// that is the bound.
@@ -130,6 +132,7 @@ impl Surroundings {
             receipts: Receipts::default(),
             inboxes: Inboxes::new(None, index),
             request_gate: None,
+            own_requests: None,
             outboxes: (0..loops).map(|_| Vec::new()).collect(),
             forwards_waiting: 0,
             congested_bytes,
@@ -344,6 +347,16 @@ impl Host for Turn<'_> {
         request: &Request<'_>,
     ) -> Result<(), NotTaken> {
         self.take_request(client, session, request)
+    }
+
+    fn own_request(
+        &mut self,
+        client: Client<'_, Who>,
+        session: SessionKey,
+        request: &Request<'_>,
+        then: Then,
+    ) -> Result<(), NotTaken> {
+        self.take_own_request(client, session, request, then)
     }
 
     fn is_followed(&mut self, client_id: &str, topic: &str) -> bool {

@@ -291,7 +291,12 @@ pub fn push(asking: Asking<'_>, command: &stadium_push::Command) -> Result<(), R
         | C::Trace { app, .. }
         | C::Deliveries { app, .. }
         | C::Schedules { app } => asking.may(Verb::PushRead, app.as_str()),
-        C::Authenticate { .. } | C::CancelElsewhere { .. } | C::Presence { .. } | C::Progress { .. } => {
+        // Devices ask this for themselves, by their own identity.
+        C::Own { .. }
+        | C::Authenticate { .. }
+        | C::CancelElsewhere { .. }
+        | C::Presence { .. }
+        | C::Progress { .. } => {
             Err(Refused { verb: Verb::NodeOperate, resource: "*".to_owned(), after: None })
         }
     }

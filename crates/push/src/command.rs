@@ -7,7 +7,8 @@ use stadium_registry::{AppName, Changes, DeviceId, Location, Selector};
 
 use crate::live::LiveToken;
 use crate::{
-    AppSettings, AudienceName, ConnectionName, Milliseconds, NewPush, NewSchedule, PushId, ScheduleName, Time,
+    AppSettings, AudienceName, ConnectionName, Milliseconds, NewPush, NewSchedule, OwnRequest, PushId,
+    ScheduleName, Time,
 };
 
 /// One thing to do.
@@ -207,6 +208,17 @@ pub enum Command {
         device: DeviceId,
         /// Which.
         push: PushId,
+    },
+
+    /// A registered device asks something for itself: refused where it is revoked, or where its
+    /// app does not let devices change that. Never registers a device. Device.
+    Own {
+        /// Its app.
+        app: AppName,
+        /// The device, by the identity that it proved.
+        device: DeviceId,
+        /// What it asks.
+        request: OwnRequest,
     },
 
     /// Makes a push at certain times, or changes which. App.

@@ -11,8 +11,9 @@ use stadium_state_machine::encoding::{Reader, corrupt, number, text};
 
 use crate::feed::Feed;
 use crate::{
-    AppSettings, Audience, AudienceName, Cap, Civil, CollapseKey, Content, Corrupt, Held, Missed, NewPush,
-    NewSchedule, Notification, Options, Pace, PushId, QuietHours, ScheduleName, Time, When, Words, Zone,
+    AppSettings, Audience, AudienceName, Cap, Civil, CollapseKey, Content, Corrupt, DeviceWritable, Held,
+    Missed, NewPush, NewSchedule, Notification, Options, Pace, PushId, QuietHours, ScheduleName, Time, When,
+    Words, Zone,
 };
 
 pub(crate) fn wrong(what: &'static str) -> impl Fn(stadium_state_machine::InvalidName) -> Corrupt {
@@ -109,17 +110,24 @@ fn cap(input: &mut Reader<'_>) -> Result<Option<Cap>, Corrupt> {
 
 impl AppSettings {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        out.push(u8::from(self.register_at_connect) | u8::from(self.opted_in) << 1);
+        // Settings without patterns have the form that every version reads.
+        let is_writable = !self.device_writable.is_empty();
+        out.push(
+            u8::from(self.register_at_connect) | u8::from(self.opted_in) << 1 | u8::from(is_writable) << 2,
+        );
         number(out, self.expiry);
         write_cap(out, self.cap);
         number(out, u64::from(self.inbox_max));
         number(out, self.remember);
         Feed::encode(&self.feeds, out);
+        if is_writable {
+            self.device_writable.encode(out);
+        }
     }
 
     pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self, Corrupt> {
         let flags = input.byte()?;
-        if flags > 3 {
+        if flags > 7 {
             return Err(corrupt("unknown settings of an app"));
         }
         Ok(Self {
@@ -130,6 +138,11 @@ impl AppSettings {
             inbox_max: input.small()?,
             remember: input.number()?,
             feeds: Feed::decode(input)?,
+            device_writable: if flags & 4 != 0 {
+                DeviceWritable::decode(input)?
+            } else {
+                DeviceWritable::default()
+            },
         })
     }
 }
@@ -372,5 +385,32 @@ pub(crate) fn held(input: &mut Reader<'_>) -> Result<Held, Corrupt> {
         0 => Ok(Held::Active),
         1 => Ok(Held::Paused),
         _ => Err(corrupt("a schedule that is neither held nor not")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_without_patterns_have_the_bytes_of_every_version() {
+        let plain = AppSettings::default();
+        let mut bytes = Vec::new();
+        plain.encode(&mut bytes);
+        assert_eq!(bytes[0], 3, "no flag but those of version 1");
+        assert_eq!(AppSettings::decode(&mut Reader::new(&bytes)).expect("as written"), plain);
+
+        let device_writable = DeviceWritable { tags: vec!["n*".into()], attributes: vec!["a".into()] };
+        let with = AppSettings { device_writable, ..plain };
+        let mut more = Vec::new();
+        with.encode(&mut more);
+        assert_eq!(more[0], 7);
+        assert_eq!(more[1..bytes.len()], bytes[1..]);
+        assert_eq!(more[bytes.len()..], [1, 2, b'n', b'*', 1, 1, b'a']);
+        let mut input = Reader::new(&more);
+        assert_eq!(AppSettings::decode(&mut input).expect("as written"), with);
+        for cut in 0..more.len() {
+            assert!(AppSettings::decode(&mut Reader::new(&more[..cut])).is_err(), "{cut}");
+        }
     }
 }

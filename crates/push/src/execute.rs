@@ -14,12 +14,13 @@ use crate::outcome::Outcome;
 use crate::platform::{DEFAULT_APP, Platform, Spot};
 use crate::refusal::{
     APPS_FULL, AUDIENCE_UNKNOWN, COUNT, DEFAULT_APP as DEFAULT_APP_CODE, DEVICE_UNKNOWN, ID_CONTENT,
-    MISDIRECTED, NAME_TAKEN, NAMES_FULL, NOT_SENT, PUSH_UNKNOWN, PUSHES_FULL, STARTED, busy, rejected,
+    MISDIRECTED, NAME_TAKEN, NAMES_FULL, NOT_SENT, NOT_WRITABLE, PUSH_UNKNOWN, PUSHES_FULL, REVOKED, STARTED,
+    busy, rejected,
 };
 use crate::validate::check_settings;
 use crate::{
-    Accepted, Answer, AppSettings, Audience, Changed, Command, ConnectionName, NewPush, PushId, Refusal,
-    Time, TransportCommand,
+    Accepted, Answer, AppSettings, Audience, Changed, Command, ConnectionName, NewPush, OwnRequest, PushId,
+    Refusal, Time, TransportCommand,
 };
 
 /// Devices of one command.
@@ -80,6 +81,7 @@ impl Platform {
                 self.cancel_elsewhere(now, app, *push, *below, *message, record)
             }
             Command::Opened { app, device, push } => self.open(now, app, device, *push, record),
+            Command::Own { app, device, request } => self.own(now, app, device, request, record),
             Command::Schedule { schedule } => self.put_schedule(now, schedule, record),
             Command::PauseSchedule { app, name, held } => {
                 let app = self.app_number(app)?;
@@ -150,40 +152,72 @@ impl Platform {
     ) -> Result<Answer, Refusal> {
         let number = self.app_number(app)?;
         check_count(devices.len())?;
-        let mut outcomes = Vec::with_capacity(devices.len());
-        for (device, changes) in devices {
-            let app = &self.apps[&number];
-            if self.home_of(&app.name, device) != self.place.shard {
-                let reason = format!("device {:?} lives on another shard", device.as_str());
-                outcomes.push(Err(rejected(MISDIRECTED, reason)));
-                continue;
-            }
-            let known = app.registry.find(device).is_some();
-            if !known && self.is_named_as_app(&app.name, device) {
-                let name = device.as_str();
-                let reason = format!("{name:?} is the name of an app: a device of `default` needs another");
-                outcomes.push(Err(rejected(NAME_TAKEN, reason)));
-                continue;
-            }
-            let mut changes = Cow::Borrowed(changes);
-            if !known && changes.opt_in.is_none() {
-                changes.to_mut().opt_in = Some(app.settings.opted_in);
-            }
-            if let Err(refusal) = app.registry.check(device, &changes) {
-                outcomes.push(Err(refusal));
-                continue;
-            }
-            let revoked = changes.revoked == Some(true);
-            self.emit(now, record, &Event::Device { app: number, device: Cow::Borrowed(device), changes });
-            if !known {
-                self.arrive_late(now, number, device, record);
-            }
-            if revoked {
-                self.cut(number, device);
-            }
-            outcomes.push(Ok(if known { Changed::Updated } else { Changed::Registered }));
+        let outcomes =
+            devices.iter().map(|(device, changes)| self.change_one(now, number, device, changes, record));
+        Ok(Answer::Changed(outcomes.collect()))
+    }
+
+    fn change_one(
+        &mut self,
+        now: Time,
+        number: u32,
+        device: &DeviceId,
+        changes: &Changes,
+        record: &mut Record,
+    ) -> Result<Changed, Refusal> {
+        let app = &self.apps[&number];
+        if self.home_of(&app.name, device) != self.place.shard {
+            let reason = format!("device {:?} lives on another shard", device.as_str());
+            return Err(rejected(MISDIRECTED, reason));
         }
-        Ok(Answer::Changed(outcomes))
+        let known = app.registry.find(device).is_some();
+        if !known && self.is_named_as_app(&app.name, device) {
+            let name = device.as_str();
+            let reason = format!("{name:?} is the name of an app: a device of `default` needs another");
+            return Err(rejected(NAME_TAKEN, reason));
+        }
+        let mut changes = Cow::Borrowed(changes);
+        if !known && changes.opt_in.is_none() {
+            changes.to_mut().opt_in = Some(app.settings.opted_in);
+        }
+        app.registry.check(device, &changes)?;
+        let revoked = changes.revoked == Some(true);
+        self.emit(now, record, &Event::Device { app: number, device: Cow::Borrowed(device), changes });
+        if !known {
+            self.arrive_late(now, number, device, record);
+        }
+        if revoked {
+            self.cut(number, device);
+        }
+        Ok(if known { Changed::Updated } else { Changed::Registered })
+    }
+
+    /// Carries out a device's request about itself.
+    fn own(
+        &mut self,
+        now: Time,
+        app: &AppName,
+        device: &DeviceId,
+        request: &OwnRequest,
+        record: &mut Record,
+    ) -> Result<Answer, Refusal> {
+        let number = self.app_number(app)?;
+        let known = &self.apps[&number];
+        let slot = known.registry.find(device).ok_or_else(|| unknown_device(app, device))?;
+        if known.registry.revoked().contains(slot.0) {
+            let reason = format!("device {:?} of app {:?} is revoked", device.as_str(), app.as_str());
+            return Err(rejected(REVOKED, reason));
+        }
+        match request {
+            OwnRequest::Opened(push) => self.open(now, app, device, *push, record),
+            OwnRequest::Change(changes) => {
+                if let Some(refused) = known.settings.device_writable.first_refused(changes) {
+                    let reason = format!("app {:?} does not let its devices change {refused}", app.as_str());
+                    return Err(rejected(NOT_WRITABLE, reason));
+                }
+                self.change_one(now, number, device, changes, record).map(|_| Answer::Done)
+            }
+        }
     }
 
     fn remove(
@@ -356,8 +390,7 @@ impl Platform {
         let app_number = self.app_number(app)?;
         let app = &self.apps[&app_number];
         let Some(slot) = app.registry.find(device).map(|slot| slot.0) else {
-            let reason = format!("app {:?} has no device {:?}", app.name.as_str(), device.as_str());
-            return Err(rejected(DEVICE_UNKNOWN, reason));
+            return Err(unknown_device(&app.name, device));
         };
         let spot = self.find_id(app_number, push).ok_or_else(|| unknown(push))?;
         let (outcome, again) = match spot {
@@ -395,6 +428,10 @@ pub(crate) fn check_count(count: usize) -> Result<(), Refusal> {
         return Ok(());
     }
     Err(rejected(COUNT, format!("a command names {count} devices; 1 to {DEVICES_MAX} are allowed")))
+}
+
+fn unknown_device(app: &AppName, device: &DeviceId) -> Refusal {
+    rejected(DEVICE_UNKNOWN, format!("app {:?} has no device {:?}", app.as_str(), device.as_str()))
 }
 
 pub(crate) fn unknown(push: PushId) -> Refusal {

@@ -33,6 +33,7 @@ mod names;
 mod notification;
 mod outbox;
 mod outcome;
+mod own;
 mod parts;
 mod platform;
 mod presence;
@@ -69,6 +70,7 @@ pub use notification::{
     Audience, Cap, Civil, Content, Missed, NewPush, NewSchedule, Notification, Options, Pace, QuietHours,
     When, Words, Zone,
 };
+pub use own::{DeviceWritable, OwnRequest};
 pub use parts::{Parts, app_home, device_home};
 pub use platform::Platform;
 pub use refusal::CODES;

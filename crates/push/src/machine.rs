@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 
 use bytes::Bytes;
+use stadium_registry::Changes;
 use stadium_state_machine::{
     Delivery, Description, Effects, Executed, Lookup, MachineState, PayloadAt, Record, Section, StateMachine,
 };
@@ -17,7 +18,9 @@ use crate::execute::ROOM_EVENTS_MAX;
 use crate::platform::Platform;
 use crate::refusal::{EARLY, busy};
 use crate::tick::NUMBERS_BYTES;
-use crate::{Answer, AppSettings, Audience, Command, Corrupt, NewPush, Refusal, ShardMessage, Time};
+use crate::{
+    Answer, AppSettings, Audience, Command, Corrupt, NewPush, OwnRequest, Refusal, ShardMessage, Time,
+};
 
 /// Messages of another shard that were taken in, and may arrive again.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -59,6 +62,13 @@ fn push_bytes(push: &NewPush) -> usize {
     };
     // Up to 200 variants, each with a few lengths; properties likewise.
     audience + push.content.bytes() + 2 * SMALL_BYTES + 256 * 32
+}
+
+/// Bytes of one device's changes in an event.
+fn changes_bytes(changes: &Changes) -> usize {
+    let mut bytes = Vec::new();
+    changes.encode(&mut bytes);
+    bytes.len()
 }
 
 /// Bytes of an app's settings in an event, at most.
@@ -131,6 +141,7 @@ impl StateMachine for Platform {
         match command {
             Command::Send { push } | Command::SendLive { push, .. } | Command::Edit { push } => push.bytes(),
             Command::Change { devices, .. } => devices.len() * 256,
+            Command::Own { request: OwnRequest::Change(changes), .. } => changes_bytes(changes),
             Command::Locate { sightings, .. } => sightings.len() * 64,
             Command::Presence { arrived, left } => 64 + (arrived.len() + left.len()) * 160,
             Command::Progress { steps } => 64 + steps.len() * 64,
@@ -159,6 +170,7 @@ impl StateMachine for Platform {
                 devices.iter().for_each(|(_, changes)| changes.encode(&mut bytes));
                 bytes.len() + devices.len() * SMALL_BYTES
             }
+            Command::Own { request: OwnRequest::Change(changes), .. } => changes_bytes(changes) + SMALL_BYTES,
             Command::Remove { devices, .. } => devices.len() * SMALL_BYTES,
             Command::Locate { sightings, .. } => sightings.len() * SPOT_BYTES + SMALL_BYTES,
             Command::DeclareApp { settings, .. } => settings_bytes(settings),

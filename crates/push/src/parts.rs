@@ -86,7 +86,8 @@ impl Command {
             Command::Locate { app, sightings } => locate(app, sightings, shards),
             Command::Device { ref app, ref device }
             | Command::Authenticate { ref app, ref device, .. }
-            | Command::Opened { ref app, ref device, .. } => one(device_home(app, device, shards), self),
+            | Command::Opened { ref app, ref device, .. }
+            | Command::Own { ref app, ref device, .. } => one(device_home(app, device, shards), self),
             Command::Trace { ref app, ref device, .. } => {
                 // One that has not started is known to the app's home alone.
                 let mut asked = vec![device_home(app, device, shards), app_home(app, shards)];

@@ -48,6 +48,10 @@ stadium_state_machine::codes! {
     /// An app and a device of the app `default` cannot have one name: topics of the device would
     /// contain those of the app's devices.
     NAME_TAKEN = "PSH-031", "name of an app and of a device";
+    /// A device asks for itself and is revoked.
+    REVOKED = "PSH-032", "device is revoked";
+    /// A device may not change this tag or attribute of its own.
+    NOT_WRITABLE = "PSH-033", "not writable by devices";
     /// There are as many apps as there may be.
     APPS_FULL = "PSH-040", "too many apps";
     /// There are as many pushes as there may be, and none of them is settled.

@@ -3,7 +3,7 @@
 use stadium_registry::Limits;
 
 use crate::feed::Feed;
-use crate::{Cap, Milliseconds};
+use crate::{Cap, DeviceWritable, Milliseconds};
 
 /// What holds for an app.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +22,8 @@ pub struct AppSettings {
     pub remember: Milliseconds,
     /// The feeds of its devices and pushes, at most 16.
     pub feeds: Vec<Feed>,
+    /// Tags and attributes that its devices may change by themselves.
+    pub device_writable: DeviceWritable,
 }
 
 impl Default for AppSettings {
@@ -35,6 +37,7 @@ impl Default for AppSettings {
             inbox_max: 100,
             remember: 7 * DAY,
             feeds: Vec::new(),
+            device_writable: DeviceWritable::default(),
         }
     }
 }

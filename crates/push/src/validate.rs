@@ -146,6 +146,7 @@ pub(crate) fn check_settings(settings: &AppSettings) -> Result<(), Refusal> {
         }
     }
     Feed::check(&settings.feeds).map_err(|reason| rejected(SETTINGS, reason))?;
+    settings.device_writable.check().map_err(|reason| rejected(SETTINGS, reason))?;
     check_cap(settings.cap).map_err(|reason| rejected(SETTINGS, reason))
 }
 

@@ -36,6 +36,22 @@ impl Changes {
         Self::read(place)
     }
 
+    /// The changes that a device may ask for itself: `tags` to add and to remove, `attributes`, and
+    /// `opted_in`.
+    ///
+    /// # Errors
+    ///
+    /// Where the mistake is and what is allowed there.
+    pub fn parse_own(json: &Json) -> Result<Self, Mistake> {
+        let place = &Place::whole(json);
+        place.only(&["tags", "attributes", "opted_in"])?;
+        if let Some(tags) = place.key("tags") {
+            tags.only(&["add", "remove"])?;
+        }
+        let opt_in = place.key("opted_in").map(|place| place.boolean()).transpose()?;
+        Ok(Changes { opt_in, ..Self::read(place)? })
+    }
+
     /// The changes that stand among other fields of a JSON object: those that `beside` names are somebody else's.
     ///
     /// # Errors

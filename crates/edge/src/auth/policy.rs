@@ -15,6 +15,7 @@ use stadium_mqtt::broker::Grant;
 
 use super::rules::{self, Effect, Rule, RuleConfig, Share};
 use super::{Error, RulesConfig, Via, pattern};
+use crate::requests;
 
 /// Who asks.
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +91,8 @@ impl Policy {
     /// `asked` is a topic name for [`Action::Publish`] and [`Action::Retain`], and a topic name or
     /// filter for [`Action::Subscribe`]; there `$share/group/filter` is checked as `filter`.
     /// Malformed text is denied. Topics that start with `$` are denied unless a rule names their
-    /// first level.
+    /// first level. Publishing to `me/...` is allowed unless a rule denies it;
+    /// subscribing there is denied.
     pub fn allows(&self, who: &Principal<'_>, action: Action, asked: &str) -> bool {
         let asked = match action {
             Action::Publish | Action::Retain if pattern::is_name(asked) => asked,
@@ -100,11 +102,16 @@ impl Policy {
                 _ => return false,
             },
         };
+        // A device's own requests are its right: rules can only take it away. Nobody reads them.
+        let is_own = requests::is_own(asked);
+        if is_own && action == Action::Subscribe {
+            return false;
+        }
         match &**self.rules.load() {
             Compiled::Everything => action == Action::Subscribe || !is_servers_own(asked),
             Compiled::Rules(rules) => {
                 let effect = rules.iter().find_map(|rule| rule.effect_on(who, action, asked));
-                effect == Some(Effect::Allow)
+                if is_own { effect != Some(Effect::Deny) } else { effect == Some(Effect::Allow) }
             }
         }
     }
@@ -115,6 +122,9 @@ impl Policy {
         let Some(filter) = unshared(asked).filter(|filter| pattern::is_filter(filter)) else {
             return Grant::Denied;
         };
+        if requests::is_own(filter) {
+            return Grant::Denied;
+        }
         let rules = self.rules.load();
         let Compiled::Rules(rules) = &**rules else { return Grant::Whole };
         let mut granted = Grant::Whole;

@@ -154,34 +154,46 @@ impl DeviceLoop {
         let mut taken = std::mem::take(&mut gate.taken);
         gate.outbox.take(&mut taken);
         let answer_expiry = gate.services.limits.answer_expiry;
-        let expiry_ms = u64::try_from(answer_expiry.as_millis()).unwrap_or(u64::MAX);
-        let mut properties = Vec::new();
         for Outgoing { envelope, answer, place } in taken.drain(..) {
-            properties.clear();
-            lay_out(&envelope, &answer, &mut properties);
             let payload = match &answer {
                 Answer::Ok(payload) => payload.as_slice(),
                 Answer::Busy { .. } | Answer::Rejected { .. } | Answer::Deadline | Answer::Unknown { .. } => {
                     &[]
                 }
             };
-            let expires_at_ms = self.around.now_ms(io).saturating_add(expiry_ms);
-            let message = MqttMessage {
-                topic: &envelope.topic,
-                properties: &properties,
-                payload,
-                head: Head { qos: envelope.qos, expires_at_ms: Some(expires_at_ms), ..Head::default() },
-            };
-            let mut turn = Turn { io: &mut *io, around: &mut self.around };
-            let answered = self.broker.answer(&mut turn, envelope.session, &message);
-            match answered {
-                Answered::Yes => self.around.counts.answers += 1,
-                Answered::Gone | Answered::NotSubscribed => self.around.counts.answers_dropped += 1,
-            }
+            self.send_answer(io, &envelope, &answer, payload, answer_expiry);
             drop(place);
         }
         if let Some(gate) = &mut self.around.request_gate {
             gate.taken = taken;
+        }
+    }
+}
+
+impl DeviceLoop {
+    /// Delivers an answer to the session that asked, with its outcome in the User Properties.
+    pub(super) fn send_answer(
+        &mut self,
+        io: &mut Io<Message>,
+        envelope: &Envelope,
+        answer: &Answer,
+        payload: &[u8],
+        expiry: Duration,
+    ) {
+        let mut properties = Vec::new();
+        lay_out(envelope, answer, &mut properties);
+        let expiry_ms = u64::try_from(expiry.as_millis()).unwrap_or(u64::MAX);
+        let expires_at_ms = self.around.now_ms(io).saturating_add(expiry_ms);
+        let message = MqttMessage {
+            topic: &envelope.topic,
+            properties: &properties,
+            payload,
+            head: Head { qos: envelope.qos, expires_at_ms: Some(expires_at_ms), ..Head::default() },
+        };
+        let mut turn = Turn { io, around: &mut self.around };
+        match self.broker.answer(&mut turn, envelope.session, &message) {
+            Answered::Yes => self.around.counts.answers += 1,
+            Answered::Gone | Answered::NotSubscribed => self.around.counts.answers_dropped += 1,
         }
     }
 }

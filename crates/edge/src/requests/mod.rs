@@ -1,4 +1,4 @@
-//! Requests of devices to services, and the answers on their way back.
+//! Requests of devices, to services and about themselves, and the answers on their way back.
 //!
 //! An MQTT 5.0 PUBLISH to `rpc/SERVICE/METHOD` is a request. The broker has asked the authorisation function
 //! when it reaches the [`gate`] of its loop, which holds it to the bounds and hands it to the code
@@ -6,10 +6,11 @@
 //! answered on any thread; its answer comes back through the loop's [`outbox`] and is delivered to
 //! the session that asked, and to nobody else. An answer has its outcome in the user property
 //! `status`: `ok`, `busy` with `retry-after-ms`, `rejected` with `code` and `reason`, `deadline`,
-//! or `unknown` with `reason`.
+//! or `unknown` with `reason`. Requests about the device itself (`me/...`) need no service: [`own`].
 
 mod gate;
 mod outbox;
+mod own;
 mod reply;
 
 use std::borrow::Cow;
@@ -20,6 +21,7 @@ use stadium_mqtt::property::UserProperties;
 use stadium_mqtt::reason::ReasonCode;
 
 pub(crate) use gate::RequestGate;
+pub(crate) use own::{OWN_PREFIX, OwnRequests, is_own};
 pub use reply::Reply;
 
 /// First level of the topics that are requests.

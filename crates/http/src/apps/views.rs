@@ -4,7 +4,7 @@
 //! does.
 
 use serde::{Deserialize, Deserializer, Serialize};
-use stadium_push::{AppSettings, AppView, Cap};
+use stadium_push::{AppSettings, AppView, Cap, DeviceWritable};
 use utoipa::ToSchema;
 
 use crate::apps::feeds;
@@ -48,6 +48,35 @@ pub(crate) fn milliseconds(path: &str, seconds: u64) -> Result<u64, Problem> {
     }
 }
 
+/// Tags and attributes that the app's devices may change by themselves. A pattern is a name, or the
+/// beginning of names and `*`; that of a tag is written `NAME` or `GROUP:NAME`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DeviceWritableFields {
+    /// Patterns of tags, at most 64.
+    #[serde(default)]
+    #[schema(example = json!(["news-*"]))]
+    tags: Vec<String>,
+    /// Patterns of attributes, at most 64.
+    #[serde(default)]
+    #[schema(example = json!(["language"]))]
+    attributes: Vec<String>,
+}
+
+impl DeviceWritableFields {
+    fn check(self) -> Result<DeviceWritable, Problem> {
+        let patterns = |texts: Vec<String>| texts.into_iter().map(Into::into).collect();
+        let writable = DeviceWritable { tags: patterns(self.tags), attributes: patterns(self.attributes) };
+        writable.check().map_err(|reason| field("device_writable", &reason))?;
+        Ok(writable)
+    }
+
+    fn of(writable: &DeviceWritable) -> Self {
+        let texts = |patterns: &[_]| patterns.iter().map(ToString::to_string).collect();
+        Self { tags: texts(&writable.tags), attributes: texts(&writable.attributes) }
+    }
+}
+
 /// An app's settings. Fields that are left out stay; a new app has the defaults.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -79,6 +108,9 @@ pub(crate) struct AppFields {
     /// default.
     #[serde(default)]
     feeds: Option<Vec<FeedFields>>,
+    /// All that its devices may change by themselves; nothing by default.
+    #[serde(default)]
+    device_writable: Option<DeviceWritableFields>,
 }
 
 /// Distinguishes a field that is `null` from one that is left out.
@@ -111,6 +143,10 @@ impl AppFields {
             feeds: match self.feeds {
                 None => known.feeds,
                 Some(feeds) => feeds::check(feeds, &known.feeds)?,
+            },
+            device_writable: match self.device_writable {
+                None => known.device_writable,
+                Some(writable) => writable.check()?,
             },
         })
     }
@@ -148,6 +184,7 @@ pub(crate) struct AppSettingsReport {
     inbox_max: u16,
     remember_s: u64,
     feeds: Vec<FeedReport>,
+    device_writable: DeviceWritableFields,
 }
 
 impl AppReport {
@@ -163,6 +200,7 @@ impl AppReport {
                 inbox_max: settings.inbox_max,
                 remember_s: settings.remember / 1_000,
                 feeds: settings.feeds.iter().map(FeedReport::of).collect(),
+                device_writable: DeviceWritableFields::of(&settings.device_writable),
             },
             devices: view.devices,
             connected: view.connected,

@@ -95,6 +95,8 @@ pub(crate) const STATUSES: &[(&str, u16)] = &[
     (push::NOT_SENT, 409),
     (push::LIVE, 409),
     (push::NAME_TAKEN, 409),
+    (push::REVOKED, 403),
+    (push::NOT_WRITABLE, 403),
     (push::MISDIRECTED, 500),
     (push::APPS_FULL, 503),
     (push::PUSHES_FULL, 503),

@@ -455,7 +455,7 @@ where
             if !host.authorise(client, Action::publish(will.retain), will.topic) {
                 return Err(ReasonCode::NotAuthorized);
             }
-            if self.config.request_route(will.topic).is_some() || is_of_shares(will.topic) {
+            if self.config.reserved(will.topic).is_some() || is_of_shares(will.topic) {
                 // A will is for subscribers, and these topics have none.
                 return Err(ReasonCode::TopicNameInvalid);
             }

@@ -493,7 +493,8 @@ impl<L> Pendings<L> {
         pending.left == 0
     }
 
-    fn remove(&mut self, then: Then) -> Option<Pending<L>> {
+    /// Nothing waits any more.
+    pub fn remove(&mut self, then: Then) -> Option<Pending<L>> {
         self.0.try_remove(then.0 as usize)
     }
 }
@@ -580,6 +581,26 @@ where
                 self.persisted(host, parent, worst);
             }
         }
+    }
+
+    /// The host's word on a request that it took by [`Host::own_request`]: nothing of it happened,
+    /// for this reason. As [`Self::persisted`], it comes once.
+    pub fn own_refused<H>(&mut self, host: &mut H, then: Then, refusal: ReasonCode)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let key = match self.pendings.at(then).map(|pending| &pending.what) {
+            Some(&What::Answer { key, .. }) => key,
+            _ => SessionKey::NONE,
+        };
+        // 3.1.1 cannot say no: it is acknowledged.
+        if self.session(key).is_some_and(|session| session.version == Version::V5)
+            && let Some(pending) = self.pendings.at(then)
+            && let What::Answer { answer: Answer::Publish { reason, .. }, .. } = &mut pending.what
+        {
+            *reason = refusal;
+        }
+        self.persisted(host, then, Persisted::Done);
     }
 
     /// A shard has answered for a retained message of which no client hears. Where it is not known

@@ -100,6 +100,19 @@ pub trait Host {
         request: &Request<'_>,
     ) -> Result<(), NotTaken>;
 
+    /// Takes a client's request for itself over, or returns why it is refused. The outcome follows by
+    /// [`super::Broker::persisted`] or [`super::Broker::own_refused`], and is the reason of PUBACK
+    /// or PUBREC. Only called where the broker's configuration has a prefix for such requests.
+    fn own_request(
+        &mut self,
+        _client: Client<'_, Self::Identity>,
+        _session: SessionKey,
+        _request: &Request<'_>,
+        _then: Then,
+    ) -> Result<(), NotTaken> {
+        Err(ReasonCode::NotAuthorized.into())
+    }
+
     /// Whether somebody beside subscribers follows what this client publishes there, see [`Host::follow`]. Asked for each publish: it is to
     /// cost next to nothing where nobody does.
     fn is_followed(&mut self, _client_id: &str, _topic: &str) -> bool {

@@ -110,6 +110,9 @@ pub struct Config {
     /// First level of the topics that are requests to services: `PREFIX/SERVICE/METHOD`. `None` where there
     /// are no services: then such a topic is like any other.
     pub request_prefix: Option<Box<str>>,
+    /// First level of the topics by which a client asks for itself: `PREFIX/ACTION`. `None` where there are none: then
+    /// such a topic is like any other.
+    pub own_prefix: Option<Box<str>>,
     /// Whether the host keeps sessions that persist and retained messages, so that they outlive the process.
     pub durable: bool,
 }
@@ -131,6 +134,7 @@ impl Default for Config {
             retained_per_subscription_max: 0,
             response_topic_prefix: Some("inbox".into()),
             request_prefix: None,
+            own_prefix: None,
             durable: false,
         }
     }

@@ -241,8 +241,8 @@ where
         if publish.properties.payload_format == Some(1) && !publish.payload_is_valid_utf8() {
             return Ok(Err(ReasonCode::PayloadFormatInvalid.into()));
         }
-        if let Some(route) = self.config.request_route(topic) {
-            return Ok(self.request(host, key, route, publish).map(|()| ReasonCode::Success));
+        if let Some(reserved) = self.config.reserved(topic) {
+            return Ok(self.request(host, key, reserved, publish).map(|()| ReasonCode::Success));
         }
         publication::forwardable(publish, version, properties);
         let expires_at_ms =

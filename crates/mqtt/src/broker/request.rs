@@ -1,10 +1,13 @@
-//! A request from a client to a service, and the answer on its way back.
+//! A request from a client, to a service or for itself, and the answer on its way back.
 //!
 //! A PUBLISH to `PREFIX/SERVICE/METHOD` is no message for subscribers: the host hands it to a service, and
 //! the service's answer comes back as a PUBLISH to the request's Response Topic with its
 //! Correlation Data (MQTT 5.0 section 4.10). An answer goes only to the session that asked, not to
 //! other subscribers of the response topic: a client must not reach others by a topic to which it
 //! may not publish.
+//!
+//! A PUBLISH to `PREFIX/ACTION`, with the prefix of clients' own requests, asks the server itself.
+//! PUBACK or PUBREC waits for the outcome and carries it.
 
 use std::time::Duration;
 
@@ -24,7 +27,8 @@ pub const ROUTE_BYTES_MAX: usize = 255;
 /// A client's request, as the host gets it. The client was allowed to make it.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// `SERVICE/METHOD`, at most [`ROUTE_BYTES_MAX`] bytes, one slash.
+    /// `SERVICE/METHOD`, at most [`ROUTE_BYTES_MAX`] bytes, one slash; of a request for itself: the
+    /// action, without a slash.
     pub route: &'a str,
     /// The request's bytes.
     pub payload: &'a [u8],
@@ -73,11 +77,38 @@ pub enum Answered {
     NotSubscribed,
 }
 
+/// A topic that has no subscribers: the server takes what is published there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reserved<'t> {
+    /// A request to a service: `SERVICE/METHOD`.
+    Service(&'t str),
+    /// A request of the client for itself: the action.
+    Own(&'t str),
+}
+
+impl<'t> Reserved<'t> {
+    /// What names the request, where its form is right.
+    fn route(self) -> Option<&'t str> {
+        let is_level = |text: &str| !text.is_empty() && !text.contains('/');
+        let (route, is_right) = match self {
+            Self::Service(route) => (
+                route,
+                route
+                    .split_once('/')
+                    .is_some_and(|(service, method)| !service.is_empty() && is_level(method)),
+            ),
+            Self::Own(action) => (action, is_level(action)),
+        };
+        (is_right && route.len() <= ROUTE_BYTES_MAX).then_some(route)
+    }
+}
+
 impl Config {
-    /// What stands after the prefix, for a topic that is reserved for requests.
-    pub(super) fn request_route<'t>(&self, topic: &'t str) -> Option<&'t str> {
-        let prefix = self.request_prefix.as_deref()?;
-        topic.strip_prefix(prefix)?.strip_prefix('/')
+    /// The request that a topic stands for, where the topic is reserved for requests.
+    pub(super) fn reserved<'t>(&self, topic: &'t str) -> Option<Reserved<'t>> {
+        let after = |prefix: Option<&str>| topic.strip_prefix(prefix?)?.strip_prefix('/');
+        let service = after(self.request_prefix.as_deref()).map(Reserved::Service);
+        service.or_else(|| after(self.own_prefix.as_deref()).map(Reserved::Own))
     }
 }
 
@@ -91,7 +122,7 @@ where
         &mut self,
         host: &mut H,
         key: SessionKey,
-        route: &str,
+        reserved: Reserved<'_>,
         publish: &Publish<'_>,
     ) -> Result<(), NotTaken>
     where
@@ -101,13 +132,10 @@ where
             // A request happens once; there is nothing that could be retained.
             return Err(ReasonCode::ImplementationSpecificError.into());
         }
-        let service_and_method = route
-            .split_once('/')
-            .filter(|(service, method)| !service.is_empty() && !method.is_empty() && !method.contains('/'));
-        if service_and_method.is_none() || route.len() > ROUTE_BYTES_MAX {
-            return Err(ReasonCode::TopicNameInvalid.into());
-        }
-        let Some(session) = self.session(key) else { return Err(ReasonCode::UnspecifiedError.into()) };
+        let Some(route) = reserved.route() else { return Err(ReasonCode::TopicNameInvalid.into()) };
+        let Some(session) = self.sessions.get(key.index as usize) else {
+            return Err(ReasonCode::UnspecifiedError.into());
+        };
         let client = Client { client_id: &session.client_id, identity: &session.identity };
         let properties = &publish.properties;
         let answer_to = match properties.response_topic {
@@ -131,7 +159,16 @@ where
             answer_to,
             user_properties: properties.user_properties,
         };
-        host.request(client, key, &request)
+        if let Reserved::Service(_) = reserved {
+            return host.request(client, key, &request);
+        }
+        let then = self.pendings.part(&mut self.parts);
+        let taken = host.own_request(client, key, &request, then);
+        if taken.is_err() {
+            self.pendings.remove(then);
+            self.parts = None;
+        }
+        taken
     }
 
     /// Sends an answer to the session that asked, at the lower QoS of the request and of its subscription.

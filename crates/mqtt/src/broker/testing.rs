@@ -43,6 +43,8 @@ pub struct TestHost {
     pub receipts: Vec<(u64, Progress)>,
     /// Every request that was taken.
     pub requests: Vec<TakenRequest>,
+    /// Every request of a client for itself that was taken, with what waits for its outcome.
+    pub own_requests: Vec<(TakenRequest, Then)>,
     /// How requests are refused, where they are.
     pub refuses: Option<NotTaken>,
     /// Shards; 0 is like 1.
@@ -79,6 +81,27 @@ enum Wire {
     Keep(Arc<Publication>, Option<Origin>, ReplyTo),
     Kept(Then, Part),
     Verdict(Then, Verdict),
+}
+
+impl TestHost {
+    fn taken(
+        &self,
+        client: Client<'_, String>,
+        session: SessionKey,
+        request: &Request<'_>,
+    ) -> Result<TakenRequest, NotTaken> {
+        if let Some(refused) = self.refuses {
+            return Err(refused);
+        }
+        let answer_to = request.answer_to.map(|to| (to.topic.to_owned(), to.correlation.map(<[u8]>::to_vec)));
+        Ok(TakenRequest {
+            session,
+            client_id: client.client_id.to_owned(),
+            route: request.route.to_owned(),
+            payload: request.payload.to_vec(),
+            answer_to,
+        })
+    }
 }
 
 impl Host for TestHost {
@@ -190,17 +213,18 @@ impl Host for TestHost {
         session: SessionKey,
         request: &Request<'_>,
     ) -> Result<(), NotTaken> {
-        if let Some(refused) = self.refuses {
-            return Err(refused);
-        }
-        let answer_to = request.answer_to.map(|to| (to.topic.to_owned(), to.correlation.map(<[u8]>::to_vec)));
-        self.requests.push(TakenRequest {
-            session,
-            client_id: client.client_id.to_owned(),
-            route: request.route.to_owned(),
-            payload: request.payload.to_vec(),
-            answer_to,
-        });
+        self.requests.push(self.taken(client, session, request)?);
+        Ok(())
+    }
+
+    fn own_request(
+        &mut self,
+        client: Client<'_, String>,
+        session: SessionKey,
+        request: &Request<'_>,
+        then: Then,
+    ) -> Result<(), NotTaken> {
+        self.own_requests.push((self.taken(client, session, request)?, then));
         Ok(())
     }
 

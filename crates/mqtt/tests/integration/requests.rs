@@ -2,13 +2,15 @@
 //! PUBACK, and whom an answer reaches. Without services the topics are like any other.
 
 use stadium_mqtt::broker::testing::{Link, Server};
-use stadium_mqtt::broker::{Answered, Config, Head, Message, NotTaken, SessionKey};
+use stadium_mqtt::broker::{Answered, Config, Head, Message, NotTaken, Persisted, SessionKey};
 use stadium_mqtt::packet::*;
 use stadium_mqtt::reason::ReasonCode;
 use std::time::Duration;
 
 fn server() -> Server {
-    Server::with(Config { request_prefix: Some("rpc".into()), ..Config::default() }, 1)
+    let prefixes =
+        Config { request_prefix: Some("rpc".into()), own_prefix: Some("me".into()), ..Config::default() };
+    Server::with(prefixes, 1)
 }
 
 fn connect(server: &mut Server, client_id: &str, version: Version) -> Link {
@@ -134,22 +136,24 @@ fn a_retained_request_and_a_will_to_a_service_are_refused() {
     let device = connect(&mut server, "d1", Version::V5);
     let retained = Publish { retain: true, ..request("rpc/geo/Near", None) };
     assert_eq!(answer_to(&mut server, device, retained).0, ReasonCode::ImplementationSpecificError);
-    let will = Will {
-        topic: "rpc/geo/Near",
-        payload: b"",
-        qos: QoS::AtMostOnce,
-        retain: false,
-        delay_s: 0,
-        properties: PublishProperties::default(),
-    };
-    let link = server.connect(Connect { will: Some(will), ..Connect::new(Version::V5, "d2") });
-    let mut reason = None;
-    server.take(link, |packet| {
-        if let Packet::Connack(connack) = packet {
-            reason = Some(connack.reason);
-        }
-    });
-    assert_eq!(reason, Some(ReasonCode::TopicNameInvalid));
+    for topic in ["rpc/geo/Near", "me/opened"] {
+        let will = Will {
+            topic,
+            payload: b"",
+            qos: QoS::AtMostOnce,
+            retain: false,
+            delay_s: 0,
+            properties: PublishProperties::default(),
+        };
+        let link = server.connect(Connect { will: Some(will), ..Connect::new(Version::V5, "d2") });
+        let mut reason = None;
+        server.take(link, |packet| {
+            if let Packet::Connack(connack) = packet {
+                reason = Some(connack.reason);
+            }
+        });
+        assert_eq!(reason, Some(ReasonCode::TopicNameInvalid), "{topic}");
+    }
 }
 
 #[test]
@@ -218,4 +222,99 @@ fn an_answer_waits_for_a_client_that_is_away() {
     assert_eq!(answer(&mut server, key, "inbox/d1", QoS::AtLeastOnce), Answered::Yes);
     let back = server.connect(staying);
     assert_eq!(heard(&mut server, back), [("inbox/d1".into(), QoS::AtLeastOnce)]);
+}
+
+/// PUBACK and PUBREC that a client was sent, each with its reason.
+fn acknowledged(server: &mut Server, link: Link) -> Vec<(u16, ReasonCode)> {
+    let mut all = Vec::new();
+    server.take(link, |packet| match packet {
+        Packet::Puback(ack) | Packet::Pubrec(ack) => all.push((ack.packet_id, ack.reason)),
+        _ => {}
+    });
+    all
+}
+
+/// Lets the oldest request of a client for itself have its outcome: durable, or refused.
+fn settle(server: &mut Server, outcome: Result<Persisted, ReasonCode>) {
+    let (_, then) = server.host.own_requests.remove(0);
+    let Server { brokers, host, .. } = server;
+    match outcome {
+        Ok(persisted) => brokers[0].persisted(host, then, persisted),
+        Err(reason) => brokers[0].own_refused(host, then, reason),
+    }
+}
+
+#[test]
+fn a_request_for_itself_is_acknowledged_with_its_outcome_and_in_order() {
+    let mut server = server();
+    let device = connect(&mut server, "d1", Version::V5);
+    for (packet_id, topic) in [(5, "me/opened"), (6, "me/device"), (7, "uplink/d1")] {
+        server.send(device, &Packet::Publish(Publish { packet_id, ..request(topic, None) }));
+    }
+    assert_eq!(acknowledged(&mut server, device), []);
+    let (taken, _) = &server.host.own_requests[0];
+    assert_eq!((&*taken.client_id, &*taken.route, &*taken.payload), ("d1", "opened", &b"where"[..]));
+    settle(&mut server, Err(ReasonCode::NotAuthorized));
+    assert_eq!(acknowledged(&mut server, device), [(5, ReasonCode::NotAuthorized)]);
+    settle(&mut server, Ok(Persisted::Done));
+    let behind = [(6, ReasonCode::Success), (7, ReasonCode::NoMatchingSubscribers)];
+    assert_eq!(acknowledged(&mut server, device), behind);
+}
+
+#[test]
+fn a_request_for_itself_at_qos_2_happens_once() {
+    for (outcome, reason, again) in [
+        (Ok(Persisted::Done), ReasonCode::Success, 0),
+        (Ok(Persisted::Busy), ReasonCode::QuotaExceeded, 1),
+        (Err(ReasonCode::PayloadFormatInvalid), ReasonCode::PayloadFormatInvalid, 1),
+    ] {
+        let mut server = server();
+        let device = connect(&mut server, "d1", Version::V5);
+        let publish = Publish { qos: QoS::ExactlyOnce, ..request("me/opened", None) };
+        for _ in 0..2 {
+            server.send(device, &Packet::Publish(publish.clone()));
+        }
+        assert_eq!(server.host.own_requests.len(), 1);
+        settle(&mut server, outcome);
+        assert_eq!(acknowledged(&mut server, device), [(5, reason)]);
+        // A packet id that was refused is free; one that was received waits for its PUBREL.
+        server.send(device, &Packet::Publish(publish));
+        assert_eq!(server.host.own_requests.len(), again, "{reason:?}");
+    }
+}
+
+#[test]
+fn an_older_client_that_asks_for_itself_is_acknowledged() {
+    for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce] {
+        let mut server = server();
+        let device = connect(&mut server, "d1", Version::V311);
+        server.send(device, &Packet::Publish(Publish { qos, ..request("me/opened", None) }));
+        settle(&mut server, Err(ReasonCode::NotAuthorized));
+        assert_eq!(acknowledged(&mut server, device), [(5, ReasonCode::Success)]);
+    }
+}
+
+#[test]
+fn a_request_for_itself_at_qos_0_and_one_that_is_not_taken_leave_nothing_behind() {
+    let mut server = server();
+    let device = connect(&mut server, "d1", Version::V5);
+    server.send(
+        device,
+        &Packet::Publish(Publish { qos: QoS::AtMostOnce, packet_id: 0, ..request("me/opened", None) }),
+    );
+    settle(&mut server, Err(ReasonCode::NotAuthorized));
+    server.host.refuses = Some(ReasonCode::QuotaExceeded.into());
+    assert_eq!(answer_to(&mut server, device, request("me/opened", None)).0, ReasonCode::QuotaExceeded);
+    server.host.refuses = None;
+    for topic in ["me/", "me/opened/x"] {
+        assert_eq!(answer_to(&mut server, device, request(topic, None)).0, ReasonCode::TopicNameInvalid);
+    }
+    let retained = Publish { retain: true, ..request("me/opened", None) };
+    assert_eq!(answer_to(&mut server, device, retained).0, ReasonCode::ImplementationSpecificError);
+    assert!(server.host.own_requests.is_empty());
+    // The next publish waits for nothing of those before it.
+    assert_eq!(
+        answer_to(&mut server, device, request("uplink/d1", None)).0,
+        ReasonCode::NoMatchingSubscribers
+    );
 }

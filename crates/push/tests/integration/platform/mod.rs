@@ -10,6 +10,7 @@ mod live;
 mod locations;
 mod messages;
 mod model;
+mod own;
 mod presence;
 mod saved;
 mod scene;
