@@ -26,8 +26,8 @@ const WEB_PUSH: &str = "webpush";
 /// Tags and attributes that the devices of an app may change by themselves; none by default.
 ///
 /// A pattern is a name, or the beginning of names and `*`. That of a tag is written as a tag is:
-/// `news-*` are tags of the default group, `loyalty:*` those of the group `loyalty`. A pattern never
-/// reaches into another group, so a list is writable only where a pattern says `list:`.
+/// `news-*` are tags of the default group, `loyalty:*` those of the group `loyalty`. A pattern
+/// never reaches into another group, so a list is writable only where a pattern says `list:`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeviceWritable {
     /// Patterns of tags, at most 64.

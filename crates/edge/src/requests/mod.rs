@@ -1,12 +1,13 @@
 //! Requests of devices, to services and about themselves, and the answers on their way back.
 //!
-//! An MQTT 5.0 PUBLISH to `rpc/SERVICE/METHOD` is a request. The broker has asked the authorisation function
-//! when it reaches the [`gate`] of its loop, which holds it to the bounds and hands it to the code
-//! that knows the services, behind [`Requests`]: the edge itself knows none. A [`Reply`] may be
-//! answered on any thread; its answer comes back through the loop's [`outbox`] and is delivered to
-//! the session that asked, and to nobody else. An answer has its outcome in the user property
-//! `status`: `ok`, `busy` with `retry-after-ms`, `rejected` with `code` and `reason`, `deadline`,
-//! or `unknown` with `reason`. Requests about the device itself (`me/...`) need no service: [`own`].
+//! An MQTT 5.0 PUBLISH to `rpc/SERVICE/METHOD` is a request. The broker has asked the authorisation
+//! function when it reaches the [`gate`] of its loop, which holds it to the bounds and hands it to
+//! the code that knows the services, behind [`Requests`]: the edge itself knows none. A [`Reply`]
+//! may be answered on any thread; its answer comes back through the loop's [`outbox`] and is
+//! delivered to the session that asked, and to nobody else. An answer has its outcome in the user
+//! property `status`: `ok`, `busy` with `retry-after-ms`, `rejected` with `code` and `reason`,
+//! `deadline`, or `unknown` with `reason`. Requests about the device itself (`me/...`) need no
+//! service: [`own`].
 
 mod gate;
 mod outbox;

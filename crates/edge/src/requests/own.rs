@@ -1,9 +1,10 @@
-//! Requests of devices about themselves: `me/opened` and `me/device`, carried out by the device's shard.
+//! Requests of devices about themselves: `me/opened` and `me/device`, carried out by the device's
+//! shard.
 //!
 //! The device is the one that the connection's principal names, never one that a topic or payload
 //! names: authentication has proved the principal, and not always the client id. Each request is
-//! acknowledged with its outcome when that is durable, so that an acknowledged one survives a crash.
-//! Requests of a session are bounded by a rate, and those of a loop by their number.
+//! acknowledged with its outcome when that is durable, so that an acknowledged one survives a
+//! crash. Requests of a session are bounded by a rate, and those of a loop by their number.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -32,12 +33,12 @@ use crate::turn::{Turn, Who};
 /// First level of the topics by which devices ask for themselves.
 pub(crate) const OWN_PREFIX: &str = "me";
 
-/// Requests a second of one session, with a burst of one second's worth: more than a user opens, and
-/// few enough that a device in a loop costs its shard nothing.
+/// Requests a second of one session, with a burst of one second's worth: more than a user opens,
+/// and few enough that a device in a loop costs its shard nothing.
 const PER_SECOND: u32 = 10;
 
-/// Requests of a loop whose outcome is open, and answers that wait for the end of its turn; one more
-/// is refused.
+/// Requests of a loop whose outcome is open, and answers that wait for the end of its turn; one
+/// more is refused.
 const UNDER_WAY_MAX: usize = 1_024;
 
 /// Sessions remembered before those that have not asked lately are forgotten.
@@ -189,7 +190,8 @@ impl OwnRequests {
     }
 }
 
-/// The device that a connection has proved to be; none for an anonymous one, whatever its client id.
+/// The device that a connection has proved to be; none for an anonymous one, whatever its client
+/// id.
 fn device_of(identity: &Who) -> Option<(AppName, DeviceId)> {
     let identity = identity.as_ref().filter(|identity| identity.via != Via::Anonymous)?;
     named(&identity.principal)

@@ -100,9 +100,10 @@ pub trait Host {
         request: &Request<'_>,
     ) -> Result<(), NotTaken>;
 
-    /// Takes a client's request for itself over, or returns why it is refused. The outcome follows by
-    /// [`super::Broker::persisted`] or [`super::Broker::own_refused`], and is the reason of PUBACK
-    /// or PUBREC. Only called where the broker's configuration has a prefix for such requests.
+    /// Takes a client's request for itself over, or returns why it is refused. The outcome follows
+    /// by [`super::Broker::persisted`] or [`super::Broker::own_refused`], and is the reason of
+    /// PUBACK or PUBREC. Only called where the broker's configuration has a prefix for such
+    /// requests.
     fn own_request(
         &mut self,
         _client: Client<'_, Self::Identity>,

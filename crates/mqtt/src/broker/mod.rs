@@ -110,8 +110,8 @@ pub struct Config {
     /// First level of the topics that are requests to services: `PREFIX/SERVICE/METHOD`. `None` where there
     /// are no services: then such a topic is like any other.
     pub request_prefix: Option<Box<str>>,
-    /// First level of the topics by which a client asks for itself: `PREFIX/ACTION`. `None` where there are none: then
-    /// such a topic is like any other.
+    /// First level of the topics by which a client asks for itself: `PREFIX/ACTION`. `None` where
+    /// there are none: then such a topic is like any other.
     pub own_prefix: Option<Box<str>>,
     /// Whether the host keeps sessions that persist and retained messages, so that they outlive the process.
     pub durable: bool,
