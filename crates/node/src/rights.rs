@@ -26,7 +26,8 @@ const ENDPOINTS: &str = "
 
 A name in braces stands for a part of the request: of the path, or else of the body or of the thing
 that a job, a lease or a transfer belongs to. A right that ends with `?` is asked for only if the
-request has such a part; without `queue.payload`, payloads are left out. A list that asks for `VERB:{name}` shows the items that the caller may see.
+request has such a part; without `queue.payload`, payloads are left out. A list that asks for
+`VERB:{name}` shows the items that the caller may see.
 
 ";
 
