@@ -159,6 +159,12 @@ key = "old.key"
 listen = "127.0.0.1:0"
 certificate = "missing.pem"
 key = "good.key"
+[http.oidc]
+issuer = "http://localhost:9"
+client_id = "stadium"
+client_secret_file = "no-secret"
+redirect_url = "https://push.example.org/auth/callback"
+roles = {{ "/team/a b" = ["operator"] }}
 [rpc]
 listen = "203.0.113.7:7800"
 open = true
@@ -184,6 +190,7 @@ key_sets = ["jwks.json"]
         ("mqtts.client_ca", "empty.pem", "certificate"),
         ("wss.certificate", "old.pem", "ended on"),
         ("http.certificate", "missing.pem", "cannot be read"),
+        ("http.oidc.client_secret_file", "no-secret", "cannot read no-secret"),
         ("rpc.listen", "", "no address of this machine"),
         ("auth.password.file", "passwords", "passwords"),
         ("auth.rules_file", "rules.toml", "rules.toml"),
@@ -198,11 +205,11 @@ key_sets = ["jwks.json"]
         assert!(found["remedy"].as_str().is_some_and(|remedy| !remedy.is_empty()), "{found}");
         assert!(found["from"].as_str().is_some_and(|from| from.starts_with("stadium.toml:")), "{found}");
     }
-    assert_eq!(findings.iter().filter(|finding| finding["severity"] == "error").count(), 11, "{report:#}");
+    assert_eq!(findings.iter().filter(|finding| finding["severity"] == "error").count(), 12, "{report:#}");
     let text = run_in(directory.path(), &["config", "check"]);
     assert_eq!(text.status.code(), Some(1));
     assert!(err(&text).contains("mqtts.key = \"other.key\""), "{}", err(&text));
-    assert!(err(&text).contains("the configuration has 11 errors"), "{}", err(&text));
+    assert!(err(&text).contains("the configuration has 12 errors"), "{}", err(&text));
     // Elsewhere, the settings alone are right.
     assert!(run_in(directory.path(), &["config", "check", "--offline"]).status.success());
     let without = json(&run_in(directory.path(), &["config", "check", "--no-ports", "--json"]));
