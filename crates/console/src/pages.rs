@@ -23,7 +23,7 @@ pub struct Page {
     styles: &'static [&'static str],
     /// The part that the link for keyboards skips to.
     skip: &'static str,
-    /// The actions that a key of each role allows here.
+    /// The roles that allow the actions of the page.
     roles: &'static str,
     /// Where its figures are without JavaScript, besides the metrics.
     api: &'static str,
@@ -73,7 +73,7 @@ const LINKS: [(&str, &str); 5] =
     [("live", "Live"), ("pushes", "Push"), ("queues", "Queues"), ("wallets", "Wallets"), ("docs", "API")];
 
 /// The pages of the push platform ask for the same roles.
-const PLATFORM_ROLES: &str = "Looking takes any role; pushing and saving take one that may <code>send</code>, revoking an <code>admin</code>'s.";
+const PLATFORM_ROLES: &str = "The role <code>viewer</code> looks, <code>sender</code> pushes and saves, <code>operator</code> revokes.";
 
 /// All pages.
 pub static PAGES: [Page; 8] = [
@@ -83,7 +83,7 @@ pub static PAGES: [Page; 8] = [
         paths: &["/live"],
         styles: &["live"],
         skip: "the figures",
-        roles: "Any role will do.",
+        roles: "The role <code>viewer</code> will do.",
         api: "",
         text: include_str!("page/live.html"),
         document: OnceLock::new(),
@@ -94,7 +94,7 @@ pub static PAGES: [Page; 8] = [
         paths: &["/queues", "/queues/{queue}"],
         styles: &["live", "queues"],
         skip: "the queues",
-        roles: "Looking takes any role; changing something takes one that may <code>send</code>, and purging an <code>admin</code>'s.",
+        roles: "The role <code>viewer</code> looks, and <code>operator</code> changes and purges. Payloads take the right <code>queue.payload</code>.",
         api: " and <code>/api/queues</code>",
         text: include_str!("page/queues.html"),
         document: OnceLock::new(),
@@ -105,7 +105,7 @@ pub static PAGES: [Page; 8] = [
         paths: &["/wallets", "/wallets/{wallet}"],
         styles: &["live", "queues", "wallets"],
         skip: "the wallets",
-        roles: "Any role will do.",
+        roles: "The role <code>viewer</code> will do.",
         api: " and <code>/api/wallets</code>",
         text: include_str!("page/wallets.html"),
         document: OnceLock::new(),

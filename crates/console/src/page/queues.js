@@ -445,14 +445,14 @@ at("do-purge").addEventListener("click", async () => {
   const { jobs: now } = newest;
   const choices = [["", `All but those in flight (${count(now.total - now.reserved)})`]];
   for (const [state, name] of STATES) if (now[state]) choices.push([state, `${name} (${count(now[state])})`]);
-  const text = "They are taken out and do not come back. This needs a key with the role admin.";
+  const text = "They are taken out and do not come back. This needs the right queue.manage.";
   const answer = await confirmed({ title: `Purge ${view.queue}?`, text, yes: "Purge", danger: true, choices, type: view.queue });
   if (!answer) return;
   change(() => send("POST", `${path()}/purge`, answer.choice ? { state: answer.choice } : {}), (value) => `${jobs(value.count)} purged`);
 });
 
 at("do-drop").addEventListener("click", async () => {
-  const text = "The empty queue goes with its settings, schedules and figures. A put into it makes another one. This needs a key with the role admin.";
+  const text = "The empty queue goes with its settings, schedules and figures. A put into it makes another one. This needs the right queue.manage.";
   if (!(await confirmed({ title: `Drop ${view.queue}?`, text, yes: "Drop", danger: true }))) return;
   if (await change(() => send("DELETE", path()), "Dropped")) go({ queue: null, state: "", key: "" }, "push");
 });
