@@ -173,7 +173,6 @@ impl OwnRequests {
 
     /// Requests whose outcome is known since the last time.
     fn collect(&mut self) -> Vec<Settled> {
-        self.alarm.heard();
         let mut settled = Vec::new();
         let mut at = 0;
         while let Some(one) = self.under_way.get_mut(at) {
@@ -227,6 +226,9 @@ impl DeviceLoop {
     /// Acknowledges and answers devices' requests about themselves whose outcome is known.
     pub(crate) fn settle_own_requests(&mut self, io: &mut Io<Message>) {
         let Some(own) = &mut self.around.own_requests else { return };
+        // Also where nothing is under way: an alarm that rang for an outcome that was taken meanwhile
+        // must ring again.
+        own.alarm.heard();
         if own.under_way.is_empty() && own.refused.is_empty() {
             return;
         }

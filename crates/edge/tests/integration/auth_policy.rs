@@ -22,6 +22,28 @@ fn policy(toml: &str) -> Result<Policy, Error> {
 }
 
 #[test]
+fn requests_of_a_device_for_itself_need_no_rule_and_a_rule_can_deny_them() {
+    let denied = "[[rule]]\ndeny = [\"publish\"]\ntopics = [\"me/device\"]\nusers = [\"d1\"]\n\
+                  [[rule]]\nallow = [\"publish\", \"subscribe\"]\ntopics = [\"#\"]\n";
+    let default = Policy::open(RulesConfig::Default).expect("default rules");
+    let (denied, everything) = (policy(denied).expect("rules"), Policy::everything());
+    for (policy, device_may) in [(&default, true), (&denied, false), (&everything, true)] {
+        let d1 = &device("d1");
+        assert_eq!(policy.allows(d1, Publish, "me/device"), device_may);
+        assert!(policy.allows(d1, Publish, "me/opened"));
+        assert!(policy.allows(&device("d2"), Publish, "me/device"));
+        for filter in ["me/#", "me/opened", "me/+", "$share/g/me/device"] {
+            assert!(!policy.allows(d1, Subscribe, filter), "{filter}");
+            assert_eq!(policy.grant(d1, filter), Grant::Denied, "{filter}");
+        }
+    }
+    // Other topics that look like them are like any other.
+    assert!(!default.allows(&device("d1"), Publish, "me"));
+    assert!(!default.allows(&device("d1"), Publish, "mean/opened"));
+    assert_eq!(everything.grant(&device("d1"), "#"), Grant::Whole);
+}
+
+#[test]
 fn a_device_reads_its_inbox_and_channels_and_writes_its_uplink() {
     let policy = Policy::open(RulesConfig::Default).expect("default rules");
     let table = [
