@@ -40,7 +40,7 @@ BEFORE = {
         "cp data/admin.key admin.key",
         "stadium device set phone-7 --tag vip --data data",
     ],
-    "docs/devices-own-rights.md": ["stadium serve --trial --data data &"],
+    "docs/devices-own-rights.md": ["stadium serve --trial --data data &", "stadium device set phone-7 --data data"],
     "docs/load.md": "examples/load/voting-night.toml",
     "docs/push-api.md": ["stadium serve --trial --data data &", "printf 'device,tags\\nfan-1,fan\\nfan-2,fan\\n' > fans.csv"],
     "docs/webhooks.md": [

@@ -4,7 +4,7 @@
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::port::Port;
-use crate::{apps, audiences, devices, keys, live, metrics, push, queue, retained, wallet, webpush};
+use crate::{apps, audiences, devices, keys, live, me, metrics, push, queue, retained, wallet, webpush};
 
 /// All of them, in the order in which the description has their tags.
 pub(crate) fn endpoints() -> OpenApiRouter<Port> {
@@ -14,6 +14,7 @@ pub(crate) fn endpoints() -> OpenApiRouter<Port> {
         .merge(webpush::routes::endpoints())
         .merge(devices::routes::endpoints())
         .merge(retained::routes::endpoints())
+        .merge(me::routes::endpoints())
         .merge(queue::routes::endpoints())
         .merge(wallet::routes::endpoints())
         .merge(keys::routes::endpoints())
@@ -22,11 +23,12 @@ pub(crate) fn endpoints() -> OpenApiRouter<Port> {
 }
 
 /// The rules that each feature lays over the description of its endpoints.
-pub(crate) const RULES: [&str; 9] = [
+pub(crate) const RULES: [&str; 10] = [
     apps::description::RULES,
     audiences::description::RULES,
     devices::description::RULES,
     keys::description::RULES,
+    me::description::RULES,
     push::description::RULES,
     queue::description::RULES,
     retained::description::RULES,

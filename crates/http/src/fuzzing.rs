@@ -1,10 +1,11 @@
 //! The fuzz body for requests: paths, queries, headers and bodies of every route, without a socket.
 //!
 //! The target `http_bodies` of fuzz/ calls it through the feature `fuzzing`; the tests below run it
-//! on stable with a fixed seed. Requests go through the real router, with an admin key and a fleet
-//! in memory. There are no shards: where a handler would hand an understood request to them, the
-//! answer is `HTTP-026`.
+//! on stable with a fixed seed. Requests go through the real router, with an admin key or, where a
+//! device asks, its token, and a fleet in memory. There are no shards: where a handler would hand
+//! an understood request to them, the answer is `HTTP-026`.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use axum::Router;
@@ -17,9 +18,11 @@ use tower::ServiceExt;
 
 use crate::config::Config;
 use crate::fleet::memory::MemoryFleet;
+use crate::me::tokens::{Claims, DeviceTokens};
 use crate::request::problem::CODES;
 use crate::{openapi, router};
 use stadium_push::live::ClientId;
+use stadium_registry::{AppName, DeviceId};
 
 /// Bytes of an error's document at most: it names a value of the request and adds a sentence.
 const PROBLEM_BYTES_MAX: usize = 64 * 1024;
@@ -30,6 +33,10 @@ struct Port {
     router: Router,
     /// The header with the admin key.
     bearer: String,
+    fleet: Arc<MemoryFleet>,
+    tokens: Arc<DeviceTokens>,
+    /// Devices that have asked for themselves.
+    devices: AtomicU64,
     operations: Vec<Operation>,
     _data: TempDir,
 }
@@ -71,19 +78,29 @@ impl Operation {
     }
 }
 
+impl Port {
+    /// A token of a device that has not asked before: the rate of one device is small.
+    fn own_bearer(&self) -> String {
+        let device = DeviceId::new(&format!("d{}", self.devices.fetch_add(1, Ordering::Relaxed)));
+        let device = device.expect("letters and digits are a name");
+        let claims = Claims { app: AppName::default(), device, expires_at_s: u64::MAX };
+        format!("Bearer {}", self.tokens.sign(&claims))
+    }
+}
+
 fn port() -> &'static Port {
     static PORT: OnceLock<Port> = OnceLock::new();
     PORT.get_or_init(|| {
         let data = tempfile::tempdir().expect("a temporary directory");
         let config = Config::new(([127, 0, 0, 1], 0).into(), data.path());
-        let fleet = MemoryFleet::new();
-        fleet.connect(&ClientId::new("a").expect("an id"), &["news"]);
-        let shared = crate::port::Port::open(config, Arc::new(fleet)).expect("keys are made");
+        let fleet = Arc::new(MemoryFleet::new());
+        let shared = crate::port::Port::open(config, Arc::clone(&fleet) as _).expect("keys are made");
         let router = router::router(&shared);
         let secret = std::fs::read_to_string(data.path().join("admin.key")).expect("it was made");
         let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime without I/O");
         let (bearer, operations) = (format!("Bearer {}", secret.trim()), Operation::all());
-        Port { runtime, router, bearer, operations, _data: data }
+        let (tokens, devices) = (shared.part(), AtomicU64::new(0));
+        Port { runtime, router, bearer, fleet, tokens, devices, operations, _data: data }
     })
 }
 
@@ -105,6 +122,8 @@ pub fn http_bodies(data: &[u8]) -> bool {
     let (parameters, query) = target.split_once('?').unwrap_or((target, ""));
 
     let port = port();
+    // A request before this one may have cut its connection.
+    port.fleet.connect(&ClientId::new("a").expect("an id"), &["news"]);
     let (method, path) = match port.operations.get(usize::from(which)) {
         Some(operation) => (operation.method.as_str(), operation.path(parameters)),
         None => ("GET", format!("/{parameters}")),
@@ -113,7 +132,8 @@ pub fn http_bodies(data: &[u8]) -> bool {
     for (name, value) in lines.filter_map(|line| line.split_once(':')) {
         request = request.header(name, value.trim_start());
     }
-    for (name, value) in [(header::AUTHORIZATION, port.bearer.as_str()), (header::HOST, "localhost")] {
+    let bearer = if path.starts_with("/api/me/") { port.own_bearer() } else { port.bearer.clone() };
+    for (name, value) in [(header::AUTHORIZATION, bearer.as_str()), (header::HOST, "localhost")] {
         if request.headers_ref().is_some_and(|headers| !headers.contains_key(&name)) {
             request = request.header(name, value);
         }

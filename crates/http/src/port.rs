@@ -11,6 +11,8 @@ use crate::config::Config;
 use crate::connections::Connections;
 use crate::fleet::Fleet;
 use crate::live::broadcast::Live;
+use crate::me::device::DeviceRates;
+use crate::me::tokens::DeviceTokens;
 use crate::metrics::requests::Requests;
 use crate::metrics::sources::Sources;
 use crate::queue::samples::Samples;
@@ -35,13 +37,17 @@ struct Parts {
     wallets: Arc<Figures>,
     movers: Arc<Movers>,
     webpush: Arc<WebPush>,
+    device_tokens: Arc<DeviceTokens>,
+    device_rates: Arc<DeviceRates>,
 }
 
 impl Port {
-    /// Reads the keys and the secret of Web Push in the data directory, or makes them.
+    /// Reads the keys and the secrets of Web Push and of device tokens in the data directory, or makes
+    /// them.
     pub(crate) fn open(config: Config, fleet: Arc<dyn Fleet>) -> Result<Self, StartError> {
         let app = Arc::new(App::open(config, fleet)?);
         let webpush = WebPush::open(&app.config.data_dir).map_err(StartError::WebPush)?;
+        let device_tokens = DeviceTokens::open(&app.config.data_dir).map_err(StartError::DeviceTokens)?;
         Ok(Self(Arc::new(Parts {
             app,
             push_ids: Arc::default(),
@@ -52,6 +58,8 @@ impl Port {
             wallets: Arc::default(),
             movers: Arc::default(),
             webpush: Arc::new(webpush),
+            device_tokens: Arc::new(device_tokens),
+            device_rates: Arc::default(),
         })))
     }
 
@@ -84,6 +92,8 @@ parts! {
     wallets: Figures;
     movers: Movers;
     webpush: WebPush;
+    device_tokens: DeviceTokens;
+    device_rates: DeviceRates;
 }
 
 impl FromRef<Port> for Sources {

@@ -20,6 +20,8 @@ pub enum StartError {
     Keys(key_store::Error),
     /// The secret of Web Push cannot be read or made.
     WebPush(io::Error),
+    /// The secret of device tokens cannot be read or made.
+    DeviceTokens(io::Error),
     /// The certificate or its key cannot be used.
     Certificate(io::Error),
     /// The settings of sign-in, or their files, cannot be used.
@@ -33,6 +35,7 @@ impl fmt::Display for StartError {
             Self::Keys(error) => write!(f, "API keys: {error}"),
             Self::WebPush(error) => write!(f, "Web Push: {error}"),
             Self::SignIn(error) => write!(f, "sign-in: {error}"),
+            Self::DeviceTokens(error) => write!(f, "device tokens: {error}"),
             Self::Certificate(error) => write!(f, "HTTPS certificate: {error}"),
         }
     }

@@ -6,15 +6,12 @@
 //! subscription whose number does not stand there is over. Payloads are encrypted for the device
 //! (RFC 8291) and forwarded as they are.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::Path;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::Mutex;
+
+use crate::secret_file;
 
 pub(crate) mod description;
 pub(crate) mod messages;
@@ -48,61 +45,7 @@ impl WebPush {
     /// # Errors
     /// The system's error, or that the file is not one of this server; it is never replaced.
     pub(crate) fn open(dir: &Path) -> io::Result<Self> {
-        let path = dir.join(SECRET_FILE);
-        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-        let secret = match fs::read_to_string(&path) {
-            Ok(text) => read_secret(&text).ok_or_else(|| {
-                let reason = "it is not a secret of web push; mend it, or move it away to start anew, which ends all subscriptions";
-                named(io::Error::new(io::ErrorKind::InvalidData, reason))
-            })?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => make_secret(&path).map_err(named)?,
-            Err(error) => return Err(named(error)),
-        };
+        let secret = secret_file::open(dir, SECRET_FILE, "web push", "all subscriptions")?;
         Ok(Self { vault: Vault::new(&secret), verifier: Verifier::default(), changes: Mutex::new(()) })
-    }
-}
-
-fn read_secret(text: &str) -> Option<[u8; 32]> {
-    URL_SAFE_NO_PAD.decode(text.trim()).ok()?.try_into().ok()
-}
-
-/// Makes a secret; it is on disk, readable by its owner alone, when this returns.
-fn make_secret(path: &Path) -> io::Result<[u8; 32]> {
-    let mut secret = [0; 32];
-    SystemRandom::new().fill(&mut secret).map_err(|_| io::Error::other("the system gave no random bytes"))?;
-    let fresh = path.with_extension("key.new");
-    // A file that a crash left behind may have other permissions.
-    match fs::remove_file(&fresh) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&fresh)?;
-    file.write_all(format!("{}\n", URL_SAFE_NO_PAD.encode(secret)).as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&fresh, path)?;
-    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()?;
-    Ok(secret)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
-
-    #[test]
-    fn the_secret_is_made_once_for_its_owner_alone_and_a_damaged_one_stays() {
-        let dir = tempfile::tempdir().expect("a temporary directory");
-        drop(WebPush::open(dir.path()).expect("opens"));
-        let path = dir.path().join(SECRET_FILE);
-        assert_eq!(fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o600);
-        let first = fs::read_to_string(&path).expect("it is there");
-        drop(WebPush::open(dir.path()).expect("opens again"));
-        assert_eq!(fs::read_to_string(&path).expect("it is there"), first);
-
-        fs::write(&path, "short").expect("writes");
-        let error = WebPush::open(dir.path()).err().expect("it is refused").to_string();
-        assert!(error.contains("webpush.key: it is not a secret of web push"), "{error}");
-        assert_eq!(fs::read_to_string(&path).expect("it is there"), "short");
     }
 }

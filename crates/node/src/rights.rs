@@ -28,6 +28,7 @@ A name in braces stands for a part of the request: of the path, or else of the b
 that a job, a lease or a transfer belongs to. A right that ends with `?` is asked for only if the
 request has such a part; without `queue.payload`, payloads are left out. A list that asks for
 `VERB:{name}` shows the items that the caller may see.
+`me` is no right of a key: a [device's token](../devices-own-rights.md) reaches these endpoints.
 
 ";
 

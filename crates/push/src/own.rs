@@ -7,7 +7,8 @@
 
 use compact_str::CompactString;
 use serde::Deserialize;
-use stadium_registry::{Changes, Tag};
+use serde_json::Value as Json;
+use stadium_registry::{Changes, Mistake, Tag};
 use stadium_state_machine::encoding::{Reader, corrupt, number, text};
 
 use crate::refusal::{APP_UNKNOWN, DEVICE_UNKNOWN, NOT_SENT, NOT_WRITABLE, PUSH_UNKNOWN, REVOKED};
@@ -165,9 +166,18 @@ impl OwnRequest {
     ///
     /// What is wrong with the bytes, in words, with its place.
     pub fn change(json: &[u8]) -> Result<Self, String> {
-        let changes = Changes::parse_own(&parse(json)?).map_err(|mistake| mistake.to_string())?;
+        Self::change_of(&parse(json)?).map_err(|mistake| mistake.to_string())
+    }
+
+    /// As [`Self::change`], of JSON that is read already.
+    ///
+    /// # Errors
+    ///
+    /// Where the mistake is, and what is allowed there.
+    pub fn change_of(json: &Json) -> Result<Self, Mistake> {
+        let changes = Changes::parse_own(json)?;
         if changes.is_empty() {
-            return Err("it changes nothing".to_owned());
+            return Err(Mistake { path: String::new(), reason: "it changes nothing".to_owned() });
         }
         Ok(Self::Change(Box::new(changes)))
     }

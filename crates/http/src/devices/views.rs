@@ -204,9 +204,8 @@ pub(crate) fn listed(view: &DeviceView) -> Value {
     Value::Object(fields)
 }
 
-/// A device as JSON, with what it is owed and what it got.
-pub(crate) fn whole(view: &DeviceView) -> Value {
-    let mut json = listed(view);
+/// The pushes that a device is owed, in the order in which it gets them.
+pub(crate) fn inbox(view: &DeviceView) -> Value {
     let owed = |owed: &stadium_push::Owed| {
         json!({
             "push": owed.push.to_string(),
@@ -215,9 +214,15 @@ pub(crate) fn whole(view: &DeviceView) -> Value {
             "priority": owed.priority,
         })
     };
+    view.inbox.iter().map(owed).collect()
+}
+
+/// A device as JSON, with what it is owed and what it got.
+pub(crate) fn whole(view: &DeviceView) -> Value {
+    let mut json = listed(view);
     let newest = |(push, at, state): &(stadium_push::PushId, stadium_push::Time, stadium_push::State)| json!({"push": push.to_string(), "at": timestamp(*at), "state": word(state), "detail": detail(state)});
     json["owed"] = view.inbox.len().into();
-    json["inbox"] = view.inbox.iter().map(owed).collect();
+    json["inbox"] = inbox(view);
     json["newest"] = view.newest.iter().map(newest).collect();
     json
 }

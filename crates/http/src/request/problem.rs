@@ -68,6 +68,7 @@ codes! {
     TOKEN_MISSING = "HTTP-033" 403 "The request lacks the session's token";
     SIGN_IN_REFUSED = "HTTP-034" 403 "The sign-in is refused";
     SIGN_IN_AWAY = "HTTP-035" 503 "Signing in is not possible now";
+    DEVICE_TOKEN_WRONG = "HTTP-036" 401 "The device token is not valid";
 }
 
 /// An error on its way to the caller.

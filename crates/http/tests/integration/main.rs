@@ -7,6 +7,7 @@ mod browser;
 mod connections;
 mod jobs;
 mod live_page;
+mod own_rights;
 mod platform_page;
 mod platform_pushes;
 #[path = "../../../oidc/tests/integration/provider.rs"]

@@ -14,6 +14,8 @@ struct Operation {
     path: String,
     rights: Vec<String>,
     is_public: bool,
+    /// A device asks for itself, with its own token.
+    is_own: bool,
 }
 
 fn operations(fixture: &Fixture) -> Vec<Operation> {
@@ -28,7 +30,10 @@ fn operations(fixture: &Fixture) -> Vec<Operation> {
                 }
                 _ => Vec::new(),
             };
+            let is_own = rights == ["me"];
+            assert_eq!(is_own, path.starts_with("/api/me/"), "{path}");
             all.push(Operation {
+                is_own,
                 id: operation["operationId"].as_str().expect("a name").to_owned(),
                 method: method.to_uppercase(),
                 path: path.clone(),
@@ -62,9 +67,9 @@ fn ask(fixture: &Fixture, method: &str, path: &str, key: &str, body: &str) -> An
 fn every_operation_names_a_right_or_is_public_and_asks_for_it() {
     let fixture = Fixture::with_queues();
     let stranger = secret(&fixture, &json!({"name": "none", "grants": ["queue.put:nothing"]}));
-    for Operation { id, method, path, rights, is_public } in operations(&fixture) {
+    for Operation { id, method, path, rights, is_public, is_own } in operations(&fixture) {
         assert_ne!(rights.is_empty(), !is_public, "{id} names {rights:?}");
-        if is_public {
+        if is_public || is_own {
             continue;
         }
         let path = path.replace('{', "x").replace('}', "");
@@ -73,6 +78,35 @@ fn every_operation_names_a_right_or_is_public_and_asks_for_it() {
         let verb = rights[0].split(':').next().expect("a verb");
         assert!(refused["detail"].as_str().expect("text").contains(verb), "{id}: {refused}");
     }
+}
+
+#[test]
+fn a_device_token_reaches_its_own_endpoints_and_an_api_key_none_of_them() {
+    let fixture = Fixture::with_queues();
+    assert_eq!(fixture.put("/api/apps/default/devices/phone-7", "{}").status, 201);
+    let made = fixture.post("/api/apps/default/devices/phone-7/token", "{}");
+    assert_eq!(made.status, 201, "{}", made.text);
+    let token = format!("Bearer {}", made.json()["token"].as_str().expect("text"));
+    let admin = format!("Bearer {}", fixture.admin);
+    let (mut own, mut others) = (0, 0);
+    for Operation { id, method, path, is_public, is_own, .. } in operations(&fixture) {
+        let path = path.replace('{', "x").replace('}', "");
+        match (is_public, is_own) {
+            (true, _) => continue,
+            (false, true) => {
+                fixture.ask(&method, &path, &[], (method != "GET").then_some("{}")).problem(401, "HTTP-036");
+                ask(&fixture, &method, &path, &admin, "{}").problem(401, "HTTP-036");
+                let answer = ask(&fixture, &method, &path, &token, "{}");
+                assert!(![401, 403].contains(&answer.status), "{id}: {}", answer.text);
+                own += 1;
+            }
+            (false, false) => {
+                ask(&fixture, &method, &path, &token, "{}").problem(401, "HTTP-002");
+                others += 1;
+            }
+        }
+    }
+    assert!(own == 4 && others > 100, "{own} of a device, {others} others");
 }
 
 /// One name for each part of a path.
@@ -114,6 +148,7 @@ fn random_principals_find_no_way_beside_the_table() {
     let operations = operations(&fixture);
     let verbs: Vec<&str> = operations
         .iter()
+        .filter(|operation| !operation.is_own)
         .flat_map(|operation| &operation.rights)
         .filter_map(|right| right.split([':', '?']).next())
         .collect();
@@ -147,8 +182,8 @@ fn random_principals_find_no_way_beside_the_table() {
                     })
             })
         };
-        for Operation { id, method, path, rights, is_public } in &operations {
-            if *is_public {
+        for Operation { id, method, path, rights, is_public, is_own } in &operations {
+            if *is_public || *is_own {
                 continue;
             }
             let (path, parts) = names(&mut random, path);

@@ -1,0 +1,130 @@
+//! A device that acts for itself over HTTP: its token, and the endpoints below `/api/me`.
+
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Fixture};
+
+const DEVICES: &str = "/api/apps/shop/devices";
+
+/// An app whose devices may change a few things, with two of them.
+fn shop() -> Fixture {
+    let fixture = Fixture::with_queues();
+    let writable = json!({"device_writable": {"tags": ["news-*"], "attributes": ["language"]}});
+    assert_eq!(fixture.put("/api/apps/shop", &writable.to_string()).status, 200);
+    for device in ["mine", "theirs"] {
+        assert_eq!(fixture.put(&format!("{DEVICES}/{device}"), "{}").status, 201);
+    }
+    fixture
+}
+
+fn token(fixture: &Fixture, device: &str) -> String {
+    let made = fixture.post(&format!("{DEVICES}/{device}/token"), r#"{"expires_in_s": 60}"#);
+    assert_eq!(made.status, 201, "{}", made.text);
+    format!("Bearer {}", made.json()["token"].as_str().expect("text"))
+}
+
+fn ask(fixture: &Fixture, method: &str, path: &str, token: &str, body: &Value) -> Answer {
+    let headers = [("authorization", token), ("content-type", "application/json")];
+    fixture.ask(method, path, &headers, (method != "GET").then(|| body.to_string()).as_deref())
+}
+
+fn known(fixture: &Fixture, device: &str) -> Value {
+    fixture.get(&format!("{DEVICES}/{device}")).json()
+}
+
+fn push(fixture: &Fixture, device: &str) -> String {
+    let push = json!({"audience": {"device": device}, "message": "hello"});
+    let sent = fixture.post("/api/apps/shop/pushes", &push.to_string());
+    assert_eq!(sent.status, 202, "{}", sent.text);
+    sent.json()["id"].as_str().expect("text").to_owned()
+}
+
+#[test]
+fn a_device_changes_itself_as_its_app_lets_it_and_no_other_one() {
+    let fixture = shop();
+    let mine = token(&fixture, "mine");
+    let change = |body: Value| ask(&fixture, "PATCH", "/api/me/device", &mine, &body);
+    change(json!({"tags": {"add": ["news-local", "vip"]}, "opted_in": false})).problem(403, "PSH-033");
+    let wrong = change(json!({"revoked": true})).problem(422, "HTTP-005");
+    assert_eq!(wrong["path"], "revoked", "{wrong}");
+    change(json!({})).problem(422, "HTTP-005");
+    change(json!({"device": "theirs", "opted_in": false})).problem(422, "HTTP-005");
+    assert_eq!(known(&fixture, "mine")["opt_in"], true);
+
+    let body = json!({"tags": {"add": ["news-local"]}, "attributes": {"language": "de"}, "opted_in": false});
+    assert_eq!(change(body).status, 204);
+    let seen = ask(&fixture, "GET", "/api/me/device", &mine, &Value::Null).json();
+    let expected = json!({"app": "shop", "device": "mine", "opted_in": false, "tags": ["news-local"],
+                          "attributes": {"language": "de"}});
+    assert_eq!(seen, expected);
+    let other = known(&fixture, "theirs");
+    assert_eq!((&other["opt_in"], &other["tags"]), (&json!(true), &json!([])));
+}
+
+#[test]
+fn a_device_reports_opened_and_reads_its_inbox_alone() {
+    let fixture = shop();
+    let (mine, theirs) = (token(&fixture, "mine"), token(&fixture, "theirs"));
+    let id = push(&fixture, "mine");
+    let inbox = |token: &str| ask(&fixture, "GET", "/api/me/inbox", token, &Value::Null).json();
+    assert_eq!(inbox(&mine)["inbox"][0]["push"], id.as_str());
+    assert_eq!(inbox(&theirs), json!({"inbox": []}));
+
+    let opened = |token: &str| ask(&fixture, "POST", "/api/me/opened", token, &json!({"push": id}));
+    let count = || fixture.get(&format!("/api/apps/shop/pushes/{id}")).json()["counts"]["opened"].clone();
+    opened(&theirs).problem(409, "PSH-028");
+    assert_eq!(count(), 0);
+    assert_eq!(opened(&mine).status, 204);
+    assert_eq!(opened(&mine).status, 204);
+    assert_eq!(count(), 1);
+}
+
+#[test]
+fn tokens_of_a_revoked_or_removed_device_stop() {
+    let fixture = shop();
+    let mine = token(&fixture, "mine");
+    let asked = |code: &str, status: u16| {
+        for (method, path, body) in [
+            ("GET", "/api/me/device", Value::Null),
+            ("GET", "/api/me/inbox", Value::Null),
+            ("PATCH", "/api/me/device", json!({"opted_in": false})),
+            ("POST", "/api/me/opened", json!({"push": "0".repeat(32)})),
+        ] {
+            ask(&fixture, method, path, &mine, &body).problem(status, code);
+        }
+    };
+    assert_eq!(fixture.post(&format!("{DEVICES}/mine/revoke"), "{}").status, 204);
+    asked("PSH-032", 403);
+    assert_eq!(known(&fixture, "mine")["opt_in"], true);
+    fixture.post(&format!("{DEVICES}/mine/token"), "{}").problem(403, "PSH-032");
+    assert_eq!(fixture.delete(&format!("{DEVICES}/mine")).status, 204);
+    asked("PSH-022", 404);
+    fixture.post(&format!("{DEVICES}/mine/token"), "{}").problem(404, "PSH-022");
+}
+
+#[test]
+fn a_token_lasts_as_long_as_was_asked_within_a_minute_and_a_day() {
+    let fixture = shop();
+    let path = format!("{DEVICES}/mine/token");
+    for seconds in [0, 59, 86_401] {
+        let body = json!({"expires_in_s": seconds}).to_string();
+        let wrong = fixture.post(&path, &body).problem(422, "HTTP-005");
+        assert_eq!(wrong["path"], "expires_in_s");
+    }
+    for body in ["{}", r#"{"expires_in_s": 86400}"#] {
+        assert_eq!(fixture.post(&path, body).status, 201);
+    }
+}
+
+#[test]
+fn requests_of_a_device_are_bounded() {
+    let fixture = shop();
+    let (mine, theirs) = (token(&fixture, "mine"), token(&fixture, "theirs"));
+    let ask = |token: &str| ask(&fixture, "GET", "/api/me/device", token, &Value::Null);
+    // Of 21 requests within two seconds of the clock one is over the bound; a slow machine asks again.
+    let refused = (0..2_000).map(|_| ask(&mine)).find(|answer| answer.status != 200);
+    let refused = refused.expect("more than ten a second are not taken");
+    refused.problem(429, "HTTP-031");
+    assert!(refused.header("retry-after").is_some());
+    assert_eq!(ask(&theirs).status, 200);
+}
