@@ -326,7 +326,7 @@ fn orders_that_a_worker_cannot_follow_are_reported() {
     .expect("a worker starts");
     let client = Client::start(ClientConfig::at(vec![worker.address()])).expect("a client starts");
     let service = client.service(load_worker::NAME);
-    let attach = proto::AttachRequest { version: workers::VERSION.to_owned(), run: 7, ..Default::default() };
+    let attach = proto::AttachRequest { version: workers::VERSION.to_owned(), run: 7 };
     let mut events = service.stream(&load_worker::ATTACH, &attach, 8, &CallOptions::default());
     assert!(events.next_within(DEADLINE).expect("it is attached").is_some());
     let devices = proto::Devices { config: b"hello".to_vec() };

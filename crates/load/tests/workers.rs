@@ -332,20 +332,27 @@ fn a_worker_with_a_key_serves_nobody_without_it() {
         let refused = Workers::connect(address, key, compile).expect_err("it is refused").to_string();
         assert!(refused.contains(says) && refused.contains("LOAD-006"), "{refused}");
     }
-    // Nor does it take a run from who asks for one without a greeting.
+    // Each method asks for it, the ones of a run that others have taken too.
     let client = Client::start(ClientConfig::at(vec![worker.address.parse().expect("an address")]));
     let client = client.expect("a client starts");
-    let attach =
-        proto::AttachRequest { version: workers::VERSION.to_owned(), run: 7, key: "s3cre".to_owned() };
-    let mut events = client.service(load_worker::NAME).stream(
-        &load_worker::ATTACH,
-        &attach,
-        8,
-        &stadium_rpc::CallOptions::default(),
-    );
-    match events.next_within(Duration::from_secs(20)) {
-        Err(CallError::Rejected { code, .. }) => assert_eq!(code, "LOAD-006"),
-        other => panic!("it is not refused: {other:?}"),
+    let service = client.service(load_worker::NAME);
+    let attach = proto::AttachRequest { version: workers::VERSION.to_owned(), run: 7 };
+    let mut events = service.stream(&load_worker::ATTACH, &attach, 8, &stadium_rpc::CallOptions::default());
+    let mut refusals = vec![("Attach", events.next_within(Duration::from_secs(20)).err())];
+    let begin = proto::BeginRequest { run: 7, at_ns: 1 };
+    refusals.push(("Clock", service.call(&load_worker::CLOCK, &proto::ClockRequest {}).wait().err()));
+    refusals.push(("Deliver", service.call(&load_worker::DELIVER, &proto::Piece::default()).wait().err()));
+    refusals.push((
+        "Prepare",
+        service.call(&load_worker::PREPARE, &proto::PrepareRequest::default()).wait().err(),
+    ));
+    refusals.push(("Begin", service.call(&load_worker::BEGIN, &begin).wait().err()));
+    refusals.push(("Order", service.call(&load_worker::ORDER, &proto::OrderRequest::default()).wait().err()));
+    for (method, refusal) in refusals {
+        match refusal {
+            Some(CallError::Rejected { code, .. }) => assert_eq!(code, "LOAD-006", "{method}"),
+            other => panic!("{method} is not refused: {other:?}"),
+        }
     }
     let facts = Workers::connect(address, "s3cret", compile).expect("who has the key is served").facts();
     assert_eq!(facts[0].name, "w1");
@@ -355,7 +362,7 @@ fn another_version_is_refused_by_both_sides() {
     let worker = Process::start("w1");
     let address = worker.address.parse().expect("an address");
     let client = Client::start(ClientConfig::at(vec![address])).expect("a client starts");
-    let hello = proto::HelloRequest { version: "0.0.1".to_owned(), ..Default::default() };
+    let hello = proto::HelloRequest { version: "0.0.1".to_owned() };
     match client.service(load_worker::NAME).call(&load_worker::HELLO, &hello).wait() {
         Err(CallError::Rejected { code, reason }) => {
             assert_eq!(code, "LOAD-001");

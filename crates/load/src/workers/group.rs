@@ -9,6 +9,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use stadium_rpc::{CallError, Client, ClientConfig, ServiceClient, Streaming};
+use stadium_rsocket::metadata::authentication::{self, Authentication};
 use stadium_scenario::Program;
 
 use super::changes;
@@ -40,7 +41,6 @@ const LOOPS_MAX: u32 = 100_000;
 #[derive(Debug)]
 pub struct Workers {
     compile: Compile,
-    key: String,
     workers: Vec<Found>,
     /// Where they were started for this group: they end with it.
     started: Option<Started>,
@@ -104,7 +104,7 @@ impl Workers {
             }
         }
         let workers = together(addresses.iter(), |address| greet(address, key))?;
-        Ok(Workers { compile, key: key.to_owned(), workers, started: None })
+        Ok(Workers { compile, workers, started: None })
     }
 
     /// Connects to workers that were started on this machine; they end when this is dropped.
@@ -202,7 +202,7 @@ impl Workers {
             let events = compare(&service.service)
                 .and_then(|offset| {
                     part.offset = offset;
-                    prepare(&part, &self.key, of, &service.service, files, assignment)
+                    prepare(&part, of, &service.service, files, assignment)
                 })
                 .map_err(|error| failed(&named(&part.name, &part.address), &error))?;
             Remote::follow(part, service, events, out.clone())
@@ -246,9 +246,12 @@ fn greet(address: &str, key: &str) -> Result<Found, Error> {
     config.keepalive_interval = Duration::from_millis(500);
     config.keepalive_lifetime = SILENCE_MAX;
     config.name = "load-workers".to_owned();
+    if !key.is_empty() {
+        authentication::write(&mut config.metadata, Authentication::Bearer(key));
+    }
     let client = Client::start(config).map_err(Error::system("starting a client"))?;
     let service = client.service(load_worker::NAME);
-    let request = proto::HelloRequest { version: VERSION.to_owned(), key: key.to_owned() };
+    let request = proto::HelloRequest { version: VERSION.to_owned() };
     let hello = service
         .call_with(&load_worker::HELLO, &request, &within(CALL_WITHIN))
         .wait()
@@ -290,13 +293,12 @@ fn compare(service: &ServiceClient) -> Result<Offset, CallError> {
 /// Attaches, sends the files, and has the loops made. Dropping the stream undoes all of it.
 fn prepare(
     part: &Part,
-    key: &str,
     of: u32,
     service: &ServiceClient,
     files: &Files,
     assignment: &Assignment,
 ) -> Result<Streaming<proto::Event>, CallError> {
-    let request = proto::AttachRequest { version: VERSION.to_owned(), run: part.run, key: key.to_owned() };
+    let request = proto::AttachRequest { version: VERSION.to_owned(), run: part.run };
     let mut events =
         service.stream(&load_worker::ATTACH, &request, CREDIT, &stadium_rpc::CallOptions::default());
     match events.next_within(CALL_WITHIN)?.and_then(|event| event.event) {

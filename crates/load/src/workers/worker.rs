@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stadium_discovery::Discovery;
-use stadium_rpc::{Listen, Refusal, Server, ServerConfig, Service};
+use stadium_rpc::{Call, Interceptor, Listen, Refusal, Server, ServerConfig, Service};
+use stadium_rsocket::metadata::authentication::Authentication;
 use subtle::ConstantTimeEq as _;
 
 use super::Compile;
@@ -109,14 +110,13 @@ fn service(config: &WorkerConfig, current: &Arc<CurrentRun>) -> Service {
         Arc::clone(current),
     );
     let (current, name) = (Arc::clone(current), config.name.clone());
-    let (key, key_again) = (config.key.clone(), config.key.clone());
     let machine = crate::machine::describe();
     let loops = if config.loops == 0 { machine.processors } else { config.loops };
     Service::new(load_worker::NAME, load_worker::VERSION)
         .descriptors(load_worker::FILE_DESCRIPTOR_SET)
+        .interceptor(KeyGuard(config.key.clone()))
         .inline(&load_worker::HELLO, move |_call, request, answer| {
             same_version(&request.version)?;
-            same_key(&key, &request.key)?;
             *answer = proto::HelloAnswer {
                 version: VERSION.to_owned(),
                 name: name.clone(),
@@ -134,7 +134,7 @@ fn service(config: &WorkerConfig, current: &Arc<CurrentRun>) -> Service {
         })
         .streaming(&load_worker::ATTACH, move |_call, request, out| {
             let current = Arc::clone(&attached);
-            let allowed = same_version(&request.version).and_then(|()| same_key(&key_again, &request.key));
+            let allowed = same_version(&request.version);
             async move {
                 allowed?;
                 let lease = current.take(request.run)?;
@@ -159,6 +159,24 @@ fn service(config: &WorkerConfig, current: &Arc<CurrentRun>) -> Service {
                 .ok_or_else(|| Refusal::rejected("LOAD-003", "the order is empty"))?;
             ordered.order(request.run, order)
         })
+}
+
+/// Lets calls through that show the worker's key. Methods of the framework, which begin with a small
+/// letter, report health alone and are open.
+struct KeyGuard(String);
+
+impl Interceptor for KeyGuard {
+    fn before(&self, call: &Call<'_>) -> Result<(), Refusal> {
+        let Self(key) = self;
+        let method = call.route().split_once('/').map_or("", |(_, method)| method);
+        if method.starts_with(|first: char| first.is_ascii_lowercase()) {
+            return Ok(());
+        }
+        match call.authentication() {
+            Some(Authentication::Bearer(theirs)) => same_key(key, theirs),
+            _ => same_key(key, ""),
+        }
+    }
 }
 
 /// Only processes of the same version work together: tallies and scenarios change between versions.
