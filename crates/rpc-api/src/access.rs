@@ -6,11 +6,13 @@
 //! is believed for [`BELIEVED`], because looking it up costs a hash and a look at a file, which is
 //! more than a small call costs.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use stadium_grants::{Asking, Refused, Right, Verb};
 use stadium_http::key_store::{Key, KeyStore};
@@ -37,16 +39,30 @@ pub type Rights = &'static [(&'static str, &'static [&'static str])];
 pub(crate) struct Access {
     keys: Arc<KeyStore>,
     /// By route.
-    rights: HashMap<String, Vec<Right>>,
+    rights: HashMap<String, Vec<Right>, RandomState>,
     log: ChangeLog,
-    believed: Mutex<HashMap<Box<str>, Believed>>,
+    believed: Mutex<HashMap<Box<str>, Believed, RandomState>>,
     began: Instant,
 }
 
 /// A key that was looked up.
+#[derive(Clone)]
 struct Believed {
     key: Arc<Key>,
     until: Instant,
+}
+
+/// The key of a thread's last call. The calls of a connection come one after the other and show the
+/// same key, each at the gate and again in its function: most need no lock and no hash.
+struct Last {
+    /// The address of the [`Access`] that looked it up.
+    access: usize,
+    secret: Box<str>,
+    believed: Believed,
+}
+
+thread_local! {
+    static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
 }
 
 /// The caller of a method.
@@ -114,7 +130,9 @@ impl Access {
         let Some(Authentication::Bearer(secret)) = authentication else {
             return Err(refused(format!("{route} needs an API key, sent as a bearer token")));
         };
-        Ok(Caller { key: self.key(secret, address)?, address, bytes, now: self.began.elapsed() })
+        let now = Instant::now();
+        let key = self.key(secret, address, now)?;
+        Ok(Caller { key, address, bytes, now: now.saturating_duration_since(self.began) })
     }
 
     /// Writes a change down, made or refused.
@@ -152,24 +170,43 @@ impl Access {
         }
     }
 
-    fn key(&self, secret: &str, address: Option<IpAddr>) -> Result<Arc<Key>, Refusal> {
-        let now = Instant::now();
+    fn key(&self, secret: &str, address: Option<IpAddr>, now: Instant) -> Result<Arc<Key>, Refusal> {
+        let access = std::ptr::from_ref(self) as usize;
+        let last = LAST.with_borrow(|last| {
+            let same = |last: &&Last| last.access == access && *last.secret == *secret;
+            let last = last.as_ref().filter(same)?;
+            (last.believed.until > now).then(|| Arc::clone(&last.believed.key))
+        });
+        if let Some(key) = last {
+            return Ok(key);
+        }
+        let believed = self.believed(secret, address, now)?;
+        let key = Arc::clone(&believed.key);
+        LAST.set(Some(Last { access, secret: secret.into(), believed }));
+        Ok(key)
+    }
+
+    fn believed(&self, secret: &str, address: Option<IpAddr>, now: Instant) -> Result<Believed, Refusal> {
         if let Some(known) = self.believed.lock().get(secret).filter(|known| known.until > now) {
-            return Ok(Arc::clone(&known.key));
+            return Ok(known.clone());
         }
         let found = self.keys.authenticate(secret);
-        let mut believed = self.believed.lock();
-        match &found {
+        let mut all = self.believed.lock();
+        match found {
             Ok(key) => {
-                self.keys.used(key, address, SystemTime::now());
-                if believed.len() >= BELIEVED_MAX {
-                    believed.clear();
+                self.keys.used(&key, address, SystemTime::now());
+                if all.len() >= BELIEVED_MAX {
+                    all.clear();
                 }
-                believed.insert(secret.into(), Believed { key: Arc::clone(key), until: now + BELIEVED });
+                let believed = Believed { key, until: now + BELIEVED };
+                all.insert(secret.into(), believed.clone());
+                Ok(believed)
             }
-            Err(_) => drop(believed.remove(secret)),
+            Err(unknown) => {
+                all.remove(secret);
+                Err(refused(unknown.to_string()))
+            }
         }
-        found.map_err(|unknown| refused(unknown.to_string()))
     }
 }
 
