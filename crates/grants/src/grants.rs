@@ -138,14 +138,39 @@ impl Asking<'_> {
     /// # Errors
     /// As [`Self::may`], of the first that is not allowed.
     pub fn may_each<'r>(
-        &self,
+        self,
         verb: Verb,
         resources: impl IntoIterator<Item = &'r str>,
     ) -> Result<(), Refused> {
-        let mut resources = resources.into_iter();
-        let Some(first) = resources.next() else { return Ok(()) };
-        self.may(verb, first)?;
-        resources.try_for_each(|resource| self.may_also(verb, resource))
+        let mut parts = self.parts();
+        resources.into_iter().try_for_each(|resource| parts.may(verb, resource))
+    }
+}
+
+impl<'a> Asking<'a> {
+    /// The request as one of several parts, which come to be known one by one.
+    pub fn parts(self) -> Parts<'a> {
+        Parts { asking: self, is_counted: false }
+    }
+}
+
+/// A request of several parts: it counts once against the limits, for its first part.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts<'a> {
+    asking: Asking<'a>,
+    is_counted: bool,
+}
+
+impl Parts<'_> {
+    /// Whether the request may have this part.
+    ///
+    /// # Errors
+    /// As [`Asking::may`] of the first part, and as [`Asking::may_also`] of each further one.
+    pub fn may(&mut self, verb: Verb, resource: &str) -> Result<(), Refused> {
+        match std::mem::replace(&mut self.is_counted, true) {
+            false => self.asking.may(verb, resource),
+            true => self.asking.may_also(verb, resource),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ mod role;
 mod verb;
 
 pub use grant::{Grant, RESOURCE_BYTES_MAX};
-pub use grants::{Asking, Decision, GRANTS_MAX, Grants, Held, Refused, Source};
+pub use grants::{Asking, Decision, GRANTS_MAX, Grants, Held, Parts, Refused, Source};
 pub use invalid::Invalid;
 pub use limit::Limit;
 pub use right::Right;

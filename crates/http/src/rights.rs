@@ -4,20 +4,16 @@
 //! instead, the queue or the wallet is looked up first; a principal that may do the thing to all of
 //! them is spared that.
 
-use std::fmt;
-
 use bytes::Bytes;
-use stadium_grants::{Asking, Refused, Verb};
+use stadium_grants::{Asking, Parts, Refused, Verb};
 use stadium_queue::{Answer, JobId, Lease, Refusal};
 use stadium_registry::{AppName, Changes, DeviceId};
 use stadium_shard::{Shards, Ticket, Together};
-use stadium_wallet::{Kind, NewTransfer, TransferId, TransferView};
+use stadium_wallet::refusal::TRANSFER_UNKNOWN;
+use stadium_wallet::{Kind, NewTransfer, TransferId, TransferView, WalletName};
 
 use crate::push::direct::fields::PUSHES_QUEUE;
 use crate::request::problem::ANSWER_STRANGE;
-
-/// The app whose devices are named without an app.
-pub(crate) const DEFAULT_APP: &str = "default";
 
 /// Why a command does not reach the shards.
 #[derive(Debug)]
@@ -31,15 +27,6 @@ pub enum Stop {
 impl From<Refused> for Stop {
     fn from(refused: Refused) -> Self {
         Self::Refused(refused)
-    }
-}
-
-impl fmt::Display for Stop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused(refused) => refused.fmt(f),
-            Self::NotFound(refusal) => refusal.fmt(f),
-        }
     }
 }
 
@@ -119,17 +106,16 @@ async fn of_queues(
     // All lookups are under way before the first is waited for.
     let find = |job| shards.submit(stadium_queue::Command::Find { job });
     let tickets: Vec<Ticket<Answer<Bytes>>> = jobs.into_iter().map(find).collect();
-    let mut counted = false;
+    let mut parts = asking.parts();
+    let mut found_any = false;
     for ticket in tickets {
         let Ok(Answer::Jobs(found)) = ticket.await else { continue };
         for job in found {
-            match std::mem::replace(&mut counted, true) {
-                false => asking.may(verb, job.queue.as_str())?,
-                true => asking.may_also(verb, job.queue.as_str())?,
-            }
+            parts.may(verb, job.queue.as_str())?;
+            found_any = true;
         }
     }
-    match counted || !asking.grants.of(verb).is_empty() {
+    match found_any || !asking.grants.of(verb).is_empty() {
         true => Ok(()),
         false => Ok(asking.may(verb, "*")?),
     }
@@ -151,7 +137,10 @@ pub async fn wallet(
             asking.may_each(Verb::WalletManage, accounts.iter().map(|account| account.wallet.as_str()))?;
         }
         C::Change { wallet, .. } => asking.may(Verb::WalletManage, wallet.as_str())?,
-        C::Transfer { transfers, .. } => transfers_allowed(shards, asking, transfers).await?,
+        C::Transfer { transfers, .. } => {
+            let all = asking.grants.allows_all(Verb::WalletTransfer);
+            transfers_allowed(shards, &mut asking.parts(), all, transfers).await?;
+        }
         C::Wallet { wallet }
         | C::Holds { wallet, .. }
         | C::History { wallet, .. }
@@ -163,10 +152,7 @@ pub async fn wallet(
             if asking.grants.allows_all(Verb::WalletRead) {
                 return Ok(asking.may(Verb::WalletRead, "*")?);
             }
-            let found = transfer_view(shards, *transfer).await?;
-            let of_credit = asking.grants.allows(Verb::WalletRead, found.credit.as_str());
-            let wallet = if of_credit { &found.credit } else { &found.debit };
-            asking.may(Verb::WalletRead, wallet.as_str())?;
+            transfer_seen(asking, &*transfer_view(shards, *transfer).await?)?;
         }
         C::Assets => {
             if asking.grants.of(Verb::WalletRead).is_empty() {
@@ -181,29 +167,28 @@ pub async fn wallet(
 /// Whether a request may book these transfers: each names a wallet that pays, or a transfer before
 /// it that does.
 ///
+/// A transfer that is booked already counts before one of the same request with its id, which would
+/// be refused: a request cannot give another's hold a payer of its own.
+///
 /// # Errors
 /// [`Stop`]; a hold or a transfer that is not known is [`Stop::NotFound`].
 async fn transfers_allowed(
     shards: &Shards,
-    asking: Asking<'_>,
+    parts: &mut Parts<'_>,
+    all: bool,
     transfers: &[NewTransfer],
 ) -> Result<(), Stop> {
     let mut resource = String::new();
-    let mut counted = false;
-    let mut pays = |wallet: &str| {
+    let mut pays = |wallet: &WalletName| {
         resource.clear();
         resource.push_str("debit=");
-        resource.push_str(wallet);
-        match std::mem::replace(&mut counted, true) {
-            false => asking.may(Verb::WalletTransfer, &resource),
-            true => asking.may_also(Verb::WalletTransfer, &resource),
-        }
+        resource.push_str(wallet.as_str());
+        parts.may(Verb::WalletTransfer, &resource)
     };
-    let all = asking.grants.allows_all(Verb::WalletTransfer);
     for (at, transfer) in transfers.iter().enumerate() {
         let (of, back) = match &transfer.kind {
             Kind::Post { debit, .. } | Kind::Hold { debit, .. } => {
-                pays(debit.as_str())?;
+                pays(debit)?;
                 continue;
             }
             Kind::Capture { hold, .. } | Kind::Void { hold } => (*hold, false),
@@ -212,18 +197,24 @@ async fn transfers_allowed(
         if all {
             continue;
         }
-        let before = transfers[..at].iter().find(|earlier| earlier.id == of);
-        match before.map(|earlier| &earlier.kind) {
-            Some(Kind::Post { debit, credit, .. } | Kind::Hold { debit, credit, .. }) => {
-                pays(if back { credit.as_str() } else { debit.as_str() })?;
-            }
-            _ => {
-                let found = transfer_view(shards, of).await?;
-                pays(if back { found.credit.as_str() } else { found.debit.as_str() })?;
-            }
+        let earlier = transfers[..at].iter().find(|earlier| earlier.id == of);
+        match (transfer_view(shards, of).await, earlier.map(|earlier| &earlier.kind)) {
+            (Ok(found), _) => pays(if back { &found.credit } else { &found.debit })?,
+            (
+                Err(Stop::NotFound(refusal)),
+                Some(Kind::Post { debit, credit, .. } | Kind::Hold { debit, credit, .. }),
+            ) if refusal.code() == TRANSFER_UNKNOWN => pays(if back { credit } else { debit })?,
+            (Err(stop), _) => return Err(stop),
         }
     }
     Ok(())
+}
+
+/// Whether a request may see this transfer: one of its two wallets is enough.
+pub(crate) fn transfer_seen(asking: Asking<'_>, transfer: &TransferView) -> Result<(), Refused> {
+    let of_credit = asking.grants.allows(Verb::WalletRead, transfer.credit.as_str());
+    let wallet = if of_credit { &transfer.credit } else { &transfer.debit };
+    asking.may(Verb::WalletRead, wallet.as_str())
 }
 
 async fn transfer_view(shards: &Shards, transfer: TransferId) -> Result<Box<TransferView>, Stop> {
@@ -243,16 +234,13 @@ async fn transfer_view(shards: &Shards, transfer: TransferId) -> Result<Box<Tran
 /// # Errors
 /// [`Stop`].
 pub async fn together(shards: &Shards, asking: Asking<'_>, together: &Together) -> Result<(), Stop> {
-    transfers_allowed(shards, asking, &together.transfers).await?;
-    let mut asked = !together.transfers.is_empty();
+    let mut parts = asking.parts();
+    let all = asking.grants.allows_all(Verb::WalletTransfer);
+    transfers_allowed(shards, &mut parts, all, &together.transfers).await?;
     for (queue, _) in &together.jobs {
-        let (verb, resource) = match queue.as_str() {
-            PUSHES_QUEUE => (Verb::PushSend, DEFAULT_APP),
-            name => (Verb::QueuePut, name),
-        };
-        match std::mem::replace(&mut asked, true) {
-            false => asking.may(verb, resource)?,
-            true => asking.may_also(verb, resource)?,
+        match queue.as_str() {
+            PUSHES_QUEUE => parts.may(Verb::PushSend, AppName::DEFAULT)?,
+            name => parts.may(Verb::QueuePut, name)?,
         }
     }
     Ok(())

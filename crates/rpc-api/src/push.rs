@@ -68,7 +68,7 @@ fn pushed(
     request: &PushRequest,
     bounds: PushBounds,
 ) -> Result<PushId, Refusal> {
-    let may = caller.asking().may(Verb::PushSend, AppName::default().as_str());
+    let may = caller.asking().may(Verb::PushSend, AppName::DEFAULT);
     may.map_err(|refused| caller.stopped(refused.into()))?;
     let no_id = || Refusal::busy(Duration::from_secs(1), "no id could be made");
     let id = new_push_id().ok_or_else(no_id)?;

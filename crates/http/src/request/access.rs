@@ -13,7 +13,9 @@ use axum::extract::{FromRef, FromRequestParts, MatchedPath, RawPathParams};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use stadium_grants::{Asking, Grants, Kind, Refused, Verb};
+use stadium_registry::AppName;
 use stadium_shard::Together;
+use stadium_wallet::TransferView;
 
 use crate::audit_log::CallerPlace;
 use crate::key_store::Key;
@@ -21,7 +23,7 @@ use crate::principal::Principal;
 use crate::request::app::App;
 use crate::request::peer::Peer;
 use crate::request::problem::{KEY_MISSING, KEY_UNKNOWN, LIMIT_REACHED, Problem, RIGHT_MISSING};
-use crate::rights::{self, DEFAULT_APP, Stop};
+use crate::rights::{self, Stop};
 use crate::shards::running;
 use crate::sign_in::people::PersonSession;
 
@@ -103,6 +105,11 @@ impl Caller {
         may.map_err(|stop| self.stopped(stop))
     }
 
+    /// Refuses the request unless the caller may see this transfer.
+    pub(crate) fn may_see(&self, transfer: &TransferView) -> Result<(), Problem> {
+        rights::transfer_seen(self.asking(), transfer).map_err(|refused| self.refused(&refused))
+    }
+
     fn stopped(&self, stop: Stop) -> Problem {
         match stop {
             Stop::Refused(refused) => self.refused(&refused),
@@ -162,7 +169,7 @@ impl Caller {
             let verb = right.verb();
             if right.resource(&mut resource, part) {
                 if verb.kind() == Kind::OfApp && !resource.contains('/') && resource != "*" {
-                    resource.insert_str(0, &format!("{DEFAULT_APP}/"));
+                    resource.insert_str(0, &format!("{}/", AppName::DEFAULT));
                 }
                 self.may(verb, &resource)?;
             } else if self.asking().grants.of(verb).is_empty() {

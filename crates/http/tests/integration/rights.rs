@@ -338,6 +338,13 @@ fn holds_and_reversals_need_the_wallet_that_pays() {
         |n: u32, word: &str| ask(&fixture, "POST", &format!("/api/transfers/{}/{word}", id(n)), &bob, "{}");
     step(3, "capture").problem(403, "HTTP-003");
     step(3, "void").problem(403, "HTTP-003");
+    // Nor may a list give the hold a payer of its own: its first transfer is refused for its id.
+    let list = json!({"transfers": [
+        post(3, "bob", "alice"),
+        {"id": id(7), "kind": "capture", "of": id(3)},
+    ]});
+    let taken = ask(&fixture, "POST", "/api/transfers/batch", &bob, &list.to_string());
+    taken.problem(403, "HTTP-003");
     // A reversal is paid by the wallet that got the amount.
     step(1, "reverse").problem(403, "HTTP-003");
     book(None, post(5, "alice", "bob"), 201);

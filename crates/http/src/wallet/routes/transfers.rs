@@ -11,7 +11,6 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use stadium_grants::Verb;
 use stadium_push::PushId;
 use stadium_queue::{NewJob, QueueName};
 use stadium_shard::{Done, Together};
@@ -123,8 +122,7 @@ pub(crate) async fn show(
     Name(id): Name,
 ) -> Result<Json<TransferReport>, Problem> {
     let found: Box<TransferView> = ask_for(&app, Command::Find { transfer: in_path(&id)? }).await?;
-    let of_credit = caller.allows(Verb::WalletRead, found.credit.as_str());
-    caller.may(Verb::WalletRead, if of_credit { found.credit.as_str() } else { found.debit.as_str() })?;
+    caller.may_see(&found)?;
     Ok(Json(TransferReport::of(&found)))
 }
 
