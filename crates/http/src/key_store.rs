@@ -175,6 +175,11 @@ impl KeyStore {
         }
     }
 
+    /// The time on the clock by which limits of grants are kept, the same at every door.
+    pub fn clock(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.opened)
+    }
+
     /// Writes down that a key was used.
     pub fn used(&self, key: &Key, from: Option<IpAddr>, now: SystemTime) {
         self.usages.used(&key.id, from, seconds(now));

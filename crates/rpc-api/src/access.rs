@@ -42,7 +42,6 @@ pub(crate) struct Access {
     rights: HashMap<String, Vec<Right>, RandomState>,
     log: ChangeLog,
     believed: Mutex<HashMap<Box<str>, Believed, RandomState>>,
-    began: Instant,
 }
 
 /// A key that was looked up.
@@ -108,7 +107,7 @@ impl Access {
             (format!("{service}/{method}"), texts.iter().map(right).collect())
         };
         let rights = rights.iter().map(of).collect();
-        Arc::new(Self { keys, rights, log, believed: Mutex::default(), began: Instant::now() })
+        Arc::new(Self { keys, rights, log, believed: Mutex::default() })
     }
 
     /// The caller of a method whose request has so many bytes.
@@ -132,7 +131,7 @@ impl Access {
         };
         let now = Instant::now();
         let key = self.key(secret, address, now)?;
-        Ok(Caller { key, address, bytes, now: now.saturating_duration_since(self.began) })
+        Ok(Caller { key, address, bytes, now: self.keys.clock(now) })
     }
 
     /// Writes a change down, made or refused.

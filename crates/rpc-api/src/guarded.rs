@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use stadium_grants::Verb;
 use stadium_http::key_store::KeyStore;
 use stadium_http::{ChangeLog, rights};
 use stadium_queue::Command;
 use stadium_rpc::{CallContext, Refusal, Service};
 use stadium_shard::{Ticket, Together};
-use stadium_wallet::Seal;
 
 use crate::access::{Access, Caller, Gate, Rights};
-use crate::shards::{ShardsHandle, Wanted};
+use crate::request::refusal;
+use crate::shards::ShardsHandle;
 
 /// The way from a service's methods to the shards. Cheap to clone.
 #[derive(Clone)]
@@ -54,64 +55,64 @@ impl Guarded {
         self.access.answered(caller, context.route(), target, outcome);
     }
 
-    /// Gives leases back, or does another thing that needs no right.
-    pub(crate) fn unguarded(&self) -> &ShardsHandle {
+    /// The shards, for a command that the caller may hand them, or that needs no right.
+    pub(crate) fn shards(&self) -> &ShardsHandle {
         &self.shards
     }
 
-    /// Hands a command to the queues.
+    /// Refuses a command to the queues that the caller has no right to.
     ///
     /// # Errors
-    /// Busy while the shards are not there; the caller has no right to it.
-    pub(crate) async fn queue(&self, caller: &Caller, command: Command) -> Result<Ticket, Refusal> {
-        let may = rights::queue(self.shards.shards()?, caller.asking(), &command).await;
-        may.map_err(|stop| caller.stopped(stop))?;
-        self.shards.submit(command)
+    /// That refusal; Busy while the shards are not there.
+    pub(crate) async fn may_ask_queue(&self, caller: &Caller, command: &Command) -> Result<(), Refusal> {
+        let may = rights::queue(self.shards.shards()?, caller.asking(), command).await;
+        may.map_err(|stop| caller.stopped(stop))
     }
 
-    /// Hands a command to the wallets.
+    /// Refuses a command to the wallets that the caller has no right to.
     ///
     /// # Errors
-    /// As [`Self::queue`].
-    pub(crate) async fn wallet(
+    /// As [`Self::may_ask_queue`].
+    pub(crate) async fn may_ask_wallet(
         &self,
         caller: &Caller,
-        command: stadium_wallet::Command,
-    ) -> Result<Ticket<stadium_wallet::Answer>, Refusal> {
-        let may = rights::wallet(self.shards.shards()?, caller.asking(), &command).await;
-        may.map_err(|stop| caller.stopped(stop))?;
-        self.shards.submit_wallet(command)
+        command: &stadium_wallet::Command,
+    ) -> Result<(), Refusal> {
+        let may = rights::wallet(self.shards.shards()?, caller.asking(), command).await;
+        may.map_err(|stop| caller.stopped(stop))
     }
 
-    /// Hands a command to the push platform.
+    /// Refuses a command to the push platform that the caller has no right to.
     ///
     /// # Errors
-    /// As [`Self::queue`].
-    pub(crate) fn push(
+    /// That refusal.
+    pub(crate) fn may_ask_push(
         &self,
         caller: &Caller,
-        command: stadium_push::Command,
-    ) -> Result<Ticket<stadium_push::Answer>, Refusal> {
-        rights::push(caller.asking(), &command).map_err(|refused| caller.stopped(refused.into()))?;
-        self.shards.submit_push(command)
+        command: &stadium_push::Command,
+    ) -> Result<(), Refusal> {
+        rights::push(caller.asking(), command).map_err(|refused| caller.stopped(refused.into()))
     }
 
     /// Refuses transfers and jobs of one record that the caller has no right to.
     ///
     /// # Errors
-    /// As [`Self::queue`].
-    pub(crate) async fn may_together(&self, caller: &Caller, together: &Together) -> Result<(), Refusal> {
+    /// As [`Self::may_ask_queue`].
+    pub(crate) async fn may_ask_together(&self, caller: &Caller, together: &Together) -> Result<(), Refusal> {
         let may = rights::together(self.shards.shards()?, caller.asking(), together).await;
         may.map_err(|stop| caller.stopped(stop))
     }
 
-    /// Seals of the wallets' chains, oldest first.
+    /// Refuses a look at the seals of all wallets.
     ///
     /// # Errors
-    /// As [`Self::queue`].
-    pub(crate) fn seals(&self, caller: &Caller, wanted: Wanted) -> Result<Ticket<Vec<(u16, Seal)>>, Refusal> {
-        let may = caller.asking().may(stadium_grants::Verb::WalletRead, "*");
-        may.map_err(|refused| caller.stopped(refused.into()))?;
-        self.shards.seals(wanted)
+    /// That refusal.
+    pub(crate) fn may_see_seals(&self, caller: &Caller) -> Result<(), Refusal> {
+        caller.asking().may(Verb::WalletRead, "*").map_err(|refused| caller.stopped(refused.into()))
     }
+}
+
+/// The answer of the shards to a command, or the refusal with which it did not reach them.
+pub(crate) async fn answer_of<A>(ticket: Result<Ticket<A>, Refusal>) -> Result<A, Refusal> {
+    ticket?.await.map_err(refusal)
 }

@@ -16,9 +16,9 @@ use stadium_push::{Answer, Command};
 use stadium_rpc::{CallContext, Method, PieceReceiver, Raw, Refusal, Service};
 
 use crate::access::Rights;
-use crate::guarded::Guarded;
+use crate::guarded::{Guarded, answer_of};
 use crate::proto::push;
-use crate::request::{self, refusal, strange, unreadable, wrong};
+use crate::request::{self, strange, unreadable, wrong};
 use crate::shards::ShardsHandle;
 
 pub use crate::proto::push::{NAME, VERSION};
@@ -92,10 +92,8 @@ where
             let request = Q::decode(bytes.as_slice()).map_err(|error| unreadable(&error))?;
             let command = read(request)?;
             let target = target(&command);
-            let answer = match shards.push(&caller, command) {
-                Ok(ticket) => ticket.await.map_err(refusal),
-                Err(refused) => Err(refused),
-            };
+            let may = shards.may_ask_push(&caller, &command);
+            let answer = answer_of(may.and_then(|()| shards.shards().submit_push(command))).await;
             shards.answered(&caller, &context, || target, &answer);
             let answer = answer?;
             write(answer).ok_or_else(strange)?

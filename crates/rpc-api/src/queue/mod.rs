@@ -21,9 +21,9 @@ use stadium_queue::{Answer, Bounds, Command};
 use stadium_rpc::{CallContext, Method, PieceReceiver, Raw, Refusal, Service};
 
 use crate::access::Rights;
-use crate::guarded::Guarded;
+use crate::guarded::{Guarded, answer_of};
 use crate::proto::queue;
-use crate::request::{self, refusal, strange, unreadable};
+use crate::request::{self, strange, unreadable};
 use crate::shards::ShardsHandle;
 
 pub use crate::proto::queue::{NAME, VERSION};
@@ -119,10 +119,8 @@ where
             let request = Q::decode(bytes).map_err(|error| unreadable(&error))?;
             let command = read(&context, request)?;
             let target = target(&command).to_owned();
-            let answer = match shards.queue(&caller, command).await {
-                Ok(ticket) => ticket.await.map_err(refusal),
-                Err(refused) => Err(refused),
-            };
+            let may = shards.may_ask_queue(&caller, &command).await;
+            let answer = answer_of(may.and_then(|()| shards.shards().submit(command))).await;
             shards.answered(&caller, &context, || target, &answer);
             let mut answer = answer?;
             hide_payloads(caller.asking(), &mut answer);

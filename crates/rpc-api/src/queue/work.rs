@@ -15,9 +15,9 @@ use stadium_rpc::service::Disconnected;
 use stadium_rpc::{CallContext, Refusal, StreamSender};
 
 use super::{read, write};
-use crate::guarded::Guarded;
+use crate::guarded::{Guarded, answer_of};
 use crate::proto::{ReservedJob, WorkRequest};
-use crate::request::{refusal, strange};
+use crate::request::strange;
 use crate::shards::ShardsHandle;
 
 /// Jobs reserved at once. More would only make unsent ones wait for those before them.
@@ -52,10 +52,11 @@ async fn serve(
             wait: Bounds::WAIT_MAX,
             worker: worker.clone(),
         };
-        let Answer::Reserved(jobs) = shards.queue(&caller, command).await?.await.map_err(refusal)? else {
+        shards.may_ask_queue(&caller, &command).await?;
+        let Answer::Reserved(jobs) = answer_of(shards.shards().submit(command)).await? else {
             return Err(strange());
         };
-        let mut unsent = Unsent { shards: shards.unguarded(), jobs: jobs.into() };
+        let mut unsent = Unsent { shards: shards.shards(), jobs: jobs.into() };
         while let Some(job) = unsent.jobs.front() {
             // A clone shares the payload; the job leaves the list once it was sent.
             out.send(write::reserved_job(job.clone())).await?;

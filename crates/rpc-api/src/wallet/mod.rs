@@ -21,7 +21,7 @@ use stadium_wallet::refusal::ACCOUNT_UNKNOWN;
 use stadium_wallet::{Answer, Command, Range};
 
 use crate::access::Rights;
-use crate::guarded::Guarded;
+use crate::guarded::{Guarded, answer_of};
 use crate::proto::{self, wallet};
 use crate::request::{self, refusal, strange, unreadable, wrong};
 use crate::shards::ShardsHandle;
@@ -94,10 +94,8 @@ where
             let request = Q::decode(bytes.as_slice()).map_err(|error| unreadable(&error))?;
             let command = read(request)?;
             let target = target(&command);
-            let answer = match shards.wallet(&caller, command).await {
-                Ok(ticket) => ticket.await.map_err(refusal),
-                Err(refused) => Err(refused),
-            };
+            let may = shards.may_ask_wallet(&caller, &command).await;
+            let answer = answer_of(may.and_then(|()| shards.shards().submit_wallet(command))).await;
             shards.answered(&caller, &context, || target, &answer);
             let answer = answer?;
             write(answer).ok_or_else(strange)
@@ -132,7 +130,8 @@ fn serve_transfers(service: Service, shards: &Guarded, bounds: PushBounds) -> Se
             let bytes = whole(&pieces).await?;
             let caller = shards.caller(&context, bytes.len())?;
             let command = transfer::transfer(&bytes)?;
-            let answer = shards.wallet(&caller, command).await?.await.map_err(refusal)?;
+            shards.may_ask_wallet(&caller, &command).await?;
+            let answer = answer_of(shards.shards().submit_wallet(command)).await?;
             write::outcomes(answer).ok_or_else(strange)
         }
     });
@@ -146,12 +145,12 @@ fn serve_transfers(service: Service, shards: &Guarded, bounds: PushBounds) -> Se
             let units = transfer::together(&bytes, bounds)?;
             // Rights first: a list is refused as a whole.
             for unit in &units {
-                shards.may_together(&caller, unit).await?;
+                shards.may_ask_together(&caller, unit).await?;
             }
             // All are under way before the first is waited for, so that they share a commit.
             let tickets: Vec<_> = units
                 .into_iter()
-                .map(|unit| shards.unguarded().submit_together(unit))
+                .map(|unit| shards.shards().submit_together(unit))
                 .collect::<Result<_, _>>()?;
             let mut outcomes = Vec::with_capacity(tickets.len());
             for ticket in tickets {
@@ -175,7 +174,8 @@ fn serve_wallets(service: Service, shards: &Guarded) -> Service {
             let commands = read::wallets(&request.map_err(|error| unreadable(&error))?)?;
             let mut tickets = Vec::with_capacity(commands.len());
             for command in commands {
-                tickets.push(shards.wallet(&caller, command).await?);
+                shards.may_ask_wallet(&caller, &command).await?;
+                tickets.push(shards.shards().submit_wallet(command)?);
             }
             let mut accounts = Vec::with_capacity(tickets.len());
             for ticket in tickets {
@@ -202,7 +202,8 @@ fn serve_roots(service: Service, shards: &Guarded) -> Service {
             let caller = shards.caller(&context, bytes.len())?;
             let request = proto::RootsRequest::decode(bytes.as_slice());
             let wanted = read::roots(&request.map_err(|error| unreadable(&error))?)?;
-            let seals = shards.seals(&caller, wanted)?.await.map_err(refusal)?;
+            shards.may_see_seals(&caller)?;
+            let seals = shards.shards().seals(wanted)?.await.map_err(refusal)?;
             Ok(write::roots(&seals))
         }
     })
@@ -230,7 +231,8 @@ async fn pages(
     loop {
         let caller = shards.caller(&context, 0)?;
         let command = Command::History { wallet: wallet.clone(), asset: asset.clone(), range: range.clone() };
-        let Answer::History(page) = shards.wallet(&caller, command).await?.await.map_err(refusal)? else {
+        shards.may_ask_wallet(&caller, &command).await?;
+        let Answer::History(page) = answer_of(shards.shards().submit_wallet(command)).await? else {
             return Err(strange());
         };
         for entry in page.entries {
