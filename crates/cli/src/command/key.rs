@@ -2,8 +2,10 @@
 //!
 //! A key's secret is shown once, when it is made; the server keeps a hash of it.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use stadium_node::rights::{self, Role};
 
 use crate::api::{Api, ServerFlags, encoded};
 use crate::failure::Failure;
@@ -27,8 +29,8 @@ enum Action {
         /// Its name
         name: String,
         /// A role; may be given several times
-        #[arg(long = "role", value_enum, value_name = "ROLE")]
-        roles: Vec<Role>,
+        #[arg(long = "role", value_parser = roles(), value_name = "ROLE")]
+        roles: Vec<String>,
         /// An app that the roles are about; may be given several times [default: all]
         #[arg(long = "app", value_name = "APP", requires = "roles")]
         apps: Vec<String>,
@@ -79,21 +81,10 @@ enum Action {
     },
 }
 
-/// A named list of grants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Role {
-    /// See figures of everything, and no payload
-    Viewer,
-    /// Push, and register devices: a tenant's backend
-    Sender,
-    /// Move amounts between wallets that are not the house's
-    Bookkeeper,
-    /// Put jobs and work on them
-    Worker,
-    /// Look after the node, apps, devices and queues
-    Operator,
-    /// Everything
-    Admin,
+/// The words of the roles, with their purposes for `--help`.
+fn roles() -> PossibleValuesParser {
+    let value = |role: Role| PossibleValue::new(role.word()).help(role.about().trim_end_matches('.'));
+    PossibleValuesParser::new(Role::ALL.map(value))
 }
 
 /// Runs one of them.
@@ -101,11 +92,9 @@ pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failu
     match arguments.action {
         Action::Create { name, mut roles, apps, grants, expires, server } => {
             if roles.is_empty() && grants.is_empty() {
-                roles.push(Role::Sender);
+                roles.push(Role::Sender.to_string());
             }
-            let words: Vec<_> = roles.iter().filter_map(Role::to_possible_value).collect();
-            let words: Vec<_> = words.iter().map(|word| word.get_name().to_owned()).collect();
-            let mut key = json!({"name": name, "roles": words, "grants": grants});
+            let mut key = json!({"name": name, "roles": roles, "grants": grants});
             if !apps.is_empty() {
                 key["apps"] = json!(apps);
             }
@@ -126,7 +115,7 @@ pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failu
             let path = format!("/api/keys/{id}/explain?verb={verb}&resource={resource}");
             explain(&Api::open(&server)?.get(&path)?, terminal)
         }
-        Action::Rights => terminal.data(stadium_node::rights::markdown().trim_end()),
+        Action::Rights => terminal.data(rights::markdown().trim_end()),
         Action::Revoke { id, server } => {
             Api::open(&server)?.delete(&format!("/api/keys/{}", encoded(&id)))?;
             if terminal.is_json() {
@@ -142,13 +131,13 @@ fn show_secret(answer: &Value, done: &str, terminal: &Terminal) -> Result<(), Fa
         return terminal.json(answer);
     }
     let id = answer.pointer("/key/id").and_then(Value::as_str).unwrap_or("-");
-    let rights = rights(answer.get("key").unwrap_or(&Value::Null));
+    let rights = rights_of(answer.get("key").unwrap_or(&Value::Null));
     terminal.note(format_args!("Key {id} ({rights}) {done}. Keep its secret; it cannot be shown again:"));
     terminal.data(answer.get("secret").and_then(Value::as_str).unwrap_or_default())
 }
 
 /// Roles, apps and grants in one text: `sender of shop, queue.put:votes*`.
-fn rights(key: &Value) -> String {
+fn rights_of(key: &Value) -> String {
     let texts = |field: &str| -> Vec<&str> {
         key.get(field).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
     };
@@ -189,7 +178,7 @@ fn list(api: &Api, terminal: &Terminal) -> Result<(), Failure> {
             terminal.out(Style::Name, text("id").unwrap_or("-")),
             text("prefix").unwrap_or("-"),
             text("name").unwrap_or("-"),
-            rights(key),
+            rights_of(key),
         ))?;
     }
     Ok(())

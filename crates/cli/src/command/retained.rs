@@ -15,7 +15,7 @@ use crate::terminal::{Terminal, count};
 /// Characters of a topic that a list shows.
 const TOPIC_CHARS_MAX: usize = 80;
 
-/// What to do with retained messages.
+/// The arguments of `stadium retained`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]

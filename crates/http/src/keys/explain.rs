@@ -1,4 +1,4 @@
-//! Which grant of a key decides about a verb and a resource.
+//! The explanation of a key: the grant that decides about a verb and a resource.
 
 use std::sync::Arc;
 

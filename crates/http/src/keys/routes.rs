@@ -10,12 +10,13 @@ use axum::extract::{FromRef, Request, State};
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
-use stadium_grants::{Grant, Invalid, Role};
+use stadium_grants::{Grant, Invalid};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::key_store::{Error, Key, NewKey, Used};
 use crate::keys::description::Description;
+use crate::keys::role_word::RoleWord;
 use crate::keys::{audit, explain};
 use crate::request::access::Caller;
 use crate::request::app::App;
@@ -42,48 +43,6 @@ where
         explain::explain,
         audit::list,
     ]
-}
-
-/// A named list of grants.
-#[derive(Clone, Copy, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum RoleWord {
-    /// Sees figures of everything, and no payload.
-    Viewer,
-    /// Pushes, and registers devices: a tenant's backend.
-    Sender,
-    /// Moves amounts between wallets that are not the house's.
-    Bookkeeper,
-    /// Puts jobs and works on them.
-    Worker,
-    /// Looks after the node, apps, devices and queues, and sees no payload.
-    Operator,
-    /// Holds every right, reserved names included.
-    Admin,
-}
-
-impl RoleWord {
-    fn of(role: Role) -> Self {
-        match role {
-            Role::Viewer => Self::Viewer,
-            Role::Sender => Self::Sender,
-            Role::Bookkeeper => Self::Bookkeeper,
-            Role::Worker => Self::Worker,
-            Role::Operator => Self::Operator,
-            Role::Admin => Self::Admin,
-        }
-    }
-
-    fn role(self) -> Role {
-        match self {
-            Self::Viewer => Role::Viewer,
-            Self::Sender => Role::Sender,
-            Self::Bookkeeper => Role::Bookkeeper,
-            Self::Worker => Role::Worker,
-            Self::Operator => Role::Operator,
-            Self::Admin => Role::Admin,
-        }
-    }
 }
 
 /// A key, without its secret.
@@ -129,7 +88,7 @@ impl KeyView {
             id: key.id.clone(),
             name: key.name.clone(),
             prefix: key.prefix.clone(),
-            roles: key.roles.iter().map(|role| RoleWord::of(*role)).collect(),
+            roles: key.roles.iter().copied().map(RoleWord).collect(),
             apps: key.apps.clone(),
             grants: key.own_grants.clone(),
             created_at: rfc3339::format(key.created_at),
@@ -180,7 +139,7 @@ impl NewKeyFields {
         }
         Ok(NewKey {
             name: self.name,
-            roles: self.roles.into_iter().map(RoleWord::role).collect(),
+            roles: self.roles.into_iter().map(|RoleWord(role)| role).collect(),
             apps: self.apps,
             grants,
             expires_in: self.expires_in_s.map(Duration::from_secs),

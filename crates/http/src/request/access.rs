@@ -7,7 +7,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use axum::extract::{FromRef, FromRequestParts, MatchedPath, RawPathParams};
 use axum::http::request::Parts;
@@ -32,7 +32,7 @@ pub(crate) struct Caller {
     who: Who,
     /// Bytes of the request's body, as announced.
     bytes: u64,
-    /// Time since the server began.
+    /// The time by which limits are kept.
     now: Duration,
 }
 
@@ -40,7 +40,7 @@ enum Who {
     Key(Arc<Key>),
     /// A person, by the cookie of its session.
     Person(Arc<PersonSession>),
-    /// Whoever reaches the port, where reading is open.
+    /// Anyone who reaches the port, where reading is open.
     Anyone(Arc<Grants>),
 }
 
@@ -142,7 +142,7 @@ where
         let app = Arc::<App>::from_ref(state);
         let bytes = parts.headers.get(header::CONTENT_LENGTH);
         let bytes = bytes.and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or_default();
-        let caller = Self { who: who(parts, &app)?, bytes, now: app.started.elapsed() };
+        let caller = Self { who: who(parts, &app)?, bytes, now: app.keys.clock(Instant::now()) };
         caller.may_ask_endpoint(parts, &app).await?;
         if let Some(parameters) = app.parameters.get() {
             parameters.check(parts)?;

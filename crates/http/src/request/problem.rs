@@ -131,7 +131,7 @@ impl Problem {
         Self { code, status, title, detail, path: None, retry_after: None }
     }
 
-    /// What it says, for a page.
+    /// Its title and detail, for a page.
     pub(crate) fn code_title_detail(&self) -> (&str, &str, &str) {
         (&self.code, &self.title, &self.detail)
     }
