@@ -104,7 +104,8 @@ pub struct Asking<'a> {
     pub grants: &'a Grants,
     /// Bytes of the request's body.
     pub bytes: u64,
-    /// The time, of any clock that only goes forward.
+    /// The time, of a clock that only goes forward and is the same for all requests of the
+    /// principal.
     pub now: Duration,
 }
 

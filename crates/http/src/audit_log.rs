@@ -71,7 +71,7 @@ pub(crate) struct Entry {
     /// The API key that asked, or `oidc:SUBJECT` of a person; `none` where nobody is known.
     #[schema(example = "k_3f9a01c2d4e5")]
     pub(crate) key: String,
-    /// What that key or that person is called.
+    /// The name of that key or person.
     pub(crate) name: String,
     /// The roles, or `grants` of a key that has none; none of a person without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,8 +3,10 @@
 //! Everything on it comes out of the tables that decide; docs/reference/rights.md is a copy.
 
 use serde_json::Value;
-use stadium_grants::{Kind, Role, Verb};
+use stadium_grants::{Kind, Verb};
 use stadium_rpc_api::{Rights, platform, push, queue, wallet};
+
+pub use stadium_grants::Role;
 
 /// Services of the node with the rights of their methods.
 const SERVICES: [(&str, Rights); 4] = [

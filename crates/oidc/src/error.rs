@@ -12,13 +12,13 @@ pub enum Error {
     Setting {
         /// The field of [`crate::Settings`].
         name: &'static str,
-        /// What is wrong with it.
+        /// The mistake in its value.
         problem: String,
     },
     /// The provider cannot be reached, or its answer cannot be used. Its operator must act, or the
     /// settings do not fit it. The person may try later.
     Provider {
-        /// What was asked, and what came of it.
+        /// The request and its outcome.
         problem: String,
     },
     /// This login is refused. The person may begin again.

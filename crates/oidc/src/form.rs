@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, utf8_percent_encode};
 
-/// What is written as `%XX`: all but the unreserved characters (RFC 3986, 2.3).
+/// The characters that are written as `%XX`: all but the unreserved ones (RFC 3986, 2.3).
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// One value. A blank becomes `%20`, which every decoder reads as one.

@@ -1,4 +1,4 @@
-//! Who logged in, as the provider's claims say.
+//! The person who logged in, as the provider's claims say.
 
 use serde_json::{Map, Value};
 

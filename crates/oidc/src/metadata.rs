@@ -5,7 +5,7 @@ use stadium_token_keys::is_loopback_http;
 
 use crate::web_address;
 
-/// What the provider says of itself.
+/// The provider's description of itself.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Metadata {
     issuer: String,

@@ -7,7 +7,7 @@ use crate::Error;
 /// Rows of a map.
 pub const ROWS_MAX: usize = 1_024;
 
-/// Which groups give which roles. Names are compared exactly, as providers write them: some have
+/// The roles that each group gives. Names are compared exactly, as providers write them: some have
 /// blanks, paths (`/ops/admins`) or numbers for names.
 #[derive(Clone, Debug, Default)]
 pub struct RoleMap {

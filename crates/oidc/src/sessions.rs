@@ -55,7 +55,7 @@ impl<T> Session<T> {
         &self.identity
     }
 
-    /// What the caller lets the person do, decided at the login.
+    /// The rights of the person, which the caller decided at the login.
     pub fn grants(&self) -> &T {
         &self.grants
     }

@@ -217,7 +217,7 @@ pub enum Command {
         app: AppName,
         /// The device, by the identity that it proved.
         device: DeviceId,
-        /// What it asks.
+        /// The request.
         request: OwnRequest,
     },
 

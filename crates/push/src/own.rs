@@ -153,7 +153,7 @@ impl OwnRequest {
     ///
     /// # Errors
     ///
-    /// What is wrong with the bytes, in words.
+    /// The mistake in the bytes, in words.
     pub fn opened(json: &[u8]) -> Result<Self, String> {
         let body: OpenedBody = parse(json)?;
         body.push.parse().map(Self::Opened).map_err(|error| format!("push: {error}"))
@@ -164,7 +164,7 @@ impl OwnRequest {
     ///
     /// # Errors
     ///
-    /// What is wrong with the bytes, in words, with its place.
+    /// The mistake in the bytes, in words, with its place.
     pub fn change(json: &[u8]) -> Result<Self, String> {
         Self::change_of(&parse(json)?).map_err(|mistake| mistake.to_string())
     }

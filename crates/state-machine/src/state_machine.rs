@@ -268,7 +268,7 @@ pub trait StateMachine: MachineState + Send + Sized + 'static {
     }
 }
 
-/// What a machine has for other parts of the process, of a type that it and they know: all of a
+/// Effects of a machine on other parts of the process, of a type that it and they know: all of a
 /// turn in one box.
 pub type Effects = Box<dyn Any + Send>;
 

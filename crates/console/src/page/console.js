@@ -1,5 +1,5 @@
-// What the console's pages share: numbers for people, the theme, the API key or the person who
-// signed in, and small pieces of the document.
+// The part that all pages of the console share: numbers for people, the theme, the API key or the
+// person who signed in, and small pieces of the document.
 //
 // The API key travels in a header, never in the URL, and stays in this tab. A person has a cookie
 // in its place, which no script can read. Text from the server is only ever set as text.

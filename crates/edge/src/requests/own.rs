@@ -226,8 +226,8 @@ impl DeviceLoop {
     /// Acknowledges and answers devices' requests about themselves whose outcome is known.
     pub(crate) fn settle_own_requests(&mut self, io: &mut Io<Message>) {
         let Some(own) = &mut self.around.own_requests else { return };
-        // Also where nothing is under way: an alarm that rang for an outcome that was taken meanwhile
-        // must ring again.
+        // Also where nothing is under way: an alarm that rang for an outcome that was taken
+        // meanwhile must ring again.
         own.alarm.heard();
         if own.under_way.is_empty() && own.refused.is_empty() {
             return;

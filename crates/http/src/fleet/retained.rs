@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use crate::fleet::Refusal;
 
-/// Which retained messages are meant.
+/// A choice of retained messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RetainedQuery {
     /// Only those whose topics match this topic filter, as a subscription would; none for all.

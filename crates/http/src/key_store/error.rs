@@ -26,7 +26,7 @@ pub enum Error {
     Format {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The mistake in it.
         reason: String,
     },
     /// The name is empty, too long, or holds control characters.

@@ -29,7 +29,7 @@ pub(crate) struct OwnDevice {
 }
 
 impl OwnDevice {
-    /// What is known of it; a problem where it is revoked or not registered.
+    /// Its registration; a problem where it is revoked or not registered.
     pub(crate) async fn known(&self, app: &App) -> Result<Box<DeviceView>, Problem> {
         let view = known(app, &self.app, &self.device).await?;
         not_revoked(&self.app, &view)?;

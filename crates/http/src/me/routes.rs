@@ -1,7 +1,7 @@
 //! The endpoints of devices that act for themselves, and the one that makes their tokens.
 //!
-//! Their paths name no device: [`OwnDevice`] is the only source of it. The last word on each request
-//! is the device's shard's.
+//! Their paths name no device: [`OwnDevice`] is the only source of it. The last word on each
+//! request is the device's shard's.
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -74,7 +74,8 @@ pub(crate) struct DeviceTokenReport {
     expires_at: String,
 }
 
-/// Makes a short-lived token with which a device acts for itself. Nothing is stored: it counts until its expiry, unless the device is revoked.
+/// Makes a short-lived token with which a device acts for itself. Nothing is stored: it counts
+/// until its expiry, unless the device is revoked.
 #[utoipa::path(post, operation_id = "issue_device_token", path = "/api/apps/{app}/devices/{device}/token", tag = "Push platform",
     extensions(("x-right" = json!("device.manage:{app}/{device}"))), request_body = Option<DeviceTokenFields>,
     params(("app" = String, Path, description = "The app.", example = "default"),
@@ -114,7 +115,8 @@ pub(crate) struct OwnOpenedFields {
     push: String,
 }
 
-/// Notes that the device's user opened a push that it was sent. Once is enough, and again changes nothing.
+/// Notes that the device's user opened a push that it was sent. Once is enough, and again changes
+/// nothing.
 #[utoipa::path(post, operation_id = "own_push_opened", path = "/api/me/opened", tag = "Devices' own",
     security(("device" = [])), extensions(("x-right" = json!("me"))), request_body = OwnOpenedFields,
     responses((status = 204, description = "It is noted."), OwnProblems))]
@@ -143,7 +145,8 @@ pub(crate) struct OwnDeviceFields {
     opted_in: Option<bool>,
 }
 
-/// Changes the device: all of the body, or nothing where the app does not let devices change a part of it.
+/// Changes the device: all of the body, or nothing where the app does not let devices change a part
+/// of it.
 #[utoipa::path(patch, operation_id = "change_own_device", path = "/api/me/device", tag = "Devices' own",
     security(("device" = [])), extensions(("x-right" = json!("me"))), request_body = OwnDeviceFields,
     responses((status = 204, description = "It is changed."), OwnProblems))]
@@ -163,7 +166,7 @@ async fn ask(app: &App, own: OwnDevice, request: OwnRequest) -> Result<StatusCod
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// What the server knows of the device.
+/// The device as it sees itself.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the answer, which is a part of the registry's JSON")]
 pub(crate) struct OwnDeviceReport {
@@ -205,7 +208,8 @@ pub(crate) struct OwnInbox {
     inbox: Vec<Value>,
 }
 
-/// The pushes that the device is owed, without their contents: those come over MQTT, which also settles them.
+/// The pushes that the device is owed, without their contents: those come over MQTT, which also
+/// settles them.
 #[utoipa::path(get, operation_id = "show_own_inbox", path = "/api/me/inbox", tag = "Devices' own",
     security(("device" = [])), extensions(("x-right" = json!("me"))),
     responses((status = 200, description = "The inbox.", body = OwnInbox), OwnProblems))]

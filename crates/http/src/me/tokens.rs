@@ -32,7 +32,7 @@ const KIND: u8 = 1;
 
 const SIGNATURE_BYTES: usize = 32;
 
-/// What a token says.
+/// The claims of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Claims {
     pub(crate) app: AppName,

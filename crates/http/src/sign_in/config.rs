@@ -95,7 +95,7 @@ impl OidcConfig {
         Provider::new(settings).map_err(wrong)
     }
 
-    /// Which groups have which roles.
+    /// The roles of each group.
     pub(super) fn role_map(&self) -> Result<RoleMap, WrongSetting> {
         RoleMap::new(self.roles.iter().map(|(group, role)| (group.as_str(), role.word()))).map_err(wrong)
     }

@@ -135,7 +135,7 @@ async fn logout(
     Ok(redirect(&to, &[cookie]))
 }
 
-/// Who is signed in, for the console.
+/// The person who is signed in, for the console.
 #[derive(Serialize)]
 struct SessionReport<'a> {
     /// Whether people can sign in.

@@ -121,7 +121,8 @@ fn requests_of_a_device_are_bounded() {
     let fixture = shop();
     let (mine, theirs) = (token(&fixture, "mine"), token(&fixture, "theirs"));
     let ask = |token: &str| ask(&fixture, "GET", "/api/me/device", token, &Value::Null);
-    // Of 21 requests within two seconds of the clock one is over the bound; a slow machine asks again.
+    // Of 21 requests within two seconds of the clock one is over the bound; a slow machine asks
+    // again.
     let refused = (0..2_000).map(|_| ask(&mine)).find(|answer| answer.status != 200);
     let refused = refused.expect("more than ten a second are not taken");
     refused.problem(429, "HTTP-031");

@@ -161,8 +161,8 @@ fn service(config: &WorkerConfig, current: &Arc<CurrentRun>) -> Service {
         })
 }
 
-/// Lets calls through that show the worker's key. Methods of the framework, which begin with a small
-/// letter, report health alone and are open.
+/// Lets calls through that show the worker's key. Methods of the framework, which begin with a
+/// small letter, report health alone and are open.
 struct KeyGuard(String);
 
 impl Interceptor for KeyGuard {

@@ -318,7 +318,7 @@ pub(super) enum What<L> {
     Retained {
         publication: Arc<Publication>,
         stored: Stored,
-        /// What an operator hears of, where one removes it.
+        /// The removal by an operator that it belongs to.
         purge: Option<PurgeId>,
     },
     /// A session ends for good: what it leaves is owed to others durably.

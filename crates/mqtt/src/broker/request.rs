@@ -87,7 +87,7 @@ pub(super) enum Reserved<'t> {
 }
 
 impl<'t> Reserved<'t> {
-    /// What names the request, where its form is right.
+    /// The name of the request, where its form is right.
     fn route(self) -> Option<&'t str> {
         let is_level = |text: &str| !text.is_empty() && !text.contains('/');
         let (route, is_right) = match self {

@@ -51,7 +51,7 @@ pub struct TestHost {
     pub shards: u16,
     /// Changes that are not durable yet.
     pub changes: VecDeque<KeptChange>,
-    /// What became of the retained messages that an operator removed.
+    /// Outcomes of the retained messages that an operator removed.
     pub purged: Vec<(PurgeId, Persisted)>,
     /// Subscriptions of sessions that are kept.
     kept_filters: usize,

@@ -47,7 +47,7 @@ fn wall(at: Time) -> SystemTime {
     UNIX_EPOCH.checked_add(Duration::from_millis(at.0)).unwrap_or(UNIX_EPOCH)
 }
 
-/// What is asked of the edge.
+/// The mode in the edge's words.
 pub(crate) fn mode(mode: PurgeMode) -> stadium_edge::PurgeMode {
     match mode {
         PurgeMode::Remove => stadium_edge::PurgeMode::Remove,

@@ -19,7 +19,7 @@ pub const CLIENT_SECRET: &str = "a secret: with / + % and 'more'";
 pub struct Setup {
     /// The claims of scopes are in the ID token, or at the userinfo endpoint.
     pub groups_in: &'static str,
-    /// What proves the client at the token endpoint.
+    /// The proof of the client at the token endpoint.
     pub auth_method: &'static str,
     /// The algorithm of ID tokens.
     pub algorithm: &'static str,

@@ -170,7 +170,7 @@ fn events_of_all_versions_are_read() {
     }
 }
 
-/// What a version keeps of a state: up to version 3 no owners.
+/// The part of a state that a version keeps: up to version 3 no owners.
 fn kept_by(version: &str, (sessions, mut retained): Images) -> Images {
     if version < "v4" {
         retained.iter_mut().for_each(|one| one.owner = None);

@@ -157,7 +157,7 @@ pub struct Output<C, M: Direct> {
     pub deliveries: Vec<(u16, Delivery)>,
     /// Answers to deliveries of other shards, by the shard that they came from.
     pub confirmations: Vec<(u16, Confirmation)>,
-    /// What machines have for other parts of the process, by machine.
+    /// Effects of machines on other parts of the process, by machine.
     pub effects: Vec<(MachineId, Effects)>,
     /// Changes of the shards on which items of a key are placed.
     pub placements: Vec<M::Placement>,

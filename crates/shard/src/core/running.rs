@@ -59,7 +59,7 @@ pub(super) enum Waits<C, M: Direct> {
     /// Records that are read then, for a machine.
     Walk(C, MachineId, Box<dyn AnyWalk>),
     Confirmation(u16, Confirmation),
-    /// What a machine has for other parts of the process.
+    /// Effects of a machine on other parts of the process.
     Effects(MachineId, Effects),
     /// Cross-shard messages with a number below this one may be sent.
     Outgoing(MachineId, u64),

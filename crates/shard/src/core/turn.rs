@@ -595,7 +595,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
     }
 }
 
-/// What a command that waits found.
+/// The outcome of a command that may wait.
 enum Found<A> {
     Answer(Result<A, Refusal>),
     Nothing,

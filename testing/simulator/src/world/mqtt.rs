@@ -732,7 +732,7 @@ impl Mqtt {
 }
 
 impl KeptLater {
-    /// What may be retained now, while the message is under way.
+    /// The messages that may be retained now, while the message is under way.
     fn look(&mut self, retained: &RetainedBooks, now: Timestamp) {
         self.most = self.most.max(retained.most(now));
         self.own_most = self.own_most.max(retained.most_of(self.by, now));

@@ -12,7 +12,7 @@ const PIECE_STEPS: u32 = 1_024;
 /// Pieces of one page: some milliseconds. A page that finds little in them ends early.
 const PIECES_MAX: u32 = 64;
 
-/// Which retained messages are asked for.
+/// A choice of retained messages.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RetainedQuery<'a> {
     /// Those whose topics match this filter, as a subscription would; none for all, those of `$`

@@ -87,7 +87,7 @@ struct Topics {
     changes: u64,
     /// Topics up to 24 bytes stand in the map itself.
     messages: BTreeMap<CompactString, Kept>,
-    /// What each owner has in the store; owners of nothing are not here.
+    /// The share of each owner in the store; owners of nothing are not here.
     owners: HashMap<Owner, Usage>,
     /// When those that expire are over, the first one first.
     ends: BTreeSet<(u64, CompactString)>,
