@@ -1,8 +1,9 @@
 //! A client of the HTTP API of a running server.
 //!
-//! The server's address is `--url`, `STADIUM_URL`, or what the server wrote into its data directory; the key is `--key`,
-//! `STADIUM_KEY`, or the data directory's `admin.key`, which only its owner can read. Every problem the server reports
-//! becomes a [`Failure`] with its code.
+//! The server's address is `--url`, `STADIUM_URL`, or what the server wrote into its data
+//! directory. The key is that of `--key-file`, `--key`, `STADIUM_KEY`, or the data directory's
+//! `admin.key`, which only its owner can read. Every problem the server reports becomes a
+//! [`Failure`] with its code.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -39,9 +40,12 @@ pub(crate) struct ServerFlags {
     /// The server, http://HOST:PORT or HOST:PORT [default: the one of the data directory, else http://127.0.0.1:8080]
     #[arg(long, value_name = "URL", env = "STADIUM_URL")]
     pub(crate) url: Option<String>,
-    /// API key [default: admin.key of the data directory]
+    /// API key; other users of this machine can see it here, and not in STADIUM_KEY or a file
     #[arg(long, value_name = "KEY", env = "STADIUM_KEY", hide_env_values = true)]
     pub(crate) key: Option<String>,
+    /// File with the API key, before --key [default: admin.key of the data directory]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
     /// Authority that the server's certificate leads to, PEM [default: the system's]
     #[arg(long, value_name = "FILE", env = "STADIUM_CA")]
     pub(crate) ca: Option<PathBuf>,
@@ -129,17 +133,22 @@ impl Api {
             Some(url) => base_url(url)?,
             None => local_url(&data)?,
         };
-        let key_file = data.join("admin.key");
-        let (key, key_hint) = match &flags.key {
-            Some(key) => (Some(key.trim().to_owned()), "the key given is not accepted".to_owned()),
-            None => match std::fs::read_to_string(&key_file) {
-                Ok(key) => (
-                    Some(key.trim().to_owned()),
-                    format!("the key in {} is not accepted", key_file.display()),
-                ),
-                Err(error) => (None, format!("{} cannot be read ({error})", key_file.display())),
-            },
+        let (key, key_hint) = match (&flags.key_file, &flags.key) {
+            (Some(file), _) => {
+                let key = std::fs::read_to_string(file);
+                let key = key.context(format_args!("the key file {} cannot be read", file.display()))?;
+                (Some(key), format!("the key in {} is not accepted", file.display()))
+            }
+            (None, Some(key)) => (Some(key.clone()), "the key given is not accepted".to_owned()),
+            (None, None) => {
+                let file = data.join("admin.key");
+                match std::fs::read_to_string(&file) {
+                    Ok(key) => (Some(key), format!("the key in {} is not accepted", file.display())),
+                    Err(error) => (None, format!("{} cannot be read ({error})", file.display())),
+                }
+            }
         };
+        let key = key.map(|key| key.trim().to_owned());
         let tls = if url.starts_with("https://") { tls(flags.ca.as_deref())? } else { TlsConfig::default() };
         Ok(Self::new(url, key, key_hint, tls))
     }
@@ -347,7 +356,7 @@ impl Api {
 fn in_flags(code: &str, detail: &str) -> String {
     match code {
         "HTTP-001" => {
-            "this needs an API key: give --key or STADIUM_KEY, or the server's data directory with --data"
+            "this needs an API key: give --key-file or STADIUM_KEY, or the server's data directory with --data"
                 .to_owned()
         }
         "HTTP-006" => "the server did not take the body as JSON: is it of another version?".to_owned(),
@@ -498,7 +507,7 @@ mod tests {
         let problem = r#"{"title":"Unauthorized","detail":"a key is needed","code":"HTTP-001"}"#;
         assert_eq!(
             api.refused(StatusCode::UNAUTHORIZED, None, problem),
-            "this needs an API key: give --key or STADIUM_KEY, or the server's data directory with --data (HTTP-001); there is no key"
+            "this needs an API key: give --key-file or STADIUM_KEY, or the server's data directory with --data (HTTP-001); there is no key"
         );
         assert_eq!(
             api.refused(StatusCode::SERVICE_UNAVAILABLE, Some("2"), "<html>"),

@@ -125,12 +125,18 @@ fn a_server_is_named_by_host_and_port_and_advice_speaks_of_flags() {
         let listed = run(&["key", "list", "--url", &url, "--key", &key, "--json"]);
         assert!(listed.status.success(), "{url}: {}", err(&listed));
     }
+    let file = server.data().join("admin.key");
+    let file = file.to_str().expect("a path in UTF-8");
+    let listed = run(&["key", "list", "--url", &address, "--key-file", file, "--key", "wrong", "--json"]);
+    assert!(listed.status.success(), "the file goes before: {}", err(&listed));
+    let missing = run(&["key", "list", "--url", &address, "--key-file", "no-such-file"]);
+    assert!(err(&missing).contains("the key file no-such-file cannot be read"), "{}", err(&missing));
     let refused = run(&["key", "list", "--url", "ftp://stadium.example", "--key", &key]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(err(&refused).contains("http or https"), "{}", err(&refused));
     // Without a key, and with a name for the request that is none.
     let refused = run(&["key", "list", "--url", &address]);
-    assert!(err(&refused).contains("--key or STADIUM_KEY"), "{}", err(&refused));
+    assert!(err(&refused).contains("--key-file or STADIUM_KEY"), "{}", err(&refused));
     let strange = run(&["push", "everybody", "x", "--url", &address, "--key", &key, "--id", "a b"]);
     assert!(err(&strange).contains("--id has 1 to 128 visible ASCII characters"), "{}", err(&strange));
     for printed in [err(&refused), err(&strange)] {

@@ -90,6 +90,7 @@ impl Registered {
         let server = ServerFlags {
             url: arguments.url.clone(),
             key: variable("STADIUM_KEY"),
+            key_file: None,
             ca: variable("STADIUM_CA").map(PathBuf::from),
             data: arguments.data.clone(),
         };
