@@ -3,5 +3,5 @@
 pub(crate) mod audit;
 pub(crate) mod description;
 pub(crate) mod explain;
-mod role_word;
 pub(crate) mod routes;
+mod words;

@@ -9,6 +9,7 @@ use serde::Serialize;
 use stadium_grants::{Held, Verb};
 use utoipa::ToSchema;
 
+use crate::keys::words::VerbWord;
 use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::problem::{API_KEY_UNKNOWN, Problem, ProblemSchema};
@@ -54,7 +55,7 @@ impl HeldGrant {
 #[utoipa::path(get, operation_id = "explain_key", path = "/api/keys/{id}/explain", tag = "API keys",
     extensions(("x-right" = json!("keys.manage"))),
     params(("id" = String, Path, description = "The key's id."),
-           ("verb" = String, Query, description = "The verb, such as `queue.put`."),
+           ("verb" = inline(VerbWord), Query, description = "The verb, such as `queue.put`."),
            ("resource" = Option<String>, Query, description = "The resource, such as `votes`; all of them by default.")),
     responses((status = 200, description = "The decision.", body = Explanation),
               (status = 400, description = "`HTTP-017`", body = ProblemSchema),

@@ -16,7 +16,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::key_store::{Error, Key, NewKey, Used};
 use crate::keys::description::Description;
-use crate::keys::role_word::RoleWord;
+use crate::keys::words::{GrantText, RoleWord};
 use crate::keys::{audit, explain};
 use crate::request::access::Caller;
 use crate::request::app::App;
@@ -122,7 +122,7 @@ pub(crate) struct NewKeyFields {
     /// Grants beside those of its roles: `VERB:RESOURCE`, and a limit where there is one.
     #[serde(default)]
     #[schema(example = json!(["queue.put:votes* 100/s"]))]
-    grants: Vec<String>,
+    grants: Vec<GrantText>,
     /// Seconds for which it works. Without it, it has no end.
     #[schema(example = 2592000)]
     expires_in_s: Option<u64>,
@@ -131,7 +131,7 @@ pub(crate) struct NewKeyFields {
 impl NewKeyFields {
     fn check(self) -> Result<NewKey, Problem> {
         let mut grants = Vec::with_capacity(self.grants.len());
-        for (index, text) in self.grants.iter().enumerate() {
+        for (index, GrantText(text)) in self.grants.iter().enumerate() {
             let grant: Result<Grant, _> = text.parse();
             let wrong =
                 |error: Invalid| Problem::new(FIELD_WRONG, error.to_string()).at(format!("grants[{index}]"));
