@@ -73,7 +73,7 @@ const LINKS: [(&str, &str); 5] =
     [("live", "Live"), ("pushes", "Push"), ("queues", "Queues"), ("wallets", "Wallets"), ("docs", "API")];
 
 /// The pages of the push platform ask for the same roles.
-const PLATFORM_ROLES: &str = "The role <code>viewer</code> looks, <code>sender</code> pushes and saves, <code>operator</code> revokes.";
+const PLATFORM_ROLES: &str = "The role <code>viewer</code> looks, <code>sender</code> pushes and saves, <code>operator</code> revokes. Contents of pushes take the right <code>push.payload</code>.";
 
 /// All pages.
 pub static PAGES: [Page; 8] = [

@@ -549,6 +549,7 @@ mod tests {
         for (verb, resource, expected) in [
             (Verb::PushSend, "default", [false, true, true]),
             (Verb::QueueControl, "votes", [false, true, true]),
+            (Verb::PushPayload, "default", [true, true, true]),
             (Verb::QueuePayload, "votes", [true, true, true]),
             (Verb::QueuePut, "events.shop.crm", [false, false, true]),
             (Verb::WalletRead, "alice", [true, true, true]),

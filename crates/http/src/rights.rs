@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 use stadium_grants::{Asking, Parts, Refused, Verb};
+use stadium_push::{Content, NewPush};
 use stadium_queue::{Answer, JobId, Lease, Refusal};
 use stadium_registry::{AppName, Changes, DeviceId};
 use stadium_shard::{Shards, Ticket, Together};
@@ -301,7 +302,24 @@ pub fn push(asking: Asking<'_>, command: &stadium_push::Command) -> Result<(), R
     }
 }
 
-/// Takes the payloads out of an answer that the principal has no right to.
+/// Takes the contents of pushes out of an answer that the principal has no right to: they become
+/// empty messages.
+pub fn hide_contents(asking: Asking<'_>, answer: &mut stadium_push::Answer) {
+    use stadium_push::Answer as A;
+    let hide = |push: &mut NewPush| {
+        if !asking.grants.allows(Verb::PushPayload, push.app.as_str()) {
+            push.content = Content::Raw { payload: Bytes::new(), content_type: None, properties: Vec::new() };
+        }
+    };
+    match answer {
+        A::Push(found) => found.iter_mut().for_each(|view| hide(&mut view.push)),
+        A::Pushes(views) => views.iter_mut().for_each(|view| hide(&mut view.push)),
+        A::Schedules(views) => views.iter_mut().for_each(|view| hide(&mut view.schedule.push)),
+        _ => {}
+    }
+}
+
+/// Takes the payloads of jobs out of an answer that the principal has no right to.
 pub fn hide_payloads(asking: Asking<'_>, answer: &mut Answer<Bytes>) {
     let Answer::Jobs(jobs) = answer else { return };
     for job in jobs {

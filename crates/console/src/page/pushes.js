@@ -148,7 +148,9 @@ function showPush(push) {
     push.schedule && ["Schedule", push.schedule], ["Audience", JSON.stringify(push.audience)], push.options.priority !== undefined && ["Priority", push.options.priority],
     push.options.expiry_s && ["Expires after", `${push.options.expiry_s} s`], push.options.collapse_key && ["Collapse key", push.options.collapse_key],
   ]);
-  show("content", push.content ? JSON.stringify(push.content, null, 2) : "The message of a live push is not kept.");
+  show("content", push.content ? JSON.stringify(push.content, null, 2)
+    : push.live ? "The message of a live push is not kept."
+      : "Contents of pushes take the right push.payload.");
 }
 
 at("cancel").addEventListener("click", async () => {

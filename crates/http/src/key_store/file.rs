@@ -134,7 +134,7 @@ impl RoleV1 {
     /// Its roles and grants.
     fn rights(self) -> (&'static [Role], &'static [&'static str]) {
         match self {
-            Self::Read => (&[Role::Viewer], &["queue.payload:*"]),
+            Self::Read => (&[Role::Viewer], &["queue.payload:*", "push.payload:*"]),
             Self::Send => (&[Role::Viewer, Role::Sender, Role::Worker], &["queue.control:*"]),
             Self::Admin => (&[Role::Admin], &[]),
         }

@@ -461,8 +461,8 @@ impl PushFields {
     }
 }
 
-/// The content of a push, as it is shown.
-#[derive(Serialize, ToSchema)]
+/// The content of a push, as it is shown; empty to a caller that may not see it.
+#[derive(Default, Serialize, ToSchema)]
 pub(crate) struct ContentReport {
     /// A message to people.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -490,16 +490,9 @@ struct PropertyReport {
 
 impl ContentReport {
     pub(crate) fn of(content: &Content) -> Self {
-        let none = Self {
-            notification: None,
-            message: None,
-            message_base64: None,
-            content_type: None,
-            user_properties: Vec::new(),
-        };
         match content {
             Content::Notification(notification) => {
-                Self { notification: Some(NotificationFields::of(notification)), ..none }
+                Self { notification: Some(NotificationFields::of(notification)), ..Self::default() }
             }
             Content::Raw { payload, content_type, properties } => {
                 let (message, message_base64) = spelled(payload);
@@ -508,7 +501,7 @@ impl ContentReport {
                     .map(|(name, value)| PropertyReport { name: name.to_string(), value: value.to_string() });
                 let user_properties = reports.collect();
                 let content_type = content_type.as_ref().map(ToString::to_string);
-                Self { message, message_base64, content_type, user_properties, ..none }
+                Self { message, message_base64, content_type, user_properties, ..Self::default() }
             }
         }
     }

@@ -13,6 +13,7 @@ use crate::apps::views::milliseconds;
 use crate::audiences::fields::audience_json;
 use crate::platform::ids::random;
 use crate::push::fields::{ContentReport, OptionsFields, PushFields};
+use crate::push::views::Shown;
 use crate::request::body::parse;
 use crate::request::problem::Problem;
 use crate::spelling::{field, timestamp};
@@ -109,7 +110,7 @@ pub(crate) struct PushScheduleReport {
 struct ScheduledReport {
     /// Whom it is for.
     audience: Value,
-    /// Its content.
+    /// Its content. Only with the right `push.payload`.
     #[serde(flatten)]
     content: ContentReport,
     /// How.
@@ -126,7 +127,7 @@ struct OccurrenceReport {
 }
 
 impl PushScheduleReport {
-    pub(crate) fn of(view: &ScheduleView) -> Self {
+    pub(crate) fn of(view: &ScheduleView, shown: Shown) -> Self {
         let NewSchedule { name, cron, zone, missed, push } = &*view.schedule;
         Self {
             name: name.to_string(),
@@ -142,7 +143,11 @@ impl PushScheduleReport {
             paused: view.held == Held::Paused,
             push: ScheduledReport {
                 audience: audience_json(&push.audience),
-                content: ContentReport::of(&push.content),
+                content: if shown.payload {
+                    ContentReport::of(&push.content)
+                } else {
+                    ContentReport::default()
+                },
                 options: OptionsFields::of(&push.options),
             },
             next: view.next.iter().map(|at| timestamp(*at)).collect(),

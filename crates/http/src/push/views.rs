@@ -4,13 +4,16 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use stadium_grants::Verb;
 use stadium_push::live::{ClientId, LiveAudience, LiveReport};
 use stadium_push::{Accepted, Counts, Latency, PushView, Sample, Stage};
+use stadium_registry::AppName;
 use utoipa::ToSchema;
 
 use crate::audiences::fields::audience_json;
 use crate::audiences::views::PreviewReport;
 use crate::push::fields::{ContentReport, OptionsFields, WhenField};
+use crate::request::access::Caller;
 use crate::spelling::timestamp;
 
 /// A push that was taken over.
@@ -60,9 +63,9 @@ pub(crate) struct PlatformPushReport {
     when: WhenField,
     /// Whom it is for.
     audience: Value,
-    /// The first line of it.
+    /// The first line of it. Only with the right `push.payload`.
     title: Option<String>,
-    /// Its content; only where one push is shown.
+    /// Its content; only where one push is shown. Only with the right `push.payload`.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<ContentReport>,
     /// How it is made.
@@ -194,12 +197,24 @@ impl SampleReport {
 }
 
 /// How much of a push is shown.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shown {
-    /// All of it.
-    Whole,
-    /// Without its content and without its series: one of many.
-    Listed,
+#[derive(Clone, Copy)]
+pub(crate) struct Shown {
+    /// Whether its content and series are: not where it is one of many.
+    pub(crate) whole: bool,
+    /// Whether the caller may see payloads: its title and its content.
+    pub(crate) payload: bool,
+}
+
+impl Shown {
+    /// One push, to a caller.
+    pub(crate) fn one(caller: &Caller, of: &AppName) -> Self {
+        Self { whole: true, payload: caller.allows(Verb::PushPayload, of.as_str()) }
+    }
+
+    /// One of many, to a caller.
+    pub(crate) fn listed(caller: &Caller, of: &AppName) -> Self {
+        Self { whole: false, ..Self::one(caller, of) }
+    }
 }
 
 /// Whether nothing will happen to it any more.
@@ -210,7 +225,7 @@ pub(crate) fn is_over(stage: Stage) -> bool {
 impl PlatformPushReport {
     pub(crate) fn of(view: &PushView, shown: Shown) -> Self {
         let push = &view.push;
-        let whole = shown == Shown::Whole;
+        let Shown { whole, payload } = shown;
         Self {
             id: push.id.to_string(),
             app: push.app.to_string(),
@@ -222,10 +237,12 @@ impl PlatformPushReport {
             when: WhenField::of(push.when),
             audience: audience_json(&push.audience),
             title: match &push.content {
-                stadium_push::Content::Notification(notification) => notification.words.title.clone(),
-                stadium_push::Content::Raw { .. } => None,
+                stadium_push::Content::Notification(notification) if payload => {
+                    notification.words.title.clone()
+                }
+                _ => None,
             },
-            content: whole.then(|| ContentReport::of(&push.content)),
+            content: (whole && payload).then(|| ContentReport::of(&push.content)),
             options: OptionsFields::of(&push.options),
             counts: CountsReport::of(&view.counts),
             sent: LatencyReport::of(&view.sent),
@@ -237,7 +254,7 @@ impl PlatformPushReport {
 
 impl PlatformPushReport {
     /// The same of a live push.
-    pub(crate) fn of_live(report: &LiveReport) -> Self {
+    pub(crate) fn of_live(report: &LiveReport, shown: Shown) -> Self {
         let push = &report.push;
         let accepted_at = timestamp(report.accepted_at);
         Self {
@@ -257,7 +274,7 @@ impl PlatformPushReport {
                     ids => json!({"devices": ids.iter().map(ClientId::as_str).collect::<Vec<_>>()}),
                 },
             },
-            title: push.title.clone(),
+            title: push.title.clone().filter(|_| shown.payload),
             content: None,
             options: OptionsFields::of_live(push.qos.number()),
             counts: CountsReport::of(&report.counts()),

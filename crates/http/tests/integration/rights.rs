@@ -309,6 +309,29 @@ fn payloads_are_a_right_of_their_own() {
 }
 
 #[test]
+fn contents_of_pushes_are_a_right_of_their_own() {
+    let fixture = Fixture::with_queues();
+    let viewer = secret(&fixture, &json!({"name": "viewer", "roles": ["viewer"]}));
+    let reader = json!({"name": "reader", "roles": ["viewer"], "grants": ["push.payload:default"]});
+    let reader = secret(&fixture, &reader);
+    let notification = json!({"title": "a secret title", "body": "and a secret text"});
+    let push =
+        json!({"id": "0190a1b2c3d47e5f8a9b0c1d2e3f4a5b", "audience": "all", "notification": notification});
+    let live = json!({"live": true, "audience": "all", "notification": notification});
+    let daily = json!({"cron": "@daily", "push": {"audience": "all", "notification": notification}});
+    assert_eq!(fixture.post("/api/apps/default/pushes", &push.to_string()).status, 202);
+    assert_eq!(fixture.post("/api/apps/default/pushes", &live.to_string()).status, 202);
+    assert_eq!(fixture.put("/api/apps/default/schedules/daily", &daily.to_string()).status, 200);
+    for path in ["pushes", "pushes/0190a1b2c3d47e5f8a9b0c1d2e3f4a5b", "schedules"] {
+        let path = format!("/api/apps/default/{path}");
+        let seen = |secret: &str| ask(&fixture, "GET", &path, secret, "");
+        assert_eq!(seen(&viewer).status, 200, "{path}");
+        assert!(!seen(&viewer).text.contains("secret"), "{path}: {}", seen(&viewer).text);
+        assert!(seen(&reader).text.contains("a secret title"), "{path}: {}", seen(&reader).text);
+    }
+}
+
+#[test]
 fn holds_and_reversals_need_the_wallet_that_pays() {
     let fixture = Fixture::with_queues();
     assert_eq!(fixture.put("/api/assets/EUR", r#"{"scale": 2}"#).status, 200);

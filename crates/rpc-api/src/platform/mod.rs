@@ -12,6 +12,7 @@ use std::sync::Arc;
 use prost::Message;
 use stadium_http::ChangeLog;
 use stadium_http::key_store::KeyStore;
+use stadium_http::rights::hide_contents;
 use stadium_push::{Answer, Command};
 use stadium_rpc::{CallContext, Method, PieceReceiver, Raw, Refusal, Service};
 
@@ -55,8 +56,8 @@ pub const RIGHTS: Rights = &[
     ("Check", &["push.read:{app}"]),
     ("Edit", &["push.send:{app}"]),
     ("Cancel", &["push.send:{app}"]),
-    ("Find", &["push.read:{app}"]),
-    ("List", &["push.read:{app}"]),
+    ("Find", &["push.read:{app}", "push.payload:{app}?"]),
+    ("List", &["push.read:{app}", "push.payload:{app}?"]),
     ("Trace", &["push.read:{app}"]),
     ("Opened", &["push.send:{app}"]),
     ("Preview", &["audience.read:{app}"]),
@@ -67,7 +68,7 @@ pub const RIGHTS: Rights = &[
     ("Schedule", &["push.send:{app}"]),
     ("Pause", &["push.send:{app}"]),
     ("Unschedule", &["push.send:{app}"]),
-    ("Schedules", &["push.read:{app}"]),
+    ("Schedules", &["push.read:{app}", "push.payload:{app}?"]),
 ];
 
 /// Adds a method: `read` makes a command of the request, and `write` a message of its answer, or
@@ -95,7 +96,8 @@ where
             let may = shards.may_ask_push(&caller, &command);
             let answer = answer_of(may.and_then(|()| shards.shards().submit_push(command))).await;
             shards.answered(&caller, &context, || target, &answer);
-            let answer = answer?;
+            let mut answer = answer?;
+            hide_contents(caller.asking(), &mut answer);
             write(answer).ok_or_else(strange)?
         }
     })

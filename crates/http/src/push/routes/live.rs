@@ -31,18 +31,19 @@ const PERIOD: Duration = Duration::from_millis(500);
 /// Server-sent events: `push` twice a second while something changes, the last one when it is settled or cancelled; then the
 /// stream ends.
 #[utoipa::path(get, operation_id = "live_push", path = "/api/apps/{app}/pushes/{push}/live", tag = "Push platform",
-    extensions(("x-right" = json!("push.read:{app}"))),
+    extensions(("x-right" = json!(["push.read:{app}", "push.payload:{app}?"]))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("push" = String, Path, description = "The push.")),
     responses((status = 200, description = "Events as text; the data of `push` is a `PlatformPushReport`.", body = String, content_type = "text/event-stream"),
               PlatformLookProblems))]
 pub(crate) async fn events(
-    _: Caller,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Names(of, push): Names,
 ) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, Problem> {
     let (of, push) = (app_name(&of)?, known_id(&push)?);
     let place = app.views.place()?;
+    let shown_to = Shown::one(&caller, &of);
     let mut view = find(&app, &of, push).await?;
     let (to, from) = mpsc::channel(1);
     let mut draining = app.draining.subscribe();
@@ -52,7 +53,7 @@ pub(crate) async fn events(
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut shown = String::new();
         loop {
-            let report = view.report(Shown::Whole);
+            let report = view.report(shown_to);
             let data = serde_json::to_string(&report).expect("numbers, strings and lists always serialise");
             if data != shown {
                 let event = sse::Event::default().event("push").data(&data);

@@ -133,14 +133,14 @@ fn answer(id: PushId, url: String, accepted: Accepted) -> Response {
 
 /// The pushes of an app, newest first, page by page.
 #[utoipa::path(get, operation_id = "list_platform_pushes", path = "/api/apps/{app}/pushes", tag = "Push platform",
-    extensions(("x-right" = json!("push.read:{app}"))),
+    extensions(("x-right" = json!(["push.read:{app}", "push.payload:{app}?"]))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("live" = Option<bool>, Query, description = "`true`: live pushes alone; `false`: durable ones alone."),
            ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Pushes on the page; 50 by default."),
            ("before" = Option<String>, Query, description = "Only pushes before this one: `next` of the page before.")),
     responses((status = 200, description = "A page of pushes.", body = PlatformPushPage), PlatformLookProblems))]
 pub(crate) async fn list(
-    _: Caller,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(of): Name,
     uri: Uri,
@@ -151,6 +151,7 @@ pub(crate) async fn list(
     let limit = query.limit(PAGE_DEFAULT, PAGE_MAX)?;
     let before = query.value("before").map(before).transpose()?;
     let of = app_name(&of)?;
+    let shown = Shown::listed(&caller, &of);
     let mut found: Vec<Found> = Vec::new();
     if live {
         found.extend(
@@ -172,7 +173,7 @@ pub(crate) async fn list(
         let (at, id) = found.place();
         format!("{}/{id}", at.0)
     });
-    let pushes = found.iter().map(|found| found.report(Shown::Listed)).collect();
+    let pushes = found.iter().map(|found| found.report(shown)).collect();
     Ok(Json(PlatformPushPage { pushes, next }))
 }
 
@@ -185,17 +186,17 @@ fn before(text: &str) -> Result<(Time, PushId), Problem> {
 
 /// One push: what was asked for, how far it has come, and what happened when.
 #[utoipa::path(get, operation_id = "find_platform_push", path = "/api/apps/{app}/pushes/{push}", tag = "Push platform",
-    extensions(("x-right" = json!("push.read:{app}"))),
+    extensions(("x-right" = json!(["push.read:{app}", "push.payload:{app}?"]))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("push" = String, Path, description = "The push.")),
     responses((status = 200, description = "The push.", body = PlatformPushReport), PlatformLookProblems))]
 pub(crate) async fn show(
-    _: Caller,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Names(of, push): Names,
 ) -> Result<Json<PlatformPushReport>, Problem> {
     let (of, push) = (app_name(&of)?, known_id(&push)?);
-    Ok(Json(find(&app, &of, push).await?.report(Shown::Whole)))
+    Ok(Json(find(&app, &of, push).await?.report(Shown::one(&caller, &of))))
 }
 
 /// A push, wherever it is kept.
@@ -226,7 +227,7 @@ impl Found {
     pub(crate) fn report(&self, shown: Shown) -> PlatformPushReport {
         match self {
             Self::Durable(view) => PlatformPushReport::of(view, shown),
-            Self::Live(report) => PlatformPushReport::of_live(report),
+            Self::Live(report) => PlatformPushReport::of_live(report, shown),
         }
     }
 }
@@ -262,12 +263,12 @@ pub(crate) fn known_id(text: &str) -> Result<PushId, Problem> {
 
 /// Changes a push that has not started. Fields that are left out stay.
 #[utoipa::path(patch, operation_id = "edit_push", path = "/api/apps/{app}/pushes/{push}", tag = "Push platform",
-    extensions(("x-right" = json!("push.send:{app}"))), request_body = PushFields,
+    extensions(("x-right" = json!(["push.send:{app}", "push.payload:{app}?"]))), request_body = PushFields,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("push" = String, Path, description = "The push.")),
     responses((status = 200, description = "The push.", body = PlatformPushReport), PlatformProblems))]
 pub(crate) async fn edit(
-    _: Caller,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Names(of, push): Names,
     request: Request,
@@ -278,22 +279,22 @@ pub(crate) async fn edit(
     let known = find_durable(&app, &of, id).await?;
     let push = Box::new(fields.edit(*known.push)?);
     let () = ask_for(&app, Command::Edit { push }).await?;
-    Ok(Json(find(&app, &of, id).await?.report(Shown::Whole)))
+    Ok(Json(find(&app, &of, id).await?.report(Shown::one(&caller, &of))))
 }
 
 /// Ends a push: devices that have not got it yet never do. A delivery on its way may still arrive.
 #[utoipa::path(post, operation_id = "cancel_push", path = "/api/apps/{app}/pushes/{push}/cancel", tag = "Push platform",
-    extensions(("x-right" = json!("push.send:{app}"))),
+    extensions(("x-right" = json!(["push.send:{app}", "push.payload:{app}?"]))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("push" = String, Path, description = "The push.")),
     responses((status = 200, description = "The push.", body = PlatformPushReport), PlatformProblems))]
 pub(crate) async fn cancel(
-    _: Caller,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Names(of, push): Names,
 ) -> Result<Json<PlatformPushReport>, Problem> {
     let (of, push) = (app_name(&of)?, known_id(&push)?);
     only_durable(&app, &of, push, "it went out when it was accepted, and cannot be cancelled")?;
     let () = ask_for(&app, Command::Cancel { app: of.clone(), push }).await?;
-    Ok(Json(find(&app, &of, push).await?.report(Shown::Whole)))
+    Ok(Json(find(&app, &of, push).await?.report(Shown::one(&caller, &of))))
 }

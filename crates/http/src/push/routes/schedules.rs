@@ -16,6 +16,7 @@ use crate::platform::problems::{PlatformLookProblems, PlatformProblems};
 use crate::push::schedules::{
     PushScheduleFields, PushScheduleReport, PushSchedules, known_id, schedule_name,
 };
+use crate::push::views::Shown;
 use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::body::read_json;
@@ -25,16 +26,19 @@ use crate::shards::ask_for;
 
 /// The schedules of an app, each with its next occurrences and the last ones.
 #[utoipa::path(get, operation_id = "list_push_schedules", path = "/api/apps/{app}/schedules", tag = "Push platform",
-    extensions(("x-right" = json!("push.read:{app}"))),
+    extensions(("x-right" = json!(["push.read:{app}", "push.payload:{app}?"]))),
     params(("app" = String, Path, description = "The app.", example = "default")),
     responses((status = 200, description = "The schedules, by name.", body = PushSchedules), PlatformLookProblems))]
 pub(crate) async fn list(
-    _: Caller,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(of): Name,
 ) -> Result<Json<PushSchedules>, Problem> {
-    let all = all(&app, app_name(&of)?).await?;
-    Ok(Json(PushSchedules { schedules: all.iter().map(PushScheduleReport::of).collect() }))
+    let of = app_name(&of)?;
+    let shown = Shown::listed(&caller, &of);
+    let all = all(&app, of).await?;
+    let schedules = all.iter().map(|view| PushScheduleReport::of(view, shown)).collect();
+    Ok(Json(PushSchedules { schedules }))
 }
 
 async fn all(app: &App, of: AppName) -> Result<Vec<ScheduleView>, Problem> {
@@ -43,12 +47,12 @@ async fn all(app: &App, of: AppName) -> Result<Vec<ScheduleView>, Problem> {
 
 /// Makes a push at each occurrence of a cron expression. The same name replaces the schedule.
 #[utoipa::path(put, operation_id = "set_push_schedule", path = "/api/apps/{app}/schedules/{name}", tag = "Push platform",
-    extensions(("x-right" = json!("push.send:{app}"))), request_body = PushScheduleFields,
+    extensions(("x-right" = json!(["push.send:{app}", "push.payload:{app}?"]))), request_body = PushScheduleFields,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("name" = String, Path, description = "Small letters, digits, `.`, `_` and `-`; at most 64 bytes.", example = "morning-news")),
     responses((status = 200, description = "It is on disk.", body = PushScheduleReport), PlatformProblems))]
 pub(crate) async fn set(
-    _: Caller,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Names(of, name): Names,
     request: Request,
@@ -60,7 +64,7 @@ pub(crate) async fn set(
     let () = ask_for(&app, Command::Schedule { schedule }).await?;
     let all = all(&app, of.clone()).await?;
     let found = all.iter().find(|view| view.schedule.name == name);
-    found.map(|view| Json(PushScheduleReport::of(view))).ok_or_else(|| {
+    found.map(|view| Json(PushScheduleReport::of(view, Shown::listed(&caller, &of)))).ok_or_else(|| {
         let reason = format!("schedule {name} of app {of} was ended meanwhile");
         stadium_push::Refusal::Rejected { code: refusal::SCHEDULE_UNKNOWN, reason }.into()
     })
