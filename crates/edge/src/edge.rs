@@ -14,6 +14,8 @@ use stadium_mqtt::broker::{self, Broker, InMemory, LoopIndex, MailboxLimits, Ret
 use stadium_reactor::{Claims, ListenerTag, Loop, LoopSettings, Sharing};
 use stadium_shard::Shards;
 
+use stadium_grants::topics::OWN_PREFIX;
+
 use crate::auth::DeviceRegistry;
 use crate::clock::Clock;
 use crate::config::{CONNECT_BYTES_FREE, Config, Transport};
@@ -25,7 +27,7 @@ use crate::limits::{Addresses, HeldBytes};
 use crate::message::{Kind, Message};
 use crate::push::Pushes;
 use crate::push::transport::{Inboxes, PushShards, TransportQueue};
-use crate::requests::{OWN_PREFIX, OwnRequests, REQUEST_PREFIX, RequestGate};
+use crate::requests::{OwnRequests, REQUEST_PREFIX, RequestGate};
 use crate::sessions::{Returning, SessionWriter};
 use crate::trace::Traces;
 use crate::turn::{Shared, Surroundings};

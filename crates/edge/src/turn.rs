@@ -16,7 +16,7 @@ use stadium_mqtt::broker::{
 };
 use stadium_reactor::{ConnectionId, Io, LoopHandle, Segment};
 
-use crate::auth::{Identity, Policy, Principal, Via};
+use crate::auth::{Identity, Policy, Principal, Via, verb_of};
 use crate::clock::Clock;
 use crate::counts::{Counts, Published};
 use crate::interest::Interests;
@@ -274,12 +274,7 @@ impl Host for Turn<'_> {
     }
 
     fn authorise(&mut self, client: Client<'_, Who>, action: broker::Action, topic: &str) -> bool {
-        let action = match action {
-            broker::Action::Publish => crate::auth::Action::Publish,
-            broker::Action::Retain => crate::auth::Action::Retain,
-            broker::Action::Subscribe => crate::auth::Action::Subscribe,
-        };
-        self.around.shared.policy.allows(&principal(client), action, topic)
+        self.around.shared.policy.allows(&principal(client), verb_of(action), topic)
     }
 
     fn grant(&mut self, client: Client<'_, Who>, filter: &str) -> broker::Grant {

@@ -5,7 +5,8 @@
 //! principal holds; [`Grants::decide`] is asked by every door of the server, with a right that the
 //! table of that door names ([`Right`]). A verb without a grant is denied.
 //!
-//! Nothing here knows HTTP, RPC or MQTT, reads a clock or a file.
+//! Devices hold the verbs `stream.*` by rules over topics ([`topics`]), in place of grants of their
+//! own. Nothing here speaks HTTP, RPC or MQTT, reads a clock or a file.
 
 mod grant;
 mod grants;
@@ -13,6 +14,7 @@ mod invalid;
 mod limit;
 mod right;
 mod role;
+pub mod topics;
 mod verb;
 
 pub use grant::{Grant, RESOURCE_BYTES_MAX};

@@ -22,7 +22,7 @@ pub enum Role {
     Worker,
     /// Looks after the node, apps, devices and queues.
     Operator,
-    /// Holds every right, reserved names included.
+    /// Holds every right that a key can have, reserved names included.
     Admin,
 }
 
@@ -61,9 +61,17 @@ impl Role {
             Self::Viewer => {
                 &[AppRead, AudienceRead, DeviceRead, NodeRead, PushRead, QueueRead, RetainedRead, WalletRead]
             }
-            Self::Sender => {
-                &[AppRead, AudienceRead, AudienceWrite, DeviceRead, DeviceWrite, NodeRead, PushRead, PushSend]
-            }
+            Self::Sender => &[
+                AppRead,
+                AudienceRead,
+                AudienceWrite,
+                DeviceRead,
+                DeviceWrite,
+                NodeRead,
+                PushRead,
+                PushPayload,
+                PushSend,
+            ],
             Self::Bookkeeper => &[WalletRead, WalletTransfer],
             Self::Worker => &[QueueRead, QueuePayload, QueuePut, QueueReserve],
             Self::Operator => &[
@@ -98,7 +106,7 @@ impl Role {
     /// An app's name that is no pattern.
     pub fn grants(self, apps: Option<&[String]>) -> Result<Vec<Grant>, Invalid> {
         let mut grants = Vec::new();
-        for &verb in self.verbs() {
+        for &verb in self.verbs().iter().filter(|verb| verb.kind() != Kind::Topic) {
             match apps {
                 None => {
                     grants.push(Grant::new(verb, "*")?);
@@ -113,7 +121,7 @@ impl Role {
                         match verb.kind() {
                             Kind::App => grants.push(Grant::new(verb, app)?),
                             Kind::OfApp => grants.push(Grant::new(verb, &format!("{app}/*"))?),
-                            Kind::Node | Kind::Name => {}
+                            Kind::Node | Kind::Name | Kind::Topic => {}
                         }
                     }
                 }

@@ -16,6 +16,9 @@ pub enum Kind {
     OfApp,
     /// A name that belongs to no app: a queue, a wallet.
     Name,
+    /// An MQTT topic or topic filter. Devices alone hold such verbs, by rules
+    /// ([`crate::topics`]).
+    Topic,
 }
 
 macro_rules! verbs {
@@ -72,7 +75,8 @@ verbs! {
     KeysManage "keys.manage" Node &[], "List, make, rotate and revoke API keys.";
     NodeRead "node.read" Node &[], "Read metrics and the live view.";
     NodeOperate "node.operate" Node &[], "Quiesce the node, set log levels, trace packets.";
-    PushRead "push.read" App &[], "See pushes, their reports and schedules.";
+    PushRead "push.read" App &[], "See pushes, their reports and schedules, without contents.";
+    PushPayload "push.payload" App &[], "See the contents of pushes and of scheduled ones.";
     PushSend "push.send" App &[], "Send, edit, cancel and schedule pushes.";
     QueueRead "queue.read" Name &[], "See queues, jobs and their histories, without payloads.";
     QueuePayload "queue.payload" Name QUEUES, "See the payloads of jobs.";
@@ -82,6 +86,9 @@ verbs! {
     QueueManage "queue.manage" Name QUEUES, "Declare, drop and purge queues.";
     RetainedRead "retained.read" Node &[], "List retained messages, without their payloads.";
     RetainedManage "retained.manage" Node &[], "Remove retained messages.";
+    StreamPublish "stream.publish" Topic &[], "Publish to a topic, or have a will there, without RETAIN.";
+    StreamRetain "stream.retain" Topic &[], "Set or remove a topic's retained message, by a PUBLISH or a will.";
+    StreamSubscribe "stream.subscribe" Topic &[], "Subscribe to a filter, and be sent messages of its topics.";
     WalletRead "wallet.read" Name &[], "See wallets, transfers and statements.";
     WalletTransfer "wallet.transfer" Name SYSTEM, "Transfer, hold, capture, void and reverse; the resource is `debit=WALLET`, the wallet that pays.";
     WalletManage "wallet.manage" Name &["@"], "Declare assets, open accounts and change their rules.";

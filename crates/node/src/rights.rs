@@ -2,11 +2,20 @@
 //!
 //! Everything on it comes out of the tables that decide; docs/reference/rights.md is a copy.
 
+use std::error::Error;
+use std::sync::Arc;
+
 use serde_json::Value;
+use stadium_edge::auth::{Policy, TOPIC_RIGHTS};
+use stadium_grants::topics::{Principal, TopicRules};
 use stadium_grants::{Kind, Verb};
 use stadium_rpc_api::{Rights, platform, push, queue, wallet};
 
+use crate::mapping;
+use crate::settings::Settings;
+
 pub use stadium_grants::Role;
+pub use stadium_grants::topics::{TopicDecision, Via};
 
 /// Services of the node with the rights of their methods.
 const SERVICES: [(&str, Rights); 4] = [
@@ -44,12 +53,51 @@ in; those that change the node ask for `node.operate`.
 ";
 
 const TOPICS: &str = "
-## MQTT
+## MQTT topics
 
-Devices hold their rights by [the rules file](rules-file.md): each PUBLISH, SUBSCRIBE and will is
-checked against it, and a denied action is refused. A device that the registry knows may also
-publish and subscribe as the default rules at the end of that page say, if there is no rules file.
+Devices hold the verbs `stream.*` by [the rules file](rules-file.md), which grants them to all
+principals that a rule names; keys do not hold them. `stadium device explain` says which rule
+decides.
+
 ";
+
+const DEFAULT_RULES: &str = "
+Without a rules file these rules hold:
+
+";
+
+/// A use of a topic by a device.
+#[derive(Clone, Debug)]
+pub struct TopicQuestion {
+    /// The principal that authentication found; empty for an anonymous device.
+    pub user: String,
+    /// The MQTT client identifier.
+    pub client_id: String,
+    /// Groups of the identity.
+    pub groups: Vec<String>,
+    /// The word of the proof of its identity ([`Via::as_str`]).
+    pub via: String,
+    /// The verb, one of `stream.*`.
+    pub verb: String,
+    /// The topic, or the filter of a subscription.
+    pub topic: String,
+}
+
+/// Decides by the rules that these settings name, as a server with them does.
+///
+/// # Errors
+/// The rules file cannot be read or is wrong, or a word is no verb or no proof.
+pub fn explain_topic(settings: &Settings, asked: &TopicQuestion) -> Result<TopicDecision, Box<dyn Error>> {
+    let policy = Policy::open(mapping::auth::config(settings).rules)?;
+    let groups: Vec<Arc<str>> = asked.groups.iter().map(|group| group.as_str().into()).collect();
+    let who = Principal {
+        user: &asked.user,
+        client_id: &asked.client_id,
+        groups: &groups,
+        via: asked.via.parse()?,
+    };
+    Ok(policy.decide(&who, asked.verb.parse()?, &asked.topic))
+}
 
 /// The page, as Markdown.
 pub fn markdown() -> String {
@@ -62,6 +110,7 @@ pub fn markdown() -> String {
             Kind::OfApp => "`APP/NAME`",
             Kind::Name if *verb == Verb::WalletTransfer => "`debit=WALLET`",
             Kind::Name => "`NAME`",
+            Kind::Topic => "`TOPIC` or `FILTER`",
         };
         let reserved: Vec<_> = verb.reserved().iter().map(|name| format!("`{name}*`")).collect();
         let about = lower(verb.about().trim_end_matches('.'));
@@ -104,6 +153,16 @@ pub fn markdown() -> String {
         }
     }
     page.push_str(TOPICS);
+    page.push_str("| use of a topic | right |\n|---|---|\n");
+    for (packet, right) in TOPIC_RIGHTS {
+        page.push_str(&format!("| {packet} | `{right}` |\n"));
+    }
+    page.push_str(DEFAULT_RULES);
+    page.push_str("| allows to | topics |\n|---|---|\n");
+    for rule in TopicRules::default_rules() {
+        let topics: Vec<_> = rule.topics.iter().map(|topic| format!("`{topic}`")).collect();
+        page.push_str(&format!("| {} | {} |\n", rule.allow.join(", "), topics.join(", ")));
+    }
     page
 }
 
@@ -123,6 +182,10 @@ mod tests {
             for right in rights.iter().flat_map(|(_, rights)| *rights) {
                 assert!(right.parse::<stadium_grants::Right>().is_ok(), "{service}: {right}");
             }
+        }
+        for (packet, right) in TOPIC_RIGHTS {
+            let right: stadium_grants::Right = right.parse().expect(packet);
+            assert_eq!(right.verb().kind(), Kind::Topic, "{packet}");
         }
     }
 

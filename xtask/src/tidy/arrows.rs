@@ -23,6 +23,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
         "stadium-edge",
         &[
             "stadium-addresses",
+            "stadium-grants",
             "stadium-reactor",
             "stadium-mqtt",
             "stadium-push",

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use stadium_addresses::Limit;
 
-use super::rules::RuleConfig;
+use stadium_grants::topics::TopicRule;
 
 /// Everything about who is let in and what they may do.
 ///
@@ -340,7 +340,7 @@ pub enum RulesConfig {
     /// Every topic, for the trial mode.
     Everything,
     /// These, in this order.
-    Inline(Vec<RuleConfig>),
+    Inline(Vec<TopicRule>),
     /// A TOML file of `[[rule]]` tables; read again when asked.
     File(PathBuf),
 }

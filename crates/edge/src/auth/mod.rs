@@ -1,7 +1,7 @@
 //! Who a device is, and what it may do.
 //!
 //! [`Authenticator`] turns what a CONNECT packet and its transport carry ([`Credentials`]) into a
-//! [`Verdict`]; [`Policy`] is the one authorisation function that every path asks afterwards: publish,
+//! [`Verdict`]; [`Policy`] has the rules over topics that every path asks afterwards: publish,
 //! subscribe, deliver, retained, will and replay. Both deny unless something allows.
 //!
 //! Each way of proving an identity has a file: `password`, `token`, `certificate`, `registry`, `callback`.
@@ -18,14 +18,13 @@ mod counts;
 mod error;
 mod key_fetcher;
 mod password;
-mod pattern;
 mod policy;
 mod pool;
 mod registry;
 mod remembered;
-mod rules;
 mod token;
 mod token_keys;
+mod topic_rights;
 mod verdict;
 mod watched;
 
@@ -38,7 +37,9 @@ pub use config::{
 pub use counts::Counts;
 pub use error::Error;
 pub use password::{hash_password, password_line};
-pub use policy::{Action, Policy, Principal};
+pub use policy::Policy;
+pub(crate) use policy::verb_of;
 pub use registry::{Asked, DeviceRegistry, Question, Standing};
-pub use rules::{Effect, RuleConfig};
-pub use verdict::{Answer, Credentials, DenyReason, GROUPS_MAX, Identity, PRINCIPAL_BYTES_MAX, Verdict, Via};
+pub use stadium_grants::topics::{Principal, TopicRule, Via};
+pub use topic_rights::TOPIC_RIGHTS;
+pub use verdict::{Answer, Credentials, DenyReason, GROUPS_MAX, Identity, PRINCIPAL_BYTES_MAX, Verdict};

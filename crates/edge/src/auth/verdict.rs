@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::policy::Principal;
+use stadium_grants::topics::{Principal, Via};
 
 /// Everything that a connection has shown about itself when its CONNECT packet has been read.
 #[derive(Clone)]
@@ -42,43 +42,6 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// How an identity was proved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Via {
-    /// Nothing was proved; the configuration lets such devices in.
-    Anonymous,
-    /// A name and password of the password file.
-    Password,
-    /// A signed token.
-    Token,
-    /// A client certificate.
-    Certificate,
-    /// The HTTP callback vouched for the device.
-    Callback,
-    /// The credential that the registry of devices has for it.
-    Registry,
-}
-
-impl Via {
-    /// The lower-case word that rules files, logs and metrics use.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Anonymous => "anonymous",
-            Self::Password => "password",
-            Self::Token => "token",
-            Self::Certificate => "certificate",
-            Self::Callback => "callback",
-            Self::Registry => "registry",
-        }
-    }
-}
-
-impl fmt::Display for Via {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 /// Who a device turned out to be. Cheap to clone and to keep with a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
@@ -100,7 +63,7 @@ impl Identity {
         Self { principal: Arc::from(""), via: Via::Anonymous, expires_at: None, groups: Arc::from([]) }
     }
 
-    /// What [`Policy::allows`](super::Policy::allows) asks about, for a session of this client identifier.
+    /// The principal as rules over topics see it, for a session of this client identifier.
     pub fn principal_of<'a>(&'a self, client_id: &'a str) -> Principal<'a> {
         Principal { user: &self.principal, client_id, groups: &self.groups, via: self.via }
     }

@@ -22,7 +22,7 @@ use stadium_mqtt::property::UserProperties;
 use stadium_mqtt::reason::ReasonCode;
 
 pub(crate) use gate::RequestGate;
-pub(crate) use own::{OWN_PREFIX, OwnRequests, is_own};
+pub(crate) use own::OwnRequests;
 pub use reply::Reply;
 
 /// First level of the topics that are requests.

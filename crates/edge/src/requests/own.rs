@@ -30,9 +30,6 @@ use crate::push::transport::named;
 use crate::sessions;
 use crate::turn::{Turn, Who};
 
-/// First level of the topics by which devices ask for themselves.
-pub(crate) const OWN_PREFIX: &str = "me";
-
 /// Requests a second of one session, with a burst of one second's worth: more than a user opens,
 /// and few enough that a device in a loop costs its shard nothing.
 const PER_SECOND: u32 = 10;
@@ -46,11 +43,6 @@ const SESSIONS_SWEPT_MIN: usize = 1_024;
 
 /// How long an answer is kept for a device that is away or slow.
 const ANSWER_EXPIRY: Duration = Duration::from_secs(60);
-
-/// Whether a topic, or all that a filter selects, belongs to devices' own requests.
-pub(crate) fn is_own(topic: &str) -> bool {
-    topic.strip_prefix(OWN_PREFIX).is_some_and(|rest| rest.starts_with('/'))
-}
 
 /// A loop's requests of devices about themselves.
 pub(crate) struct OwnRequests {
@@ -291,27 +283,5 @@ fn answer_of(outcome: Result<(), Refusal>) -> Answer {
             Answer::Busy { retry_after: Duration::from_millis(retry_after), reason: reason.into() }
         }
         Err(Refusal::Unknown { reason, .. }) => Answer::Unknown { reason: reason.into() },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_own;
-
-    #[test]
-    fn topics_and_filters_below_the_prefix_are_devices_own() {
-        for (topic, own) in [
-            ("me/opened", true),
-            ("me/#", true),
-            ("me/+", true),
-            ("me/", true),
-            ("me", false),
-            ("mean/opened", false),
-            ("uplink/me/opened", false),
-            ("#", false),
-            ("+/opened", false),
-        ] {
-            assert_eq!(is_own(topic), own, "{topic}");
-        }
     }
 }

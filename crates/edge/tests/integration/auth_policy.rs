@@ -5,10 +5,9 @@ use std::fs;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use stadium_edge::auth::{Action, Error, Policy, Principal, RuleConfig, RulesConfig, Via};
+use stadium_edge::auth::{Error, Policy, Principal, RulesConfig, TopicRule, Via};
+use stadium_grants::Verb::{StreamPublish as Publish, StreamRetain as Retain, StreamSubscribe as Subscribe};
 use stadium_mqtt::broker::Grant;
-
-use Action::{Publish, Retain, Subscribe};
 
 fn device(client_id: &str) -> Principal<'_> {
     Principal { user: client_id, client_id, groups: &[], via: Via::Password }
@@ -420,7 +419,7 @@ fn text(levels: &'static [&'static str], last: &'static [&'static str]) -> impl 
     )
 }
 
-fn rule() -> impl Strategy<Value = RuleConfig> {
+fn rule() -> impl Strategy<Value = TopicRule> {
     let pattern = text(
         &["a", "b", "", "+", "%c", "%u", "x%c", "$s"],
         &["a", "b", "", "+", "#", "%c", "%u", "x%c", "$s"],
@@ -428,7 +427,7 @@ fn rule() -> impl Strategy<Value = RuleConfig> {
     (any::<bool>(), prop::collection::vec(pattern, 1..3)).prop_map(|(allow, topics)| {
         let actions = vec!["subscribe".to_owned()];
         let (allow, deny) = if allow { (actions, vec![]) } else { (vec![], actions) };
-        RuleConfig { allow, deny, topics, ..RuleConfig::default() }
+        TopicRule { allow, deny, topics, ..TopicRule::default() }
     })
 }
 

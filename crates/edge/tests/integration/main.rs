@@ -8,3 +8,4 @@ mod edge;
 mod requests;
 #[path = "../support/mod.rs"]
 mod support;
+mod topic_rights;

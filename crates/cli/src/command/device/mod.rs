@@ -1,9 +1,10 @@
 //! `stadium device`: who is connected, who is registered, and their passwords.
 //!
 //! A device may be registered with the push platform, have a session, or both: `list` and `show`
-//! show both, `kick` closes a connection. All but `passwd` ask a running server; `passwd` edits the
-//! password file, which a server notices by itself.
+//! show both, `kick` closes a connection. All but `passwd` and `explain` ask a running server;
+//! `passwd` edits the password file, which a server notices by itself.
 
+mod explain;
 mod files;
 mod known;
 mod registered;
@@ -64,6 +65,8 @@ enum Action {
     Revoke(On<registered::OneArguments>),
     /// Let a revoked device connect again
     Restore(On<registered::OneArguments>),
+    /// Say whether a device may use a topic, and which rule of the rules file decides
+    Explain(explain::Arguments),
     /// Set, print or delete a user's password in the password file
     Passwd(passwd::Arguments),
 }
@@ -118,6 +121,7 @@ pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failu
         Action::Credential(on) => on.run(registered::credential, terminal),
         Action::Revoke(on) => on.run(registered::revoke, terminal),
         Action::Restore(on) => on.run(registered::restore, terminal),
+        Action::Explain(arguments) => explain::run(arguments, terminal),
         Action::Passwd(arguments) => passwd::run(arguments, terminal),
     }
 }

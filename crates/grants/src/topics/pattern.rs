@@ -6,7 +6,7 @@
 //! An allowing rule asks [`Pattern::covers`], a denying one [`Pattern::overlaps`], so that nobody
 //! reads a denied topic by asking for a wider filter. Checks neither allocate nor recurse.
 
-use super::policy::Principal;
+use super::principal::Principal;
 
 /// A compiled pattern.
 ///
@@ -331,7 +331,7 @@ pub(super) fn is_filter(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::Via;
+    use crate::topics::Via;
 
     fn who<'a>(user: &'a str, client_id: &'a str) -> Principal<'a> {
         Principal { user, client_id, groups: &[], via: Via::Password }
