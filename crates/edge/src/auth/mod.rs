@@ -16,7 +16,6 @@ mod client;
 mod config;
 mod counts;
 mod error;
-mod key_fetcher;
 mod password;
 mod pattern;
 mod policy;
@@ -25,15 +24,13 @@ mod registry;
 mod remembered;
 mod rules;
 mod token;
-mod token_keys;
 mod verdict;
 mod watched;
 
 pub use authenticator::{Authenticator, Late};
 pub use config::{
-    AnonymousAccess, AuthConfig, CallbackConfig, CertificateConfig, CertificateName, ClientIdBinding,
-    FAILURES, KeyFetchConfig, Method, PasswordConfig, RegistryAccess, RulesConfig, TokenAlgorithm,
-    TokenConfig, TokenKeyConfig, TokenUsername,
+    AnonymousAccess, AuthConfig, CallbackConfig, CertificateConfig, ClientIdBinding, FAILURES, Method,
+    PasswordConfig, RegistryAccess, RulesConfig, TokenConfig, TokenUsername,
 };
 pub use counts::Counts;
 pub use error::Error;
@@ -41,4 +38,6 @@ pub use password::{hash_password, password_line};
 pub use policy::{Action, Policy, Principal};
 pub use registry::{Asked, DeviceRegistry, Question, Standing};
 pub use rules::{Effect, RuleConfig};
+pub use stadium_reactor::tls::CertificateName;
+pub use stadium_token_keys::{KeyFetchConfig, TokenAlgorithm, TokenKeyConfig};
 pub use verdict::{Answer, Credentials, DenyReason, GROUPS_MAX, Identity, PRINCIPAL_BYTES_MAX, Verdict, Via};
