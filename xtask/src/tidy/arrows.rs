@@ -75,6 +75,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
         &[
             "stadium-grants",
             "stadium-http",
+            "stadium-oidc",
             "stadium-shard",
             "stadium-queue",
             "stadium-wallet",
@@ -83,6 +84,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-rpc",
             "stadium-rpc-build",
             "stadium-rsocket",
+            "stadium-token-keys",
         ],
     ),
     (
@@ -105,6 +107,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-rsocket",
             "stadium-reactor",
             "stadium-mqtt",
+            "stadium-token-keys",
         ],
     ),
     ("stadium-http-client", &[]),

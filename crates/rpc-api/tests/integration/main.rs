@@ -1,0 +1,7 @@
+//! The integration tests of this crate, one program: principals over real connections, with tokens
+//! that are really signed and certificates that are really shown.
+
+mod certificates;
+mod fixture;
+mod provider;
+mod tokens;
