@@ -3,9 +3,13 @@
 //! Everything is PEM in a directory that goes with the value. Keys are fresh for each run.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Result;
-use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, ExtendedKeyUsagePurpose,
+    IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams, date_time_ymd,
+};
 use tempfile::TempDir;
 
 /// An authority.
@@ -13,6 +17,7 @@ use tempfile::TempDir;
 pub struct Authority {
     folder: TempDir,
     issuer: Issuer<'static, KeyPair>,
+    signed: AtomicU64,
 }
 
 /// A certificate with its key, as files.
@@ -22,6 +27,8 @@ pub struct Identity {
     pub certificate: PathBuf,
     /// Its private key.
     pub key: PathBuf,
+    /// Its serial number.
+    pub serial: u64,
 }
 
 impl Authority {
@@ -30,11 +37,12 @@ impl Authority {
         let folder = tempfile::tempdir()?;
         let mut params = CertificateParams::new(Vec::new())?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         params.distinguished_name.push(DnType::CommonName, "Stadium test authority");
         let key = KeyPair::generate()?;
         let certificate = params.self_signed(&key)?;
         std::fs::write(folder.path().join("ca.pem"), certificate.pem())?;
-        Ok(Self { folder, issuer: Issuer::new(params, key) })
+        Ok(Self { folder, issuer: Issuer::new(params, key), signed: AtomicU64::new(1) })
     }
 
     /// Its own certificate.
@@ -53,14 +61,37 @@ impl Authority {
         self.sign(name, Vec::new(), ExtendedKeyUsagePurpose::ClientAuth)
     }
 
+    /// The file of its revocation list, which names these certificates from now on, and no other.
+    pub fn revokes(&self, identities: &[&Identity]) -> Result<PathBuf> {
+        let revoked = |identity: &&Identity| RevokedCertParams {
+            serial_number: identity.serial.into(),
+            revocation_time: date_time_ymd(2024, 1, 1),
+            reason_code: None,
+            invalidity_date: None,
+        };
+        let params = CertificateRevocationListParams {
+            this_update: date_time_ymd(2024, 1, 1),
+            next_update: date_time_ymd(2040, 1, 1),
+            crl_number: 1_u64.into(),
+            issuing_distribution_point: None,
+            revoked_certs: identities.iter().map(revoked).collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        let file = self.folder.path().join("crl.pem");
+        std::fs::write(&file, params.signed_by(&self.issuer)?.pem()?)?;
+        Ok(file)
+    }
+
     fn sign(&self, name: &str, names: Vec<String>, usage: ExtendedKeyUsagePurpose) -> Result<Identity> {
         let mut params = CertificateParams::new(names)?;
         params.distinguished_name.push(DnType::CommonName, name);
         params.extended_key_usages.push(usage);
+        let serial = self.signed.fetch_add(1, Ordering::Relaxed);
+        params.serial_number = Some(serial.into());
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.issuer)?;
         let file = |suffix: &str| self.folder.path().join(format!("{name}.{suffix}"));
-        let identity = Identity { certificate: file("pem"), key: file("key") };
+        let identity = Identity { certificate: file("pem"), key: file("key"), serial };
         std::fs::write(&identity.certificate, certificate.pem())?;
         std::fs::write(&identity.key, key.serialize_pem())?;
         Ok(identity)

@@ -68,10 +68,11 @@ pub(crate) struct DryRun;
 pub(crate) struct Entry {
     /// When it was answered (RFC 3339).
     pub(crate) at: String,
-    /// The API key that asked, or `oidc:SUBJECT` of a person; `none` where nobody is known.
+    /// The API key that asked, `oidc:SUBJECT` of a person, `token:SUBJECT of ISSUER` or
+    /// `certificate:NAME` of a caller of RPC; `none` where nobody is known.
     #[schema(example = "k_3f9a01c2d4e5")]
     pub(crate) key: String,
-    /// The name of that key or person.
+    /// The name of that key, person or caller.
     pub(crate) name: String,
     /// The roles, or `grants` of a key that has none; none of a person without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::audit_log::{AuditLog, Change};
-use crate::key_store::Key;
 use crate::principal::Principal;
 
 /// The audit log of a node. Cheap to clone.
@@ -17,8 +16,8 @@ pub struct ChangeLog(Arc<AuditLog>);
 
 /// A change, made or refused.
 pub struct LoggedChange<'a> {
-    /// The key that asked.
-    pub key: &'a Arc<Key>,
+    /// The principal that asked.
+    pub caller: &'a Arc<dyn Principal>,
     /// The address that asked; none where the transport knows none.
     pub address: Option<IpAddr>,
     /// The sort of change, such as `RPC push/Send`.
@@ -41,12 +40,11 @@ impl ChangeLog {
         Self(Arc::clone(log))
     }
 
-    /// Writes a change down, or counts it where its key makes many.
+    /// Writes a change down, or counts it where its caller makes many.
     pub fn record(&self, change: &LoggedChange<'_>) {
         let Self(log) = self;
-        let caller: Arc<dyn Principal> = Arc::<Key>::clone(change.key);
         let change = Change {
-            caller: Some(&caller),
+            caller: Some(change.caller),
             address: change.address,
             route: &Arc::from(change.route),
             path: change.target,

@@ -34,6 +34,7 @@ use crate::key_store::usage::Usages;
 use crate::spelling::hex;
 
 pub use error::{Error, KEY_NAME_CHARS_MAX, KEYS_MAX};
+pub(crate) use key::check_rights;
 pub use key::{CreatedKey, Key, NewKey, Unknown};
 pub use usage::Used;
 

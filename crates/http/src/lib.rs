@@ -57,6 +57,7 @@ pub use config::{Config, PushBounds, TlsFiles};
 pub use fleet::Fleet;
 pub use openapi::description;
 pub use platform::ids::new_push_id;
+pub use principal::{Holder, HolderRights, Principal};
 pub use push::direct::fields::{PUSHES_QUEUE, read_push};
 pub use request::problem::{CODES, Code};
 pub use server::socket_taker::{SocketTaker, TakenPath, TakenSocket};

@@ -72,7 +72,7 @@ impl Error {
         ),
         (
             "NODE-009",
-            "A call of `stadium`, `queue` or `wallet` over RPC was rejected: it carried no API key, one that was revoked, or one that may not do this. The message names the role that is needed. Send the key as a bearer token in the authentication metadata.",
+            "A call of `stadium`, `queue` or `wallet` over RPC was rejected: its caller is not known, or may not do this. The message names the right that is missing, or why a token or a certificate is not believed. Send an API key or a signed token (`rpc.tokens`) as a bearer token in the authentication metadata, or connect with a certificate that `rpc.identities` names.",
         ),
         (
             "NODE-010",

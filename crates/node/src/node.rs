@@ -271,6 +271,7 @@ impl Node {
         if let Some(edge) = &self.edge {
             errors.extend(edge.handle().reload().map_err(|error| Error::Auth(error.to_string())).err());
         }
+        errors.extend(self.services.reload().err());
         if let Some(http) = &self.http {
             errors.extend(http.reload().err());
         }

@@ -46,7 +46,8 @@ request has such a part; without `queue.payload`, payloads are left out. A list 
 const METHODS: &str = "
 ## RPC methods
 
-A key is sent as a bearer token in the authentication metadata. Methods of the framework that only
+A key or a signed token is sent as a bearer token in the authentication metadata; a caller without
+one is known by its certificate. Methods of the framework that only
 look (`health`, `describe`, `statistics` and the like) are open to callers that the listener lets
 in; those that change the node ask for `node.operate`.
 

@@ -1,6 +1,6 @@
 //! The person who logged in, as the provider's claims say.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::secret::Secret;
 
@@ -49,17 +49,17 @@ impl Identity {
 }
 
 /// The claims of an ID token or of the userinfo endpoint.
-pub(crate) type Claims = Map<String, Value>;
+pub(crate) use stadium_token_keys::Claims;
 
-/// The subject of the claims.
-pub(crate) fn subject(claims: &Claims) -> Option<&str> {
+/// The subject of the claims: 1 to 255 bytes without control characters.
+pub fn subject(claims: &Claims) -> Option<&str> {
     let subject = claims.get("sub").and_then(Value::as_str)?;
     let is_good = (1..=SUBJECT_BYTES_MAX).contains(&subject.len()) && !subject.contains(char::is_control);
     is_good.then_some(subject)
 }
 
-/// The name to show.
-pub(crate) fn name(claims: &Claims) -> Option<String> {
+/// The name to show: the claim `name`, else `preferred_username`.
+pub fn name(claims: &Claims) -> Option<String> {
     text(claims, "name").or_else(|| text(claims, "preferred_username"))
 }
 
@@ -72,7 +72,10 @@ pub(crate) fn text(claims: &Claims, claim: &str) -> Option<String> {
 
 /// The groups of the claims: none where the claim is absent, an error where it is not a list of
 /// names or too long. A part of the list is never taken for the whole.
-pub(crate) fn groups(claims: &Claims, claim: &str) -> Result<Option<Vec<String>>, &'static str> {
+///
+/// # Errors
+/// The fault, as the end of a sentence about the token.
+pub fn groups(claims: &Claims, claim: &str) -> Result<Option<Vec<String>>, &'static str> {
     let listed: Vec<&str> = match claims.get(claim) {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::String(text)) => text.split(' ').filter(|group| !group.is_empty()).collect(),

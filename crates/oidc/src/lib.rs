@@ -24,6 +24,11 @@ mod sessions;
 mod settings;
 mod web_address;
 
+/// Claims of a subject, of an ID token or another.
+pub mod claims {
+    pub use crate::identity::{groups, name, subject};
+}
+
 pub use callback::Callback;
 pub use cookie::{Cookie, Transport};
 pub use error::{Error, Refusal};

@@ -1,73 +1,38 @@
-//! Access to the node's own services: holders of API keys, by the right that each method asks for.
+//! Access to the node's own services: principals, by the right that each method asks for.
 //!
-//! A key is the same one as at the HTTP port, sent as a bearer token in the authentication
-//! metadata; so devices, whose requests carry none, can call nothing here. Each service has a table
-//! of its methods and their rights; a method that is not in it is closed. A key that was found good
-//! is believed for [`BELIEVED`], because looking it up costs a hash and a look at a file, which is
-//! more than a small call costs.
+//! [`crate::principals`] finds the principal of a call. Each service has a table of its methods and
+//! their rights; a method that is not in it is closed. The gate asks whether the principal may call
+//! the method at all, the method then whether it may do so with what the request names.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use foldhash::fast::RandomState;
-use parking_lot::Mutex;
 use stadium_grants::{Asking, Refused, Right, Verb};
-use stadium_http::key_store::{Key, KeyStore};
 use stadium_http::rights::Stop;
-use stadium_http::{ChangeLog, LoggedChange};
-use stadium_rpc::{Call, CallContext, Interceptor, Operations, Refusal};
-use stadium_rsocket::metadata::authentication::Authentication;
+use stadium_http::{LoggedChange, Principal};
+use stadium_rpc::{Call, Interceptor, Operations, Refusal};
 
+use crate::principals::{Principals, Shown};
+use crate::refused::{NO_RIGHT, refused};
 use crate::request::refusal;
-
-/// How long a key is believed without looking again: so long after it was revoked it may still work here.
-const BELIEVED: Duration = Duration::from_millis(250);
-
-/// The code of a call without a right.
-const NO_RIGHT: &str = "NODE-009";
-
-/// Keys that are believed at once. Beyond it all are looked up anew; a fleet of services has a handful.
-const BELIEVED_MAX: usize = 256;
 
 /// The rights of a service: each method with the rights that it asks for.
 pub type Rights = &'static [(&'static str, &'static [&'static str])];
 
-/// The keys, and the rights of one service's methods.
+/// The principals, and the rights of one service's methods.
 pub(crate) struct Access {
-    keys: Arc<KeyStore>,
+    principals: Arc<Principals>,
     /// By route.
     rights: HashMap<String, Vec<Right>, RandomState>,
-    log: ChangeLog,
-    believed: Mutex<HashMap<Box<str>, Believed, RandomState>>,
-}
-
-/// A key that was looked up.
-#[derive(Clone)]
-struct Believed {
-    key: Arc<Key>,
-    until: Instant,
-}
-
-/// The key of a thread's last call. The calls of a connection come one after the other and show the
-/// same key, each at the gate and again in its function: most need no lock and no hash.
-struct Last {
-    /// The address of the [`Access`] that looked it up.
-    access: usize,
-    secret: Box<str>,
-    believed: Believed,
-}
-
-thread_local! {
-    static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
 }
 
 /// The caller of a method.
 pub(crate) struct Caller {
-    pub(crate) key: Arc<Key>,
-    pub(crate) address: Option<IpAddr>,
+    principal: Arc<dyn Principal>,
+    address: Option<IpAddr>,
     bytes: u64,
     now: Duration,
 }
@@ -75,63 +40,58 @@ pub(crate) struct Caller {
 impl Caller {
     /// The call as the grants see it.
     pub(crate) fn asking(&self) -> Asking<'_> {
-        Asking { grants: &self.key.grants, bytes: self.bytes, now: self.now }
+        Asking { grants: self.principal.grants(), bytes: self.bytes, now: self.now }
     }
 
     /// The refusal of a call that has no right to its command.
     pub(crate) fn stopped(&self, stop: Stop) -> Refusal {
         match stop {
-            Stop::Refused(refused) => denied(&self.key, &refused),
+            Stop::Refused(refused) => self.denied(&refused),
             Stop::NotFound(not_found) => refusal(not_found),
+        }
+    }
+
+    fn denied(&self, denied: &Refused) -> Refusal {
+        let id = self.principal.id();
+        match denied.after {
+            Some(wait) => Refusal::busy(wait, format!("principal {id}: {denied} (HTTP-032)")),
+            None => refused(format!("principal {id}: {denied}")),
         }
     }
 }
 
-/// Operators: holders of a key that may operate the node.
-pub fn operators(keys: Arc<KeyStore>, log: ChangeLog) -> Operations {
-    let access = Access::new(keys, log, "", &[]);
+/// Operators: principals that may operate the node.
+pub fn operators(principals: &Arc<Principals>) -> Operations {
+    let access = Access::new(principals, "", &[]);
     Operations::Authorised(Arc::new(move |call| {
-        let caller = access.of(call.route(), call.authentication(), address(call), 0)?;
+        let caller = access.caller(call, 0)?;
         let may = caller.asking().may(Verb::NodeOperate, "*");
-        let may = may.map_err(|refused| denied(&caller.key, &refused));
+        let may = may.map_err(|refused| caller.denied(&refused));
         access.record(&caller, call.route(), "", may.as_ref().err());
         may
     }))
 }
 
 impl Access {
-    /// By these keys, to the methods of a service.
-    pub(crate) fn new(keys: Arc<KeyStore>, log: ChangeLog, service: &str, rights: Rights) -> Arc<Self> {
+    /// Of these principals to the methods of a service.
+    pub(crate) fn new(principals: &Arc<Principals>, service: &str, rights: Rights) -> Arc<Self> {
         let right = |text: &&str| text.parse().expect("a test reads every right of the tables");
         let of = |(method, texts): &(&str, &[&str])| {
             (format!("{service}/{method}"), texts.iter().map(right).collect())
         };
         let rights = rights.iter().map(of).collect();
-        Arc::new(Self { keys, rights, log, believed: Mutex::default() })
+        Arc::new(Self { principals: Arc::clone(principals), rights })
     }
 
     /// The caller of a method whose request has so many bytes.
     ///
     /// # Errors
-    /// The refusal of a call without a key that is known.
-    pub(crate) fn caller(&self, context: &CallContext, bytes: usize) -> Result<Caller, Refusal> {
-        let address = context.peer().map(|peer| peer.ip());
-        self.of(context.route(), context.authentication(), address, bytes as u64)
-    }
-
-    pub(crate) fn of(
-        &self,
-        route: &str,
-        authentication: Option<Authentication<'_>>,
-        address: Option<IpAddr>,
-        bytes: u64,
-    ) -> Result<Caller, Refusal> {
-        let Some(Authentication::Bearer(secret)) = authentication else {
-            return Err(refused(format!("{route} needs an API key, sent as a bearer token")));
-        };
-        let now = Instant::now();
-        let key = self.key(secret, address, now)?;
-        Ok(Caller { key, address, bytes, now: self.keys.clock(now) })
+    /// The refusal of a call whose principal is not known.
+    pub(crate) fn caller<'a>(&self, call: impl Into<Shown<'a>>, bytes: usize) -> Result<Caller, Refusal> {
+        let (shown, now) = (call.into(), Instant::now());
+        let principal = self.principals.of(&shown, now)?;
+        let now = self.principals.clock(now);
+        Ok(Caller { principal, address: shown.address, bytes: bytes as u64, now })
     }
 
     /// Writes a change down, made or refused.
@@ -144,8 +104,8 @@ impl Access {
             Some(Refusal::Unknown { code, .. }) => (504, Some(&**code)),
             Some(Refusal::Application { .. }) => (500, None),
         };
-        self.log.record(&LoggedChange {
-            key: &caller.key,
+        self.principals.log.record(&LoggedChange {
+            caller: &caller.principal,
             address: caller.address,
             route: &format!("RPC {route}"),
             target,
@@ -168,48 +128,9 @@ impl Access {
             self.record(caller, route, &target(), outcome.as_ref().err());
         }
     }
-
-    fn key(&self, secret: &str, address: Option<IpAddr>, now: Instant) -> Result<Arc<Key>, Refusal> {
-        let access = std::ptr::from_ref(self) as usize;
-        let last = LAST.with_borrow(|last| {
-            let same = |last: &&Last| last.access == access && *last.secret == *secret;
-            let last = last.as_ref().filter(same)?;
-            (last.believed.until > now).then(|| Arc::clone(&last.believed.key))
-        });
-        if let Some(key) = last {
-            return Ok(key);
-        }
-        let believed = self.believed(secret, address, now)?;
-        let key = Arc::clone(&believed.key);
-        LAST.set(Some(Last { access, secret: secret.into(), believed }));
-        Ok(key)
-    }
-
-    fn believed(&self, secret: &str, address: Option<IpAddr>, now: Instant) -> Result<Believed, Refusal> {
-        if let Some(known) = self.believed.lock().get(secret).filter(|known| known.until > now) {
-            return Ok(known.clone());
-        }
-        let found = self.keys.authenticate(secret);
-        let mut all = self.believed.lock();
-        match found {
-            Ok(key) => {
-                self.keys.used(&key, address, SystemTime::now());
-                if all.len() >= BELIEVED_MAX {
-                    all.clear();
-                }
-                let believed = Believed { key, until: now + BELIEVED };
-                all.insert(secret.into(), believed.clone());
-                Ok(believed)
-            }
-            Err(unknown) => {
-                all.remove(secret);
-                Err(refused(unknown.to_string()))
-            }
-        }
-    }
 }
 
-/// Lets calls through whose key has a right to the method. The resource is asked for once the
+/// Lets calls through whose principal has a right to the method. The resource is asked for once the
 /// request is read.
 pub(crate) struct Gate(pub(crate) Arc<Access>);
 
@@ -224,7 +145,7 @@ impl Interceptor for Gate {
                 false => Ok(()),
             };
         };
-        let caller = access.of(call.route(), call.authentication(), address(call), 0)?;
+        let caller = access.caller(call, 0)?;
         let missing = rights
             .iter()
             .find(|right| !right.is_optional() && caller.asking().grants.of(right.verb()).is_empty());
@@ -232,7 +153,7 @@ impl Interceptor for Gate {
         let resource = right.to_string();
         let resource = resource.split_once(':').map_or("*", |(_, resource)| resource).to_owned();
         let refused = Refused { verb: right.verb(), resource, after: None };
-        let refused: Result<(), Refusal> = Err(denied(&caller.key, &refused));
+        let refused: Result<(), Refusal> = Err(caller.denied(&refused));
         access.answered(&caller, call.route(), String::new, &refused);
         refused
     }
@@ -251,21 +172,6 @@ fn is_logged(verb: Verb) -> bool {
             | Verb::QueueManage
             | Verb::WalletManage
     )
-}
-
-fn address(call: &Call<'_>) -> Option<IpAddr> {
-    call.peer().map(|peer| peer.ip())
-}
-
-fn denied(key: &Key, refused: &Refused) -> Refusal {
-    match refused.after {
-        Some(wait) => Refusal::busy(wait, format!("key {}: {refused} (HTTP-032)", key.id)),
-        None => self::refused(format!("key {}: {refused}", key.id)),
-    }
-}
-
-fn refused(reason: String) -> Refusal {
-    Refusal::rejected(NO_RIGHT, reason)
 }
 
 #[cfg(test)]

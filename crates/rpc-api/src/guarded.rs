@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use stadium_grants::Verb;
-use stadium_http::key_store::KeyStore;
-use stadium_http::{ChangeLog, rights};
+use stadium_http::rights;
 use stadium_queue::Command;
 use stadium_rpc::{CallContext, Refusal, Service};
 use stadium_shard::{Ticket, Together};
 
 use crate::access::{Access, Caller, Gate, Rights};
+use crate::principals::Principals;
 use crate::request::refusal;
 use crate::shards::ShardsHandle;
 
@@ -24,11 +24,11 @@ impl Guarded {
     /// For a service whose methods ask for these rights.
     pub(crate) fn new(
         shards: &ShardsHandle,
-        (keys, log): (Arc<KeyStore>, ChangeLog),
+        principals: &Arc<Principals>,
         service: &str,
         rights: Rights,
     ) -> Self {
-        Self { shards: shards.clone(), access: Access::new(keys, log, service, rights) }
+        Self { shards: shards.clone(), access: Access::new(principals, service, rights) }
     }
 
     /// The service with the gate before its methods.
@@ -39,7 +39,7 @@ impl Guarded {
     /// The caller of a method whose request has so many bytes.
     ///
     /// # Errors
-    /// The refusal of a call without a key that is known.
+    /// The refusal of a call whose principal is not known.
     pub(crate) fn caller(&self, context: &CallContext, bytes: usize) -> Result<Caller, Refusal> {
         self.access.caller(context, bytes)
     }

@@ -1,8 +1,7 @@
 //! The service `stadium`: pushes, for services that have RPC and need no HTTP.
 //!
 //! It makes the live pushes of POST /api/push, under the same bounds, now or later ([`job`]). A
-//! caller shows an API key that may send, as a bearer token; devices, whose requests carry none,
-//! cannot push.
+//! caller is a principal that may send; devices, whose requests carry no bearer token, cannot push.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,10 +11,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use stadium_grants::Verb;
-use stadium_http::ChangeLog;
 use stadium_http::PushBounds;
 use stadium_http::fleet::{Fleet, Refusal as FleetRefusal};
-use stadium_http::key_store::KeyStore;
 use stadium_http::new_push_id;
 use stadium_push::live::{
     Away, ChannelName, ClientId, InvalidLiveName, LiveAudience, LivePush, Message, Qos, TopicPush,
@@ -25,6 +22,7 @@ use stadium_queue::NewJob;
 use stadium_rpc::{Refusal, Service};
 
 use crate::access::{Access, Caller, Gate, Rights};
+use crate::principals::Principals;
 use crate::proto::push_request::To;
 use crate::proto::{PushAccepted, PushRequest, stadium};
 use crate::request::wrong;
@@ -37,19 +35,13 @@ const USER_PROPERTIES_MAX: usize = 32;
 const USER_PROPERTY_BYTES_MAX: usize = 1_024;
 
 /// The service over this fleet.
-pub fn service(
-    fleet: Arc<dyn Fleet>,
-    (keys, log): (Arc<KeyStore>, ChangeLog),
-    bounds: PushBounds,
-) -> Service {
-    let access = Access::new(keys, log, NAME, RIGHTS);
+pub fn service(fleet: Arc<dyn Fleet>, principals: &Arc<Principals>, bounds: PushBounds) -> Service {
+    let access = Access::new(principals, NAME, RIGHTS);
     Service::new(NAME, VERSION)
         .descriptors(stadium::FILE_DESCRIPTOR_SET)
         .interceptor(Gate(Arc::clone(&access)))
         .inline(&stadium::PUSH, move |call, request: &PushRequest, answer: &mut PushAccepted| {
-            let address = call.peer().map(|peer| peer.ip());
-            let bytes = request.message.len() as u64;
-            let caller = access.of(call.route(), call.authentication(), address, bytes)?;
+            let caller = access.caller(call, request.message.len())?;
             let pushed = pushed(&*fleet, &caller, request, bounds);
             let target = || pushed.as_ref().map_or_else(|_| String::new(), ToString::to_string);
             access.answered(&caller, call.route(), target, &pushed);

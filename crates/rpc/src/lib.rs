@@ -17,7 +17,7 @@ pub mod wire;
 
 /// What stands in the signatures of this crate and comes from others: sockets and TLS.
 pub mod net {
-    pub use stadium_reactor::tls::{ClientTls, ServerTls};
+    pub use stadium_reactor::tls::{CertificateName, CertificateNames, ClientTls, ServerTls};
     pub use stadium_reactor::{
         ConnectionLimits, Messages, SocketSettings, WebSocketRequest, WebSocketSettings,
     };

@@ -4,10 +4,13 @@
 //! and an answer decides who is let in.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
+
+use crate::Error;
 
 /// The authorities of the system, where Debian keeps them.
 pub const SYSTEM_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
@@ -50,6 +53,26 @@ pub fn agent(
         .max_idle_connections_per_host(kept_max)
         .user_agent("stadium");
     Ok(config.build().new_agent())
+}
+
+/// A client for this address. Certificates of `https://` lead to the authorities of this file, PEM,
+/// or to the system's.
+///
+/// # Errors
+/// The file cannot be read or holds no certificate.
+pub fn agent_of(
+    url: &str,
+    authorities: Option<&Path>,
+    connections: Connections,
+) -> Result<ureq::Agent, Error> {
+    let path = authorities.unwrap_or(Path::new(SYSTEM_AUTHORITIES));
+    let pem = match url.starts_with("https://") {
+        true => Some(std::fs::read(path).map_err(|source| Error::File { path: path.to_owned(), source })?),
+        false => None,
+    };
+    let no_certificate =
+        |NoCertificate| Error::Key { path: path.to_owned(), problem: "it holds no certificate".to_owned() };
+    agent(pem.as_deref(), connections).map_err(no_certificate)
 }
 
 fn tls(authorities: &[u8]) -> Result<TlsConfig, NoCertificate> {

@@ -23,6 +23,7 @@ mod retained_quota;
 mod rpc_faults;
 mod rpc_hostile;
 mod rpc_java;
+mod rpc_principals;
 mod slow;
 mod storm;
 mod topics;

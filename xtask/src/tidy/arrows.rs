@@ -76,6 +76,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
         &[
             "stadium-grants",
             "stadium-http",
+            "stadium-oidc",
             "stadium-shard",
             "stadium-queue",
             "stadium-wallet",
@@ -84,6 +85,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-rpc",
             "stadium-rpc-build",
             "stadium-rsocket",
+            "stadium-token-keys",
         ],
     ),
     (
@@ -106,6 +108,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-rsocket",
             "stadium-reactor",
             "stadium-mqtt",
+            "stadium-token-keys",
         ],
     ),
     ("stadium-http-client", &[]),

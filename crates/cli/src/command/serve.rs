@@ -135,8 +135,7 @@ fn banner(node: &Node, settings: &Settings, terminal: &Terminal) {
 fn has_credentials(settings: &Settings) -> bool {
     let auth = &settings.auth;
     auth.password.file.is_some()
-        || !auth.token.keys.is_empty()
-        || !auth.token.key_sets.is_empty()
+        || !auth.token.sources.is_empty()
         || auth.certificate.enabled
         || auth.callback.url.is_some()
 }

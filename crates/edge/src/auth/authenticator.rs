@@ -10,13 +10,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use stadium_addresses::Buckets;
+use stadium_token_keys::looks_like_token;
 
 use super::callback::Callback;
 use super::counts::{Counters, increment};
 use super::password::{Passwords, User};
 use super::pool::{Full, Pool, Turn};
 use super::registry::{self, Asked, DeviceRegistry, Question, Standing};
-use super::token::{Tokens, bind, looks_like_token};
+use super::token::{Tokens, bind};
 use super::{
     AnonymousAccess, AuthConfig, CertificateConfig, ClientIdBinding, Counts, Credentials, DenyReason, Error,
     Identity, Method, Policy, RegistryAccess, Verdict, Via, certificate,

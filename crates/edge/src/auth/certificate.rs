@@ -1,18 +1,13 @@
 //! Whom a client certificate names.
 //!
 //! The TLS layer has verified the chain, the dates and the possession of the key. A certificate that carries
-//! no name in the configured place, or more than one, names nobody: choosing one of several would let an issuer's
-//! carelessness decide who a device is.
+//! no name in the configured place, or more than one, names nobody.
 
-use std::time::{Duration, SystemTime};
-
-use x509_parser::certificate::X509Certificate;
-use x509_parser::extensions::GeneralName;
-use x509_parser::parse_x509_certificate;
+use stadium_reactor::tls::CertificateNames;
 
 use super::token::bind;
 use super::verdict::is_principal;
-use super::{CertificateConfig, CertificateName, DenyReason, Identity, Via};
+use super::{CertificateConfig, DenyReason, Identity, Via};
 
 /// The identity of this DER.
 pub(super) fn verify(
@@ -20,43 +15,26 @@ pub(super) fn verify(
     der: &[u8],
     client_id: &str,
 ) -> Result<Identity, DenyReason> {
-    let (_, certificate) = parse_x509_certificate(der).map_err(|_| DenyReason::BadCertificate)?;
-    let name = name(config.name, &certificate).ok_or(DenyReason::BadCertificate)?;
+    let names = CertificateNames::read(der).ok_or(DenyReason::BadCertificate)?;
+    let name = names.name(config.name).filter(|name| is_principal(name)).ok_or(DenyReason::BadCertificate)?;
     bind(config.client_id, name, client_id)?;
-    let seconds = u64::try_from(certificate.validity().not_after.timestamp()).unwrap_or(0);
-    let expires_at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
+    let expires_at = names.ends_at();
     Ok(Identity { principal: name.into(), via: Via::Certificate, expires_at, groups: [].into() })
 }
 
 /// The subject in the form of RFC 4514, for the callback. `None` when the DER does not parse.
 pub(super) fn subject(der: &[u8]) -> Option<String> {
-    let (_, certificate) = parse_x509_certificate(der).ok()?;
-    Some(certificate.subject().to_string())
-}
-
-fn name<'a>(place: CertificateName, certificate: &'a X509Certificate<'_>) -> Option<&'a str> {
-    if place == CertificateName::CommonName {
-        let mut names = certificate.subject().iter_common_name();
-        let name = names.next()?.as_str().ok()?;
-        return (names.next().is_none() && is_principal(name)).then_some(name);
-    }
-    let alternatives = &certificate.subject_alternative_name().ok()??.value.general_names;
-    let mut names = alternatives.iter().filter_map(|alternative| match (place, alternative) {
-        (CertificateName::SanDns, GeneralName::DNSName(name))
-        | (CertificateName::SanUri, GeneralName::URI(name))
-        | (CertificateName::SanEmail, GeneralName::RFC822Name(name)) => Some(*name),
-        _ => None,
-    });
-    let name = names.next()?;
-    (names.next().is_none() && is_principal(name)).then_some(name)
+    CertificateNames::read(der).map(|names| names.subject().to_owned())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use rcgen::{CertificateParams, DnType, KeyPair, SanType, string::Ia5String};
 
     use super::*;
-    use crate::auth::ClientIdBinding;
+    use crate::auth::{CertificateName, ClientIdBinding};
 
     fn certificate(common_name: Option<&str>, dns: &[&str], uri: Option<&str>) -> Vec<u8> {
         let mut params = CertificateParams::new(Vec::new()).expect("parameters");

@@ -1,8 +1,8 @@
-//! The HTTP client of authentication, with authorities from a file: the callback, and sets of keys.
+//! The HTTP client of the callback, with authorities from a file.
 
 use std::path::Path;
 
-use stadium_token_keys::{Connections, SYSTEM_AUTHORITIES};
+use stadium_token_keys::{Connections, agent_of};
 
 use super::Error;
 
@@ -13,18 +13,13 @@ pub(super) fn agent(
     authorities: Option<&Path>,
     connections: Connections,
 ) -> Result<ureq::Agent, Error> {
-    let path = authorities.unwrap_or(Path::new(SYSTEM_AUTHORITIES));
-    let pem = match url {
-        url if url.starts_with("https://") => {
-            Some(std::fs::read(path).map_err(|source| Error::File { path: path.to_owned(), source })?)
+    if !url.starts_with("http://") && !url.starts_with("https://") {
+        return Err(Error::Callback { problem: format!("{url} does not start with http:// or https://") });
+    }
+    agent_of(url, authorities, connections).map_err(|error| match error.into() {
+        Error::TokenKey { path, problem } => {
+            Error::Callback { problem: format!("{}: {problem}", path.display()) }
         }
-        url if url.starts_with("http://") => None,
-        _ => {
-            return Err(Error::Callback {
-                problem: format!("{url} does not start with http:// or https://"),
-            });
-        }
-    };
-    stadium_token_keys::agent(pem.as_deref(), connections)
-        .map_err(|_| Error::Callback { problem: format!("{} holds no certificate", path.display()) })
+        other => other,
+    })
 }

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stadium_addresses::Limit;
+use stadium_reactor::tls::CertificateName;
+use stadium_token_keys::{KeyFetchConfig, TokenKeyConfig};
 
 use stadium_grants::topics::TopicRule;
 
@@ -193,58 +195,6 @@ impl Default for TokenConfig {
     }
 }
 
-/// Sets of keys at URLs.
-#[derive(Debug, Clone)]
-pub struct KeyFetchConfig {
-    /// JWK sets: `https://`, or `http://` on this machine. Their public keys are used, see
-    /// [`TokenConfig::key_sets`].
-    pub urls: Vec<String>,
-    /// Authorities of their certificates, PEM; the system's where none are named.
-    pub authorities: Option<PathBuf>,
-    /// How often a set is fetched.
-    pub refresh: Duration,
-    /// A token whose key is not known has a set fetched earlier, but not more often than this.
-    pub again_min: Duration,
-}
-
-impl Default for KeyFetchConfig {
-    fn default() -> Self {
-        Self {
-            urls: Vec::new(),
-            authorities: None,
-            refresh: Duration::from_secs(3_600),
-            again_min: Duration::from_secs(10),
-        }
-    }
-}
-
-/// One key, pinned to one algorithm.
-#[derive(Debug, Clone)]
-pub struct TokenKeyConfig {
-    /// The `kid` of tokens that this key signs; a key without an id is for tokens without a `kid`.
-    pub id: Option<String>,
-    /// The only algorithm that this key verifies.
-    pub algorithm: TokenAlgorithm,
-    /// HS256: the secret's bytes, at least 32 (RFC 7518, 3.2), a line end after them is cut off.
-    /// All others: the public key as PEM (`BEGIN PUBLIC KEY`).
-    pub file: PathBuf,
-}
-
-/// The algorithms that may sign a token (RFC 7518, RFC 8037). `none` is not among them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TokenAlgorithm {
-    /// HMAC with SHA-256.
-    Hs256,
-    /// ECDSA on P-256 with SHA-256.
-    Es256,
-    /// Ed25519.
-    EdDsa,
-    /// RSA with PKCS #1 v1.5 padding and SHA-256, keys of 2,048 to 8,192 bits.
-    Rs256,
-    /// RSA with PSS padding and SHA-256, keys as for RS256.
-    Ps256,
-}
-
 /// What the MQTT user name beside a token means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TokenUsername {
@@ -262,20 +212,6 @@ pub struct CertificateConfig {
     pub name: CertificateName,
     /// Which client identifiers a principal may take.
     pub client_id: ClientIdBinding,
-}
-
-/// Where a certificate carries the principal's name. It must stand there exactly once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum CertificateName {
-    /// The subject's common name.
-    #[default]
-    CommonName,
-    /// The subject alternative name of type DNS.
-    SanDns,
-    /// The subject alternative name of type URI.
-    SanUri,
-    /// The subject alternative name of type e-mail.
-    SanEmail,
 }
 
 /// An HTTP service that is asked about each device.

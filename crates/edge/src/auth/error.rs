@@ -82,6 +82,18 @@ impl Error {
     }
 }
 
+impl From<stadium_token_keys::Error> for Error {
+    fn from(error: stadium_token_keys::Error) -> Self {
+        use stadium_token_keys::Error as OfKeys;
+        match error {
+            OfKeys::File { path, source } => Self::File { path, source },
+            OfKeys::Key { path, problem } => Self::TokenKey { path, problem },
+            OfKeys::Count => Self::Setting { name: "keys of tokens", bounds: "1 to 64 in all" },
+            OfKeys::Thread(source) => Self::System { attempt: "start a thread", source },
+        }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

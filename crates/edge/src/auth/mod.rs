@@ -16,23 +16,20 @@ mod client;
 mod config;
 mod counts;
 mod error;
-mod key_fetcher;
 mod password;
 mod policy;
 mod pool;
 mod registry;
 mod remembered;
 mod token;
-mod token_keys;
 mod topic_rights;
 mod verdict;
 mod watched;
 
 pub use authenticator::{Authenticator, Late};
 pub use config::{
-    AnonymousAccess, AuthConfig, CallbackConfig, CertificateConfig, CertificateName, ClientIdBinding,
-    FAILURES, KeyFetchConfig, Method, PasswordConfig, RegistryAccess, RulesConfig, TokenAlgorithm,
-    TokenConfig, TokenKeyConfig, TokenUsername,
+    AnonymousAccess, AuthConfig, CallbackConfig, CertificateConfig, ClientIdBinding, FAILURES, Method,
+    PasswordConfig, RegistryAccess, RulesConfig, TokenConfig, TokenUsername,
 };
 pub use counts::Counts;
 pub use error::Error;
@@ -41,5 +38,7 @@ pub use policy::Policy;
 pub(crate) use policy::verb_of;
 pub use registry::{Asked, DeviceRegistry, Question, Standing};
 pub use stadium_grants::topics::{Principal, TopicRule, Via};
+pub use stadium_reactor::tls::CertificateName;
+pub use stadium_token_keys::{KeyFetchConfig, TokenAlgorithm, TokenKeyConfig};
 pub use topic_rights::TOPIC_RIGHTS;
 pub use verdict::{Answer, Credentials, DenyReason, GROUPS_MAX, Identity, PRINCIPAL_BYTES_MAX, Verdict};

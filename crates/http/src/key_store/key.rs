@@ -7,7 +7,7 @@ use stadium_grants::{Grant, Grants, Role};
 
 use super::error::Error;
 
-/// Roles, apps and grants that one key may name.
+/// Roles, apps and grants that one key may name, of each.
 const RIGHTS_MAX: usize = 100;
 
 /// The longest life of a key that has an end.
@@ -76,25 +76,36 @@ pub struct NewKey {
 impl NewKey {
     /// Whether its rights are right.
     pub(super) fn check(&self) -> Result<(), Error> {
-        let wrong = |reason: &str| Err(Error::Rights(reason.to_owned()));
-        if self.roles.is_empty() && self.grants.is_empty() {
-            return wrong("a key needs a role or a grant");
-        }
-        let apps = self.apps.as_deref().unwrap_or_default();
-        if self.roles.len().max(apps.len()).max(self.grants.len()) > RIGHTS_MAX {
-            return wrong(&format!("a key names {RIGHTS_MAX} roles, apps and grants at most, of each"));
-        }
-        if self.apps.is_some() && (apps.is_empty() || self.roles.is_empty()) {
-            return wrong("a key of some apps names them and a role");
-        }
-        if let Some(app) = apps.iter().find(|app| stadium_push::AppName::new(app.as_str()).is_err()) {
-            return wrong(&format!("{app:?} is no name of an app"));
-        }
+        check_rights("a key", &self.roles, self.apps.as_deref(), &self.grants).map_err(Error::Rights)?;
         if self.expires_in.is_some_and(|lives| lives.as_secs() == 0 || lives > LIFE_MAX) {
-            return wrong("a key lives for a second at least, and for 100 years at most");
+            let reason = "a key lives for a second at least, and for 100 years at most";
+            return Err(Error::Rights(reason.to_owned()));
         }
         Ok(())
     }
+}
+
+/// Whether these are rights at all; the reason begins with the words for their holder.
+pub(crate) fn check_rights(
+    holder: &str,
+    roles: &[Role],
+    apps: Option<&[String]>,
+    grants: &[Grant],
+) -> Result<(), String> {
+    if roles.is_empty() && grants.is_empty() {
+        return Err(format!("{holder} needs a role or a grant"));
+    }
+    let named = apps.unwrap_or_default();
+    if roles.len().max(named.len()).max(grants.len()) > RIGHTS_MAX {
+        return Err(format!("{holder} names {RIGHTS_MAX} roles, apps and grants at most, of each"));
+    }
+    if apps.is_some() && (named.is_empty() || roles.is_empty()) {
+        return Err(format!("{holder} of some apps names them and a role"));
+    }
+    if let Some(app) = named.iter().find(|app| stadium_push::AppName::new(app.as_str()).is_err()) {
+        return Err(format!("{app:?} is no name of an app"));
+    }
+    Ok(())
 }
 
 /// Why a secret is not accepted.

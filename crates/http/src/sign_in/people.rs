@@ -16,12 +16,12 @@ use stadium_oidc::{
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::principal::Holder;
 use crate::request::peer::Peer;
 use crate::request::problem::{
     NO_RANDOM_BYTES, Problem, REQUESTS_TOO_MANY, SIGN_IN_AWAY, SIGN_IN_REFUSED, TOKEN_MISSING,
 };
 use crate::sign_in::config::{OidcConfig, WrongSetting, wrong};
-use crate::sign_in::person::Person;
 
 /// The header with the session's token.
 const TOKEN: HeaderName = HeaderName::from_static("stadium-csrf");
@@ -38,7 +38,7 @@ const BEGINS: Limit = Limit { burst: 30, refill: Duration::from_secs(2), ban: Du
 const RETRY: Duration = Duration::from_secs(5);
 
 /// Somebody's session.
-pub(crate) type PersonSession = Session<Arc<Person>>;
+pub(crate) type PersonSession = Session<Arc<Holder>>;
 
 /// A place among the calls of the provider.
 pub(crate) struct Call(OwnedSemaphorePermit);
@@ -48,7 +48,7 @@ pub(crate) struct People {
     provider: Arc<Provider>,
     /// Sign-ins on their way over the provider's pages.
     pub(crate) pending: PendingLogins,
-    sessions: Sessions<Arc<Person>>,
+    sessions: Sessions<Arc<Holder>>,
     roles: RoleMap,
     transport: Transport,
     calls: Arc<Semaphore>,
@@ -151,13 +151,13 @@ impl People {
     pub(crate) fn begin(
         &self,
         identity: Identity,
-        person: Arc<Person>,
-    ) -> Result<BegunSession<Arc<Person>>, Problem> {
+        person: Arc<Holder>,
+    ) -> Result<BegunSession<Arc<Holder>>, Problem> {
         self.sessions.begin(identity, person, Now::read()).map_err(|error| Self::problem(&error))
     }
 
     /// The value of `Set-Cookie` for a session that began.
-    pub(crate) fn cookie_of(&self, begun: &BegunSession<Arc<Person>>) -> String {
+    pub(crate) fn cookie_of(&self, begun: &BegunSession<Arc<Holder>>) -> String {
         Cookie::Session.set(&begun.cookie, self.sessions.config().lifetime, self.transport)
     }
 

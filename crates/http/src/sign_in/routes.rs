@@ -23,7 +23,7 @@ use crate::request::query::{Query, wrong};
 use crate::sign_in::config::CALLBACK;
 use crate::sign_in::page::ErrorPage;
 use crate::sign_in::people::People;
-use crate::sign_in::person::Person;
+use crate::sign_in::person::person;
 
 /// The way out.
 pub(crate) const LOGOUT: &str = "/auth/logout";
@@ -85,7 +85,7 @@ async fn signed_in(
     let login = people.pending.take(callback.state(), browser, Instant::now()).map_err(refused)?;
     let to = login.return_to().clone();
     let identity = people.ask(call, move |provider| provider.finish(&callback, &login, Now::read())).await?;
-    let person = Person::new(&identity, people.roles(&identity));
+    let person = person(&identity, people.roles(&identity));
     let person = person.map_err(|invalid| Problem::new(SIGN_IN_REFUSED, invalid.to_string()))?;
     let person = Arc::new(person);
     // Set once for a request, and here for the first time.

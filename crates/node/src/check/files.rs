@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustls::pki_types::CertificateDer;
-use stadium_edge::auth::{AuthConfig, Authenticator, KeyFetchConfig, RulesConfig, TokenConfig};
+use stadium_edge::auth::{AuthConfig, Authenticator, RulesConfig};
 use stadium_reactor::tls::{
     ClientCertificates, ServerTls, ServerTlsSettings, certificates_from_pem, identity_from_pem,
 };
+use stadium_token_keys::{KeyFetchConfig, KeySources, Keys};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer as _;
 
@@ -213,35 +214,11 @@ fn passwords_tokens_rules(findings: &mut Findings<'_>, settings: &Settings) {
             remedy,
         );
     }
-    if let Some(token) = whole.token {
-        for key in &token.keys {
-            let one = TokenConfig { keys: vec![key.clone()], ..without_keys(&token) };
-            let remedy = "the file holds the key of its algorithm: docs/device-authentication.md";
-            let file = Some(key.file.clone());
-            opens(findings, AuthConfig { token: Some(one), ..nothing() }, "auth.token.keys", file, remedy);
-        }
-        for set in &token.key_sets {
-            let one = TokenConfig { key_sets: vec![set.clone()], ..without_keys(&token) };
-            let remedy = "the file is a JSON Web Key Set (RFC 7517)";
-            opens(
-                findings,
-                AuthConfig { token: Some(one), ..nothing() },
-                "auth.token.key_sets",
-                Some(set.clone()),
-                remedy,
-            );
-        }
-        for url in &token.fetch.urls {
-            let fetch = KeyFetchConfig { urls: vec![url.clone()], ..token.fetch.clone() };
-            let one = TokenConfig { fetch, ..without_keys(&token) };
-            let remedy = "a set is fetched over https:// (http:// from this machine only)";
-            opens(
-                findings,
-                AuthConfig { token: Some(one), ..nothing() },
-                "auth.token.key_set_urls",
-                None,
-                remedy,
-            );
+    for (table, keys) in
+        [("auth.token", &settings.auth.token.sources), ("rpc.tokens", &settings.rpc.tokens.sources)]
+    {
+        if let Some(sources) = mapping::auth::key_sources(keys) {
+            token_keys(findings, table, &sources);
         }
     }
     if let Some(file) = &settings.auth.rules_file {
@@ -251,10 +228,29 @@ fn passwords_tokens_rules(findings: &mut Findings<'_>, settings: &Settings) {
     }
 }
 
-/// The same tokens without a key.
-fn without_keys(token: &TokenConfig) -> TokenConfig {
-    let fetch = KeyFetchConfig { urls: Vec::new(), ..token.fetch.clone() };
-    TokenConfig { keys: Vec::new(), key_sets: Vec::new(), fetch, ..token.clone() }
+/// The keys of tokens, one source at a time.
+fn token_keys(findings: &mut Findings<'_>, table: &str, sources: &KeySources) {
+    let KeySources { keys, key_sets, fetch } = sources;
+    let fetching = |urls| KeyFetchConfig { urls, ..fetch.clone() };
+    let nothing = || KeySources { fetch: fetching(Vec::new()), ..KeySources::default() };
+    let of_key = keys.iter().map(|key| {
+        let one = KeySources { keys: vec![key.clone()], ..nothing() };
+        let remedy = "the file holds the key of its algorithm: docs/device-authentication.md";
+        ("keys", one, Some(key.file.clone()), remedy)
+    });
+    let of_set = key_sets.iter().map(|set| {
+        let one = KeySources { key_sets: vec![set.clone()], ..nothing() };
+        ("key_sets", one, Some(set.clone()), "the file is a JSON Web Key Set (RFC 7517)")
+    });
+    let of_url = fetch.urls.iter().map(|url| {
+        let one = KeySources { fetch: fetching(vec![url.clone()]), ..nothing() };
+        ("key_set_urls", one, None, "a set is fetched over https:// (http:// from this machine only)")
+    });
+    for (setting, one, file, remedy) in of_key.chain(of_set).chain(of_url) {
+        if let Err(error) = Keys::open(one) {
+            findings.add(ERROR, &format!("{table}.{setting}"), file, error.to_string(), remedy);
+        }
+    }
 }
 
 fn opens(

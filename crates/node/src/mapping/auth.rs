@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use stadium_addresses::Limit;
 use stadium_edge::auth::{
-    AnonymousAccess, AuthConfig, CallbackConfig, CertificateConfig, CertificateName, ClientIdBinding,
-    KeyFetchConfig, Method, PasswordConfig, RegistryAccess, RulesConfig, TokenAlgorithm, TokenConfig,
-    TokenKeyConfig, TokenUsername,
+    AnonymousAccess, AuthConfig, CallbackConfig, CertificateConfig, CertificateName, ClientIdBinding, Method,
+    PasswordConfig, RegistryAccess, RulesConfig, TokenConfig, TokenUsername,
 };
+use stadium_token_keys::{KeyFetchConfig, KeySources, TokenAlgorithm, TokenKeyConfig};
 
-use crate::settings::{self, Auth, Callback, Certificate, Password, Settings, Token};
+use crate::settings::{self, Auth, Callback, Certificate, Password, Settings, Token, TokenKeys};
 
 /// The devices that may connect, and their rights. In trial mode everything is allowed, unless
 /// a rules file restricts it.
@@ -68,29 +68,11 @@ fn password(password: &Password) -> Option<PasswordConfig> {
 }
 
 fn token(token: &Token) -> Option<TokenConfig> {
-    if token.keys.is_empty() && token.key_sets.is_empty() && token.key_set_urls.is_empty() {
-        return None;
-    }
-    let key = |key: &settings::TokenKey| TokenKeyConfig {
-        id: key.id.clone(),
-        algorithm: match key.algorithm {
-            settings::TokenAlgorithm::Hs256 => TokenAlgorithm::Hs256,
-            settings::TokenAlgorithm::Es256 => TokenAlgorithm::Es256,
-            settings::TokenAlgorithm::EdDsa => TokenAlgorithm::EdDsa,
-            settings::TokenAlgorithm::Rs256 => TokenAlgorithm::Rs256,
-            settings::TokenAlgorithm::Ps256 => TokenAlgorithm::Ps256,
-        },
-        file: key.file.clone(),
-    };
+    let KeySources { keys, key_sets, fetch } = key_sources(&token.sources)?;
     Some(TokenConfig {
-        keys: token.keys.iter().map(key).collect(),
-        key_sets: token.key_sets.clone(),
-        fetch: KeyFetchConfig {
-            urls: token.key_set_urls.clone(),
-            authorities: token.key_set_ca.clone(),
-            refresh: seconds(token.key_set_refresh_s),
-            ..KeyFetchConfig::default()
-        },
+        keys,
+        key_sets,
+        fetch,
         issuer: token.issuer.clone(),
         audience: token.audience.clone(),
         leeway: seconds(token.leeway_s),
@@ -105,14 +87,45 @@ fn token(token: &Token) -> Option<TokenConfig> {
     })
 }
 
+/// The keys that verify tokens; `None` where the settings name none.
+pub(crate) fn key_sources(keys: &TokenKeys) -> Option<KeySources> {
+    let key = |key: &settings::TokenKey| TokenKeyConfig {
+        id: key.id.clone(),
+        algorithm: match key.algorithm {
+            settings::TokenAlgorithm::Hs256 => TokenAlgorithm::Hs256,
+            settings::TokenAlgorithm::Es256 => TokenAlgorithm::Es256,
+            settings::TokenAlgorithm::EdDsa => TokenAlgorithm::EdDsa,
+            settings::TokenAlgorithm::Rs256 => TokenAlgorithm::Rs256,
+            settings::TokenAlgorithm::Ps256 => TokenAlgorithm::Ps256,
+        },
+        file: key.file.clone(),
+    };
+    let sources = KeySources {
+        keys: keys.keys.iter().map(key).collect(),
+        key_sets: keys.key_sets.clone(),
+        fetch: KeyFetchConfig {
+            urls: keys.key_set_urls.clone(),
+            authorities: keys.key_set_ca.clone(),
+            refresh: seconds(keys.key_set_refresh_s),
+            ..KeyFetchConfig::default()
+        },
+    };
+    (!keys.is_empty()).then_some(sources)
+}
+
+/// The part of a certificate that names its holder.
+pub(crate) fn certificate_name(name: settings::CertificateName) -> CertificateName {
+    match name {
+        settings::CertificateName::CommonName => CertificateName::CommonName,
+        settings::CertificateName::Dns => CertificateName::SanDns,
+        settings::CertificateName::Uri => CertificateName::SanUri,
+        settings::CertificateName::Email => CertificateName::SanEmail,
+    }
+}
+
 fn certificate(certificate: &Certificate) -> Option<CertificateConfig> {
     certificate.enabled.then(|| CertificateConfig {
-        name: match certificate.name {
-            settings::CertificateName::CommonName => CertificateName::CommonName,
-            settings::CertificateName::Dns => CertificateName::SanDns,
-            settings::CertificateName::Uri => CertificateName::SanUri,
-            settings::CertificateName::Email => CertificateName::SanEmail,
-        },
+        name: certificate_name(certificate.name),
         client_id: binding(certificate.client_id),
     })
 }

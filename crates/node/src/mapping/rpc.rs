@@ -6,14 +6,16 @@ use std::time::Duration;
 
 use stadium_discovery::Discovery;
 use stadium_edge::requests::{RequestLimits, Requests, Services};
+use stadium_http::HolderRights;
 use stadium_reactor::tls::ServerTls;
 use stadium_reactor::{ConnectionLimits, Messages, WebSocketSettings};
 use stadium_rpc::server::AdmissionSettings;
 use stadium_rpc::{Listen, ServerConfig};
+use stadium_rpc_api::{Identities, TokensConfig};
 
 use super::sockets;
 use crate::logging;
-use crate::settings::{Devices, Settings};
+use crate::settings::{Devices, IdentityRights, Rpc, Settings, Tokens};
 
 /// The server's configuration, with the names of its listeners in their order.
 pub(crate) fn plan(
@@ -95,6 +97,37 @@ pub(crate) fn requests(devices: &Devices, requests: Arc<dyn Requests>) -> Option
             retry_after: milliseconds(devices.busy_retry_after_ms),
         },
     })
+}
+
+/// The signed tokens that callers may show; `None` where they have no key.
+pub(crate) fn tokens(tokens: &Tokens) -> Option<TokensConfig> {
+    let rows = |(group, roles): (&String, &Vec<_>)| {
+        roles.iter().map(|role| (group.clone(), *role)).collect::<Vec<_>>()
+    };
+    Some(TokensConfig {
+        sources: super::auth::key_sources(&tokens.sources)?,
+        issuer: tokens.issuer.clone().unwrap_or_default(),
+        audience: tokens.audience.clone().unwrap_or_default(),
+        leeway: Duration::from_secs(u64::from(tokens.leeway_s)),
+        groups_claim: tokens.groups_claim.clone(),
+        roles: tokens.roles.0.iter().flat_map(rows).collect(),
+    })
+}
+
+/// The callers that are known by their certificates; `None` where there are none.
+///
+/// # Errors
+/// The first identity whose name or rights are not right.
+pub(crate) fn identities(rpc: &Rpc) -> Result<Option<Identities>, String> {
+    let row = |(name, rights): (&String, &IdentityRights)| {
+        let IdentityRights { roles, apps, grants } = rights.clone();
+        (name.clone(), HolderRights { roles, apps, grants })
+    };
+    if rpc.identities.0.is_empty() {
+        return Ok(None);
+    }
+    let place = super::auth::certificate_name(rpc.identity_name);
+    Identities::new(place, rpc.identities.0.iter().map(row)).map(Some)
 }
 
 fn milliseconds(ms: u32) -> Duration {

@@ -13,12 +13,10 @@ use stadium_discovery::Discovery;
 use stadium_edge::requests::{Answer, DeviceRequest, Refused, Reply, Requests};
 use stadium_reactor::tls::ClientTls;
 use stadium_rpc::{CallError, CallOptions, Client, ClientConfig, ServiceClient};
+use stadium_rpc_api::DEVICE_MIME;
 use stadium_rsocket::metadata::{self, Mime};
 
 use super::known::KnownServices;
-
-/// Content: the client id of the device that asks.
-const DEVICE_MIME: &[u8] = b"message/x.stadium.device.v1";
 
 /// Content: the principal that the device was authenticated as; absent for an anonymous one.
 const USER_MIME: &[u8] = b"message/x.stadium.user.v1";

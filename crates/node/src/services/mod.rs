@@ -20,7 +20,7 @@ use stadium_http::fleet::{DiscoveryStats, Fleet, ServiceStats};
 use stadium_http::key_store::KeyStore;
 use stadium_reactor::tls::ServerTls;
 use stadium_rpc::Server;
-use stadium_rpc_api::{operators, platform, push, queue, wallet};
+use stadium_rpc_api::{Principals, Tokens, operators, platform, push, queue, wallet};
 
 pub(crate) use bridge::Bridge;
 
@@ -32,6 +32,8 @@ use crate::shards::ShardsDoor;
 /// The services of a node. Ending it twice does nothing the second time.
 pub(crate) struct Services {
     server: Mutex<Option<Arc<Server>>>,
+    /// Those who may call its methods; none without a server.
+    principals: Option<Arc<Principals>>,
     discovery: Option<Discovery>,
     bridge: Arc<Bridge>,
     /// Names of the listeners with where they listen.
@@ -66,6 +68,7 @@ impl Services {
             }
         };
         let (mut config, names) = mapping::rpc::plan(settings, tls, remote.clone());
+        let mut principals = None;
         let server = if names.is_empty() && config.udp.is_none() {
             None
         } else {
@@ -74,13 +77,15 @@ impl Services {
             let (keys, log) =
                 keys.map_or_else(open, Ok).map_err(|error| Error::Services(error.to_string()))?;
             let bounds = mapping::http::push_bounds(&settings.http);
+            let known = Arc::new(known_principals(settings, Principals::new(keys, log))?);
             let services = vec![
-                push::service(fleet, (Arc::clone(&keys), log.clone()), bounds),
-                queue::service(shards.handle(), (Arc::clone(&keys), log.clone())),
-                wallet::service(shards.handle(), (Arc::clone(&keys), log.clone()), bounds),
-                platform::service(shards.handle(), (Arc::clone(&keys), log.clone())),
+                push::service(fleet, &known, bounds),
+                queue::service(shards.handle(), &known),
+                wallet::service(shards.handle(), &known, bounds),
+                platform::service(shards.handle(), &known),
             ];
-            config.operations = operators(Arc::clone(&keys), log.clone());
+            config.operations = operators(&known);
+            principals = Some(known);
             let started = Server::start(config, services);
             Some(Arc::new(started.map_err(|error| Error::Services(error.to_string()))?))
         };
@@ -99,7 +104,16 @@ impl Services {
                 Error::System(format!("the client of devices' requests cannot start: {error}"))
             })?;
         }
-        Ok(Self { server: Mutex::new(server), discovery: Some(discovery), bridge, bound })
+        Ok(Self { server: Mutex::new(server), principals, discovery: Some(discovery), bridge, bound })
+    }
+
+    /// Reads the keys of callers' tokens again. Those that cannot be read stay as they were.
+    ///
+    /// # Errors
+    /// The file that cannot be read.
+    pub(crate) fn reload(&self) -> Result<(), Error> {
+        let reloaded = self.principals.as_ref().map_or(Ok(()), |principals| principals.reload());
+        reloaded.map_err(|error| Error::Services(format!("rpc.tokens: {error}")))
     }
 
     /// What knows who serves what.
@@ -139,6 +153,21 @@ impl Services {
         let services = server.map(|server| figures::of_server(&server));
         (services, self.discovery.as_ref().map(|discovery| figures::of_discovery(&discovery.status())))
     }
+}
+
+/// The holders of API keys, and of the tokens and certificates that the settings name.
+fn known_principals(settings: &Settings, mut known: Principals) -> Result<Principals, Error> {
+    if let Some(config) = mapping::rpc::tokens(&settings.rpc.tokens) {
+        let tokens = Tokens::open(config);
+        let tokens = tokens.map_err(|error| Error::Services(format!("rpc.tokens: {error}")))?;
+        known = known.with_tokens(tokens);
+    }
+    let identities = mapping::rpc::identities(&settings.rpc);
+    let identities = identities.map_err(|error| Error::Services(format!("rpc.identities: {error}")))?;
+    Ok(match identities {
+        Some(identities) => known.with_identities(identities),
+        None => known,
+    })
 }
 
 fn begin(config: DiscoveryConfig) -> Result<Discovery, Error> {

@@ -25,6 +25,7 @@ pub(super) fn find(settings: &Settings, effective: &[Effective]) -> Vec<Problem>
     finder.oidc(settings);
     finder.paths(settings);
     finder.rpc(settings);
+    finder.callers(settings);
     finder.discovery(settings);
     finder.journal(settings);
     finder.shards(settings);
@@ -260,6 +261,50 @@ impl Finder<'_> {
         }
     }
 
+    /// Callers that are known by a token or by a certificate.
+    fn callers(&mut self, settings: &Settings) {
+        let rpc = &settings.rpc;
+        let needed = [
+            ("issuer", rpc.tokens.issuer.is_some()),
+            ("audience", rpc.tokens.audience.is_some()),
+            ("roles", !rpc.tokens.roles.0.is_empty()),
+        ];
+        match mapping::rpc::tokens(&rpc.tokens) {
+            // Nobody else's tokens, and no token for another service, may be good here.
+            Some(_) => {
+                let urls = !rpc.tokens.sources.key_set_urls.is_empty();
+                let sets = !rpc.tokens.sources.key_sets.is_empty();
+                let given = if urls {
+                    "key_set_urls"
+                } else if sets {
+                    "key_sets"
+                } else {
+                    "keys"
+                };
+                for (missing, _) in needed.iter().filter(|(_, is_given)| !is_given) {
+                    self.add(&format!("rpc.tokens.{given}"), format!("needs rpc.tokens.{missing}"));
+                }
+            }
+            None => {
+                if let Some((given, _)) = needed.iter().find(|(_, is_given)| *is_given) {
+                    self.add(
+                        &format!("rpc.tokens.{given}"),
+                        "needs keys: rpc.tokens.key_set_urls, rpc.tokens.key_sets or rpc.tokens.keys",
+                    );
+                }
+            }
+        }
+        if !rpc.identities.0.is_empty() && rpc.tls.client_certificates == ClientCertificates::None {
+            self.add(
+                "rpc.identities",
+                "needs rpc.client_certificates = \"required\" or \"optional\": callers are known by them",
+            );
+        }
+        if let Err(wrong) = mapping::rpc::identities(rpc) {
+            self.add("rpc.identities", format!("is refused: {wrong}"));
+        }
+    }
+
     fn journal(&mut self, settings: &Settings) {
         let payload = settings.queue.payload_bytes_max as usize;
         if payload + BESIDE_PAYLOAD_BYTES > record_bytes_max(settings) {
@@ -373,6 +418,16 @@ mod tests {
                 "rpc.client_certificates needs TLS",
             ),
             ("[rpc]\ncalls_ca = \"ca\"\n", "rpc.calls_ca needs rpc.calls_server_name"),
+            ("[rpc.tokens]\nkey_sets = [\"k\"]\n", "rpc.tokens.key_sets needs rpc.tokens.audience"),
+            ("[rpc.tokens]\nissuer = \"https://i\"\n", "rpc.tokens.issuer needs keys"),
+            (
+                "[rpc.identities]\nbilling = { roles = [\"sender\"] }\n",
+                "rpc.identities needs rpc.client_certificates",
+            ),
+            (
+                "[rpc.identities]\nbilling = { apps = [\"shop\"], grants = [\"queue.put:a\"] }\n",
+                "rpc.identities is refused: \"billing\": an identity of some apps names them and a role",
+            ),
             (
                 "[server]\ntrial = true\n[rpc]\nlisten = \"0.0.0.0:7800\"\nopen = true\n",
                 "rpc.listen = 0.0.0.0:7800 is not loopback",

@@ -150,12 +150,10 @@ impl Layers {
             };
             match value.get_ref() {
                 DeValue::Table(rows) if values.contains(&name) => {
-                    let rows =
-                        rows.iter().map(|(key, value)| (key.get_ref().to_string(), raw(value.get_ref())));
-                    self.put(name, Raw::Table(rows.collect()), origin(key.span().start));
+                    self.put(name, Raw::from(rows), origin(key.span().start));
                 }
                 DeValue::Table(inner) => self.take_table(&name, inner, values, origin),
-                leaf => self.put(name, raw(leaf), origin(key.span().start)),
+                leaf => self.put(name, Raw::from(leaf), origin(key.span().start)),
             }
         }
     }
@@ -186,19 +184,6 @@ impl Layers {
 #[must_use]
 pub fn environment_name(setting: &str) -> String {
     format!("{ENVIRONMENT_PREFIX}{}", setting.replace('.', "__").to_ascii_uppercase())
-}
-
-fn raw(value: &DeValue<'_>) -> Raw {
-    match value {
-        DeValue::String(word) => Raw::Word(word.to_string()),
-        DeValue::Integer(integer) => i64::from_str_radix(integer.as_str(), integer.radix())
-            .map_or(Raw::Other("integer beyond 64 bits"), Raw::Integer),
-        DeValue::Boolean(boolean) => Raw::Boolean(*boolean),
-        DeValue::Array(items) => Raw::List(items.iter().map(|item| raw(item.get_ref())).collect()),
-        DeValue::Float(_) => Raw::Other("decimal number"),
-        DeValue::Datetime(_) => Raw::Other("date"),
-        DeValue::Table(_) => Raw::Other("table"),
-    }
 }
 
 #[cfg(test)]

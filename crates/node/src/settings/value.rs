@@ -9,6 +9,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use toml::de::{DeTable, DeValue};
+
 /// A value as its source gave it, before it has a type.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Raw {
@@ -22,10 +24,32 @@ pub(crate) enum Raw {
     Boolean(bool),
     /// A TOML array.
     List(Vec<Raw>),
-    /// A TOML table of a setting whose value is one.
+    /// A TOML table, of a setting whose value is one or within such a value.
     Table(Vec<(String, Raw)>),
-    /// Anything no setting takes (float, date, table), by its TOML name.
+    /// Anything no setting takes (float, date), by its TOML name.
     Other(&'static str),
+}
+
+impl From<&DeValue<'_>> for Raw {
+    fn from(value: &DeValue<'_>) -> Self {
+        match value {
+            DeValue::String(word) => Self::Word(word.to_string()),
+            DeValue::Integer(integer) => i64::from_str_radix(integer.as_str(), integer.radix())
+                .map_or(Self::Other("integer beyond 64 bits"), Self::Integer),
+            DeValue::Boolean(boolean) => Self::Boolean(*boolean),
+            DeValue::Array(items) => Self::List(items.iter().map(|item| item.get_ref().into()).collect()),
+            DeValue::Float(_) => Self::Other("decimal number"),
+            DeValue::Datetime(_) => Self::Other("date"),
+            DeValue::Table(rows) => Self::from(rows),
+        }
+    }
+}
+
+impl From<&DeTable<'_>> for Raw {
+    fn from(rows: &DeTable<'_>) -> Self {
+        let rows = rows.iter().map(|(key, value)| (key.get_ref().to_string(), value.get_ref().into()));
+        Self::Table(rows.collect())
+    }
 }
 
 impl fmt::Display for Raw {

@@ -10,7 +10,10 @@ pub use config::{
     SessionResumption, TlsError, Trust, certificates_from_pem, identity_from_pem, revocation_lists_from_pem,
 };
 mod handshake;
+mod names;
 mod record;
+
+pub use names::{CertificateName, CertificateNames};
 
 pub(crate) use handshake::{Handshake, Progress};
 #[cfg(any(test, feature = "fuzzing"))]

@@ -10,14 +10,13 @@ mod write;
 use std::sync::Arc;
 
 use prost::Message;
-use stadium_http::ChangeLog;
-use stadium_http::key_store::KeyStore;
 use stadium_http::rights::hide_contents;
 use stadium_push::{Answer, Command};
 use stadium_rpc::{CallContext, Method, PieceReceiver, Raw, Refusal, Service};
 
 use crate::access::Rights;
 use crate::guarded::{Guarded, answer_of};
+use crate::principals::Principals;
 use crate::proto::push;
 use crate::request::{self, strange, unreadable, wrong};
 use crate::shards::ShardsHandle;
@@ -28,8 +27,8 @@ pub use crate::proto::push::{NAME, VERSION};
 const REQUEST_BYTES_MAX: usize = 8 << 20;
 
 /// The service over these shards.
-pub fn service(shards: &ShardsHandle, keys: (Arc<KeyStore>, ChangeLog)) -> Service {
-    let shards = &Guarded::new(shards, keys, NAME, RIGHTS);
+pub fn service(shards: &ShardsHandle, principals: &Arc<Principals>) -> Service {
+    let shards = &Guarded::new(shards, principals, NAME, RIGHTS);
     let service = shards.gate(Service::new(NAME, VERSION)).descriptors(push::FILE_DESCRIPTOR_SET);
     let service = serve(service, shards, &push::SEND, read::send, write::receipt);
     let service = serve(service, shards, &push::CHECK, read::check, write::checked);

@@ -14,14 +14,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use prost::Message;
-use stadium_http::ChangeLog;
-use stadium_http::key_store::KeyStore;
 use stadium_http::rights::hide_payloads;
 use stadium_queue::{Answer, Bounds, Command};
 use stadium_rpc::{CallContext, Method, PieceReceiver, Raw, Refusal, Service};
 
 use crate::access::Rights;
 use crate::guarded::{Guarded, answer_of};
+use crate::principals::Principals;
 use crate::proto::queue;
 use crate::request::{self, strange, unreadable};
 use crate::shards::ShardsHandle;
@@ -33,8 +32,8 @@ pub(crate) use read::new_job;
 const REQUEST_BYTES_MAX: usize = Bounds::COMMAND_BYTES_MAX + (1 << 20);
 
 /// The service over these shards.
-pub fn service(shards: &ShardsHandle, keys: (Arc<KeyStore>, ChangeLog)) -> Service {
-    let shards = &Guarded::new(shards, keys, NAME, RIGHTS);
+pub fn service(shards: &ShardsHandle, principals: &Arc<Principals>) -> Service {
+    let shards = &Guarded::new(shards, principals, NAME, RIGHTS);
     let service = shards
         .gate(Service::new(NAME, VERSION))
         .descriptors(queue::FILE_DESCRIPTOR_SET)

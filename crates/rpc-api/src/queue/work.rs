@@ -42,7 +42,7 @@ async fn serve(
 ) -> Result<(), Refusal> {
     let (queue, lease, worker) = read::work(&request)?;
     loop {
-        // A key that is revoked meanwhile gets no further job.
+        // A caller whose key was revoked, or whose token has expired, gets no further job.
         let caller = shards.caller(&context, 0)?;
         let jobs_max = wanted(&out).await?.min(BATCH_MAX);
         let command = Command::Reserve {

@@ -14,14 +14,14 @@ mod write;
 use std::sync::Arc;
 
 use prost::Message;
-use stadium_http::key_store::KeyStore;
-use stadium_http::{ChangeLog, PushBounds};
+use stadium_http::PushBounds;
 use stadium_rpc::{CallContext, Method, PieceReceiver, Raw, Refusal, Service, StreamSender};
 use stadium_wallet::refusal::ACCOUNT_UNKNOWN;
 use stadium_wallet::{Answer, Command, Range};
 
 use crate::access::Rights;
 use crate::guarded::{Guarded, answer_of};
+use crate::principals::Principals;
 use crate::proto::{self, wallet};
 use crate::request::{self, refusal, strange, unreadable, wrong};
 use crate::shards::ShardsHandle;
@@ -35,8 +35,8 @@ const REQUEST_BYTES_MAX: usize = 16 << 20;
 const STATEMENT_PAGE: u32 = 256;
 
 /// The service over these shards; `bounds` are those of pushes.
-pub fn service(shards: &ShardsHandle, keys: (Arc<KeyStore>, ChangeLog), bounds: PushBounds) -> Service {
-    let shards = &Guarded::new(shards, keys, NAME, RIGHTS);
+pub fn service(shards: &ShardsHandle, principals: &Arc<Principals>, bounds: PushBounds) -> Service {
+    let shards = &Guarded::new(shards, principals, NAME, RIGHTS);
     let service = shards
         .gate(Service::new(NAME, VERSION))
         .descriptors(wallet::FILE_DESCRIPTOR_SET)

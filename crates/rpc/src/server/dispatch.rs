@@ -17,6 +17,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use stadium_reactor::tls::CertificateNames;
 use stadium_reactor::{ConnectionId, LoopHandle};
 use stadium_rsocket::frame::{Completes, Interaction as Pattern, More, StreamId};
 
@@ -31,7 +32,7 @@ use super::shared::Shared;
 use super::tickers::Tickers;
 use super::work::Works;
 use crate::method::Interaction;
-use crate::service::{Finished, InlineRun, Outcome, TickingRun};
+use crate::service::{Call, Finished, InlineRun, Outcome, TickingRun};
 pub(super) use failures::{failed, failure_text, outcome_of_failure, panicked};
 
 /// Everything of a loop but its connections.
@@ -72,6 +73,7 @@ pub(crate) enum Displaced {
 pub(crate) struct Request<'a> {
     pub(crate) connection: ConnectionId,
     pub(crate) peer: Option<SocketAddr>,
+    pub(crate) certificate: Option<&'a Arc<CertificateNames>>,
     pub(crate) stream: StreamId,
     pub(crate) pattern: Pattern,
     pub(crate) initial: u32,
@@ -83,6 +85,13 @@ pub(crate) struct Request<'a> {
     /// Whether metadata is composite, or a route alone.
     pub(crate) composite: bool,
     pub(crate) data: &'a [u8],
+}
+
+impl<'a> Request<'a> {
+    /// The call of a route, as functions see it.
+    fn call(&self, route: &'a str, left_ms: u32) -> Call<'a> {
+        Call { route, metadata: self.metadata, left_ms, peer: self.peer, certificate: self.certificate }
+    }
 }
 
 impl Core {

@@ -1,7 +1,9 @@
 //! A loop's connections with their RSocket state, by the reactor's places.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
+use stadium_reactor::tls::CertificateNames;
 use stadium_reactor::{ConnectionId, Io};
 use stadium_rsocket::connection::Connection;
 
@@ -13,6 +15,8 @@ pub(crate) struct Peer {
     pub(crate) id: ConnectionId,
     pub(crate) connection: Connection,
     pub(crate) address: Option<SocketAddr>,
+    /// The names of the certificate that its socket was opened with.
+    pub(crate) certificate: Option<Arc<CertificateNames>>,
     /// Its SETUP was accepted.
     pub(crate) ready: bool,
     /// Metadata is composite, rather than a route alone.
@@ -37,11 +41,17 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    pub(crate) fn new(id: ConnectionId, connection: Connection, address: Option<SocketAddr>) -> Self {
+    pub(crate) fn new(
+        id: ConnectionId,
+        connection: Connection,
+        address: Option<SocketAddr>,
+        certificate: Option<Arc<CertificateNames>>,
+    ) -> Self {
         Self {
             id,
             connection,
             address,
+            certificate,
             ready: false,
             composite: true,
             stadium: false,

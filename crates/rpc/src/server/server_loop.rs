@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use stadium_reactor::tls::CertificateNames;
 use stadium_reactor::{
     Accepted, Admission, CloseReason, ConnectionId, Handler, Io, ListenerTag, LoopHandle, UdpId,
 };
@@ -164,6 +165,7 @@ fn handle_event(
             let request = Request {
                 connection: peer.id,
                 peer: peer.address,
+                certificate: peer.certificate.as_ref(),
                 stream,
                 pattern: interaction,
                 initial,
@@ -205,7 +207,10 @@ fn handle_event(
                 peer.connection.grant_lease(LEASE_MS, FIRST_LEASE, out);
             }
         }
-        Event::Resume(resume) => return Flow::Resume(Box::new(Resumption::new(&resume, peer.address))),
+        Event::Resume(resume) => {
+            let (address, certificate) = (peer.address, peer.certificate.clone());
+            return Flow::Resume(Box::new(Resumption::new(&resume, address, certificate)));
+        }
         Event::Closed(_) => return Flow::Close,
         _ => {}
     }
@@ -232,7 +237,10 @@ impl Handler for ServerLoop {
         self.turn_begins(io.now_us());
         let address = self.addresses.remove(&id.index);
         let connection = Connection::server(Arc::clone(&self.station.protocol), io.now());
-        let peer = self.peers.insert(Peer::new(id, connection, address));
+        // Read once for a connection; its calls borrow the names.
+        let certificate = io.take_peer_certificate(id);
+        let certificate = certificate.and_then(|der| CertificateNames::read(&der)).map(Arc::new);
+        let peer = self.peers.insert(Peer::new(id, connection, address, certificate));
         Self::set_timer(io, peer);
         self.counts().connections.set(self.peers.len() as u64);
     }

@@ -7,9 +7,11 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use stadium_reactor::ConnectionId;
+use stadium_reactor::tls::CertificateNames;
 use stadium_rsocket::frame::{Resume, Version};
 
 use super::peer::Peer;
@@ -158,15 +160,22 @@ pub(crate) struct Resumption {
     received: u64,
     available: u64,
     pub(crate) address: Option<SocketAddr>,
+    /// Of the new socket.
+    pub(crate) certificate: Option<Arc<CertificateNames>>,
 }
 
 impl Resumption {
-    pub(crate) fn new(resume: &Resume<'_>, address: Option<SocketAddr>) -> Self {
+    pub(crate) fn new(
+        resume: &Resume<'_>,
+        address: Option<SocketAddr>,
+        certificate: Option<Arc<CertificateNames>>,
+    ) -> Self {
         Self {
             token: resume.token.into(),
             received: resume.last_received_server_position,
             available: resume.first_available_client_position,
             address,
+            certificate,
         }
     }
 

@@ -97,7 +97,7 @@ impl Answers {
             return Err((ErrorCode::INVALID, format!("RPC-005: `{route}` is not served over UDP")));
         }
         let left_ms = head.left_ms.map_or(shared.deadline_ms, |left| left.min(shared.deadline_max_ms));
-        let call = Call { route, metadata, left_ms, peer: Some(peer) };
+        let call = Call { route, metadata, left_ms, peer: Some(peer), certificate: None };
         let ran = self.run_inline(core, place, &call, payload.data);
         core.count(place, ran.as_ref().map_or_else(outcome_of_failure, |()| Outcome::Ok));
         ran.map_err(|failure| failure_text(&failure))

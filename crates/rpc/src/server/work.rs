@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use slab::Slab;
 use stadium_reactor::ConnectionId;
+use stadium_reactor::tls::CertificateNames;
 use stadium_rsocket::frame::{Interaction as Pattern, StreamId};
 
 use super::dispatch::failed;
@@ -56,6 +57,7 @@ pub(crate) enum Kind {
 /// A request that waits for its turn.
 pub(crate) struct HeldRequest {
     pub(crate) peer: Option<SocketAddr>,
+    pub(crate) certificate: Option<Arc<CertificateNames>>,
     pub(crate) metadata: Vec<u8>,
     pub(crate) composite: bool,
     pub(crate) data: Vec<u8>,

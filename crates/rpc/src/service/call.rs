@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use stadium_reactor::tls::CertificateNames;
 use stadium_rsocket::metadata::authentication::{self, Authentication};
 use stadium_rsocket::metadata::{self, Mime};
 
@@ -20,6 +21,7 @@ pub struct Call<'a> {
     pub(crate) metadata: &'a [u8],
     pub(crate) left_ms: u32,
     pub(crate) peer: Option<SocketAddr>,
+    pub(crate) certificate: Option<&'a Arc<CertificateNames>>,
 }
 
 impl<'a> Call<'a> {
@@ -39,6 +41,13 @@ impl<'a> Call<'a> {
     #[must_use]
     pub fn peer(&self) -> Option<SocketAddr> {
         self.peer
+    }
+
+    /// The names of the certificate that the caller's connection was opened with, where it showed
+    /// one. The TLS layer has verified it then; it may have ended since.
+    #[must_use]
+    pub fn certificate(&self) -> Option<&'a Arc<CertificateNames>> {
+        self.certificate
     }
 
     /// The request's composite metadata, as it came.
@@ -71,6 +80,7 @@ impl<'a> Call<'a> {
             metadata: self.metadata.into(),
             deadline: Instant::now() + self.time_left(),
             peer: self.peer,
+            certificate: self.certificate.cloned(),
             cancelled,
         }
     }
@@ -91,6 +101,7 @@ pub struct CallContext {
     metadata: Arc<[u8]>,
     deadline: Instant,
     peer: Option<SocketAddr>,
+    certificate: Option<Arc<CertificateNames>>,
     cancelled: Arc<AtomicBool>,
 }
 
@@ -117,6 +128,13 @@ impl CallContext {
     #[must_use]
     pub fn peer(&self) -> Option<SocketAddr> {
         self.peer
+    }
+
+    /// The names of the certificate that the caller's connection was opened with, as
+    /// [`Call::certificate`].
+    #[must_use]
+    pub fn certificate(&self) -> Option<&Arc<CertificateNames>> {
+        self.certificate.as_ref()
     }
 
     /// The request's composite metadata, as it came.

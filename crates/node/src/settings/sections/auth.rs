@@ -185,20 +185,6 @@ group! {
 group! {
     /// Signed tokens (JWT) as the MQTT password. On when it has a key.
     pub struct Token {
-        /// Keys: HS256 secrets of at least 32 bytes; ES256, EdDSA, RS256 and PS256 public keys as
-        /// PEM. Read again on SIGHUP.
-        keys: Vec<TokenKey> = Vec::new();
-        /// Files of JSON Web Key Sets. Read again on SIGHUP.
-        key_sets: Vec<PathBuf> = Vec::new();
-        /// URLs of JSON Web Key Sets, as an identity provider publishes them: `https://`, or
-        /// `http://` on this machine. A set that cannot be fetched stays as it was, and is tried
-        /// again after a delay that grows to 5 minutes.
-        key_set_urls: Vec<String> = Vec::new();
-        /// How often they are fetched. A token whose key is not known has them fetched earlier,
-        /// every 10 s at most.
-        key_set_refresh_s: u32 = 3_600, unit "s", in 10..=604_800, cost "a key that was withdrawn is good for so long";
-        /// Authorities of their certificates, PEM. Empty means the system's.
-        key_set_ca: Option<PathBuf> = None;
         /// Only tokens of this issuer (`iss`). Empty takes any.
         issuer: Option<String> = None;
         /// Only tokens for this audience (`aud`). Empty takes only tokens without one.
@@ -215,6 +201,38 @@ group! {
         groups_claim: Option<String> = None;
         /// What the MQTT user name beside a token means.
         username: TokenUsername = TokenUsername::Ignored;
+    }
+    with {
+        /// Its keys.
+        sources: TokenKeys,
+    }
+}
+
+group! {
+    /// The keys that verify tokens.
+    pub struct TokenKeys {
+        /// Keys: HS256 secrets of at least 32 bytes; ES256, EdDSA, RS256 and PS256 public keys as
+        /// PEM. Read again on SIGHUP.
+        keys: Vec<TokenKey> = Vec::new();
+        /// Files of JSON Web Key Sets. Read again on SIGHUP.
+        key_sets: Vec<PathBuf> = Vec::new();
+        /// URLs of JSON Web Key Sets, as an identity provider publishes them: `https://`, or
+        /// `http://` on this machine. A set that cannot be fetched stays as it was, and is tried
+        /// again after a delay that grows to 5 minutes.
+        key_set_urls: Vec<String> = Vec::new();
+        /// How often they are fetched. A token whose key is not known has them fetched earlier,
+        /// every 10 s at most.
+        key_set_refresh_s: u32 = 3_600, unit "s", in 10..=604_800, cost "a key that was withdrawn is good for so long";
+        /// Authorities of their certificates, PEM. Empty means the system's.
+        key_set_ca: Option<PathBuf> = None;
+    }
+}
+
+impl TokenKeys {
+    /// Whether no key is named, so that no token is believed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty() && self.key_sets.is_empty() && self.key_set_urls.is_empty()
     }
 }
 

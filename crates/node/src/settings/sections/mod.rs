@@ -12,6 +12,7 @@ mod limits;
 mod listeners;
 mod log;
 mod oidc;
+mod principals;
 mod push;
 mod queue;
 mod rpc;
@@ -23,7 +24,7 @@ mod webhooks;
 
 pub use auth::{
     Anonymous, Auth, Callback, Certificate, CertificateName, ClientIdBinding, DeviceRegistry, Method,
-    Password, Token, TokenAlgorithm, TokenKey, TokenUsername,
+    Password, Token, TokenAlgorithm, TokenKey, TokenKeys, TokenUsername,
 };
 pub use discovery::{Discovery, DiscoveryBackend, ListedService};
 pub use http::Http;
@@ -32,6 +33,7 @@ pub use limits::Limits;
 pub use listeners::{ClientCertificates, Mqtt, Mqtts, ProxyProtocol, SocketOptions, Sockets, Tls, Ws, Wss};
 pub use log::{Log, LogFormat};
 pub use oidc::{GroupRoles, Oidc};
+pub use principals::{CallerIdentities, IdentityRights, Tokens};
 pub use push::{Locations, Push};
 pub use queue::Queue;
 pub use rpc::{Devices, Rpc};

@@ -6,7 +6,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::settings::define::group;
+use crate::settings::sections::auth::CertificateName;
 use crate::settings::sections::listeners::{SocketOptions, Tls};
+use crate::settings::sections::principals::{CallerIdentities, Tokens};
 use crate::settings::value::Addresses;
 
 group! {
@@ -22,7 +24,14 @@ group! {
         /// Where to take requests that fit a datagram and may be lost. They are not encrypted, whatever `certificate` says.
         udp_listen: Option<SocketAddr> = None;
         /// Let callers from other machines in without a certificate: behind a firewall that knows who may call.
-        open: bool = false, cost "whoever reaches the port may call; the server's own services and operating methods still ask for an API key";
+        open: bool = false, cost "whoever reaches the port may call; the server's own services and operating methods still ask for a key, a token or a certificate with rights";
+        /// The rights of callers that show a certificate and no bearer token, by the certificate's name:
+        /// `"billing.internal" = { roles = ["sender"], apps = ["shop"], grants = ["queue.put:imports"] }`.
+        /// Each needs a role or a grant; the roles are about `apps` alone where those are named. Needs
+        /// `client_certificates`.
+        identities: CallerIdentities = CallerIdentities::default(), cost "whoever signs certificates of a name gives its rights away";
+        /// The part of a certificate that is the name; it must stand there exactly once.
+        identity_name: CertificateName = CertificateName::CommonName;
         /// Authorities that sign the certificates of other services, PEM. With it, devices' requests reach services over TLS,
         /// showing `certificate` where they ask for one. Read when the server starts.
         calls_ca: Option<PathBuf> = None;
@@ -78,6 +87,8 @@ group! {
         sockets: SocketOptions,
     }
     tables {
+        /// Callers with signed tokens.
+        tokens: Tokens,
         /// Devices' way to services.
         devices: Devices,
     }

@@ -88,7 +88,7 @@ impl Core {
         }
         let shared = Arc::clone(&self.shared);
         let method = shared.methods.at(place);
-        let call = Call { route: &method.route, metadata: request.metadata, left_ms, peer: request.peer };
+        let call = request.call(&method.route, left_ms);
         for interceptor in &shared.services[usize::from(method.service)].interceptors {
             if let Err(refusal) = interceptor.before(&call) {
                 return self.decline(connection, request, place, &Failure::Refused(refusal), out);
@@ -197,6 +197,7 @@ impl Core {
         let serial = self.works.next_serial();
         let held = HeldRequest {
             peer: request.peer,
+            certificate: request.certificate.cloned(),
             metadata: request.metadata.to_vec(),
             composite: request.composite,
             data: request.data.to_vec(),
@@ -236,6 +237,7 @@ impl Core {
         let request = Request {
             connection: id,
             peer: held.peer,
+            certificate: held.certificate.as_ref(),
             stream,
             pattern: held.pattern,
             initial: 0,
@@ -249,7 +251,7 @@ impl Core {
         let left_ms = u32::try_from(held.deadline_ms.saturating_sub(now_ms)).unwrap_or(u32::MAX);
         let shared = Arc::clone(&self.shared);
         let route = &shared.methods.at(method).route;
-        let call = Call { route, metadata: &held.metadata, left_ms, peer: held.peer };
+        let call = request.call(route, left_ms);
         self.start(connection, &request, method, &call, Some(entry), out);
     }
 
@@ -270,7 +272,7 @@ impl Core {
     ) {
         let method = self.shared.methods.at(place);
         let (route, intercepted) = (method.route.as_str(), method.intercepted);
-        let call = Call { route, metadata: request.metadata, left_ms, peer: request.peer };
+        let call = request.call(route, left_ms);
         let function = self.inline[usize::from(place)].as_mut().expect("each loop has its inline functions");
         let run = std::panic::AssertUnwindSafe(|| function.run(&call, request.data));
         let ran = std::panic::catch_unwind(run).unwrap_or_else(|_| {

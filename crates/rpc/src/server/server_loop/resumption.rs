@@ -65,6 +65,8 @@ impl ServerLoop {
         let place = SessionPlace { owner: self.station.place, id };
         self.station.session_places.move_to(&resumption.token, place);
         (peer.id, peer.address, peer.paused) = (id, resumption.address, false);
+        // A caller that knows the token alone is not the holder of the first socket's certificate.
+        peer.certificate.clone_from(&resumption.certificate);
         if peer.lease {
             // Leases end with their socket.
             peer.write(io, |connection, out| connection.grant_lease(LEASE_MS, FIRST_LEASE, out));

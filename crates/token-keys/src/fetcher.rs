@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::{Condvar, Mutex};
-use stadium_token_keys::{
-    Connections, Intervals, Key, SET_BYTES_MAX, Timing, is_loopback_http, public_of_set,
-};
 
-use super::client::agent;
-use super::{Error, KeyFetchConfig};
+use crate::client::agent_of;
+use crate::{
+    Connections, Error, Intervals, Key, KeyFetchConfig, SET_BYTES_MAX, Timing, is_loopback_http,
+    public_of_set,
+};
 
 /// Time for one request.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -24,11 +24,11 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest delay after failures.
 const RETRY_MAX: Duration = Duration::from_secs(300);
 
-/// When a device whose key is being fetched may retry.
+/// When the holder of a token whose key is being fetched may retry.
 const COME_AGAIN: Duration = Duration::from_secs(2);
 
 /// One set. Its thread ends when it is dropped.
-pub(super) struct KeyFetcher {
+pub(crate) struct KeyFetcher {
     shared: Arc<Shared>,
 }
 
@@ -49,17 +49,17 @@ struct State {
 
 impl KeyFetcher {
     /// Starts to fetch the set.
-    pub(super) fn start(url: &str, config: &KeyFetchConfig) -> Result<Self, Error> {
+    pub(crate) fn start(url: &str, config: &KeyFetchConfig) -> Result<Self, Error> {
         if !url.starts_with("https://") && !is_loopback_http(url) {
             let problem = "a set of keys is fetched over https:// (http:// from this machine only)";
-            return Err(Error::TokenKey { path: url.into(), problem: problem.to_owned() });
+            return Err(Error::Key { path: url.into(), problem: problem.to_owned() });
         }
         let KeyFetchConfig { refresh, again_min, .. } = *config;
         let intervals = Intervals { refresh, again_min, retry_max: RETRY_MAX };
         let connections = Connections { timeout: TIMEOUT, kept_max: 0 };
         let shared = Arc::new(Shared {
             url: url.to_owned(),
-            agent: agent(url, config.authorities.as_deref(), connections)?,
+            agent: agent_of(url, config.authorities.as_deref(), connections)?,
             keys: ArcSwap::default(),
             state: Mutex::new(State {
                 timing: Timing::new(intervals, Instant::now()),
@@ -70,20 +70,20 @@ impl KeyFetcher {
         });
         let fetching = Arc::clone(&shared);
         thread::Builder::new()
-            .name("auth-key-set".to_owned())
+            .name("key-set".to_owned())
             .spawn(move || fetching.run())
-            .map_err(|source| Error::System { attempt: "start a thread", source })?;
+            .map_err(Error::Thread)?;
         Ok(Self { shared })
     }
 
     /// The keys that were fetched last.
-    pub(super) fn keys(&self) -> Guard<Arc<Vec<Key>>> {
+    pub(crate) fn keys(&self) -> Guard<Arc<Vec<Key>>> {
         self.shared.keys.load()
     }
 
-    /// A token names a key that is not here. Returns when the device may retry, where the set is
+    /// A token names a key that is not here. Returns when its holder may retry, where the set is
     /// being fetched; none where it was fetched a moment ago, so that the key does not exist.
-    pub(super) fn miss(&self, now: Instant) -> Option<Duration> {
+    pub(crate) fn miss(&self, now: Instant) -> Option<Duration> {
         let mut state = self.shared.state.lock();
         if !state.fetching && state.timing.may_hurry(now) {
             state.fetching = true;
@@ -93,7 +93,7 @@ impl KeyFetcher {
     }
 
     /// Has the set fetched now, for SIGHUP.
-    pub(super) fn refresh(&self) {
+    pub(crate) fn refresh(&self) {
         self.shared.state.lock().fetching = true;
         self.shared.wake.notify_one();
     }

@@ -4,33 +4,28 @@
 //! is done with a key's bytes. So a public key cannot be mistaken for an HMAC secret.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jsonwebtoken::{Algorithm, DecodingKey};
-use stadium_token_keys::{KEYS_MAX, Key, SECRET_BYTES_MIN, is_ed25519, is_p256, rsa_from_pem};
 
-use super::{Error, TokenAlgorithm, TokenConfig, TokenKeyConfig};
+use crate::key::{KEYS_MAX, SECRET_BYTES_MIN, is_ed25519, is_p256, of_set, rsa_from_pem};
+use crate::{Error, Key, KeySources, TokenAlgorithm, TokenKeyConfig};
 
-/// Reads all keys of the configuration's files.
-pub(super) fn read(config: &TokenConfig) -> Result<Vec<Key>, Error> {
-    let mut keys = config.keys.iter().map(read_key).collect::<Result<Vec<_>, _>>()?;
-    for path in &config.key_sets {
+/// Reads all keys that are in files.
+pub(crate) fn read(sources: &KeySources) -> Result<Vec<Key>, Error> {
+    let mut keys = sources.keys.iter().map(read_key).collect::<Result<Vec<_>, _>>()?;
+    for path in &sources.key_sets {
         keys.append(&mut read_key_set(path)?);
     }
-    if keys.len() > KEYS_MAX || keys.is_empty() && config.fetch.urls.is_empty() {
-        return Err(Error::Setting { name: "keys of tokens", bounds: "1 to 64 in all" });
+    if keys.len() > KEYS_MAX || keys.is_empty() && sources.fetch.urls.is_empty() {
+        return Err(Error::Count);
     }
     Ok(keys)
 }
 
-/// The files of all keys.
-pub(super) fn files(config: &TokenConfig) -> Vec<PathBuf> {
-    config.keys.iter().map(|key| key.file.clone()).chain(config.key_sets.iter().cloned()).collect()
-}
-
 fn read_key(config: &TokenKeyConfig) -> Result<Key, Error> {
     let bytes = read_file(&config.file)?;
-    let wrong = |problem: &str| Error::TokenKey { path: config.file.clone(), problem: problem.to_owned() };
+    let wrong = |problem: &str| Error::Key { path: config.file.clone(), problem: problem.to_owned() };
     let (algorithm, key) =
         match config.algorithm {
             TokenAlgorithm::Hs256 => {
@@ -70,8 +65,8 @@ fn read_key(config: &TokenKeyConfig) -> Result<Key, Error> {
 
 /// The keys of a set that tokens may be verified with.
 fn read_key_set(path: &Path) -> Result<Vec<Key>, Error> {
-    let of_set = stadium_token_keys::of_set(&read_file(path)?);
-    of_set.map_err(|problem| Error::TokenKey { path: path.to_owned(), problem })
+    let of_set = of_set(&read_file(path)?);
+    of_set.map_err(|problem| Error::Key { path: path.to_owned(), problem })
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
