@@ -282,6 +282,7 @@ pub fn push(asking: Asking<'_>, command: &stadium_push::Command) -> Result<(), R
         C::Schedule { schedule } => asking.may(Verb::PushSend, schedule.push.app.as_str()),
         C::Cancel { app, .. }
         | C::Opened { app, .. }
+        | C::Clicked { app, .. }
         | C::PauseSchedule { app, .. }
         | C::Unschedule { app, .. } => asking.may(Verb::PushSend, app.as_str()),
         C::Check { push } => asking.may(Verb::PushRead, push.app.as_str()),

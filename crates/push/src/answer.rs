@@ -9,7 +9,8 @@ use stadium_state_machine::Refusal;
 
 use crate::live::LiveReach;
 use crate::{
-    AppSettings, AudienceName, Cancellation, ConnectionName, Held, NewPush, NewSchedule, PushId, Time,
+    AppSettings, AudienceName, Cancellation, ClickAction, ConnectionName, Held, NewPush, NewSchedule, PushId,
+    Time,
 };
 
 /// What came of a command.
@@ -221,13 +222,16 @@ pub struct PushView {
     pub stage: Stage,
     /// How many devices stand where. Each targeted device is in one place.
     pub counts: Counts,
+    /// Clicks by action. Clicks without an action are not among them; neither are those on an action
+    /// that came when a shard had counted 16 others.
+    pub actions: Vec<(ClickAction, u64)>,
     /// From the start to the write and to the acknowledgement.
     pub sent: Latency,
     /// See [`PushView::sent`].
     pub acknowledged: Latency,
     /// What the two are computed from: of several shards it is added.
     pub spread: (crate::Spread, crate::Spread),
-    /// Sent, acknowledged and opened, for each second since the start; at most 600, then for each minute.
+    /// Sent, acknowledged, opened and clicked, for each second since the start; at most 600, then for each minute.
     pub series: Vec<Sample>,
 }
 
@@ -260,6 +264,8 @@ pub struct Counts {
     pub delivered: u64,
     /// Their users opened it; counted among the delivered too.
     pub opened: u64,
+    /// Their users clicked it, or an action of it; counted among the opened too.
+    pub clicked: u64,
     /// The push expired before they came.
     pub expired: u64,
     /// A newer push took its place.
@@ -298,6 +304,8 @@ pub struct Sample {
     pub acknowledged: u32,
     /// Opened.
     pub opened: u32,
+    /// Clicked.
+    pub clicked: u32,
 }
 
 /// Where a delivery stands.
@@ -336,6 +344,8 @@ pub enum State {
     Delivered,
     /// It has it, and its user opened it.
     Opened,
+    /// It has it, and its user clicked it.
+    Clicked,
     /// It expired.
     Expired,
     /// A newer push took its place.
@@ -376,6 +386,8 @@ pub struct TraceStep {
     pub what: &'static str,
     /// On which connection, where it was one.
     pub connection: Option<ConnectionName>,
+    /// The action that was clicked, as far as the device named one and it is remembered.
+    pub action: Option<ClickAction>,
 }
 
 /// A delivery in a list.

@@ -7,8 +7,8 @@ use stadium_registry::{AppName, Changes, DeviceId, Location, Selector};
 
 use crate::live::LiveToken;
 use crate::{
-    AppSettings, AudienceName, ConnectionName, Milliseconds, NewPush, NewSchedule, OwnRequest, PushId,
-    ScheduleName, Time,
+    AppSettings, AudienceName, ClickAction, ConnectionName, Milliseconds, NewPush, NewSchedule, OwnRequest,
+    PushId, ScheduleName, Time,
 };
 
 /// One thing to do.
@@ -208,6 +208,18 @@ pub enum Command {
         device: DeviceId,
         /// Which.
         push: PushId,
+    },
+    /// Devices report that their users clicked a push, or an action of it. Counts as opened too.
+    /// Device.
+    Clicked {
+        /// Whose.
+        app: AppName,
+        /// Who.
+        device: DeviceId,
+        /// Which.
+        push: PushId,
+        /// The part of it, where there are several.
+        action: Option<ClickAction>,
     },
 
     /// A registered device asks something for itself: refused where it is revoked, or where its

@@ -19,8 +19,8 @@ use crate::refusal::{
 };
 use crate::validate::check_settings;
 use crate::{
-    Accepted, Answer, AppSettings, Audience, Changed, Command, ConnectionName, NewPush, OwnRequest, PushId,
-    Refusal, Time, TransportCommand,
+    Accepted, Answer, AppSettings, Audience, Changed, ClickAction, Command, ConnectionName, NewPush,
+    OwnRequest, PushId, Refusal, Time, TransportCommand,
 };
 
 /// Devices of one command.
@@ -81,6 +81,9 @@ impl Platform {
                 self.cancel_elsewhere(now, app, *push, *below, *message, record)
             }
             Command::Opened { app, device, push } => self.open(now, app, device, *push, record),
+            Command::Clicked { app, device, push, action } => {
+                self.click(now, app, device, (*push, action.as_ref()), record)
+            }
             Command::Own { app, device, request } => self.own(now, app, device, request, record),
             Command::Schedule { schedule } => self.put_schedule(now, schedule, record),
             Command::PauseSchedule { app, name, held } => {
@@ -210,6 +213,9 @@ impl Platform {
         }
         match request {
             OwnRequest::Opened(push) => self.open(now, app, device, *push, record),
+            OwnRequest::Clicked(push, action) => {
+                self.click(now, app, device, (*push, action.as_ref()), record)
+            }
             OwnRequest::Change(changes) => {
                 if let Some(refused) = known.settings.device_writable.first_refused(changes) {
                     let reason = format!("app {:?} does not let its devices change {refused}", app.as_str());
@@ -387,21 +393,62 @@ impl Platform {
         push: PushId,
         record: &mut Record,
     ) -> Result<Answer, Refusal> {
+        let reported = self.find_reported(app, device, push)?;
+        if !reported.opened {
+            self.report(now, &[reported.step(What::Opened, now)], record);
+        }
+        Ok(Answer::Done)
+    }
+
+    /// A click is an opening too, where the device did not report that before.
+    fn click(
+        &mut self,
+        now: Time,
+        app: &AppName,
+        device: &DeviceId,
+        (push, action): (PushId, Option<&ClickAction>),
+        record: &mut Record,
+    ) -> Result<Answer, Refusal> {
+        let reported = self.find_reported(app, device, push)?;
+        let mut click = reported.step(What::Clicked, now);
+        click.action = action.cloned().map(Box::new);
+        match (reported.opened, reported.clicked) {
+            (_, true) => {}
+            (true, false) => self.report(now, &[click], record),
+            (false, false) => self.report(now, &[reported.step(What::Opened, now), click], record),
+        }
+        Ok(Answer::Done)
+    }
+
+    /// Writes what a device reports of a push that it has.
+    fn report(&mut self, now: Time, steps: &[Taken], record: &mut Record) {
+        self.emit(now, record, &Event::Steps(Cow::Borrowed(steps)));
+        for step in steps {
+            match step.what {
+                What::Clicked => self.counted.clicked += 1,
+                _ => self.counted.opened += 1,
+            }
+            self.note_step(step);
+        }
+    }
+
+    /// The delivery that a device reports as opened or clicked: refused unless it was sent the push.
+    fn find_reported(&self, app: &AppName, device: &DeviceId, push: PushId) -> Result<Reported, Refusal> {
         let app_number = self.app_number(app)?;
         let app = &self.apps[&app_number];
         let Some(slot) = app.registry.find(device).map(|slot| slot.0) else {
             return Err(unknown_device(&app.name, device));
         };
         let spot = self.find_id(app_number, push).ok_or_else(|| unknown(push))?;
-        let (outcome, again) = match spot {
+        let (outcome, opened, clicked) = match spot {
             Spot::Single(place) => {
                 let single = self.singles.at(place);
                 let outcome = (single.slot == slot).then_some(single.outcome);
-                (outcome, single.opened_after != crate::single::NEVER)
+                (outcome, single.opened_after != crate::single::NEVER, single.click.is_some())
             }
             Spot::Many(place) => {
                 let many = self.many(place);
-                (app.outcome(many, slot), many.opened.contains(slot))
+                (app.outcome(many, slot), many.opened.contains(slot), many.clicked.contains(slot))
             }
         };
         if !matches!(outcome, Some(Outcome::Owed | Outcome::Delivered)) {
@@ -409,14 +456,22 @@ impl Platform {
                 format!("push {push} was not sent to device {:?}: its trace has the reason", device.as_str());
             return Err(rejected(NOT_SENT, reason));
         }
-        if !again {
-            let connection = ConnectionName { loop_index: 0, connection: 0 };
-            let step = Taken { push: self.number_at(spot), slot, what: What::Opened, at: now, connection };
-            self.emit(now, record, &Event::Steps(Cow::Borrowed(&[step])));
-            self.counted.opened += 1;
-            self.note_step(&step);
-        }
-        Ok(Answer::Done)
+        Ok(Reported { push: self.number_at(spot), slot, opened, clicked })
+    }
+}
+
+/// A delivery that its device reports on, and the reports so far.
+struct Reported {
+    push: u64,
+    slot: u32,
+    opened: bool,
+    clicked: bool,
+}
+
+impl Reported {
+    fn step(&self, what: What, at: Time) -> Taken {
+        let connection = ConnectionName { loop_index: 0, connection: 0 };
+        Taken { push: self.push, slot: self.slot, what, at, connection, action: None }
     }
 }
 

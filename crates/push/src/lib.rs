@@ -65,7 +65,7 @@ pub use command::{Arrival, Command, Departure, Happened, Held, Sighting, Step};
 pub use dispatch::{ConnectionName, Dispatch, LATE_STEPS, Recipient};
 pub use figures::Figures;
 pub use latency::Spread;
-pub use names::{AudienceName, CollapseKey, PushId, ScheduleName};
+pub use names::{AudienceName, ClickAction, CollapseKey, PushId, ScheduleName};
 pub use notification::{
     Audience, Cap, Civil, Content, Missed, NewPush, NewSchedule, Notification, Options, Pace, QuietHours,
     When, Words, Zone,

@@ -16,8 +16,8 @@ use crate::platform::{Platform, Spot};
 use crate::refusal::{COUNT, DEVICE_UNKNOWN, MISDIRECTED, rejected};
 use crate::single::{NEVER, Single};
 use crate::{
-    Answer, AppView, Authenticated, Command, Counts, DeliveryView, DeviceView, Owed, PushId, PushView,
-    Refusal, Sample, Stage, Time,
+    Answer, AppView, Authenticated, ClickAction, Command, Counts, DeliveryView, DeviceView, Owed, PushId,
+    PushView, Refusal, Sample, Stage, Time,
 };
 
 /// The pushes that a device is owed, as far as they are shown.
@@ -211,6 +211,7 @@ impl Platform {
                     started_at: (single.until != Time(0)).then_some(single.started_at),
                     stage,
                     counts: counts_of_one(single),
+                    actions: action_of_one(single),
                     sent: sent.latency(),
                     acknowledged: acknowledged.latency(),
                     series: series_of_one(single),
@@ -226,6 +227,7 @@ impl Platform {
                     started_at: many.started_at,
                     stage: many.stage(),
                     counts: many.counts(),
+                    actions: many.actions.clone(),
                     sent: many.sent.latency(),
                     acknowledged: many.acknowledged.latency(),
                     spread: (many.sent.clone(), many.acknowledged.clone()),
@@ -361,7 +363,8 @@ fn spread(after: u32) -> Spread {
 
 fn series_of_one(single: &Single) -> Vec<Sample> {
     let mut series: Vec<Sample> = Vec::new();
-    let steps = [single.sent_after, single.acknowledged_after, single.opened_after];
+    let clicked_after = single.click.as_ref().map_or(NEVER, |click| click.after);
+    let steps = [single.sent_after, single.acknowledged_after, single.opened_after, clicked_after];
     for (kind, after) in steps.into_iter().enumerate().filter(|&(_, after)| after != NEVER) {
         let second = after / 1_000;
         let from_s = if second < 600 { second } else { second / 60 * 60 };
@@ -370,9 +373,14 @@ fn series_of_one(single: &Single) -> Vec<Sample> {
             place
         });
         let sample = &mut series[place];
-        *[&mut sample.sent, &mut sample.acknowledged, &mut sample.opened][kind] += 1;
+        *[&mut sample.sent, &mut sample.acknowledged, &mut sample.opened, &mut sample.clicked][kind] += 1;
     }
     series
+}
+
+fn action_of_one(single: &Single) -> Vec<(ClickAction, u64)> {
+    let action = single.click.as_ref().and_then(|click| click.action.clone());
+    action.into_iter().map(|action| (action, 1)).collect()
 }
 
 fn counts_of_one(single: &Single) -> Counts {
@@ -387,6 +395,7 @@ fn counts_of_one(single: &Single) -> Counts {
     counts.matched = 1;
     counts.targeted = u64::from(!outcome.is_left_out());
     counts.opened = u64::from(single.opened_after != NEVER);
+    counts.clicked = u64::from(single.click.is_some());
     let place = match outcome {
         Outcome::OptedOut | Outcome::Revoked => &mut counts.opted_out,
         Outcome::HeldOut => &mut counts.held_out,

@@ -11,7 +11,7 @@ use axum::extract::{FromRef, Request, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use stadium_push::{Command, OwnRequest, PushId};
+use stadium_push::{ClickAction, Command, OwnRequest, PushId};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -46,7 +46,7 @@ where
     Arc<DeviceTokens>: FromRef<S>,
     Arc<DeviceRates>: FromRef<S>,
 {
-    endpoints![Description; issue, opened, change, show, inbox]
+    endpoints![Description; issue, opened, clicked, change, show, inbox]
 }
 
 /// How long a token lasts.
@@ -128,6 +128,34 @@ pub(crate) async fn opened(
     let (fields, _): (OwnOpenedFields, _) = read_json(&app, request).await?;
     let push = named("push", fields.push.parse::<PushId>())?;
     ask(&app, own, OwnRequest::Opened(push)).await
+}
+
+/// The push that was clicked, and which part of it.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OwnClickedFields {
+    /// Its id.
+    #[schema(example = "000102030405060708090a0b0c0d0e0f")]
+    push: String,
+    /// The part of the push, such as a button, by the app's own name for it.
+    #[schema(example = "buy")]
+    action: Option<String>,
+}
+
+/// Notes that the device's user clicked a push that it was sent, or an action of it. Counts as
+/// opened too. The first click counts; a further one changes nothing, whatever its action.
+#[utoipa::path(post, operation_id = "own_push_clicked", path = "/api/me/clicked", tag = "Devices' own",
+    security(("device" = [])), extensions(("x-right" = json!("me"))), request_body = OwnClickedFields,
+    responses((status = 204, description = "It is noted."), OwnProblems))]
+pub(crate) async fn clicked(
+    own: OwnDevice,
+    State(app): State<Arc<App>>,
+    request: Request,
+) -> Result<StatusCode, Problem> {
+    let (fields, _): (OwnClickedFields, _) = read_json(&app, request).await?;
+    let push = named("push", fields.push.parse::<PushId>())?;
+    let action = fields.action.map(|action| named("action", ClickAction::new(&action))).transpose()?;
+    ask(&app, own, OwnRequest::Clicked(push, action)).await
 }
 
 /// The fields of a device that it changes by itself. Fields that are left out stay.

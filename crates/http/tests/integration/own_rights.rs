@@ -80,6 +80,51 @@ fn a_device_reports_opened_and_reads_its_inbox_alone() {
 }
 
 #[test]
+fn a_device_reports_a_click_once_and_of_its_own_pushes_alone() {
+    let fixture = shop();
+    let (mine, theirs) = (token(&fixture, "mine"), token(&fixture, "theirs"));
+    let id = push(&fixture, "mine");
+    let click = |token: &str, body: Value| ask(&fixture, "POST", "/api/me/clicked", token, &body);
+    let report = || fixture.get(&format!("/api/apps/shop/pushes/{id}")).json();
+    click(&theirs, json!({"push": id, "action": "buy"})).problem(409, "PSH-028");
+    click(&mine, json!({"push": "0".repeat(32)})).problem(404, "PSH-021");
+    for (body, path) in [
+        (json!({"push": id, "action": "x".repeat(65)}), "action"),
+        (json!({"push": id, "action": ""}), "action"),
+        (json!({"push": id, "action": "a\u{7}b"}), "action"),
+        (json!({"push": "x"}), "push"),
+    ] {
+        assert_eq!(click(&mine, body).problem(422, "HTTP-005")["path"], path);
+    }
+    assert_eq!((&report()["counts"]["opened"], &report()["counts"]["clicked"]), (&json!(0), &json!(0)));
+
+    let longest = "x".repeat(64);
+    for action in [json!(longest), json!("later"), Value::Null] {
+        assert_eq!(click(&mine, json!({"push": id, "action": action})).status, 204);
+    }
+    let report = report();
+    assert_eq!((&report["counts"]["opened"], &report["counts"]["clicked"]), (&json!(1), &json!(1)));
+    assert_eq!(report["actions"], json!([{"action": longest, "clicks": 1}]));
+    let trace = fixture.get(&format!("/api/apps/shop/pushes/{id}/devices/mine")).json();
+    assert_eq!(trace["state"], "clicked", "{trace}");
+    let steps = trace["steps"].as_array().expect("a list");
+    let last: Vec<_> = steps[steps.len() - 2..].iter().map(|step| (&step["what"], &step["action"])).collect();
+    assert_eq!(last, [(&json!("opened"), &Value::Null), (&json!("clicked"), &json!(longest))], "{trace}");
+}
+
+#[test]
+fn a_click_on_a_push_that_was_cancelled_or_dropped_with_its_app_is_refused() {
+    let fixture = shop();
+    let mine = token(&fixture, "mine");
+    let id = push(&fixture, "mine");
+    let click = || ask(&fixture, "POST", "/api/me/clicked", &mine, &json!({"push": id}));
+    assert_eq!(fixture.post(&format!("/api/apps/shop/pushes/{id}/cancel"), "{}").status, 200);
+    click().problem(409, "PSH-028");
+    assert_eq!(fixture.delete("/api/apps/shop").status, 204);
+    click().problem(404, "PSH-020");
+}
+
+#[test]
 fn tokens_of_a_revoked_or_removed_device_stop() {
     let fixture = shop();
     let mine = token(&fixture, "mine");
@@ -89,6 +134,7 @@ fn tokens_of_a_revoked_or_removed_device_stop() {
             ("GET", "/api/me/inbox", Value::Null),
             ("PATCH", "/api/me/device", json!({"opted_in": false})),
             ("POST", "/api/me/opened", json!({"push": "0".repeat(32)})),
+            ("POST", "/api/me/clicked", json!({"push": "0".repeat(32)})),
         ] {
             ask(&fixture, method, path, &mine, &body).problem(status, code);
         }

@@ -86,6 +86,9 @@ pub struct Reports {
     pub too_large: bool,
     /// A client reported that its user opened it.
     pub opened: bool,
+    /// A client reported that its user clicked it; and was answered that this is durable.
+    pub clicked: bool,
+    pub click_is_durable: bool,
 }
 
 /// A live push.
