@@ -293,6 +293,7 @@ pub fn push(asking: Asking<'_>, command: &stadium_push::Command) -> Result<(), R
         | C::Schedules { app } => asking.may(Verb::PushRead, app.as_str()),
         // Devices ask this for themselves, by their own identity.
         C::Own { .. }
+        | C::Inbox { .. }
         | C::Authenticate { .. }
         | C::CancelElsewhere { .. }
         | C::Presence { .. }

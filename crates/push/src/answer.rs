@@ -3,6 +3,7 @@
 //! Where all shards are asked, counts are summed, lists are merged in their order, and data of one
 //! shard alone stand for all.
 
+use bytes::Bytes;
 use compact_str::CompactString;
 use stadium_registry::{AppName, ClauseCount, Device, DeviceId, Selector};
 use stadium_state_machine::Refusal;
@@ -32,6 +33,10 @@ pub enum Answer {
     Device(Option<Box<DeviceView>>),
     /// Of devices, by id.
     Devices(Vec<DeviceView>),
+    /// Of a device's inbox.
+    Inbox(InboxPage),
+    /// Of pushes that a device settles, in their order: whether it was owed them until now.
+    Settled(Vec<bool>),
     /// Whether a device may connect.
     Authenticated(Authenticated),
     /// Of a preview.
@@ -148,6 +153,28 @@ pub struct Owed {
     pub until: Option<Time>,
     /// Its priority.
     pub priority: u8,
+}
+
+/// A page of a device's inbox.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct InboxPage {
+    /// In the order in which the device gets them.
+    pub messages: Vec<InboxMessage>,
+    /// Whether the device is owed more behind these.
+    pub more: bool,
+}
+
+/// A push that a device is owed, as it gets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InboxMessage {
+    /// The delivery.
+    pub owed: Owed,
+    /// The bytes: those of a message, or a notification as JSON.
+    pub payload: Bytes,
+    /// Their MIME type.
+    pub content_type: Option<CompactString>,
+    /// User properties of a message.
+    pub properties: Vec<(CompactString, CompactString)>,
 }
 
 /// How many an audience reaches, or a push to it.

@@ -222,6 +222,18 @@ pub enum Command {
         action: Option<ClickAction>,
     },
 
+    /// The pushes that a device is owed, with their contents, page by page in the order in which it
+    /// gets them. For the device itself: refused where it is revoked. Device.
+    Inbox {
+        /// Its app.
+        app: AppName,
+        /// The device, by the identity that it proved.
+        device: DeviceId,
+        /// After this push of the last page, which the device may have settled since.
+        after: Option<PushId>,
+        /// At most so many, 1 to 100.
+        pushes_max: u32,
+    },
     /// A registered device asks something for itself: refused where it is revoked, or where its
     /// app does not let devices change that. Never registers a device. Device.
     Own {

@@ -14,8 +14,8 @@ use crate::outcome::Outcome;
 use crate::platform::{DEFAULT_APP, Platform, Spot};
 use crate::refusal::{
     APPS_FULL, AUDIENCE_UNKNOWN, COUNT, DEFAULT_APP as DEFAULT_APP_CODE, DEVICE_UNKNOWN, ID_CONTENT,
-    MISDIRECTED, NAME_TAKEN, NAMES_FULL, NOT_SENT, NOT_WRITABLE, PUSH_UNKNOWN, PUSHES_FULL, REVOKED, STARTED,
-    busy, rejected,
+    MISDIRECTED, NAME_TAKEN, NAMES_FULL, NOT_SENT, NOT_WRITABLE, PUSH_UNKNOWN, PUSHES_FULL, STARTED, busy,
+    rejected,
 };
 use crate::validate::check_settings;
 use crate::{
@@ -204,18 +204,14 @@ impl Platform {
         request: &OwnRequest,
         record: &mut Record,
     ) -> Result<Answer, Refusal> {
-        let number = self.app_number(app)?;
+        let (number, slot) = self.find_own(app, device)?;
         let known = &self.apps[&number];
-        let slot = known.registry.find(device).ok_or_else(|| unknown_device(app, device))?;
-        if known.registry.revoked().contains(slot.0) {
-            let reason = format!("device {:?} of app {:?} is revoked", device.as_str(), app.as_str());
-            return Err(rejected(REVOKED, reason));
-        }
         match request {
             OwnRequest::Opened(push) => self.open(now, app, device, *push, record),
             OwnRequest::Clicked(push, action) => {
                 self.click(now, app, device, (*push, action.as_ref()), record)
             }
+            OwnRequest::Settle(pushes) => self.settle_own(now, number, slot, pushes, record),
             OwnRequest::Change(changes) => {
                 if let Some(refused) = known.settings.device_writable.first_refused(changes) {
                     let reason = format!("app {:?} does not let its devices change {refused}", app.as_str());
@@ -440,18 +436,17 @@ impl Platform {
             return Err(unknown_device(&app.name, device));
         };
         let spot = self.find_id(app_number, push).ok_or_else(|| unknown(push))?;
-        let (outcome, opened, clicked) = match spot {
+        let (opened, clicked) = match spot {
             Spot::Single(place) => {
                 let single = self.singles.at(place);
-                let outcome = (single.slot == slot).then_some(single.outcome);
-                (outcome, single.opened_after != crate::single::NEVER, single.click.is_some())
+                (single.opened_after != crate::single::NEVER, single.click.is_some())
             }
             Spot::Many(place) => {
                 let many = self.many(place);
-                (app.outcome(many, slot), many.opened.contains(slot), many.clicked.contains(slot))
+                (many.opened.contains(slot), many.clicked.contains(slot))
             }
         };
-        if !matches!(outcome, Some(Outcome::Owed | Outcome::Delivered)) {
+        if !matches!(self.outcome_at(app, spot, slot), Some(Outcome::Owed | Outcome::Delivered)) {
             let reason =
                 format!("push {push} was not sent to device {:?}: its trace has the reason", device.as_str());
             return Err(rejected(NOT_SENT, reason));
@@ -485,7 +480,7 @@ pub(crate) fn check_count(count: usize) -> Result<(), Refusal> {
     Err(rejected(COUNT, format!("a command names {count} devices; 1 to {DEVICES_MAX} are allowed")))
 }
 
-fn unknown_device(app: &AppName, device: &DeviceId) -> Refusal {
+pub(crate) fn unknown_device(app: &AppName, device: &DeviceId) -> Refusal {
     rejected(DEVICE_UNKNOWN, format!("app {:?} has no device {:?}", app.as_str(), device.as_str()))
 }
 

@@ -20,6 +20,7 @@ mod events;
 mod execute;
 pub mod feed;
 mod figures;
+mod inbox;
 mod latency;
 mod life;
 mod lists;
@@ -57,8 +58,9 @@ mod unregistered;
 mod validate;
 
 pub use answer::{
-    Accepted, Answer, AppView, Authenticated, Changed, Counts, DeliveryView, DeviceView, Latency, Located,
-    MissingValue, Owed, Preview, PushView, Sample, ScheduleView, Stage, State, Trace, TraceStep,
+    Accepted, Answer, AppView, Authenticated, Changed, Counts, DeliveryView, DeviceView, InboxMessage,
+    InboxPage, Latency, Located, MissingValue, Owed, Preview, PushView, Sample, ScheduleView, Stage, State,
+    Trace, TraceStep,
 };
 pub use cancel::{AtHome, Cancellation};
 pub use command::{Arrival, Command, Departure, Happened, Held, Sighting, Step};

@@ -1,7 +1,8 @@
 //! Requests that a device makes about itself, and the tags and attributes that its app lets it set.
 //!
-//! A device reports the pushes that its user opened and clicked, and opts in and out, without a
-//! setting. Tags and attributes it changes where a pattern of [`DeviceWritable`] names them. Every way in (MQTT,
+//! A device reports the pushes that its user opened and clicked, settles those of its inbox, and
+//! opts in and out, without a setting. Tags and attributes it changes where a pattern of
+//! [`DeviceWritable`] names them. Every way in (MQTT,
 //! HTTP) reads a request here and hands it to the device's shard as
 //! [`Command::Own`](crate::Command::Own), so that the same request has the same outcome.
 
@@ -127,6 +128,8 @@ pub enum OwnRequest {
     Opened(PushId),
     /// Its user clicked this push, or this action of it.
     Clicked(PushId, Option<ClickAction>),
+    /// It has these pushes of its inbox, 1 to [`Self::SETTLED_MAX`], and is owed them no more.
+    Settle(Vec<PushId>),
     /// Its tags, its attributes, and whether it is opted in.
     Change(Box<Changes>),
 }
@@ -149,6 +152,9 @@ struct ClickedBody {
 impl OwnRequest {
     /// Bytes of a request, at most: as much as the tags and attributes of a device need.
     pub const BYTES_MAX: usize = 64 << 10;
+
+    /// Pushes that one request settles, at most: as many as a page of an inbox has.
+    pub const SETTLED_MAX: usize = crate::inbox::PAGE_MAX as usize;
 
     /// Whether a refusal denies the device what it asks. Other ones concern the form of the request
     /// and the bounds of a device.

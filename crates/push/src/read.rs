@@ -9,6 +9,7 @@ use stadium_registry::{AppName, DeviceId, Filter, Selector, Slot};
 
 use crate::app::App;
 use crate::execute::unknown;
+use crate::inbox;
 use crate::latency::Spread;
 use crate::lists;
 use crate::outcome::Outcome;
@@ -16,8 +17,8 @@ use crate::platform::{Platform, Spot};
 use crate::refusal::{COUNT, DEVICE_UNKNOWN, MISDIRECTED, rejected};
 use crate::single::{NEVER, Single};
 use crate::{
-    Answer, AppView, Authenticated, ClickAction, Command, Counts, DeliveryView, DeviceView, Owed, PushId,
-    PushView, Refusal, Sample, Stage, Time,
+    Answer, AppView, Authenticated, ClickAction, Command, Counts, DeliveryView, DeviceView, PushId, PushView,
+    Refusal, Sample, Stage, Time,
 };
 
 /// The pushes that a device is owed, as far as they are shown.
@@ -70,6 +71,10 @@ impl Platform {
                     Some(true) if secret.is_some() => Authenticated::Yes,
                     Some(_) => Authenticated::No,
                 }))
+            }
+            Command::Inbox { app, device, after, pushes_max } => {
+                let pushes_max = page(*pushes_max, inbox::PAGE_MAX)?;
+                self.inbox(app, device, *after, pushes_max).map(Answer::Inbox)
             }
             Command::Preview { app, audience, sample_max, push } => {
                 let app = self.app(app)?;
@@ -156,25 +161,8 @@ impl Platform {
     fn device_view(&self, app: &App, slot: Slot) -> Option<DeviceView> {
         let device = app.registry.device(slot)?;
         let slot = slot.0;
-        let mut owed: Vec<(u8, u64, Owed)> = Vec::new();
-        if app.inboxes.of(slot) > 0 {
-            for place in lists::owed(&self.singles, app, slot) {
-                let Single { id, started_at, until, priority, number, .. } = *self.singles.at(place);
-                let owes = Owed { push: id, since: started_at, until: Some(until), priority };
-                owed.push((9 - priority, number, owes));
-            }
-            for &(rank, number, place) in &app.open {
-                let many = self.many(place);
-                if many.is_owed(slot) {
-                    let since = many.started_at.unwrap_or(many.accepted_at);
-                    let owes =
-                        Owed { push: many.push.id, since, until: Some(many.until), priority: 9 - rank };
-                    owed.push((rank, number, owes));
-                }
-            }
-            owed.sort_unstable_by_key(|&(rank, number, _)| (rank, number));
-        }
-        let inbox = owed.into_iter().map(|(_, _, owed)| owed).take(INBOX_SHOWN).collect();
+        let owed = self.owed_to(app, slot).into_iter().take(INBOX_SHOWN);
+        let inbox = owed.map(|(_, spot)| self.owed_at(spot)).collect();
         let mut newest = Vec::new();
         for place in lists::newest(&self.singles, app, slot).take(NEWEST_SHOWN) {
             let single = self.singles.at(place);

@@ -1,5 +1,5 @@
-//! A device's own rights over MQTT: `me/opened`, `me/clicked` and `me/device`, in 3.1.1
-//! and 5.0.
+//! A device's own rights over MQTT: `me/opened`, `me/clicked` and `me/device`, in 3.1.1 and 5.0; and
+//! an inbox that a device settles over HTTP in part.
 //!
 //! Secrets are issued over HTTP, as an application would. The server's answers are read byte by
 //! byte, and the results by the operator's API.
@@ -176,6 +176,46 @@ fn a_device_changes_of_itself_what_its_app_names() -> Result<()> {
 
         ensure!(ask(&mut phone, "me/device", r#"{"opted_in": true}"#)? == SUCCESS);
         ensure!(known(&api, &name)?["opt_in"] == true);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_push_that_is_settled_over_http_does_not_come_over_mqtt() -> Result<()> {
+    let server = server("")?;
+    let api = server.api();
+    for (place, version) in VERSIONS.into_iter().enumerate() {
+        let name = format!("phone-{place}");
+        let away = phone(&server, version, &name)?;
+        drop(away);
+        until_true(PATIENCE, "the device to be away", || Ok(known(&api, &name)?["connected"] == false))?;
+        let ids: Vec<String> = ["one", "two", "three"]
+            .into_iter()
+            .map(|message| {
+                let push = json!({"audience": {"device": name}, "message": message});
+                let (_, answer) = api.post("/api/apps/shop/pushes", &push)?;
+                answer["id"].as_str().map(str::to_owned).context("no id")
+            })
+            .collect::<Result<_>>()?;
+        let (status, answer) = api.post(&format!("{}/token", path(&name)), &json!({}))?;
+        ensure!(status == 201, "{status}: {answer}");
+        let token = tempfile::NamedTempFile::new()?;
+        std::fs::write(token.path(), answer["token"].as_str().context("no token")?)?;
+        let own = api.with_key(token.path());
+        let (_, inbox) = own.read("/api/me/inbox")?;
+        let messages: Vec<&Value> =
+            inbox["inbox"].as_array().context("no inbox")?.iter().map(|one| &one["message"]).collect();
+        ensure!(messages == ["one", "two", "three"], "{inbox}");
+        let (status, answer) = own.post("/api/me/inbox/settle", &json!({"pushes": [ids[0], ids[2]]}))?;
+        ensure!((status, &answer["not_owed"]) == (200, &json!([])), "{status}: {answer}");
+        ensure!(count(&api, &ids[0], "delivered")? == 1 && count(&api, &ids[1], "delivered")? == 0);
+
+        let mut back = phone(&server, version, &name)?;
+        ensure!(back.take()?.payload == b"two");
+        until_true(PATIENCE, "the push to be delivered", || Ok(count(&api, &ids[1], "delivered")? == 1))?;
+        // Whatever came behind it would come before this one.
+        push(&api, &name, &mut back)?;
+        ensure!(count(&api, &ids[2], "delivered")? == 1);
     }
     Ok(())
 }

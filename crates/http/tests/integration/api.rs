@@ -489,6 +489,7 @@ fn the_description_names_every_path_and_each_is_answered() {
             "POST /api/leases/{lease}/release",
             "POST /api/leases/{lease}/settle",
             "POST /api/me/clicked",
+            "POST /api/me/inbox/settle",
             "POST /api/me/opened",
             "POST /api/push",
             "POST /api/queues/{queue}/jobs",

@@ -5,8 +5,8 @@
 
 use stadium_push::live::{LiveReach, LiveToken};
 use stadium_push::{
-    Accepted, Answer, AppName, Authenticated, ClickAction, Command, DeviceId, NewPush, NewSchedule, PushId,
-    Refusal, ScheduleName, Zone,
+    Accepted, Answer, AppName, Authenticated, ClickAction, Command, DeviceId, NewPush, NewSchedule,
+    OwnRequest, PushId, Refusal, ScheduleName, Zone,
 };
 
 use super::books::{Books, Is, Live, Push, Scheduled, Who};
@@ -56,6 +56,11 @@ pub enum Ask {
         push: PushId,
         /// See [`ACTIONS`].
         action: u8,
+    },
+    /// A device has pushes of its inbox.
+    Settle {
+        who: Who,
+        pushes: Vec<PushId>,
     },
     /// The schedule that makes ids with this first half.
     Schedule(u64),
@@ -123,6 +128,10 @@ impl Ask {
             Ask::Clicked { who, push, action } => {
                 let action = click_action(*action);
                 Command::Clicked { app: app(who.0), device: device(*who), push: *push, action }
+            }
+            Ask::Settle { who, pushes } => {
+                let request = OwnRequest::Settle(pushes.clone());
+                Command::Own { app: app(who.0), device: device(*who), request }
             }
             Ask::Schedule(half) => {
                 let Scheduled { push, every_s, name, .. } = books.schedules[half].clone();
@@ -194,6 +203,12 @@ impl Ask {
                 let reports = books.reports(*who, *push);
                 // A click opens.
                 (reports.opened, reports.clicked) = (true, true);
+                Is::Maybe
+            }
+            Ask::Settle { who, pushes } => {
+                for push in pushes {
+                    books.reports(*who, *push).settled = true;
+                }
                 Is::Maybe
             }
             Ask::Schedule(half) => {
@@ -308,6 +323,14 @@ impl Asked {
                 books.reports(*who, *push).click_is_durable = true;
                 Ok(())
             }
+            (Ask::Settle { who, pushes }, Ok(Answer::Settled(settled))) if settled.len() == pushes.len() => {
+                for (push, _) in pushes.iter().zip(settled).filter(|(_, was_owed)| **was_owed) {
+                    let reports = books.reports(*who, *push);
+                    (reports.acknowledged, reports.is_durable) = (true, true);
+                }
+                Ok(())
+            }
+            (Ask::Settle { .. }, Err(refusal)) if matches!(refusal.code(), "PSH-022" | "PSH-032") => Ok(()),
             (Ask::Opened { .. }, Ok(Answer::Done)) => Ok(()),
             (Ask::Opened { .. } | Ask::Clicked { .. }, Err(refusal))
                 if matches!(refusal.code(), "PSH-028" | "PSH-022" | "PSH-021") =>

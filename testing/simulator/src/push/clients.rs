@@ -118,6 +118,10 @@ impl Choice<'_> {
                 let action = self.random.u8(..ACTIONS);
                 Some(Ask::Clicked { who, push: self.got(who)?, action })
             }
+            Kind::Settle => {
+                let pushes = self.some_of(app);
+                (!pushes.is_empty()).then_some(Ask::Settle { who, pushes })
+            }
             Kind::Ask => {
                 let (app_name, device) = self.names(who);
                 let push = self.some_push(app, Is::No)?.id;
@@ -155,6 +159,15 @@ impl Choice<'_> {
         });
         let got: Vec<PushId> = got.map(|push| push.new.id).collect();
         (!got.is_empty()).then(|| got[self.random.usize(..got.len())])
+    }
+
+    /// A few pushes of an app, whether or not any device is owed them, without repetition.
+    fn some_of(&mut self, app: usize) -> Vec<PushId> {
+        let of_app = self.books.pushes.range((app, PushId(0))..=(app, PushId(u128::MAX)));
+        let mut known: Vec<PushId> = of_app.map(|((_, id), _)| *id).collect();
+        self.random.shuffle(&mut known);
+        known.truncate(self.random.usize(1..5));
+        known
     }
 
     /// Whether nobody changes the device now.

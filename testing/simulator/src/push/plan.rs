@@ -62,6 +62,8 @@ pub enum Kind {
     Opened,
     /// Its user clicked what it got, whether or not it was reported as opened.
     Clicked,
+    /// A device settles pushes of its inbox over HTTP.
+    Settle,
     /// Present pushes are looked at.
     Ask,
     /// What can never be right.
@@ -85,6 +87,7 @@ const ALL: &[(Kind, u32)] = &[
     (Kind::Revoke, 2),
     (Kind::Opened, 3),
     (Kind::Clicked, 3),
+    (Kind::Settle, 3),
     (Kind::Ask, 4),
     (Kind::Wrong, 2),
 ];

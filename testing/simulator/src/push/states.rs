@@ -114,8 +114,8 @@ impl Books {
             }
             State::Delivered | State::Opened | State::Clicked => {
                 // Whose user opened it has it.
-                let has_it =
-                    reports.dispatched > 0 && (reports.acknowledged || reports.opened || options.qos == 0);
+                let has_it = reports.settled
+                    || reports.dispatched > 0 && (reports.acknowledged || reports.opened || options.qos == 0);
                 let is_reported = match state {
                     State::Opened => reports.opened,
                     State::Clicked => reports.clicked,

@@ -1,7 +1,10 @@
-//! A device asks for itself: opened, its tags and attributes, opted in or out.
+//! A device asks for itself: opened, clicked, its inbox, its tags and attributes, opted in or out.
+//!
+//! Whatever was done is the same after a replay and in a checkpoint: [`Scene::check`].
 
 use stadium_push::{
-    Answer, AppSettings, Audience, ClickAction, Command, DeviceWritable, Happened, OwnRequest, Refusal, State,
+    Answer, AppSettings, Audience, ClickAction, Command, Content, DeviceWritable, Happened, InboxPage,
+    NewPush, Options, OwnRequest, PushId, Refusal, State,
 };
 use stadium_registry::{Changes, Device};
 
@@ -119,6 +122,131 @@ fn a_click_on_a_push_that_is_gone_is_refused() {
     assert_eq!(code(own(&mut scene, "a", click(None))), "PSH-028", "it was cancelled");
     scene.wait(8 * 24 * HOUR);
     assert_eq!(code(own(&mut scene, "a", click(None))), "PSH-021", "it is forgotten");
+    scene.check();
+}
+
+fn ids(pushes: &[u64]) -> Vec<PushId> {
+    pushes.iter().map(|&id| push_id(id)).collect()
+}
+
+fn settle(scene: &mut Scene, name: &str, pushes: &[u64]) -> Vec<bool> {
+    match own(scene, name, OwnRequest::Settle(ids(pushes))) {
+        Ok(Answer::Settled(settled)) => settled,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn page(scene: &mut Scene, name: &str, after: Option<u64>, most: u32) -> Result<InboxPage, Refusal> {
+    let (device, after) = (device(name), after.map(push_id));
+    match scene.ask(Command::Inbox { app: app(), device, after, pushes_max: most })? {
+        Answer::Inbox(page) => Ok(page),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn shown(page: &InboxPage) -> Vec<PushId> {
+    page.messages.iter().map(|message| message.owed.push).collect()
+}
+
+/// Pushes to `a` of three priorities, to it alone and to all; 4 waits for the end of its quiet
+/// hours.
+fn owed() -> Scene {
+    let mut scene = Scene::new(2);
+    scene.register(&["a", "b"]);
+    let urgent = |push: NewPush| NewPush { options: Options { priority: 9, ..push.options.clone() }, ..push };
+    let late = |push: NewPush| NewPush { options: Options { priority: 1, ..push.options.clone() }, ..push };
+    for push in [to_one(1, "a"), to_all(2), urgent(to_all(3))] {
+        scene.send(push).unwrap();
+    }
+    let quiet = stadium_registry::QuietHours::new(11 * 60, 13 * 60);
+    scene.change("a", Changes { quiet_hours: Some(quiet), ..Changes::default() });
+    scene.send(late(to_one(4, "a"))).unwrap();
+    scene
+}
+
+#[test]
+fn a_device_reads_its_inbox_page_by_page_in_the_order_of_delivery() {
+    let mut scene = owed();
+    scene.send(to_one(5, "b")).unwrap();
+    let whole = page(&mut scene, "a", None, 100).unwrap();
+    let first = page(&mut scene, "a", None, 1).unwrap();
+    assert_eq!((shown(&first), first.more), (ids(&[3]), true));
+    let mut behind = Vec::new();
+    let mut after = 3;
+    loop {
+        let next = page(&mut scene, "a", Some(after), 1).unwrap();
+        let [message] = &*next.messages else { panic!("{next:?}") };
+        after = (message.owed.push.0 >> 64) as u64;
+        behind.push(message.owed.push);
+        // The page that follows is found by a push that was settled, too.
+        assert_eq!(settle(&mut scene, "a", &[after]), [true]);
+        if !next.more {
+            break;
+        }
+    }
+    assert_eq!((shown(&whole)[1..].to_vec(), whole.more), (behind, false));
+    assert_eq!(shown(&whole).last(), Some(&push_id(4)), "the lowest priority is last");
+    let State::Delivered = scene.trace(4, "a").state else { panic!("it waited, and was settled") };
+    let payload = String::from_utf8(whole.messages[0].payload.to_vec()).unwrap();
+    assert!(!payload.is_empty() && whole.messages.iter().all(|message| message.owed.until.is_some()));
+    for (name, after, most, code_of) in [
+        ("a", Some(5), 1, "PSH-021"),
+        ("a", Some(77), 1, "PSH-021"),
+        ("a", None, 0, "PSH-001"),
+        ("a", None, 101, "PSH-001"),
+        ("nobody", None, 1, "PSH-022"),
+    ] {
+        let refused = page(&mut scene, name, after, most).unwrap_err();
+        assert_eq!(refused.code(), code_of, "{name} {after:?} {most}");
+    }
+    scene.change("a", Changes { revoked: Some(true), ..Changes::default() });
+    assert_eq!(page(&mut scene, "a", None, 1).unwrap_err().code(), "PSH-032");
+    assert_eq!(code(own(&mut scene, "a", OwnRequest::Settle(ids(&[3])))), "PSH-032");
+    scene.check();
+}
+
+#[test]
+fn a_page_ends_behind_a_megabyte_of_messages() {
+    let mut scene = Scene::new(1);
+    scene.register(&["a"]);
+    for id in 1..=20 {
+        let content =
+            Content::Raw { payload: vec![b'x'; 60 << 10].into(), content_type: None, properties: Vec::new() };
+        scene.send(NewPush { content, ..to_one(id, "a") }).unwrap();
+    }
+    let first = page(&mut scene, "a", None, 100).unwrap();
+    let all: Vec<u64> = (1..=20).collect();
+    assert_eq!((shown(&first), first.more), (ids(&all[..18]), true));
+    let last = page(&mut scene, "a", Some(18), 100).unwrap();
+    assert_eq!((shown(&last), last.more), (ids(&all[18..]), false));
+}
+
+#[test]
+fn a_push_that_is_settled_counts_as_delivered_and_is_not_sent() {
+    let mut scene = owed();
+    scene.send(to_one(5, "b")).unwrap();
+    assert_eq!(settle(&mut scene, "a", &[1, 3, 5, 77, 1]), [true, true, false, false, true]);
+    assert_eq!(settle(&mut scene, "a", &[1, 3]), [false, false], "again changes nothing");
+    for (id, owed) in [(1, 0), (3, 1)] {
+        let counts = scene.counts(id);
+        assert_eq!((counts.delivered, counts.owed), (1, owed), "push {id}");
+        let trace = scene.trace(id, "a");
+        assert_eq!(trace.state, State::Delivered);
+        assert_eq!(trace.steps.last().unwrap().what, "acknowledged");
+    }
+    assert_eq!(scene.counts(5).delivered, 0);
+    scene.restart();
+    scene.connect("a");
+    let sent = scene.take_sent().into_iter().filter(|(to, _)| to == "a").count();
+    assert_eq!(sent, 1, "push 2 alone: 4 waits");
+    // It is on its way, and settled meanwhile: what the edge reports of it changes nothing.
+    assert_eq!(settle(&mut scene, "a", &[2]), [true]);
+    scene.answer_all(Happened::Returned);
+    assert_eq!(scene.trace(2, "a").state, State::Delivered);
+    assert!(scene.take_sent().is_empty());
+    for pushes in [vec![], ids(&[1; 101])] {
+        assert_eq!(code(own(&mut scene, "a", OwnRequest::Settle(pushes))), "PSH-001");
+    }
     scene.check();
 }
 
