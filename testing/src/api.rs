@@ -3,7 +3,7 @@
 //! A status of 4xx or 5xx is an answer here, not an error. Inside a network namespace the calls are made from within it.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -26,6 +26,11 @@ pub struct Api {
 impl Api {
     pub(crate) fn new(address: SocketAddr, key: PathBuf, namespace: Option<Namespace>) -> Self {
         Self { address, key, namespace }
+    }
+
+    /// The same server, asked with the key or token in this file instead of the admin key.
+    pub fn with_key(&self, file: &Path) -> Self {
+        Self { key: file.to_owned(), ..self.clone() }
     }
 
     /// GET without a key: status and body.

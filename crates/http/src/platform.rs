@@ -7,8 +7,8 @@
 use serde_json::Value;
 use stadium_push::live::LiveReach;
 use stadium_push::{
-    Accepted, Answer, AppView, AudienceName, Changed, Command, DeliveryView, DeviceView, Preview, PushView,
-    Refusal, ScheduleView, Trace,
+    Accepted, Answer, AppView, AudienceName, Changed, Command, DeliveryView, DeviceView, InboxPage, Preview,
+    PushView, Refusal, ScheduleView, Trace,
 };
 use stadium_registry::{AppName, Changes, InvalidName, Mistake, Selector};
 use stadium_shard::{Shards, Ticket};
@@ -34,6 +34,8 @@ expected! { Answer as Answer:
     Apps Vec<AppView>;
     Device Option<Box<DeviceView>>;
     Devices Vec<DeviceView>;
+    Inbox InboxPage;
+    Settled Vec<bool>;
     Preview Box<Preview>;
     Audiences Vec<(AudienceName, Selector)>;
     Accepted Accepted;

@@ -283,6 +283,7 @@ pub fn push(asking: Asking<'_>, command: &stadium_push::Command) -> Result<(), R
         C::Schedule { schedule } => asking.may(Verb::PushSend, schedule.push.app.as_str()),
         C::Cancel { app, .. }
         | C::Opened { app, .. }
+        | C::Clicked { app, .. }
         | C::PauseSchedule { app, .. }
         | C::Unschedule { app, .. } => asking.may(Verb::PushSend, app.as_str()),
         C::Check { push } => asking.may(Verb::PushRead, push.app.as_str()),
@@ -293,6 +294,7 @@ pub fn push(asking: Asking<'_>, command: &stadium_push::Command) -> Result<(), R
         | C::Schedules { app } => asking.may(Verb::PushRead, app.as_str()),
         // Devices ask this for themselves, by their own identity.
         C::Own { .. }
+        | C::Inbox { .. }
         | C::Authenticate { .. }
         | C::CancelElsewhere { .. }
         | C::Presence { .. }

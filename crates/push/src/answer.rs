@@ -3,13 +3,15 @@
 //! Where all shards are asked, counts are summed, lists are merged in their order, and data of one
 //! shard alone stand for all.
 
+use bytes::Bytes;
 use compact_str::CompactString;
 use stadium_registry::{AppName, ClauseCount, Device, DeviceId, Selector};
 use stadium_state_machine::Refusal;
 
 use crate::live::LiveReach;
 use crate::{
-    AppSettings, AudienceName, Cancellation, ConnectionName, Held, NewPush, NewSchedule, PushId, Time,
+    AppSettings, AudienceName, Cancellation, ClickAction, ConnectionName, Held, NewPush, NewSchedule, PushId,
+    Time,
 };
 
 /// What came of a command.
@@ -31,6 +33,10 @@ pub enum Answer {
     Device(Option<Box<DeviceView>>),
     /// Of devices, by id.
     Devices(Vec<DeviceView>),
+    /// Of a device's inbox.
+    Inbox(InboxPage),
+    /// Of pushes that a device settles, in their order: whether it was owed them until now.
+    Settled(Vec<bool>),
     /// Whether a device may connect.
     Authenticated(Authenticated),
     /// Of a preview.
@@ -149,6 +155,28 @@ pub struct Owed {
     pub priority: u8,
 }
 
+/// A page of a device's inbox.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct InboxPage {
+    /// In the order in which the device gets them.
+    pub messages: Vec<InboxMessage>,
+    /// Whether the device is owed more behind these.
+    pub more: bool,
+}
+
+/// A push that a device is owed, as it gets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InboxMessage {
+    /// The delivery.
+    pub owed: Owed,
+    /// The bytes: those of a message, or a notification as JSON.
+    pub payload: Bytes,
+    /// Their MIME type.
+    pub content_type: Option<CompactString>,
+    /// User properties of a message.
+    pub properties: Vec<(CompactString, CompactString)>,
+}
+
 /// How many an audience reaches, or a push to it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Preview {
@@ -221,13 +249,16 @@ pub struct PushView {
     pub stage: Stage,
     /// How many devices stand where. Each targeted device is in one place.
     pub counts: Counts,
+    /// Clicks by action. Clicks without an action are not among them; neither are those on an action
+    /// that came when a shard had counted 16 others.
+    pub actions: Vec<(ClickAction, u64)>,
     /// From the start to the write and to the acknowledgement.
     pub sent: Latency,
     /// See [`PushView::sent`].
     pub acknowledged: Latency,
     /// What the two are computed from: of several shards it is added.
     pub spread: (crate::Spread, crate::Spread),
-    /// Sent, acknowledged and opened, for each second since the start; at most 600, then for each minute.
+    /// Sent, acknowledged, opened and clicked, for each second since the start; at most 600, then for each minute.
     pub series: Vec<Sample>,
 }
 
@@ -260,6 +291,8 @@ pub struct Counts {
     pub delivered: u64,
     /// Their users opened it; counted among the delivered too.
     pub opened: u64,
+    /// Their users clicked it, or an action of it; counted among the opened too.
+    pub clicked: u64,
     /// The push expired before they came.
     pub expired: u64,
     /// A newer push took its place.
@@ -298,6 +331,8 @@ pub struct Sample {
     pub acknowledged: u32,
     /// Opened.
     pub opened: u32,
+    /// Clicked.
+    pub clicked: u32,
 }
 
 /// Where a delivery stands.
@@ -336,6 +371,8 @@ pub enum State {
     Delivered,
     /// It has it, and its user opened it.
     Opened,
+    /// It has it, and its user clicked it.
+    Clicked,
     /// It expired.
     Expired,
     /// A newer push took its place.
@@ -376,6 +413,8 @@ pub struct TraceStep {
     pub what: &'static str,
     /// On which connection, where it was one.
     pub connection: Option<ConnectionName>,
+    /// The action that was clicked, as far as the device named one and it is remembered.
+    pub action: Option<ClickAction>,
 }
 
 /// A delivery in a list.

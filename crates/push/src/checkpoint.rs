@@ -23,10 +23,10 @@ use crate::slot_owners::SlotOwners;
 use crate::{AppSettings, Corrupt, NewSchedule, PushId, ShardMessage, Time};
 
 /// What the first chunk begins with: the version of what follows.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 /// The first one: it does not know who had a slot before.
 const VERSION_1: u8 = 1;
-/// The one before: it knows of no messages that start nothing.
+/// The second one: it knows of no messages that start nothing.
 const VERSION_2: u8 = 2;
 
 const META: u8 = 0;

@@ -7,8 +7,8 @@ use stadium_registry::{AppName, Changes, DeviceId, Location, Selector};
 
 use crate::live::LiveToken;
 use crate::{
-    AppSettings, AudienceName, ConnectionName, Milliseconds, NewPush, NewSchedule, OwnRequest, PushId,
-    ScheduleName, Time,
+    AppSettings, AudienceName, ClickAction, ConnectionName, Milliseconds, NewPush, NewSchedule, OwnRequest,
+    PushId, ScheduleName, Time,
 };
 
 /// One thing to do.
@@ -209,7 +209,31 @@ pub enum Command {
         /// Which.
         push: PushId,
     },
+    /// Devices report that their users clicked a push, or an action of it. Counts as opened too.
+    /// Device.
+    Clicked {
+        /// Whose.
+        app: AppName,
+        /// Who.
+        device: DeviceId,
+        /// Which.
+        push: PushId,
+        /// The part of it, where there are several.
+        action: Option<ClickAction>,
+    },
 
+    /// The pushes that a device is owed, with their contents, page by page in the order in which it
+    /// gets them. For the device itself: refused where it is revoked. Device.
+    Inbox {
+        /// Its app.
+        app: AppName,
+        /// The device, by the identity that it proved.
+        device: DeviceId,
+        /// After this push of the last page, which the device may have settled since.
+        after: Option<PushId>,
+        /// At most so many, 1 to 100.
+        pushes_max: u32,
+    },
     /// A registered device asks something for itself: refused where it is revoked, or where its
     /// app does not let devices change that. Never registers a device. Device.
     Own {

@@ -176,6 +176,7 @@ fn of_message(message: &ShardMessage) -> String {
 
 fn of_steps(steps: &[Taken]) -> String {
     let step = |step: &Taken| {
+        let clicked;
         let what = match step.what {
             What::Sent => "sent",
             What::Acknowledged => "acknowledged",
@@ -183,6 +184,13 @@ fn of_steps(steps: &[Taken]) -> String {
             What::TooLarge => "too large",
             What::Opened => "opened",
             What::Lost => "lost with its connection",
+            What::Clicked => match &step.action {
+                Some(action) => {
+                    clicked = format!("clicked ({:?})", action.as_str());
+                    clicked.as_str()
+                }
+                None => "clicked",
+            },
         };
         format!("push number {} to slot {} {what} at {}", step.push, step.slot, step.at.0)
     };

@@ -11,9 +11,9 @@ use stadium_state_machine::encoding::{Reader, corrupt, number, text};
 
 use crate::feed::Feed;
 use crate::{
-    AppSettings, Audience, AudienceName, Cap, Civil, CollapseKey, Content, Corrupt, DeviceWritable, Held,
-    Missed, NewPush, NewSchedule, Notification, Options, Pace, PushId, QuietHours, ScheduleName, Time, When,
-    Words, Zone,
+    AppSettings, Audience, AudienceName, Cap, Civil, ClickAction, CollapseKey, Content, Corrupt,
+    DeviceWritable, Held, Missed, NewPush, NewSchedule, Notification, Options, Pace, PushId, QuietHours,
+    ScheduleName, Time, When, Words, Zone,
 };
 
 pub(crate) fn wrong(what: &'static str) -> impl Fn(stadium_state_machine::InvalidName) -> Corrupt {
@@ -30,6 +30,14 @@ pub(crate) fn device(input: &mut Reader<'_>) -> Result<DeviceId, Corrupt> {
 
 pub(crate) fn schedule_name(input: &mut Reader<'_>) -> Result<ScheduleName, Corrupt> {
     ScheduleName::new(input.text()?).map_err(wrong("a schedule"))
+}
+
+/// An action, or none where the text is empty.
+pub(crate) fn click_action(input: &mut Reader<'_>) -> Result<Option<ClickAction>, Corrupt> {
+    match input.text()? {
+        "" => Ok(None),
+        action => ClickAction::new(action).map(Some).map_err(wrong("an action")),
+    }
 }
 
 pub(crate) fn audience_name(input: &mut Reader<'_>) -> Result<AudienceName, Corrupt> {

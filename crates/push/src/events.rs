@@ -10,13 +10,13 @@ use stadium_registry::{AppName, Changes, DeviceId, Location, Selector};
 use stadium_state_machine::encoding::{Reader, corrupt, number, text, timestamp};
 
 use crate::encode::{
-    app, audience_name, bitmap, device, held, id, maybe, schedule_name, write_bitmap, write_held, write_id,
-    write_maybe,
+    app, audience_name, bitmap, click_action, device, held, id, maybe, schedule_name, write_bitmap,
+    write_held, write_id, write_maybe,
 };
 use crate::log::What;
 use crate::{
-    AppSettings, AudienceName, ConnectionName, Corrupt, Held, NewPush, NewSchedule, PushId, ScheduleName,
-    ShardMessage, Time,
+    AppSettings, AudienceName, ClickAction, ConnectionName, Corrupt, Held, NewPush, NewSchedule, PushId,
+    ScheduleName, ShardMessage, Time,
 };
 
 /// What was decided.
@@ -155,7 +155,7 @@ pub(crate) struct From {
 }
 
 /// A step of a delivery that counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Taken {
     pub(crate) push: u64,
     pub(crate) slot: u32,
@@ -163,6 +163,8 @@ pub(crate) struct Taken {
     pub(crate) at: Time,
     /// Of one that was sent.
     pub(crate) connection: ConnectionName,
+    /// Of a click; boxed, because few steps are clicks.
+    pub(crate) action: Option<Box<ClickAction>>,
 }
 
 const APP: u8 = 1;
@@ -543,6 +545,9 @@ fn write_steps(out: &mut Vec<u8>, time: Time, steps: &[Taken]) {
             distance(out, connection, step.connection.connection);
             connection = step.connection.connection;
         }
+        if step.what == What::Clicked {
+            text(out, step.action.as_ref().map_or("", |action| action.as_str()));
+        }
     }
 }
 
@@ -561,8 +566,9 @@ fn read_steps(input: &mut Reader<'_>, time: Time) -> Result<Vec<Taken>, Corrupt>
             connection = near(input, connection)?;
             name.connection = connection;
         }
+        let action = if what == What::Clicked { click_action(input)? } else { None };
         let slot = u32::try_from(slot).map_err(|_| corrupt("a slot out of its bounds"))?;
-        steps.push(Taken { push, slot, what, at, connection: name });
+        steps.push(Taken { push, slot, what, at, connection: name, action: action.map(Box::new) });
     }
     Ok(steps)
 }

@@ -14,13 +14,13 @@ use crate::outcome::Outcome;
 use crate::platform::{DEFAULT_APP, Platform, Spot};
 use crate::refusal::{
     APPS_FULL, AUDIENCE_UNKNOWN, COUNT, DEFAULT_APP as DEFAULT_APP_CODE, DEVICE_UNKNOWN, ID_CONTENT,
-    MISDIRECTED, NAME_TAKEN, NAMES_FULL, NOT_SENT, NOT_WRITABLE, PUSH_UNKNOWN, PUSHES_FULL, REVOKED, STARTED,
-    busy, rejected,
+    MISDIRECTED, NAME_TAKEN, NAMES_FULL, NOT_SENT, NOT_WRITABLE, PUSH_UNKNOWN, PUSHES_FULL, STARTED, busy,
+    rejected,
 };
 use crate::validate::check_settings;
 use crate::{
-    Accepted, Answer, AppSettings, Audience, Changed, Command, ConnectionName, NewPush, OwnRequest, PushId,
-    Refusal, Time, TransportCommand,
+    Accepted, Answer, AppSettings, Audience, Changed, ClickAction, Command, ConnectionName, NewPush,
+    OwnRequest, PushId, Refusal, Time, TransportCommand,
 };
 
 /// Devices of one command.
@@ -81,6 +81,9 @@ impl Platform {
                 self.cancel_elsewhere(now, app, *push, *below, *message, record)
             }
             Command::Opened { app, device, push } => self.open(now, app, device, *push, record),
+            Command::Clicked { app, device, push, action } => {
+                self.click(now, app, device, (*push, action.as_ref()), record)
+            }
             Command::Own { app, device, request } => self.own(now, app, device, request, record),
             Command::Schedule { schedule } => self.put_schedule(now, schedule, record),
             Command::PauseSchedule { app, name, held } => {
@@ -201,15 +204,14 @@ impl Platform {
         request: &OwnRequest,
         record: &mut Record,
     ) -> Result<Answer, Refusal> {
-        let number = self.app_number(app)?;
+        let (number, slot) = self.find_own(app, device)?;
         let known = &self.apps[&number];
-        let slot = known.registry.find(device).ok_or_else(|| unknown_device(app, device))?;
-        if known.registry.revoked().contains(slot.0) {
-            let reason = format!("device {:?} of app {:?} is revoked", device.as_str(), app.as_str());
-            return Err(rejected(REVOKED, reason));
-        }
         match request {
             OwnRequest::Opened(push) => self.open(now, app, device, *push, record),
+            OwnRequest::Clicked(push, action) => {
+                self.click(now, app, device, (*push, action.as_ref()), record)
+            }
+            OwnRequest::Settle(pushes) => self.settle_own(now, number, slot, pushes, record),
             OwnRequest::Change(changes) => {
                 if let Some(refused) = known.settings.device_writable.first_refused(changes) {
                     let reason = format!("app {:?} does not let its devices change {refused}", app.as_str());
@@ -387,36 +389,84 @@ impl Platform {
         push: PushId,
         record: &mut Record,
     ) -> Result<Answer, Refusal> {
+        let reported = self.find_reported(app, device, push)?;
+        if !reported.opened {
+            self.report(now, &[reported.step(What::Opened, now)], record);
+        }
+        Ok(Answer::Done)
+    }
+
+    /// A click is an opening too, where the device did not report that before.
+    fn click(
+        &mut self,
+        now: Time,
+        app: &AppName,
+        device: &DeviceId,
+        (push, action): (PushId, Option<&ClickAction>),
+        record: &mut Record,
+    ) -> Result<Answer, Refusal> {
+        let reported = self.find_reported(app, device, push)?;
+        let mut click = reported.step(What::Clicked, now);
+        click.action = action.cloned().map(Box::new);
+        match (reported.opened, reported.clicked) {
+            (_, true) => {}
+            (true, false) => self.report(now, &[click], record),
+            (false, false) => self.report(now, &[reported.step(What::Opened, now), click], record),
+        }
+        Ok(Answer::Done)
+    }
+
+    /// Writes what a device reports of a push that it has.
+    fn report(&mut self, now: Time, steps: &[Taken], record: &mut Record) {
+        self.emit(now, record, &Event::Steps(Cow::Borrowed(steps)));
+        for step in steps {
+            match step.what {
+                What::Clicked => self.counted.clicked += 1,
+                _ => self.counted.opened += 1,
+            }
+            self.note_step(step);
+        }
+    }
+
+    /// The delivery that a device reports as opened or clicked: refused unless it was sent the push.
+    fn find_reported(&self, app: &AppName, device: &DeviceId, push: PushId) -> Result<Reported, Refusal> {
         let app_number = self.app_number(app)?;
         let app = &self.apps[&app_number];
         let Some(slot) = app.registry.find(device).map(|slot| slot.0) else {
             return Err(unknown_device(&app.name, device));
         };
         let spot = self.find_id(app_number, push).ok_or_else(|| unknown(push))?;
-        let (outcome, again) = match spot {
+        let (opened, clicked) = match spot {
             Spot::Single(place) => {
                 let single = self.singles.at(place);
-                let outcome = (single.slot == slot).then_some(single.outcome);
-                (outcome, single.opened_after != crate::single::NEVER)
+                (single.opened_after != crate::single::NEVER, single.click.is_some())
             }
             Spot::Many(place) => {
                 let many = self.many(place);
-                (app.outcome(many, slot), many.opened.contains(slot))
+                (many.opened.contains(slot), many.clicked.contains(slot))
             }
         };
-        if !matches!(outcome, Some(Outcome::Owed | Outcome::Delivered)) {
+        if !matches!(self.outcome_at(app, spot, slot), Some(Outcome::Owed | Outcome::Delivered)) {
             let reason =
                 format!("push {push} was not sent to device {:?}: its trace has the reason", device.as_str());
             return Err(rejected(NOT_SENT, reason));
         }
-        if !again {
-            let connection = ConnectionName { loop_index: 0, connection: 0 };
-            let step = Taken { push: self.number_at(spot), slot, what: What::Opened, at: now, connection };
-            self.emit(now, record, &Event::Steps(Cow::Borrowed(&[step])));
-            self.counted.opened += 1;
-            self.note_step(&step);
-        }
-        Ok(Answer::Done)
+        Ok(Reported { push: self.number_at(spot), slot, opened, clicked })
+    }
+}
+
+/// A delivery that its device reports on, and the reports so far.
+struct Reported {
+    push: u64,
+    slot: u32,
+    opened: bool,
+    clicked: bool,
+}
+
+impl Reported {
+    fn step(&self, what: What, at: Time) -> Taken {
+        let connection = ConnectionName { loop_index: 0, connection: 0 };
+        Taken { push: self.push, slot: self.slot, what, at, connection, action: None }
     }
 }
 
@@ -430,7 +480,7 @@ pub(crate) fn check_count(count: usize) -> Result<(), Refusal> {
     Err(rejected(COUNT, format!("a command names {count} devices; 1 to {DEVICES_MAX} are allowed")))
 }
 
-fn unknown_device(app: &AppName, device: &DeviceId) -> Refusal {
+pub(crate) fn unknown_device(app: &AppName, device: &DeviceId) -> Refusal {
     rejected(DEVICE_UNKNOWN, format!("app {:?} has no device {:?}", app.as_str(), device.as_str()))
 }
 

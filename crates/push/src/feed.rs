@@ -84,11 +84,13 @@ pub enum Kind {
     Disconnected,
     /// A device published something.
     Message,
+    /// Its user clicked it, or an action of it.
+    Clicked,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 7] = [
+    pub const ALL: [Kind; 8] = [
         Kind::Delivered,
         Kind::Opened,
         Kind::Expired,
@@ -96,6 +98,7 @@ impl Kind {
         Kind::Connected,
         Kind::Disconnected,
         Kind::Message,
+        Kind::Clicked,
     ];
 
     /// Its word in JSON.
@@ -108,6 +111,7 @@ impl Kind {
             Kind::Connected => "connected",
             Kind::Disconnected => "disconnected",
             Kind::Message => "message",
+            Kind::Clicked => "clicked",
         }
     }
 
@@ -221,10 +225,8 @@ impl Feed {
         for _ in 0..count {
             let name =
                 FeedName::new(input.text()?).map_err(|error: InvalidName| corrupt(error.to_string()))?;
+            // Every bit names a kind.
             let kinds = Kinds(input.byte()?);
-            if kinds.0 >> Kind::ALL.len() != 0 {
-                return Err(corrupt("an unknown kind of event"));
-            }
             let mut topics = Vec::new();
             if kinds.contains(Kind::Message) {
                 for _ in 0..input.number()? {
@@ -256,6 +258,8 @@ pub struct FeedEvent<'a> {
     pub device: &'a str,
     /// With which push, where it was one.
     pub push: Option<PushId>,
+    /// Of a click: the part of the push that was clicked, where the device named one.
+    pub action: Option<&'a str>,
     /// When.
     pub at: Time,
 }
@@ -265,7 +269,7 @@ pub struct FeedEvent<'a> {
 pub struct FeedJob {
     /// Into which.
     pub queue: CompactString,
-    /// `{"app", "feed", "events": [{"kind", "device", "push", "at"}]}`.
+    /// `{"app", "feed", "events": [{"kind", "device", "push", "action", "at"}]}`.
     pub payload: Bytes,
 }
 
@@ -337,6 +341,10 @@ fn write_event(json: &mut Vec<u8>, event: FeedEvent<'_>) {
     if let Some(push) = event.push {
         write!(json, ",\"push\":\"{push}\"").expect(FITS);
     }
+    if let Some(action) = event.action {
+        json.extend_from_slice(b",\"action\":");
+        serde_json::to_writer(&mut *json, action).expect(FITS);
+    }
     write_at(json, event.at);
 }
 
@@ -366,7 +374,7 @@ mod tests {
 
     fn event(kind: Kind, device: &str) -> FeedEvent<'_> {
         let push = matches!(kind, Kind::Delivered | Kind::Opened).then_some(PushId(0xab));
-        FeedEvent { kind, device, push, at: Time(1_800_000_000_120) }
+        FeedEvent { kind, device, push, action: None, at: Time(1_800_000_000_120) }
     }
 
     fn finished(collector: &mut Collector) -> Vec<FeedJob> {

@@ -48,6 +48,17 @@ pub struct Figures {
     pub crowded_out: u64,
     /// Reported as opened.
     pub opened: u64,
+    /// Reported as clicked.
+    pub clicked: u64,
+}
+
+/// Something that happened to a device, for its app's feeds.
+pub(crate) struct Noted<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) push: Option<PushId>,
+    /// Of a click.
+    pub(crate) action: Option<&'a str>,
+    pub(crate) at: Time,
 }
 
 impl Platform {
@@ -89,12 +100,18 @@ impl Platform {
 
     /// Sends to an app's feeds what happened to a device.
     pub(crate) fn note(&mut self, app: u32, kind: Kind, slot: u32, push: Option<PushId>, at: Time) {
+        self.note_about(app, slot, Noted { kind, push, action: None, at });
+    }
+
+    /// As [`Self::note`], with the action of a click.
+    pub(crate) fn note_about(&mut self, app: u32, slot: u32, noted: Noted<'_>) {
         let Some(app) = self.apps.get(&app) else { return };
         if app.settings.feeds.is_empty() {
             return;
         }
         let Some(device) = app.registry.id(stadium_registry::Slot(slot)) else { return };
         let collector: &mut Collector = &mut self.collector;
-        collector.note(&app.name, &app.settings.feeds, FeedEvent { kind, device, push, at });
+        let Noted { kind, push, action, at } = noted;
+        collector.note(&app.name, &app.settings.feeds, FeedEvent { kind, device, push, action, at });
     }
 }

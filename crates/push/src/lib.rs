@@ -20,6 +20,7 @@ mod events;
 mod execute;
 pub mod feed;
 mod figures;
+mod inbox;
 mod latency;
 mod life;
 mod lists;
@@ -57,15 +58,16 @@ mod unregistered;
 mod validate;
 
 pub use answer::{
-    Accepted, Answer, AppView, Authenticated, Changed, Counts, DeliveryView, DeviceView, Latency, Located,
-    MissingValue, Owed, Preview, PushView, Sample, ScheduleView, Stage, State, Trace, TraceStep,
+    Accepted, Answer, AppView, Authenticated, Changed, Counts, DeliveryView, DeviceView, InboxMessage,
+    InboxPage, Latency, Located, MissingValue, Owed, Preview, PushView, Sample, ScheduleView, Stage, State,
+    Trace, TraceStep,
 };
 pub use cancel::{AtHome, Cancellation};
 pub use command::{Arrival, Command, Departure, Happened, Held, Sighting, Step};
 pub use dispatch::{ConnectionName, Dispatch, LATE_STEPS, Recipient};
 pub use figures::Figures;
 pub use latency::Spread;
-pub use names::{AudienceName, CollapseKey, PushId, ScheduleName};
+pub use names::{AudienceName, ClickAction, CollapseKey, PushId, ScheduleName};
 pub use notification::{
     Audience, Cap, Civil, Content, Missed, NewPush, NewSchedule, Notification, Options, Pace, QuietHours,
     When, Words, Zone,

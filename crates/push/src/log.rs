@@ -1,8 +1,8 @@
 //! What happened to whom and when, of pushes to many: packed, in pieces of a few kilobytes.
 //!
 //! A step is a byte that names its kind, the device's slot, the milliseconds since the push's
-//! start, and for one that was sent its connection; all numbers seven bits a byte. A trace reads a
-//! push's pieces from the first to the last.
+//! start, and for one that was sent its connection, for a click the place of its action; all
+//! numbers seven bits a byte. A trace reads a push's pieces from the first to the last.
 
 use stadium_state_machine::encoding::{Reader, number};
 use stadium_table::{Damaged, Entry};
@@ -27,13 +27,21 @@ pub(crate) enum What {
     Opened = 4,
     /// At most once, and its connection ended before it was sent.
     Lost = 5,
+    Clicked = 6,
 }
 
 impl What {
     pub(crate) fn of(byte: u8) -> Option<What> {
-        [What::Sent, What::Acknowledged, What::Refused, What::TooLarge, What::Opened, What::Lost]
-            .get(usize::from(byte))
-            .copied()
+        const ALL: [What; 7] = [
+            What::Sent,
+            What::Acknowledged,
+            What::Refused,
+            What::TooLarge,
+            What::Opened,
+            What::Lost,
+            What::Clicked,
+        ];
+        ALL.get(usize::from(byte)).copied()
     }
 }
 
@@ -44,6 +52,8 @@ pub(crate) struct Logged {
     pub(crate) slot: u32,
     pub(crate) after: u64,
     pub(crate) connection: Option<ConnectionName>,
+    /// Of a click: the place of its action among those of the push, from 1; 0 for none.
+    pub(crate) action: u32,
 }
 
 impl Piece {
@@ -56,6 +66,9 @@ impl Piece {
         if let Some(connection) = step.connection {
             number(&mut self.0, u64::from(connection.loop_index));
             number(&mut self.0, connection.connection);
+        }
+        if step.what == What::Clicked {
+            number(&mut self.0, step.action.into());
         }
         self.0.len() - start
     }
@@ -71,7 +84,9 @@ impl Piece {
             } else {
                 Some(ConnectionName { loop_index: input.small().ok()?, connection: input.number().ok()? })
             };
-            Some(Logged { what: What::of(first & 0x7f)?, slot, after, connection })
+            let what = What::of(first & 0x7f)?;
+            let action = if what == What::Clicked { input.small().ok()? } else { 0 };
+            Some(Logged { what, slot, after, connection, action })
         })
     }
 }

@@ -121,6 +121,7 @@ impl StateMachine for Platform {
             Command::Apps { .. }
                 | Command::Device { .. }
                 | Command::Devices { .. }
+                | Command::Inbox { .. }
                 | Command::Authenticate { .. }
                 | Command::Preview { .. }
                 | Command::Audiences { .. }
@@ -142,6 +143,7 @@ impl StateMachine for Platform {
             Command::Send { push } | Command::SendLive { push, .. } | Command::Edit { push } => push.bytes(),
             Command::Change { devices, .. } => devices.len() * 256,
             Command::Own { request: OwnRequest::Change(changes), .. } => changes_bytes(changes),
+            Command::Own { request: OwnRequest::Settle(pushes), .. } => 256 + pushes.len() * 16,
             Command::Locate { sightings, .. } => sightings.len() * 64,
             Command::Presence { arrived, left } => 64 + (arrived.len() + left.len()) * 160,
             Command::Progress { steps } => 64 + steps.len() * 64,
@@ -171,6 +173,7 @@ impl StateMachine for Platform {
                 bytes.len() + devices.len() * SMALL_BYTES
             }
             Command::Own { request: OwnRequest::Change(changes), .. } => changes_bytes(changes) + SMALL_BYTES,
+            Command::Own { request: OwnRequest::Settle(pushes), .. } => pushes.len() * STEP_BYTES + 32,
             Command::Remove { devices, .. } => devices.len() * SMALL_BYTES,
             Command::Locate { sightings, .. } => sightings.len() * SPOT_BYTES + SMALL_BYTES,
             Command::DeclareApp { settings, .. } => settings_bytes(settings),

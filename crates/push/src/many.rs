@@ -10,13 +10,15 @@ use std::sync::Arc;
 use compact_str::CompactString;
 use roaring::RoaringBitmap;
 use stadium_registry::Selector;
-use stadium_state_machine::encoding::{Reader, number, text};
+use stadium_state_machine::encoding::{Reader, corrupt, number, text};
 use stadium_table::{Damaged, Entry};
 
-use crate::encode::{bitmap, maybe, schedule_name, time, write_bitmap, write_maybe, write_time};
+use crate::encode::{
+    bitmap, click_action, maybe, schedule_name, time, write_bitmap, write_maybe, write_time,
+};
 use crate::latency::Spread;
 use crate::outcome::{Outcome, SETS};
-use crate::{Audience, Corrupt, Counts, NewPush, Sample, ScheduleName, Stage, Time};
+use crate::{Audience, ClickAction, Corrupt, Counts, NewPush, Sample, ScheduleName, Stage, Time};
 
 /// A push to more than one device, on one shard.
 #[derive(Debug, Clone)]
@@ -44,6 +46,10 @@ pub(crate) struct Many {
     /// Owed: those in their quiet hours, by the time when these end.
     pub(crate) waiting: BTreeMap<Time, RoaringBitmap>,
     pub(crate) opened: RoaringBitmap,
+    /// Among the opened.
+    pub(crate) clicked: RoaringBitmap,
+    /// Clicks by action, in the order in which the actions were clicked first; see [`ACTIONS_MAX`].
+    pub(crate) actions: Vec<(ClickAction, u64)>,
     /// Of one that starts zone by zone.
     pub(crate) zones: Option<Zones>,
     pub(crate) sent: Spread,
@@ -88,6 +94,10 @@ impl IndexMut<Outcome> for Sets {
     }
 }
 
+/// Actions of a push that are counted by name. Devices make up the names, so a bound there must be:
+/// clicks on further ones count as clicks without an action.
+pub(crate) const ACTIONS_MAX: usize = 16;
+
 /// Seconds of a series before it goes on in minutes.
 const SERIES_SECONDS: u64 = 600;
 /// Samples of a series: ten minutes by the second, then a day by the minute.
@@ -112,6 +122,8 @@ impl Many {
             sets: Sets::default(),
             waiting: BTreeMap::new(),
             opened: RoaringBitmap::new(),
+            clicked: RoaringBitmap::new(),
+            actions: Vec::new(),
             zones: None,
             sent: Spread::default(),
             acknowledged: Spread::default(),
@@ -233,12 +245,35 @@ impl Many {
             in_flight,
             delivered: len(Outcome::Delivered),
             opened: self.opened.len(),
+            clicked: self.clicked.len(),
             expired: len(Outcome::Expired),
             collapsed: len(Outcome::Collapsed),
             crowded_out: len(Outcome::CrowdedOut),
             refused: len(Outcome::Refused) + len(Outcome::TooLarge),
             cancelled: len(Outcome::Cancelled),
         }
+    }
+
+    /// Counts a click on an action. Returns the action's place among those of the push, from 1; 0
+    /// where it is none, or there are too many.
+    pub(crate) fn count_action(&mut self, action: Option<&ClickAction>) -> u32 {
+        let Some(action) = action else { return 0 };
+        let place = self.actions.iter().position(|(known, _)| known == action).or_else(|| {
+            let has_room = self.actions.len() < ACTIONS_MAX;
+            has_room.then(|| {
+                self.actions.push((action.clone(), 0));
+                self.actions.len() - 1
+            })
+        });
+        let Some(place) = place else { return 0 };
+        self.actions[place].1 += 1;
+        place as u32 + 1
+    }
+
+    /// The action that [`Self::count_action`] gave this place.
+    pub(crate) fn action(&self, place: u32) -> Option<&ClickAction> {
+        let place = (place as usize).checked_sub(1)?;
+        self.actions.get(place).map(|(action, _)| action)
     }
 
     /// The sample that a time belongs to; none where the series is full.
@@ -268,6 +303,8 @@ impl Many {
             + waiting
             + zones
             + self.opened.serialized_size()
+            + self.clicked.serialized_size()
+            + self.actions.capacity() * size_of::<(ClickAction, u64)>()
             + self.in_flight.serialized_size()
             + self.sent.bytes()
             + self.acknowledged.bytes()
@@ -320,6 +357,13 @@ impl Many {
         number(out, self.log_bytes);
         number(out, self.body_bytes);
         write_maybe(out, self.message);
+        write_bitmap(out, &self.clicked);
+        self.series.iter().for_each(|sample| number(out, u64::from(sample.clicked)));
+        number(out, self.actions.len() as u64);
+        for (action, clicks) in &self.actions {
+            text(out, action.as_str());
+            number(out, *clicks);
+        }
     }
 
     fn decode_all(input: &mut Reader<'_>) -> Result<Self, Corrupt> {
@@ -365,7 +409,8 @@ impl Many {
         many.acknowledged = Spread::decode(input)?;
         for _ in 0..input.number()? {
             let (from_s, sent) = (input.small()?, input.small()?);
-            many.series.push(Sample { from_s, sent, acknowledged: input.small()?, opened: input.small()? });
+            let (acknowledged, opened) = (input.small()?, input.small()?);
+            many.series.push(Sample { from_s, sent, acknowledged, opened, clicked: 0 });
         }
         for _ in 0..input.number()? {
             many.log.push(input.small()?);
@@ -375,6 +420,21 @@ impl Many {
         // Version 2 ends here.
         if !input.is_empty() {
             many.message = maybe(input)?;
+        }
+        // Version 3 ends here.
+        if !input.is_empty() {
+            many.clicked = bitmap(input)?;
+            for sample in &mut many.series {
+                sample.clicked = input.small()?;
+            }
+            let actions = input.small::<usize>()?;
+            if actions > ACTIONS_MAX {
+                return Err(corrupt("more actions than a push counts"));
+            }
+            for _ in 0..actions {
+                let action = click_action(input)?.ok_or_else(|| corrupt("an action without a name"))?;
+                many.actions.push((action, input.number()?));
+            }
         }
         Ok(many)
     }

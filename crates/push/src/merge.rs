@@ -68,6 +68,12 @@ fn add(all: &mut PushView, view: PushView) {
         (one, other) => one.max(other),
     };
     add_counts(&mut all.counts, &view.counts);
+    for (action, clicks) in view.actions {
+        match all.actions.iter_mut().find(|(known, _)| *known == action) {
+            Some((_, known)) => *known += clicks,
+            None => all.actions.push((action, clicks)),
+        }
+    }
     all.spread.0.add(&view.spread.0);
     all.spread.1.add(&view.spread.1);
     all.sent = all.spread.0.latency();
@@ -76,10 +82,11 @@ fn add(all: &mut PushView, view: PushView) {
         match all.series.binary_search_by_key(&sample.from_s, |sample| sample.from_s) {
             Err(place) => all.series.insert(place, sample),
             Ok(place) => {
-                let Sample { sent, acknowledged, opened, .. } = &mut all.series[place];
+                let Sample { sent, acknowledged, opened, clicked, .. } = &mut all.series[place];
                 *sent += sample.sent;
                 *acknowledged += sample.acknowledged;
                 *opened += sample.opened;
+                *clicked += sample.clicked;
             }
         }
     }
@@ -99,6 +106,7 @@ fn add_counts(all: &mut Counts, more: &Counts) {
     all.in_flight += more.in_flight;
     all.delivered += more.delivered;
     all.opened += more.opened;
+    all.clicked += more.clicked;
     all.expired += more.expired;
     all.collapsed += more.collapsed;
     all.crowded_out += more.crowded_out;
@@ -148,6 +156,7 @@ mod tests {
             crowded_out: 16 * times,
             refused: 17 * times,
             cancelled: 18 * times,
+            clicked: 19 * times,
         };
         let mut all = counts(5);
         add_counts(&mut all, &counts(3));

@@ -26,6 +26,13 @@ name!(
     "control characters are not allowed"
 );
 
+name!(
+    /// The part of a notification that a user clicked, such as a button, by the app's own name.
+    ClickAction, "action", 64,
+    |c| !c.is_control(),
+    "control characters are not allowed"
+);
+
 /// A push: 128 bits that its client chose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PushId(pub u128);

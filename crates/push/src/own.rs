@@ -1,7 +1,8 @@
 //! Requests that a device makes about itself, and the tags and attributes that its app lets it set.
 //!
-//! A device reports the pushes that its user opened, and opts in and out, without a setting. Tags
-//! and attributes it changes where a pattern of [`DeviceWritable`] names them. Every way in (MQTT,
+//! A device reports the pushes that its user opened and clicked, settles those of its inbox, and
+//! opts in and out, without a setting. Tags and attributes it changes where a pattern of
+//! [`DeviceWritable`] names them. Every way in (MQTT,
 //! HTTP) reads a request here and hands it to the device's shard as
 //! [`Command::Own`](crate::Command::Own), so that the same request has the same outcome.
 
@@ -12,7 +13,7 @@ use stadium_registry::{Changes, Mistake, Tag};
 use stadium_state_machine::encoding::{Reader, corrupt, number, text};
 
 use crate::refusal::{APP_UNKNOWN, DEVICE_UNKNOWN, NOT_SENT, NOT_WRITABLE, PUSH_UNKNOWN, REVOKED};
-use crate::{Corrupt, PushId, Refusal};
+use crate::{ClickAction, Corrupt, PushId, Refusal};
 
 /// Patterns of tags, and of attributes, that an app may list.
 const PATTERNS_MAX: usize = 64;
@@ -125,6 +126,10 @@ fn covers(pattern: &str, name: &str) -> bool {
 pub enum OwnRequest {
     /// Its user opened this push.
     Opened(PushId),
+    /// Its user clicked this push, or this action of it.
+    Clicked(PushId, Option<ClickAction>),
+    /// It has these pushes of its inbox, 1 to [`Self::SETTLED_MAX`], and is owed them no more.
+    Settle(Vec<PushId>),
     /// Its tags, its attributes, and whether it is opted in.
     Change(Box<Changes>),
 }
@@ -136,9 +141,20 @@ struct OpenedBody {
     push: String,
 }
 
+/// The body by which a device reports a push as clicked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClickedBody {
+    push: String,
+    action: Option<String>,
+}
+
 impl OwnRequest {
     /// Bytes of a request, at most: as much as the tags and attributes of a device need.
     pub const BYTES_MAX: usize = 64 << 10;
+
+    /// Pushes that one request settles, at most: as many as a page of an inbox has.
+    pub const SETTLED_MAX: usize = crate::inbox::PAGE_MAX as usize;
 
     /// Whether a refusal denies the device what it asks. Other ones concern the form of the request
     /// and the bounds of a device.
@@ -157,6 +173,18 @@ impl OwnRequest {
     pub fn opened(json: &[u8]) -> Result<Self, String> {
         let body: OpenedBody = parse(json)?;
         body.push.parse().map(Self::Opened).map_err(|error| format!("push: {error}"))
+    }
+
+    /// Reads `{"push": "ID", "action": "NAME"}`; the action may be left out.
+    ///
+    /// # Errors
+    ///
+    /// The mistake in the bytes, in words.
+    pub fn clicked(json: &[u8]) -> Result<Self, String> {
+        let body: ClickedBody = parse(json)?;
+        let push = body.push.parse().map_err(|error| format!("push: {error}"))?;
+        let action = body.action.as_deref().map(ClickAction::new).transpose();
+        Ok(Self::Clicked(push, action.map_err(|error| format!("action: {error}"))?))
     }
 
     /// Reads `{"tags": {"add": [], "remove": []}, "attributes": {}, "opted_in": true}`, each field
@@ -269,6 +297,17 @@ mod tests {
         assert_eq!(opened, Ok(OwnRequest::Opened(id.parse().expect("an id"))));
         for json in [r#"{"push": "x"}"#, r#"{"push": 1}"#, "{}", r#"{"push": "", "device": "b"}"#] {
             assert!(OwnRequest::opened(json.as_bytes()).is_err(), "{json}");
+        }
+        let clicked = |rest: &str| OwnRequest::clicked(format!(r#"{{"push": "{id}"{rest}}}"#).as_bytes());
+        let push = id.parse().expect("an id");
+        assert_eq!(clicked(""), Ok(OwnRequest::Clicked(push, None)));
+        let buy = ClickAction::new("buy").expect("a name");
+        assert_eq!(clicked(r#", "action": "buy""#), Ok(OwnRequest::Clicked(push, Some(buy))));
+        let longest = "x".repeat(ClickAction::BYTES_MAX);
+        assert!(clicked(&format!(r#", "action": "{longest}""#)).is_ok());
+        for action in [&format!("{longest}x"), "", r"\u0007"] {
+            let refused = clicked(&format!(r#", "action": "{action}""#)).expect_err(action);
+            assert!(refused.starts_with("action: "), "{refused}");
         }
         let long = format!(r#"{{"push": "{}"}}"#, "0".repeat(OwnRequest::BYTES_MAX));
         assert!(OwnRequest::opened(long.as_bytes()).expect_err("it is long").contains("at most"));

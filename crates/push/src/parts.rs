@@ -87,6 +87,8 @@ impl Command {
             Command::Device { ref app, ref device }
             | Command::Authenticate { ref app, ref device, .. }
             | Command::Opened { ref app, ref device, .. }
+            | Command::Clicked { ref app, ref device, .. }
+            | Command::Inbox { ref app, ref device, .. }
             | Command::Own { ref app, ref device, .. } => one(device_home(app, device, shards), self),
             Command::Trace { ref app, ref device, .. } => {
                 // One that has not started is known to the app's home alone.

@@ -8,10 +8,12 @@ use stadium_state_machine::Record;
 
 use crate::events::{Event, Taken};
 use crate::feed::Kind;
+use crate::figures::Noted;
 use crate::log::{Logged, PIECE_BYTES, Piece, What};
 use crate::outcome::Outcome;
 use crate::platform::{Platform, Spot};
-use crate::{ConnectionName, Happened, Step, Time};
+use crate::single::Click;
+use crate::{ClickAction, ConnectionName, Happened, Step, Time};
 
 /// So long a connection that took nothing is left alone.
 const HELD_BACK: u64 = 5_000;
@@ -40,7 +42,8 @@ impl Platform {
             };
             if counts {
                 let at = step.at.min(now);
-                taken.push(Taken { push: step.push, slot: step.slot, what, at, connection: step.connection });
+                let (push, slot, connection) = (step.push, step.slot, step.connection);
+                taken.push(Taken { push, slot, what, at, connection, action: None });
             }
         }
         if !taken.is_empty() {
@@ -57,11 +60,13 @@ impl Platform {
             What::Sent if self.qos_of(spot) == 0 => Kind::Delivered,
             What::Refused | What::TooLarge => Kind::Refused,
             What::Opened => Kind::Opened,
+            What::Clicked => Kind::Clicked,
             What::Lost => Kind::Expired,
             What::Sent => return,
         };
         let (app, push) = self.name_at(spot);
-        self.note(app, kind, step.slot, Some(push), step.at);
+        let action = step.action.as_deref().map(ClickAction::as_str);
+        self.note_about(app, step.slot, Noted { kind, push: Some(push), action, at: step.at });
     }
 
     /// Writes that deliveries at most once have expired whose connection ended before they were
@@ -73,7 +78,7 @@ impl Platform {
         {
             if self.find_number(push).is_some_and(|spot| self.is_owed(spot, slot)) {
                 let connection = ConnectionName { loop_index: 0, connection: 0 };
-                taken.push(Taken { push, slot, what: What::Lost, at: now, connection });
+                taken.push(Taken { push, slot, what: What::Lost, at: now, connection, action: None });
             }
         }
         if taken.is_empty() {
@@ -197,6 +202,10 @@ impl Platform {
                     self.end_single(now, place, Outcome::Delivered);
                 }
             }
+            What::Clicked if single.click.is_none() => {
+                let action = step.action.as_deref().cloned();
+                single.click = Some(Box::new(Click { after, action }));
+            }
             _ => {}
         }
     }
@@ -207,6 +216,7 @@ impl Platform {
         let Some(started_at) = many.started_at else { return };
         let after = step.at.0.saturating_sub(started_at.0);
         let qos = many.push.options.qos;
+        let mut action = 0;
         let counts = match step.what {
             What::Sent if many.sets[Outcome::Owed].contains(slot) => {
                 many.sent.count(after);
@@ -238,11 +248,22 @@ impl Platform {
                 }
                 first
             }
+            What::Clicked => {
+                let many = self.many_mut(place);
+                let first = many.opened.contains(slot) && many.clicked.insert(slot);
+                if first {
+                    action = many.count_action(step.action.as_deref());
+                    if let Some(sample) = many.sample(step.at) {
+                        sample.clicked += 1;
+                    }
+                }
+                first
+            }
             _ => false,
         };
         if counts {
             let connection = (step.what == What::Sent).then_some(step.connection);
-            self.log_step(place, &Logged { what: step.what, slot, after, connection });
+            self.log_step(place, &Logged { what: step.what, slot, after, connection, action });
         }
     }
 

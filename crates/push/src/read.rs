@@ -9,6 +9,7 @@ use stadium_registry::{AppName, DeviceId, Filter, Selector, Slot};
 
 use crate::app::App;
 use crate::execute::unknown;
+use crate::inbox;
 use crate::latency::Spread;
 use crate::lists;
 use crate::outcome::Outcome;
@@ -16,7 +17,7 @@ use crate::platform::{Platform, Spot};
 use crate::refusal::{COUNT, DEVICE_UNKNOWN, MISDIRECTED, rejected};
 use crate::single::{NEVER, Single};
 use crate::{
-    Answer, AppView, Authenticated, Command, Counts, DeliveryView, DeviceView, Owed, PushId, PushView,
+    Answer, AppView, Authenticated, ClickAction, Command, Counts, DeliveryView, DeviceView, PushId, PushView,
     Refusal, Sample, Stage, Time,
 };
 
@@ -70,6 +71,10 @@ impl Platform {
                     Some(true) if secret.is_some() => Authenticated::Yes,
                     Some(_) => Authenticated::No,
                 }))
+            }
+            Command::Inbox { app, device, after, pushes_max } => {
+                let pushes_max = page(*pushes_max, inbox::PAGE_MAX)?;
+                self.inbox(app, device, *after, pushes_max).map(Answer::Inbox)
             }
             Command::Preview { app, audience, sample_max, push } => {
                 let app = self.app(app)?;
@@ -156,25 +161,8 @@ impl Platform {
     fn device_view(&self, app: &App, slot: Slot) -> Option<DeviceView> {
         let device = app.registry.device(slot)?;
         let slot = slot.0;
-        let mut owed: Vec<(u8, u64, Owed)> = Vec::new();
-        if app.inboxes.of(slot) > 0 {
-            for place in lists::owed(&self.singles, app, slot) {
-                let Single { id, started_at, until, priority, number, .. } = *self.singles.at(place);
-                let owes = Owed { push: id, since: started_at, until: Some(until), priority };
-                owed.push((9 - priority, number, owes));
-            }
-            for &(rank, number, place) in &app.open {
-                let many = self.many(place);
-                if many.is_owed(slot) {
-                    let since = many.started_at.unwrap_or(many.accepted_at);
-                    let owes =
-                        Owed { push: many.push.id, since, until: Some(many.until), priority: 9 - rank };
-                    owed.push((rank, number, owes));
-                }
-            }
-            owed.sort_unstable_by_key(|&(rank, number, _)| (rank, number));
-        }
-        let inbox = owed.into_iter().map(|(_, _, owed)| owed).take(INBOX_SHOWN).collect();
+        let owed = self.owed_to(app, slot).into_iter().take(INBOX_SHOWN);
+        let inbox = owed.map(|(_, spot)| self.owed_at(spot)).collect();
         let mut newest = Vec::new();
         for place in lists::newest(&self.singles, app, slot).take(NEWEST_SHOWN) {
             let single = self.singles.at(place);
@@ -211,6 +199,7 @@ impl Platform {
                     started_at: (single.until != Time(0)).then_some(single.started_at),
                     stage,
                     counts: counts_of_one(single),
+                    actions: action_of_one(single),
                     sent: sent.latency(),
                     acknowledged: acknowledged.latency(),
                     series: series_of_one(single),
@@ -226,6 +215,7 @@ impl Platform {
                     started_at: many.started_at,
                     stage: many.stage(),
                     counts: many.counts(),
+                    actions: many.actions.clone(),
                     sent: many.sent.latency(),
                     acknowledged: many.acknowledged.latency(),
                     spread: (many.sent.clone(), many.acknowledged.clone()),
@@ -361,7 +351,8 @@ fn spread(after: u32) -> Spread {
 
 fn series_of_one(single: &Single) -> Vec<Sample> {
     let mut series: Vec<Sample> = Vec::new();
-    let steps = [single.sent_after, single.acknowledged_after, single.opened_after];
+    let clicked_after = single.click.as_ref().map_or(NEVER, |click| click.after);
+    let steps = [single.sent_after, single.acknowledged_after, single.opened_after, clicked_after];
     for (kind, after) in steps.into_iter().enumerate().filter(|&(_, after)| after != NEVER) {
         let second = after / 1_000;
         let from_s = if second < 600 { second } else { second / 60 * 60 };
@@ -370,9 +361,14 @@ fn series_of_one(single: &Single) -> Vec<Sample> {
             place
         });
         let sample = &mut series[place];
-        *[&mut sample.sent, &mut sample.acknowledged, &mut sample.opened][kind] += 1;
+        *[&mut sample.sent, &mut sample.acknowledged, &mut sample.opened, &mut sample.clicked][kind] += 1;
     }
     series
+}
+
+fn action_of_one(single: &Single) -> Vec<(ClickAction, u64)> {
+    let action = single.click.as_ref().and_then(|click| click.action.clone());
+    action.into_iter().map(|action| (action, 1)).collect()
 }
 
 fn counts_of_one(single: &Single) -> Counts {
@@ -387,6 +383,7 @@ fn counts_of_one(single: &Single) -> Counts {
     counts.matched = 1;
     counts.targeted = u64::from(!outcome.is_left_out());
     counts.opened = u64::from(single.opened_after != NEVER);
+    counts.clicked = u64::from(single.click.is_some());
     let place = match outcome {
         Outcome::OptedOut | Outcome::Revoked => &mut counts.opted_out,
         Outcome::HeldOut => &mut counts.held_out,

@@ -39,7 +39,7 @@ stadium_state_machine::codes! {
     STARTED = "PSH-026", "push started already";
     /// The push is over.
     OVER = "PSH-027", "push is over";
-    /// Who opened it was not sent it.
+    /// Who opened or clicked it was not sent it.
     NOT_SENT = "PSH-028", "push was not sent to this device";
     /// The command belongs to another shard; a driver's mistake.
     MISDIRECTED = "PSH-029", "command sent to the wrong place";

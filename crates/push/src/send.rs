@@ -322,7 +322,7 @@ pub(crate) fn head(content: &Content) -> (Option<CompactString>, Vec<(CompactStr
 }
 
 /// What a device gets.
-fn payload(app: &App, push: &NewPush, slot: u32) -> Bytes {
+pub(crate) fn payload(app: &App, push: &NewPush, slot: u32) -> Bytes {
     match &push.content {
         Content::Raw { payload, .. } => payload.clone(),
         Content::Notification(notification) => words(app, push, notification, slot),

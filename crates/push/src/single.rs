@@ -7,7 +7,7 @@ use stadium_state_machine::encoding::Reader;
 use stadium_table::{Damaged, Entry};
 
 use crate::outcome::Outcome;
-use crate::{CollapseKey, ConnectionName, NewPush, PushId, ScheduleName, Time};
+use crate::{ClickAction, CollapseKey, ConnectionName, NewPush, PushId, ScheduleName, Time};
 
 /// No slot, and no place.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -33,6 +33,8 @@ pub(crate) struct Single {
     pub(crate) acknowledged_after: u32,
     pub(crate) opened_after: u32,
     pub(crate) ended_after: u32,
+    /// The first click.
+    pub(crate) click: Option<Box<Click>>,
     pub(crate) connection: ConnectionName,
     pub(crate) outcome: Outcome,
     pub(crate) cancelled: bool,
@@ -46,6 +48,14 @@ pub(crate) struct Single {
     /// Not saved: neighbours among what the device is owed, and among all that it had.
     pub(crate) owed: Links,
     pub(crate) all: Links,
+}
+
+/// That the device's user clicked it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Click {
+    /// Milliseconds after the start.
+    pub(crate) after: u32,
+    pub(crate) action: Option<ClickAction>,
 }
 
 /// Neighbours in a list.
@@ -85,6 +95,11 @@ impl Single {
     }
 }
 
+/// Flags of a push in a checkpoint.
+const CANCELLED: u8 = 1;
+/// Its click follows the texts.
+const CLICKED: u8 = 2;
+
 const FIXED: usize = 8 + 4 + 4 + 16 + 8 * 4 + 4 * 4 + 2 + 8 + 4;
 
 impl Entry for Single {
@@ -102,6 +117,7 @@ impl Entry for Single {
             acknowledged_after: NEVER,
             opened_after: NEVER,
             ended_after: NEVER,
+            click: None,
             connection: ConnectionName { loop_index: 0, connection: 0 },
             outcome: Outcome::Scheduled,
             cancelled: false,
@@ -130,14 +146,19 @@ impl Entry for Single {
         }
         out.extend_from_slice(&self.connection.loop_index.to_le_bytes());
         out.extend_from_slice(&self.connection.connection.to_le_bytes());
-        out.extend_from_slice(&[self.outcome as u8, u8::from(self.cancelled), self.priority, self.qos]);
+        let cancelled = if self.cancelled { CANCELLED } else { 0 };
+        let flags = cancelled | if self.click.is_some() { CLICKED } else { 0 };
+        out.extend_from_slice(&[self.outcome as u8, flags, self.priority, self.qos]);
         debug_assert_eq!(out.len() - start, FIXED);
-        for text in [
-            self.collapse.as_ref().map_or("", |key| key.as_str()),
-            self.schedule.as_ref().map_or("", |name| name.as_str()),
-        ] {
+        let mut write = |text: &str| {
             out.push(text.len() as u8);
             out.extend_from_slice(text.as_bytes());
+        };
+        write(self.collapse.as_ref().map_or("", |key| key.as_str()));
+        write(self.schedule.as_ref().map_or("", |name| name.as_str()));
+        if let Some(click) = &self.click {
+            write(click.action.as_ref().map_or("", |action| action.as_str()));
+            out.extend_from_slice(&click.after.to_le_bytes());
         }
         out.extend_from_slice(&(self.body.len() as u32).to_le_bytes());
         out.extend_from_slice(&self.body);
@@ -172,9 +193,12 @@ impl Entry for Single {
         }
         single.connection.loop_index = u16::from_le_bytes(number(input)?);
         single.connection.connection = u64::from_le_bytes(number(input)?);
-        let [outcome, cancelled, priority, qos] = number(input)?;
+        let [outcome, flags, priority, qos] = number(input)?;
         single.outcome = Outcome::of(outcome).ok_or(Damaged("an unknown outcome"))?;
-        (single.cancelled, single.priority, single.qos) = (cancelled != 0, priority, qos);
+        if flags & !(CANCELLED | CLICKED) != 0 {
+            return Err(Damaged("a push with an unknown flag"));
+        }
+        (single.cancelled, single.priority, single.qos) = (flags & CANCELLED != 0, priority, qos);
         let key = text(input)?;
         if !key.is_empty() {
             let key = CollapseKey::new(key).map_err(|_| Damaged("a collapse key that is none"))?;
@@ -184,6 +208,14 @@ impl Entry for Single {
         if !name.is_empty() {
             let name = ScheduleName::new(name).map_err(|_| Damaged("a schedule's name that is none"))?;
             single.schedule = Some(Box::new(name));
+        }
+        if flags & CLICKED != 0 {
+            let action = match text(input)? {
+                "" => None,
+                action => Some(ClickAction::new(action).map_err(|_| Damaged("an action that is none"))?),
+            };
+            let after = u32::from_le_bytes(number(input)?);
+            single.click = Some(Box::new(Click { after, action }));
         }
         let bytes = u32::from_le_bytes(number(input)?) as usize;
         let (body, rest) = input.split_at_checked(bytes).ok_or(Damaged("a push ends within its content"))?;

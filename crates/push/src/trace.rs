@@ -13,10 +13,15 @@ use crate::outcome::Outcome;
 use crate::platform::{Platform, Spot};
 use crate::single::{NEVER, Single};
 use crate::split::lacked_value;
-use crate::{Answer, Civil, ConnectionName, NewPush, PushId, Refusal, State, Time, Trace, TraceStep, When};
+use crate::{
+    Answer, Civil, ClickAction, ConnectionName, NewPush, PushId, Refusal, State, Time, Trace, TraceStep, When,
+};
 
 impl Platform {
     pub(crate) fn state_of_single(&self, app: &App, single: &Single) -> State {
+        if single.click.is_some() {
+            return State::Clicked;
+        }
         if single.opened_after != NEVER {
             return State::Opened;
         }
@@ -34,6 +39,9 @@ impl Platform {
     }
 
     pub(crate) fn state_of_many(&self, app: &App, many: &Many, slot: u32, outcome: Outcome) -> State {
+        if many.clicked.contains(slot) {
+            return State::Clicked;
+        }
         if many.opened.contains(slot) {
             return State::Opened;
         }
@@ -98,6 +106,10 @@ impl Platform {
         test.sent = single.at(single.sent_after).map(|at| (at, single.connection));
         test.acknowledged = single.at(single.acknowledged_after);
         test.opened = single.at(single.opened_after);
+        test.clicked = single.click.as_ref().and_then(|click| {
+            let at = single.at(click.after)?;
+            Some((at, click.action.clone()))
+        });
         test.ended = single.at(single.ended_after);
         test.until = single.until;
         let sentence =
@@ -197,6 +209,7 @@ impl Platform {
                 What::Sent => test.sent = step.connection.map(|connection| (at, connection)),
                 What::Acknowledged => test.acknowledged = Some(at),
                 What::Opened => test.opened = Some(at),
+                What::Clicked => test.clicked = Some((at, many.action(step.action).cloned())),
                 What::Refused | What::TooLarge | What::Lost => test.ended = Some(at),
             }
         }
@@ -240,6 +253,7 @@ struct Behaviour<'a> {
     sent: Option<(Time, ConnectionName)>,
     acknowledged: Option<Time>,
     opened: Option<Time>,
+    clicked: Option<(Time, Option<ClickAction>)>,
     ended: Option<Time>,
     until: Time,
 }
@@ -254,13 +268,14 @@ impl<'a> Behaviour<'a> {
             sent: None,
             acknowledged: None,
             opened: None,
+            clicked: None,
             ended: None,
             until: Time(0),
         }
     }
 
     fn step(&mut self, at: Time, what: &'static str, connection: Option<ConnectionName>) {
-        self.steps.push(TraceStep { at, what, connection });
+        self.steps.push(TraceStep { at, what, connection, action: None });
     }
 
     fn clock(&self, at: Time) -> String {
@@ -299,6 +314,9 @@ impl<'a> Behaviour<'a> {
                 self.step(at, what, None);
             }
         }
+        if let Some((at, action)) = self.clicked.take() {
+            self.steps.push(TraceStep { at, what: "clicked", connection: None, action });
+        }
         let ended = match state {
             State::Expired => Some((self.ended.unwrap_or(self.until), "expired")),
             State::Collapsed => self.ended.map(|at| (at, "collapsed")),
@@ -331,7 +349,7 @@ impl<'a> Behaviour<'a> {
             self.sent.map(|(at, connection)| format!("sent at {} over {}", self.clock(at), over(connection)));
         let until = self.clock(self.until);
         match state {
-            State::Delivered | State::Opened => {
+            State::Delivered | State::Opened | State::Clicked => {
                 let mut sentence = match (&sent, self.sent, self.acknowledged) {
                     (Some(sent), Some((sent_at, _)), Some(at)) => {
                         format!("It was {sent} and acknowledged {} ms later", at.0.saturating_sub(sent_at.0))
@@ -342,6 +360,10 @@ impl<'a> Behaviour<'a> {
                 };
                 if let Some(at) = self.opened {
                     sentence += &format!("; it was opened at {}", self.clock(at));
+                }
+                if let Some((at, action)) = &self.clicked {
+                    let action = action.as_ref().map_or("it", |action| action.as_str());
+                    sentence += &format!("; {action} was clicked at {}", self.clock(*at));
                 }
                 sentence + "."
             }

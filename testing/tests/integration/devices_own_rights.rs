@@ -1,4 +1,5 @@
-//! A device's own rights over MQTT: `me/opened` and `me/device`, in 3.1.1 and 5.0.
+//! A device's own rights over MQTT: `me/opened`, `me/clicked` and `me/device`, in 3.1.1 and 5.0; and
+//! an inbox that a device settles over HTTP in part.
 //!
 //! Secrets are issued over HTTP, as an application would. The server's answers are read byte by
 //! byte, and the results by the operator's API.
@@ -107,6 +108,40 @@ fn a_device_reports_its_own_push_as_opened_and_never_another_ones() -> Result<()
 }
 
 #[test]
+fn a_device_reports_its_own_push_as_clicked_once_with_its_action() -> Result<()> {
+    let server = server("")?;
+    let api = server.api();
+    for (place, version) in VERSIONS.into_iter().enumerate() {
+        let (mine, theirs) = (format!("mine-{place}"), format!("theirs-{place}"));
+        let mut phone_1 = phone(&server, version, &mine)?;
+        let mut phone_2 = phone(&server, version, &theirs)?;
+        let id = push(&api, &mine, &mut phone_1)?;
+        let of_other = push(&api, &theirs, &mut phone_2)?;
+        let body = |id: &str, action: &str| json!({"push": id, "action": action}).to_string();
+        for (payload, reason) in [
+            (body(&of_other, "buy"), NOT_AUTHORISED),
+            (body(&"0".repeat(32), "buy"), NOT_AUTHORISED),
+            (body(&id, &"x".repeat(65)), PAYLOAD_FORMAT_INVALID),
+            (body(&id, ""), PAYLOAD_FORMAT_INVALID),
+            (json!({"push": id, "device": theirs}).to_string(), PAYLOAD_FORMAT_INVALID),
+        ] {
+            let answer = ask(&mut phone_1, "me/clicked", &payload)?;
+            ensure!(answer == shown(version, reason), "{version:?}, {payload}: {answer:#04x}");
+        }
+        ensure!(count(&api, &of_other, "clicked")? == 0 && count(&api, &id, "opened")? == 0);
+
+        for payload in [body(&id, "buy"), body(&id, "later"), json!({"push": id}).to_string()] {
+            ensure!(ask(&mut phone_1, "me/clicked", &payload)? == SUCCESS);
+            ensure!((count(&api, &id, "opened")?, count(&api, &id, "clicked")?) == (1, 1));
+        }
+        let (_, report) = api.read(&format!("/api/apps/shop/pushes/{id}"))?;
+        ensure!(report["actions"] == json!([{"action": "buy", "clicks": 1}]), "{report}");
+        ensure!(count(&api, &of_other, "clicked")? == 0);
+    }
+    Ok(())
+}
+
+#[test]
 fn a_device_changes_of_itself_what_its_app_names() -> Result<()> {
     let server = server("")?;
     let api = server.api();
@@ -146,6 +181,46 @@ fn a_device_changes_of_itself_what_its_app_names() -> Result<()> {
 }
 
 #[test]
+fn a_push_that_is_settled_over_http_does_not_come_over_mqtt() -> Result<()> {
+    let server = server("")?;
+    let api = server.api();
+    for (place, version) in VERSIONS.into_iter().enumerate() {
+        let name = format!("phone-{place}");
+        let away = phone(&server, version, &name)?;
+        drop(away);
+        until_true(PATIENCE, "the device to be away", || Ok(known(&api, &name)?["connected"] == false))?;
+        let ids: Vec<String> = ["one", "two", "three"]
+            .into_iter()
+            .map(|message| {
+                let push = json!({"audience": {"device": name}, "message": message});
+                let (_, answer) = api.post("/api/apps/shop/pushes", &push)?;
+                answer["id"].as_str().map(str::to_owned).context("no id")
+            })
+            .collect::<Result<_>>()?;
+        let (status, answer) = api.post(&format!("{}/token", path(&name)), &json!({}))?;
+        ensure!(status == 201, "{status}: {answer}");
+        let token = tempfile::NamedTempFile::new()?;
+        std::fs::write(token.path(), answer["token"].as_str().context("no token")?)?;
+        let own = api.with_key(token.path());
+        let (_, inbox) = own.read("/api/me/inbox")?;
+        let messages: Vec<&Value> =
+            inbox["inbox"].as_array().context("no inbox")?.iter().map(|one| &one["message"]).collect();
+        ensure!(messages == ["one", "two", "three"], "{inbox}");
+        let (status, answer) = own.post("/api/me/inbox/settle", &json!({"pushes": [ids[0], ids[2]]}))?;
+        ensure!((status, &answer["not_owed"]) == (200, &json!([])), "{status}: {answer}");
+        ensure!(count(&api, &ids[0], "delivered")? == 1 && count(&api, &ids[1], "delivered")? == 0);
+
+        let mut back = phone(&server, version, &name)?;
+        ensure!(back.take()?.payload == b"two");
+        until_true(PATIENCE, "the push to be delivered", || Ok(count(&api, &ids[1], "delivered")? == 1))?;
+        // Whatever came behind it would come before this one.
+        push(&api, &name, &mut back)?;
+        ensure!(count(&api, &ids[2], "delivered")? == 1);
+    }
+    Ok(())
+}
+
+#[test]
 fn at_qos_2_a_request_happens_once_and_pubrec_has_its_outcome() -> Result<()> {
     let server = server("")?;
     let api = server.api();
@@ -172,7 +247,7 @@ fn at_qos_2_a_request_happens_once_and_pubrec_has_its_outcome() -> Result<()> {
 fn the_topics_are_for_requests_alone() -> Result<()> {
     let server = server("")?;
     let mut phone_1 = phone(&server, Version::V5, "phone-1")?;
-    for filter in ["me/#", "me/opened", "me/+", "$share/g/me/device"] {
+    for filter in ["me/#", "me/opened", "me/clicked", "me/+", "$share/g/me/device"] {
         phone_1.send(&wire::subscribe(Version::V5, 2, &[filter], 1))?;
         let reason = phone_1.expect(Kind::Suback)?.reason(Version::V5);
         ensure!(reason == NOT_AUTHORISED, "{filter}: {reason:#04x}");

@@ -17,6 +17,7 @@ use crate::terminal::{Style, Terminal, count};
 #[command(after_help = "\
 Examples:
   stadium app set matchday --expiry 1d --cap 3 --cap-within 1d
+  stadium app set matchday --device-writable 'tag:news-*' --device-writable attribute:language
   stadium app list")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -65,6 +66,44 @@ struct SetArguments {
     /// How long a push is remembered when it is over
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
     remember: Option<u64>,
+    /// Tags and attributes that devices may change by themselves: `tag:PATTERN`, `attribute:PATTERN`,
+    /// where a pattern is a name, or the beginning of names and `*`. Repeat it to name all of them;
+    /// `none` for nothing
+    #[arg(long, value_name = "WHAT", value_parser = writable)]
+    device_writable: Vec<Writable>,
+}
+
+/// One thing that devices may change by themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Writable {
+    Nothing,
+    Tag(String),
+    Attribute(String),
+}
+
+fn writable(text: &str) -> Result<Writable, String> {
+    match text.split_once(':') {
+        Some(("tag", pattern)) => Ok(Writable::Tag(pattern.to_owned())),
+        Some(("attribute", pattern)) => Ok(Writable::Attribute(pattern.to_owned())),
+        None if text == "none" => Ok(Writable::Nothing),
+        _ => Err("it is tag:PATTERN, attribute:PATTERN or none".to_owned()),
+    }
+}
+
+/// The setting that these make; none where none is given.
+fn device_writable(given: &[Writable]) -> Result<Option<Value>, Failure> {
+    if given.len() > 1 && given.contains(&Writable::Nothing) {
+        return Err(Failure::Usage("--device-writable none stands alone".to_owned()));
+    }
+    let (mut tags, mut attributes) = (Vec::new(), Vec::new());
+    for one in given {
+        match one {
+            Writable::Nothing => {}
+            Writable::Tag(pattern) => tags.push(pattern),
+            Writable::Attribute(pattern) => attributes.push(pattern),
+        }
+    }
+    Ok((!given.is_empty()).then(|| json!({"tags": tags, "attributes": attributes})))
 }
 
 #[derive(Debug, Args)]
@@ -123,6 +162,7 @@ fn set(api: &Api, arguments: SetArguments, terminal: &Terminal) -> Result<(), Fa
     add("cap", cap.map(|(pushes, within)| json!({"pushes": pushes, "within_s": seconds(within)})));
     add("inbox_max", arguments.inbox.map(Value::from));
     add("remember_s", arguments.remember.map(|span| seconds(span).into()));
+    add("device_writable", device_writable(&arguments.device_writable)?);
     let path = format!("/api/apps/{}", encoded(&arguments.app));
     let app = ask(api, Method::Put, &path, Some(&Value::Object(fields)))?;
     if terminal.is_json() {

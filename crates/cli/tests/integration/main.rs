@@ -6,6 +6,7 @@ mod binary;
 mod command_line;
 mod config;
 mod demo;
+mod key;
 mod load;
 mod platform_devices;
 mod platform_pushes;

@@ -39,6 +39,16 @@ fn apps_are_made_listed_changed_and_forgotten() {
     assert_eq!((&settings["inbox_max"], &settings["remember_s"]), (&7.into(), &3_600.into()), "{changed}");
     assert_eq!((&settings["expiry_s"], &settings["opted_in"]), (&86_400.into(), &false.into()), "{changed}");
 
+    let writable = |values: &[&str]| {
+        let flags = values.iter().flat_map(|value| ["--device-writable", value]);
+        let all: Vec<&str> = ["app", "set", "matchday"].into_iter().chain(flags).collect();
+        server.answers(&all)["settings"]["device_writable"].clone()
+    };
+    let both = json!({"tags": ["news-*", "loyalty:*"], "attributes": ["language"]});
+    assert_eq!(writable(&["tag:news-*", "attribute:language", "tag:loyalty:*"]), both);
+    assert_eq!(writable(&[]), both, "what is left out stays");
+    assert_eq!(writable(&["none"]), json!({"tags": [], "attributes": []}));
+
     server.does(&["device", "set", "phone-1", "--app", "matchday"]);
     let table = server.prints(&["app", "list"]);
     let table = rows(&table);
@@ -54,6 +64,15 @@ fn apps_are_made_listed_changed_and_forgotten() {
     server.fails(1, &["app", "set", "Match Day"], "this is no name of an app: it holds 'M'");
     server.fails(1, &["app", "set", "a", "--inbox", "1001"], "inbox");
     server.fails(2, &["app", "set", "a", "--cap", "3"], "--cap-within");
+    let list = ["--device-writable", "list:vip"];
+    server.fails(
+        2,
+        &[&["app", "set", "a"], &list[..]].concat(),
+        "it is tag:PATTERN, attribute:PATTERN or none",
+    );
+    let mixed = ["--device-writable", "none", "--device-writable", "tag:a"];
+    server.fails(2, &[&["app", "set", "a"], &mixed[..]].concat(), "stands alone");
+    server.fails(1, &["app", "set", "a", "--device-writable", "tag:a*b"], "is no pattern");
     server.fails(2, &["app", "set", "a", "--expiry", "soon"], "no span such as 250ms");
 }
 

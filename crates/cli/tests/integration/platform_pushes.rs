@@ -77,7 +77,7 @@ fn the_tour_of_the_readme_reaches_a_phone_that_was_away() {
         "{trace}"
     );
     let shown = server.prints(&["push", "show", &push]);
-    assert!(shown.contains("1 targeted, 0 delivered, 0 opened\n  1 owed still\n"), "{shown}");
+    assert!(shown.contains("1 targeted, 0 delivered, 0 opened, 0 clicked\n  1 owed still\n"), "{shown}");
     let deliveries = server.prints(&["push", "deliveries", &push]);
     assert_eq!(
         deliveries.replace('\r', ""),
@@ -92,7 +92,8 @@ fn the_tour_of_the_readme_reaches_a_phone_that_was_away() {
     assert_eq!(notification, json!({"push": push, "title": "Doors open, Ada"}));
     let watched = server.prints(&["push", "watch", &push]);
     assert!(watched.starts_with(&format!("{push} settled, accepted ")), "{watched}");
-    assert!(watched.contains("1 of 1 devices matched, 1 targeted, 1 delivered, 0 opened"), "{watched}");
+    let figures = "1 of 1 devices matched, 1 targeted, 1 delivered, 0 opened, 0 clicked";
+    assert!(watched.contains(figures), "{watched}");
     assert!(watched.contains("  acknowledged: first "), "{watched}");
     assert_eq!(server.answers(&["push", "watch", &push])["counts"]["delivered"], 1);
 

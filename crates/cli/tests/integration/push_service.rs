@@ -115,6 +115,17 @@ fn a_push_goes_out_and_is_reported() {
         trace["sentence"].as_str().is_some_and(|sentence| sentence.contains("it was opened at")),
         "{trace}"
     );
+    let click = |device: &str| json!({"push": FIRST, "device": device, "action": "buy"});
+    scene.refused("push/Clicked", click("phone-2"), "PSH-028");
+    scene.asked("push/Clicked", click("phone-1"));
+    let report = scene.asked("push/Find", json!({"push": FIRST}));
+    let counts = (&report["counts"]["opened"], &report["counts"]["clicked"]);
+    assert_eq!(counts, (&1.into(), &1.into()), "{report}");
+    assert_eq!(report["actions"], json!([{"action": "buy", "clicks": 1}]), "{report}");
+    let trace = scene.asked("push/Trace", json!({"push": FIRST, "device": "phone-1"}));
+    assert_eq!(trace["state"], "DELIVERY_STATE_CLICKED", "{trace}");
+    let last = trace["steps"].as_array().and_then(|steps| steps.last()).expect("steps");
+    assert_eq!((&last["what"], &last["action"]), (&json!("clicked"), &json!("buy")), "{trace}");
     let other = scene.asked("push/Trace", json!({"push": FIRST, "device": "phone-2"}));
     assert_eq!(other["state"], "DELIVERY_STATE_NOT_MATCHED", "{other}");
     let listed = scene.asked("push/List", json!({}));

@@ -37,7 +37,7 @@ async function refreshList(mine) {
     row.append(
       headLink(nameOf(push), page(`/pushes/${push.id}`)), cell(ago(push.accepted_at), "Accepted"), word(push.live ? `${words(push.status)}, live` : words(push.status), "Status"),
       figure(counts.targeted, "Targeted"), figure(counts.delivered, "Delivered"), figure(counts.waiting + counts.owed + counts.in_flight, "Owed"),
-      figure(counts.opened, "Opened"), figure(counts.expired, "Expired"),
+      figure(counts.opened, "Opened"), figure(counts.clicked, "Clicked"), figure(counts.expired, "Expired"),
     );
     return row;
   }));
@@ -120,8 +120,8 @@ function showPush(push) {
   at("status").dataset.status = push.status;
   at("cancel").hidden = over || push.live;
   at("tiles").replaceChildren(...[
-    ["Targeted", counts.targeted], ["Delivered", counts.delivered], ["Owed still", counts.owed + counts.waiting + counts.in_flight], ["Opened", counts.opened], ["Expired", counts.expired],
-  ].filter(([name]) => name !== "Opened" || !push.live).map(([name, n]) => {
+    ["Targeted", counts.targeted], ["Delivered", counts.delivered], ["Owed still", counts.owed + counts.waiting + counts.in_flight], ["Opened", counts.opened], ["Clicked", counts.clicked], ["Expired", counts.expired],
+  ].filter(([name]) => !push.live || (name !== "Opened" && name !== "Clicked")).map(([name, n]) => {
     const tile = element("div", "tile");
     tile.append(element("b", "", count(n)), element("small", "", name));
     return tile;
@@ -146,6 +146,7 @@ function showPush(push) {
   rows("facts", [
     ["Push", push.id], ["Accepted", moment(push.accepted_at)], push.started_at && ["Started", moment(push.started_at)],
     push.schedule && ["Schedule", push.schedule], ["Audience", JSON.stringify(push.audience)], push.options.priority !== undefined && ["Priority", push.options.priority],
+    push.actions?.length > 0 && ["Clicked", push.actions.map(({ action, clicks }) => `${action}: ${count(clicks)}`).join(", ")],
     push.options.expiry_s && ["Expires after", `${push.options.expiry_s} s`], push.options.collapse_key && ["Collapse key", push.options.collapse_key],
   ]);
   show("content", push.content ? JSON.stringify(push.content, null, 2)
@@ -171,7 +172,8 @@ at("why").addEventListener("submit", async (event) => {
       time.dateTime = step.at;
       line.append(time, element("b", "", words(step.what)));
       if (step.connection) line.append(element("p", "", `over connection ${step.connection}`));
-      line.dataset.kind = ["acknowledged", "opened"].includes(step.what) ? "good" : "work";
+      if (step.action) line.append(element("p", "", step.action));
+      line.dataset.kind = ["acknowledged", "opened", "clicked"].includes(step.what) ? "good" : "work";
       return line;
     }));
   } catch (error) { show("sentence", told(error)); at("steps").replaceChildren(); }

@@ -1,5 +1,5 @@
-//! Requests of devices about themselves: `me/opened` and `me/device`, carried out by the device's
-//! shard.
+//! Requests of devices about themselves: `me/opened`, `me/clicked` and `me/device`, carried out by
+//! the device's shard.
 //!
 //! The device is the one that the connection's principal names, never one that a topic or payload
 //! names: authentication has proved the principal, and not always the client id. Each request is
@@ -105,7 +105,9 @@ impl Denied {
             Self::NotADevice => {
                 rejected("ME-NOT-A-DEVICE", "the connection has not proved to be a device".to_owned())
             }
-            Self::NoSuchAction => rejected("ME-NO-ACTION", "it is me/opened or me/device".to_owned()),
+            Self::NoSuchAction => {
+                rejected("ME-NO-ACTION", "it is me/opened, me/clicked or me/device".to_owned())
+            }
             Self::Malformed(reason) => rejected("ME-PAYLOAD", reason),
             Self::TooMany => Answer::Busy {
                 retry_after: Duration::from_secs(1),
@@ -144,6 +146,7 @@ impl OwnRequests {
         let (app, device) = device_of(client.identity).ok_or(Denied::NotADevice)?;
         let own = match request.route {
             "opened" => OwnRequest::opened(request.payload),
+            "clicked" => OwnRequest::clicked(request.payload),
             "device" => OwnRequest::change(request.payload),
             _ => return Err(Denied::NoSuchAction),
         };

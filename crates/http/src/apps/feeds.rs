@@ -22,7 +22,7 @@ pub(crate) struct FeedFields {
     /// Small letters, digits, `_` and `-`; at most 48 bytes.
     #[schema(example = "crm")]
     name: String,
-    /// `delivered`, `opened`, `expired`, `refused`, `connected`, `disconnected`, `message`.
+    /// `delivered`, `opened`, `clicked`, `expired`, `refused`, `connected`, `disconnected`, `message`.
     #[schema(example = json!(["delivered", "opened"]))]
     kinds: Vec<String>,
     /// MQTT topic filters: of messages those whose topics match one of them. At most 16; with the kind `message` only, and needed there.

@@ -44,7 +44,7 @@ pub enum Error {
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Io { path, error } => write!(f, "{}: {error} (HTTP-023)", path.display()),
+            Self::Io { path, error } => write!(f, "{}: {error}", path.display()),
             Self::Format { path, reason } => {
                 write!(
                     f,
@@ -56,11 +56,9 @@ impl std::fmt::Display for Error {
                 write!(f, "a key's name has 1 to {KEY_NAME_CHARS_MAX} characters, without control characters")
             }
             Self::Rights(reason) => f.write_str(reason),
-            Self::Full => write!(f, "there are {KEYS_MAX} keys already; revoke one first (HTTP-022)"),
-            Self::Unknown => f.write_str("no API key has this id (HTTP-020)"),
-            Self::LastAdmin => {
-                f.write_str("this is the last admin key; make another before revoking it (HTTP-021)")
-            }
+            Self::Full => write!(f, "there are {KEYS_MAX} keys already; revoke one first"),
+            Self::Unknown => f.write_str("no API key has this id"),
+            Self::LastAdmin => f.write_str("this is the last admin key; make another before revoking it"),
         }
     }
 }

@@ -8,29 +8,33 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use axum::Json;
 use axum::extract::{FromRef, Request, State};
-use axum::http::StatusCode;
+use axum::http::{StatusCode, Uri};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use stadium_push::{Command, OwnRequest, PushId};
+use stadium_push::{ClickAction, Command, InboxMessage, InboxPage, OwnRequest, PushId};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::devices::registry::known;
-use crate::devices::views::{self, device_id};
+use crate::devices::views::device_id;
 use crate::me::description::{Description, OwnProblems};
 use crate::me::device::{DeviceRates, OwnDevice, not_revoked, seconds_now};
 use crate::me::tokens::{Claims, DeviceTokens};
 use crate::platform::problems::PlatformProblems;
 use crate::platform::{app_name, mistake};
+use crate::push::fields::PropertyReport;
 use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::body::{read_json, read_json_or_default};
 use crate::request::endpoints::endpoints;
 use crate::request::problem::Problem;
-use crate::request::query::Names;
+use crate::request::query::{Names, Query, wrong};
 use crate::rfc3339;
 use crate::shards::ask_for;
-use crate::spelling::{field, named};
+use crate::spelling::{field, named, spelled, timestamp};
+
+/// Pushes on a page of an inbox unless the device asks for another number.
+const INBOX_PAGE_DEFAULT: usize = 20;
 
 /// Seconds that a token lasts which names no time of its own.
 const EXPIRES_IN_S: u64 = 3_600;
@@ -46,7 +50,7 @@ where
     Arc<DeviceTokens>: FromRef<S>,
     Arc<DeviceRates>: FromRef<S>,
 {
-    endpoints![Description; issue, opened, change, show, inbox]
+    endpoints![Description; issue, opened, clicked, change, show, inbox, settle]
 }
 
 /// How long a token lasts.
@@ -130,6 +134,34 @@ pub(crate) async fn opened(
     ask(&app, own, OwnRequest::Opened(push)).await
 }
 
+/// The push that was clicked, and which part of it.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OwnClickedFields {
+    /// Its id.
+    #[schema(example = "000102030405060708090a0b0c0d0e0f")]
+    push: String,
+    /// The part of the push, such as a button, by the app's own name for it.
+    #[schema(example = "buy")]
+    action: Option<String>,
+}
+
+/// Notes that the device's user clicked a push that it was sent, or an action of it. Counts as
+/// opened too. The first click counts; a further one changes nothing, whatever its action.
+#[utoipa::path(post, operation_id = "own_push_clicked", path = "/api/me/clicked", tag = "Devices' own",
+    security(("device" = [])), extensions(("x-right" = json!("me"))), request_body = OwnClickedFields,
+    responses((status = 204, description = "It is noted."), OwnProblems))]
+pub(crate) async fn clicked(
+    own: OwnDevice,
+    State(app): State<Arc<App>>,
+    request: Request,
+) -> Result<StatusCode, Problem> {
+    let (fields, _): (OwnClickedFields, _) = read_json(&app, request).await?;
+    let push = named("push", fields.push.parse::<PushId>())?;
+    let action = fields.action.map(|action| named("action", ClickAction::new(&action))).transpose()?;
+    ask(&app, own, OwnRequest::Clicked(push, action)).await
+}
+
 /// The fields of a device that it changes by itself. Fields that are left out stay.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the body; the registry reads it")]
@@ -199,21 +231,124 @@ pub(crate) async fn show(own: OwnDevice, State(app): State<Arc<App>>) -> Result<
     })))
 }
 
-/// The pushes that the device is owed.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "describes the answer, which is a part of the registry's JSON")]
+/// A page of the pushes that the device is owed.
+#[derive(Serialize, ToSchema)]
 pub(crate) struct OwnInbox {
-    /// In the order in which the device gets them, at most 100: `push`, `since`, `until` and
-    /// `priority` of each.
-    inbox: Vec<Value>,
+    /// In the order in which the device gets them. A page ends early behind a megabyte of messages.
+    inbox: Vec<InboxMessageReport>,
+    /// `after` of the next page; none on the last one.
+    next: Option<String>,
 }
 
-/// The pushes that the device is owed, without their contents: those come over MQTT, which also
-/// settles them.
+/// A push that the device is owed, as it gets it over MQTT too.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct InboxMessageReport {
+    /// Its id.
+    push: String,
+    /// When it started (RFC 3339).
+    since: String,
+    /// When it expires.
+    until: Option<String>,
+    /// 0 to 9.
+    priority: u8,
+    /// The message, or a notification as JSON, where it is text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+    /// The message in base64, where it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_base64: Option<String>,
+    /// The message's MIME type.
+    content_type: Option<String>,
+    /// The user properties of the message.
+    user_properties: Vec<PropertyReport>,
+}
+
+impl InboxMessageReport {
+    fn of(message: &InboxMessage) -> Self {
+        let (text, base64) = spelled(&message.payload);
+        Self {
+            push: message.owed.push.to_string(),
+            since: timestamp(message.owed.since),
+            until: message.owed.until.map(timestamp),
+            priority: message.owed.priority,
+            message: text,
+            message_base64: base64,
+            content_type: message.content_type.as_ref().map(ToString::to_string),
+            user_properties: PropertyReport::all(&message.properties),
+        }
+    }
+}
+
+/// The pushes that the device is owed, with their contents, those on their way over MQTT included.
+/// Reading settles nothing.
 #[utoipa::path(get, operation_id = "show_own_inbox", path = "/api/me/inbox", tag = "Devices' own",
     security(("device" = [])), extensions(("x-right" = json!("me"))),
+    params(("limit" = Option<u32>, Query, minimum = 1, maximum = 100, description = "Of a page; 20 by default."),
+           ("after" = Option<String>, Query, description = "Only pushes behind this one: `next` of the page before.")),
     responses((status = 200, description = "The inbox.", body = OwnInbox), OwnProblems))]
-pub(crate) async fn inbox(own: OwnDevice, State(app): State<Arc<App>>) -> Result<Json<Value>, Problem> {
-    let view = own.known(&app).await?;
-    Ok(Json(json!({ "inbox": views::inbox(&view) })))
+pub(crate) async fn inbox(
+    own: OwnDevice,
+    State(app): State<Arc<App>>,
+    uri: Uri,
+) -> Result<Json<OwnInbox>, Problem> {
+    let query = Query::read(&uri, &["limit", "after"])?;
+    let limit = query.limit(INBOX_PAGE_DEFAULT, OwnRequest::SETTLED_MAX)?;
+    let after = query.value("after").map(str::parse::<PushId>).transpose();
+    let after = after.map_err(|error| wrong("after", error.to_string()))?;
+    let command = Command::Inbox { app: own.app, device: own.device, after, pushes_max: limit as u32 };
+    let page: InboxPage = ask_for(&app, command).await?;
+    let last = page.messages.last().filter(|_| page.more);
+    Ok(Json(OwnInbox {
+        next: last.map(|message| message.owed.push.to_string()),
+        inbox: page.messages.iter().map(InboxMessageReport::of).collect(),
+    }))
+}
+
+/// The pushes that the device has taken.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OwnSettledFields {
+    /// Their ids, 1 to 100.
+    #[schema(min_items = 1, max_items = 100)]
+    pushes: Vec<String>,
+}
+
+/// What became of pushes that a device settles.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct OwnSettled {
+    /// Those that the device was owed: they are delivered now.
+    settled: Vec<String>,
+    /// Those that it is not owed: settled or acknowledged before, over, or never its own. Nothing
+    /// happened to them.
+    not_owed: Vec<String>,
+}
+
+/// Settles pushes of the inbox: they count as delivered, and do not come over MQTT any more, unless
+/// they are on their way already. The same again changes nothing.
+#[utoipa::path(post, operation_id = "settle_own_inbox", path = "/api/me/inbox/settle", tag = "Devices' own",
+    security(("device" = [])), extensions(("x-right" = json!("me"))), request_body = OwnSettledFields,
+    responses((status = 200, description = "What became of each.", body = OwnSettled), OwnProblems))]
+pub(crate) async fn settle(
+    own: OwnDevice,
+    State(app): State<Arc<App>>,
+    request: Request,
+) -> Result<Json<OwnSettled>, Problem> {
+    let (fields, _): (OwnSettledFields, _) = read_json(&app, request).await?;
+    if !(1..=OwnRequest::SETTLED_MAX).contains(&fields.pushes.len()) {
+        let detail = format!("it names 1 to {} pushes", OwnRequest::SETTLED_MAX);
+        return Err(field("pushes", &detail));
+    }
+    let each = fields.pushes.iter().enumerate();
+    let pushes: Result<Vec<PushId>, Problem> =
+        each.map(|(at, push)| named(&format!("pushes[{at}]"), push.parse::<PushId>())).collect();
+    let pushes = pushes?;
+    let request = OwnRequest::Settle(pushes.clone());
+    let outcomes: Vec<bool> =
+        ask_for(&app, Command::Own { app: own.app, device: own.device, request }).await?;
+    let mut answer = OwnSettled { settled: Vec::new(), not_owed: Vec::new() };
+    for (push, was_owed) in pushes.iter().zip(outcomes) {
+        let list = if was_owed { &mut answer.settled } else { &mut answer.not_owed };
+        list.push(push.to_string());
+    }
+    Ok(Json(answer))
 }

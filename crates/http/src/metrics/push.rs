@@ -29,7 +29,7 @@ pub(crate) fn gauges() -> [Figure; 12] {
 }
 
 /// What happened.
-pub(crate) fn counters() -> [Figure; 10] {
+pub(crate) fn counters() -> [Figure; 11] {
     [
         ("push_accepted", "Pushes that came, those of schedules and of other shards included", None, |m| {
             m.push.accepted as f64
@@ -49,6 +49,7 @@ pub(crate) fn counters() -> [Figure; 10] {
             m.push.crowded_out as f64
         }),
         ("push_opened", "Deliveries reported as opened", None, |m| m.push.opened as f64),
+        ("push_clicked", "Deliveries reported as clicked", None, |m| m.push.clicked as f64),
     ]
 }
 
@@ -82,6 +83,7 @@ mod tests {
             collapsed: 20,
             crowded_out: 21,
             opened: 22,
+            clicked: 23,
         };
         let metrics = ShardMetrics { push, push_bytes: 11, session_bytes: 12, ..ShardMetrics::default() };
         let all: Vec<_> = gauges().into_iter().chain(counters()).collect();

@@ -25,6 +25,7 @@ pub(crate) fn word(state: &State) -> &'static str {
         State::InFlight => "in_flight",
         State::Delivered => "delivered",
         State::Opened => "opened",
+        State::Clicked => "clicked",
         State::Expired => "expired",
         State::Collapsed => "collapsed",
         State::CrowdedOut => "crowded_out",
@@ -79,6 +80,8 @@ struct StepReport {
     what: &'static str,
     /// On which connection, where it was one.
     connection: Option<String>,
+    /// The action of a click, such as a button.
+    action: Option<String>,
 }
 
 impl TraceReport {
@@ -87,6 +90,7 @@ impl TraceReport {
             at: timestamp(step.at),
             what: step.what,
             connection: step.connection.map(connection),
+            action: step.action.as_ref().map(ToString::to_string),
         };
         Self {
             push: trace.push.to_string(),

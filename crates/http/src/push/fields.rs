@@ -483,9 +483,17 @@ pub(crate) struct ContentReport {
 
 /// A user property.
 #[derive(Serialize, ToSchema)]
-struct PropertyReport {
+pub(crate) struct PropertyReport {
     name: String,
     value: String,
+}
+
+impl PropertyReport {
+    /// Properties of a message as answers show them.
+    pub(crate) fn all<T: ToString>(properties: &[(T, T)]) -> Vec<Self> {
+        let report = |(name, value): &(T, T)| Self { name: name.to_string(), value: value.to_string() };
+        properties.iter().map(report).collect()
+    }
 }
 
 impl ContentReport {
@@ -496,10 +504,7 @@ impl ContentReport {
             }
             Content::Raw { payload, content_type, properties } => {
                 let (message, message_base64) = spelled(payload);
-                let reports = properties
-                    .iter()
-                    .map(|(name, value)| PropertyReport { name: name.to_string(), value: value.to_string() });
-                let user_properties = reports.collect();
+                let user_properties = PropertyReport::all(properties);
                 let content_type = content_type.as_ref().map(ToString::to_string);
                 Self { message, message_base64, content_type, user_properties, ..Self::default() }
             }

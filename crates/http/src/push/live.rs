@@ -137,9 +137,10 @@ pub(crate) async fn trace(app: &App, live: &LiveReport, device: DeviceId) -> Res
         Some(excluded) => excluded,
         None => judged(live, &device, connection),
     };
-    let mut steps = vec![TraceStep { at: live.accepted_at, what: "accepted", connection: None }];
+    let mut steps =
+        vec![TraceStep { at: live.accepted_at, what: "accepted", connection: None, action: None }];
     if let Some(at) = connection.and_then(connected_at) {
-        let at = TraceStep { at, what: "connected", connection: None };
+        let at = TraceStep { at, what: "connected", connection: None, action: None };
         steps.insert(usize::from(at.at > live.accepted_at), at);
     }
     Ok(Trace { push: live.push.id, device, state, steps, sentence })

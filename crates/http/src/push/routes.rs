@@ -38,6 +38,7 @@ where
         deliveries::list,
         deliveries::trace,
         deliveries::opened,
+        deliveries::clicked,
         schedules::list,
         schedules::set,
         schedules::end,

@@ -1,6 +1,7 @@
 //! Pushes as answers show them: what was asked for, and what became of it.
 //!
-//! Each targeted device is counted in one place: `targeted` is the sum of `waiting` to `cancelled`, `opened` aside.
+//! Each targeted device is counted in one place: `targeted` is the sum of `waiting` to `cancelled`, `opened`
+//! and `clicked` aside.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -72,6 +73,10 @@ pub(crate) struct PlatformPushReport {
     options: OptionsFields,
     /// How many devices stand where.
     counts: CountsReport,
+    /// Clicks on its actions: those that came with the name of one. At least the first 16 names are
+    /// counted. Only where one push is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    actions: Option<Vec<ActionReport>>,
     /// From the start to the write.
     sent: LatencyReport,
     /// From the start to the acknowledgement.
@@ -79,6 +84,17 @@ pub(crate) struct PlatformPushReport {
     /// What happened in each second since the start, at most 600, then in each minute; only where one push is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     series: Option<Vec<SampleReport>>,
+}
+
+/// Clicks on one action of a push, such as a button.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PushAction)]
+pub(crate) struct ActionReport {
+    /// The action, as devices name it.
+    #[schema(example = "buy")]
+    action: String,
+    /// The devices whose first click it was.
+    clicks: u64,
 }
 
 /// How many devices stand where.
@@ -110,6 +126,8 @@ pub(crate) struct CountsReport {
     delivered: u64,
     /// Their users opened it; counted among the delivered too.
     opened: u64,
+    /// Their users clicked it, or an action of it; counted among the opened too.
+    clicked: u64,
     /// The push expired before they came.
     expired: u64,
     /// A newer push took its place.
@@ -138,6 +156,7 @@ impl CountsReport {
             in_flight: counts.in_flight,
             delivered: counts.delivered,
             opened: counts.opened,
+            clicked: counts.clicked,
             expired: counts.expired,
             collapsed: counts.collapsed,
             crowded_out: counts.crowded_out,
@@ -187,12 +206,14 @@ pub(crate) struct SampleReport {
     acknowledged: u32,
     /// Opened.
     opened: u32,
+    /// Clicked.
+    clicked: u32,
 }
 
 impl SampleReport {
     fn of(sample: &Sample) -> Self {
-        let Sample { from_s, sent, acknowledged, opened } = *sample;
-        Self { from_s, sent, acknowledged, opened }
+        let Sample { from_s, sent, acknowledged, opened, clicked } = *sample;
+        Self { from_s, sent, acknowledged, opened, clicked }
     }
 }
 
@@ -245,6 +266,13 @@ impl PlatformPushReport {
             content: (whole && payload).then(|| ContentReport::of(&push.content)),
             options: OptionsFields::of(&push.options),
             counts: CountsReport::of(&view.counts),
+            actions: whole.then(|| {
+                let report = |(action, clicks): &(stadium_push::ClickAction, u64)| ActionReport {
+                    action: action.to_string(),
+                    clicks: *clicks,
+                };
+                view.actions.iter().map(report).collect()
+            }),
             sent: LatencyReport::of(&view.sent),
             acknowledged: LatencyReport::of(&view.acknowledged),
             series: whole.then(|| view.series.iter().map(SampleReport::of).collect()),
@@ -278,6 +306,7 @@ impl PlatformPushReport {
             content: None,
             options: OptionsFields::of_live(push.qos.number()),
             counts: CountsReport::of(&report.counts()),
+            actions: None,
             sent: LatencyReport::of(&report.sent_latency()),
             acknowledged: LatencyReport::of(&report.acknowledged_latency()),
             series: None,

@@ -207,7 +207,7 @@ pub(crate) enum Became {
 impl Became {
     pub(crate) fn of(state: &State) -> Self {
         match state {
-            State::Delivered | State::Opened => Self::Delivered,
+            State::Delivered | State::Opened | State::Clicked => Self::Delivered,
             State::Scheduled | State::Waiting(_) | State::Owed | State::InFlight | State::Counted => {
                 Self::Pending
             }

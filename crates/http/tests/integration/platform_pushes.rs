@@ -203,6 +203,13 @@ fn a_trace_has_the_reason_and_deliveries_are_exported() {
     assert!(left_out["sentence"].as_str().is_some_and(|text| text.contains("vip")), "{left_out}");
     let opened = fixture.post(&format!("{path}/opened"), r#"{"device": "phone-4"}"#);
     assert!([204, 409].contains(&opened.status), "{}", opened.text);
+    let click = |device: &str| {
+        fixture.post(&format!("{path}/clicked"), &json!({"device": device, "action": "buy"}).to_string())
+    };
+    click("phone-3").problem(409, "PSH-028");
+    assert_eq!(click("phone-4").status, 204);
+    let report = fixture.get(&path).json();
+    assert_eq!(report["actions"], json!([{"action": "buy", "clicks": 1}]), "{report}");
 
     let page = fixture.get(&format!("{path}/deliveries?limit=2")).json();
     assert_eq!(page["deliveries"].as_array().map(Vec::len), Some(2), "{page}");

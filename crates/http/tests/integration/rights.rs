@@ -106,7 +106,7 @@ fn a_device_token_reaches_its_own_endpoints_and_an_api_key_none_of_them() {
             }
         }
     }
-    assert!(own == 4 && others > 100, "{own} of a device, {others} others");
+    assert!(own == 6 && others > 100, "{own} of a device, {others} others");
 }
 
 /// One name for each part of a path.

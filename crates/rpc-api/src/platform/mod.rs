@@ -38,6 +38,7 @@ pub fn service(shards: &ShardsHandle, principals: &Arc<Principals>) -> Service {
     let service = serve(service, shards, &push::LIST, read::list, write::pushes);
     let service = serve(service, shards, &push::TRACE, read::trace, write::trace);
     let service = serve(service, shards, &push::OPENED, read::opened, write::done);
+    let service = serve(service, shards, &push::CLICKED, read::clicked, write::done);
     let service = serve(service, shards, &push::PREVIEW, read::preview, write::preview);
     let service = serve(service, shards, &push::CHANGE_DEVICES, read::change, write::changed);
     let service = serve(service, shards, &push::REMOVE_DEVICES, read::remove, write::removed);
@@ -59,6 +60,7 @@ pub const RIGHTS: Rights = &[
     ("List", &["push.read:{app}", "push.payload:{app}?"]),
     ("Trace", &["push.read:{app}"]),
     ("Opened", &["push.send:{app}"]),
+    ("Clicked", &["push.send:{app}"]),
     ("Preview", &["audience.read:{app}"]),
     ("ChangeDevices", &["device.write:{app}/{device}"]),
     ("RemoveDevices", &["device.manage:{app}/{device}"]),
@@ -107,7 +109,9 @@ fn target(command: &Command) -> String {
     match command {
         Command::Send { push } | Command::Edit { push } => format!("{}/pushes/{}", push.app, push.id),
         Command::Cancel { app, push } => format!("{app}/pushes/{push}"),
-        Command::Opened { app, device, push } => format!("{app}/pushes/{push} by {device}"),
+        Command::Opened { app, device, push } | Command::Clicked { app, device, push, .. } => {
+            format!("{app}/pushes/{push} by {device}")
+        }
         Command::Change { app, devices } => {
             named(app.as_str(), devices.iter().map(|(device, _)| device.as_str()))
         }

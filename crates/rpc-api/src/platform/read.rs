@@ -5,9 +5,9 @@
 //! optional. A mistake in JSON is refused with its path.
 
 use stadium_push::{
-    AppName, Audience, AudienceName, Cap, Civil, CollapseKey, Command, Content, DeviceId, Held, Missed,
-    NewPush, NewSchedule, Notification, Options, Pace, PushId, QuietHours, ScheduleName, Time, When, Words,
-    Zone,
+    AppName, Audience, AudienceName, Cap, Civil, ClickAction, CollapseKey, Command, Content, DeviceId, Held,
+    Missed, NewPush, NewSchedule, Notification, Options, Pace, PushId, QuietHours, ScheduleName, Time, When,
+    Words, Zone,
 };
 use stadium_registry::{Changes, Selector};
 use stadium_rpc::Refusal;
@@ -60,6 +60,19 @@ pub(crate) fn opened(request: proto::TraceRequest) -> Result<Command, Refusal> {
         app: app(&request.app)?,
         push: id("push", &request.push)?,
         device: device_id(&request.device)?,
+    })
+}
+
+pub(crate) fn clicked(request: proto::ClickedRequest) -> Result<Command, Refusal> {
+    let action = match request.action.as_str() {
+        "" => None,
+        action => Some(named(ClickAction::new(action))?),
+    };
+    Ok(Command::Clicked {
+        app: app(&request.app)?,
+        push: id("push", &request.push)?,
+        device: device_id(&request.device)?,
+        action,
     })
 }
 

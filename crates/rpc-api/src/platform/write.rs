@@ -6,8 +6,9 @@
 
 use stadium_push::refusal::{DEVICE_UNKNOWN, PUSH_UNKNOWN};
 use stadium_push::{
-    Accepted, Answer, Audience, Changed, ConnectionName, Content, Counts, Held, Latency, Missed, NewPush,
-    Notification, Options, Pace, PushId, PushView, QuietHours, ScheduleView, Stage, State, When, Words, Zone,
+    Accepted, Answer, Audience, Changed, ClickAction, ConnectionName, Content, Counts, Held, Latency, Missed,
+    NewPush, Notification, Options, Pace, PushId, PushView, QuietHours, ScheduleView, Stage, State, When,
+    Words, Zone,
 };
 use stadium_rpc::Refusal;
 
@@ -55,7 +56,12 @@ fn report(view: PushView) -> proto::PushReport {
         counts: Some(of_counts(view.counts)),
         sent: Some(of_latency(view.sent)),
         acknowledged: Some(of_latency(view.acknowledged)),
+        actions: view.actions.into_iter().map(of_action).collect(),
     }
+}
+
+fn of_action((action, clicks): (ClickAction, u64)) -> proto::PushAction {
+    proto::PushAction { action: action.to_string(), clicks }
 }
 
 fn of_counts(counts: Counts) -> proto::PushCounts {
@@ -73,6 +79,7 @@ fn of_counts(counts: Counts) -> proto::PushCounts {
         in_flight: counts.in_flight,
         delivered: counts.delivered,
         opened: counts.opened,
+        clicked: counts.clicked,
         expired: counts.expired,
         collapsed: counts.collapsed,
         crowded_out: counts.crowded_out,
@@ -97,6 +104,7 @@ pub(crate) fn trace(answer: Answer) -> Written<proto::PushTrace> {
         at_ms: step.at.0,
         what: step.what.to_owned(),
         connection: step.connection.map(connection).unwrap_or_default(),
+        action: step.action.map(|action| action.to_string()).unwrap_or_default(),
     });
     Some(Ok(proto::PushTrace {
         state: state(&trace.state).into(),
@@ -127,6 +135,7 @@ fn state(state: &State) -> proto::DeliveryState {
         State::InFlight => Word::InFlight,
         State::Delivered => Word::Delivered,
         State::Opened => Word::Opened,
+        State::Clicked => Word::Clicked,
         State::Expired => Word::Expired,
         State::Collapsed => Word::Collapsed,
         State::CrowdedOut => Word::CrowdedOut,

@@ -5,8 +5,8 @@
 
 use stadium_push::live::{LiveReach, LiveToken};
 use stadium_push::{
-    Accepted, Answer, AppName, Authenticated, Command, DeviceId, NewPush, NewSchedule, PushId, Refusal,
-    ScheduleName, Zone,
+    Accepted, Answer, AppName, Authenticated, ClickAction, Command, DeviceId, NewPush, NewSchedule,
+    OwnRequest, PushId, Refusal, ScheduleName, Zone,
 };
 
 use super::books::{Books, Is, Live, Push, Scheduled, Who};
@@ -51,6 +51,17 @@ pub enum Ask {
         who: Who,
         push: PushId,
     },
+    Clicked {
+        who: Who,
+        push: PushId,
+        /// See [`ACTIONS`].
+        action: u8,
+    },
+    /// A device has pushes of its inbox.
+    Settle {
+        who: Who,
+        pushes: Vec<PushId>,
+    },
     /// The schedule that makes ids with this first half.
     Schedule(u64),
     /// The names of a schedule.
@@ -85,6 +96,13 @@ pub fn cron(every_s: u64) -> &'static str {
     if every_s == 60 { "* * * * *" } else { "*/5 * * * *" }
 }
 
+/// Actions of clicks: more than a push counts by name, and 0 for none.
+pub const ACTIONS: u8 = 20;
+
+fn click_action(number: u8) -> Option<ClickAction> {
+    (number > 0).then(|| ClickAction::new(&format!("action {number}")).expect("a name"))
+}
+
 /// The name of a schedule.
 pub fn schedule_name(name: u8) -> ScheduleName {
     ScheduleName::new(&format!("s{name}")).expect("a name")
@@ -106,6 +124,14 @@ impl Ask {
             Ask::Remove { who } => Command::Remove { app: app(who.0), devices: vec![device(*who)] },
             Ask::Opened { who, push } => {
                 Command::Opened { app: app(who.0), device: device(*who), push: *push }
+            }
+            Ask::Clicked { who, push, action } => {
+                let action = click_action(*action);
+                Command::Clicked { app: app(who.0), device: device(*who), push: *push, action }
+            }
+            Ask::Settle { who, pushes } => {
+                let request = OwnRequest::Settle(pushes.clone());
+                Command::Own { app: app(who.0), device: device(*who), request }
             }
             Ask::Schedule(half) => {
                 let Scheduled { push, every_s, name, .. } = books.schedules[half].clone();
@@ -171,6 +197,18 @@ impl Ask {
             Ask::Opened { who, push } => {
                 let known = books.pushes.get_mut(&(who.0, *push)).expect("devices open what they got");
                 known.reports.entry(who.1).or_default().opened = true;
+                Is::Maybe
+            }
+            Ask::Clicked { who, push, .. } => {
+                let reports = books.reports(*who, *push);
+                // A click opens.
+                (reports.opened, reports.clicked) = (true, true);
+                Is::Maybe
+            }
+            Ask::Settle { who, pushes } => {
+                for push in pushes {
+                    books.reports(*who, *push).settled = true;
+                }
                 Is::Maybe
             }
             Ask::Schedule(half) => {
@@ -281,8 +319,20 @@ impl Asked {
                 }
                 Ok(())
             }
+            (Ask::Clicked { who, push, .. }, Ok(Answer::Done)) => {
+                books.reports(*who, *push).click_is_durable = true;
+                Ok(())
+            }
+            (Ask::Settle { who, pushes }, Ok(Answer::Settled(settled))) if settled.len() == pushes.len() => {
+                for (push, _) in pushes.iter().zip(settled).filter(|(_, was_owed)| **was_owed) {
+                    let reports = books.reports(*who, *push);
+                    (reports.acknowledged, reports.is_durable) = (true, true);
+                }
+                Ok(())
+            }
+            (Ask::Settle { .. }, Err(refusal)) if matches!(refusal.code(), "PSH-022" | "PSH-032") => Ok(()),
             (Ask::Opened { .. }, Ok(Answer::Done)) => Ok(()),
-            (Ask::Opened { .. }, Err(refusal))
+            (Ask::Opened { .. } | Ask::Clicked { .. }, Err(refusal))
                 if matches!(refusal.code(), "PSH-028" | "PSH-022" | "PSH-021") =>
             {
                 Ok(())

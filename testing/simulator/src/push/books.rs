@@ -84,8 +84,13 @@ pub struct Reports {
     pub is_durable: bool,
     pub refused: bool,
     pub too_large: bool,
+    /// The device settled it over HTTP, or asked for it in vain.
+    pub settled: bool,
     /// A client reported that its user opened it.
     pub opened: bool,
+    /// A client reported that its user clicked it; and was answered that this is durable.
+    pub clicked: bool,
+    pub click_is_durable: bool,
 }
 
 /// A live push.

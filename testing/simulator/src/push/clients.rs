@@ -9,7 +9,7 @@ use stadium_push::{
 };
 use stadium_registry::{Selector, Tag};
 
-use super::asked::Ask;
+use super::asked::{ACTIONS, Ask};
 use super::books::{Books, Is, Scheduled, Who};
 use super::facts::{Change, NAME, TAGS};
 use super::plan::{Kind, PushPlan};
@@ -113,12 +113,14 @@ impl Choice<'_> {
                 self.alone(who).then_some(Ask::Change { who, change })
             }
             Kind::Remove => self.alone(who).then_some(Ask::Remove { who }),
-            Kind::Opened => {
-                let got = self.books.pushes.values().filter(|push| {
-                    push.app == app && push.reports.get(&who.1).is_some_and(|reports| reports.dispatched > 0)
-                });
-                let got: Vec<PushId> = got.map(|push| push.new.id).collect();
-                (!got.is_empty()).then(|| Ask::Opened { who, push: got[self.random.usize(..got.len())] })
+            Kind::Opened => Some(Ask::Opened { who, push: self.got(who)? }),
+            Kind::Clicked => {
+                let action = self.random.u8(..ACTIONS);
+                Some(Ask::Clicked { who, push: self.got(who)?, action })
+            }
+            Kind::Settle => {
+                let pushes = self.some_of(app);
+                (!pushes.is_empty()).then_some(Ask::Settle { who, pushes })
             }
             Kind::Ask => {
                 let (app_name, device) = self.names(who);
@@ -148,6 +150,24 @@ impl Choice<'_> {
 
     fn names(&self, who: Who) -> (AppName, DeviceId) {
         (self.plan.apps[who.0].0.clone(), self.plan.devices[who.1].clone())
+    }
+
+    /// One of the pushes that a device got.
+    fn got(&mut self, who: Who) -> Option<PushId> {
+        let got = self.books.pushes.values().filter(|push| {
+            push.app == who.0 && push.reports.get(&who.1).is_some_and(|reports| reports.dispatched > 0)
+        });
+        let got: Vec<PushId> = got.map(|push| push.new.id).collect();
+        (!got.is_empty()).then(|| got[self.random.usize(..got.len())])
+    }
+
+    /// A few pushes of an app, whether or not any device is owed them, without repetition.
+    fn some_of(&mut self, app: usize) -> Vec<PushId> {
+        let of_app = self.books.pushes.range((app, PushId(0))..=(app, PushId(u128::MAX)));
+        let mut known: Vec<PushId> = of_app.map(|((_, id), _)| *id).collect();
+        self.random.shuffle(&mut known);
+        known.truncate(self.random.usize(1..5));
+        known
     }
 
     /// Whether nobody changes the device now.

@@ -320,6 +320,10 @@ fn pushes(
         }
         push.accepted_at = Some(view.accepted_at);
         sum(&view.counts).map_err(name)?;
+        // Each device counts for one action at most, that of its first click.
+        if view.actions.iter().map(|(_, clicks)| clicks).sum::<u64>() > view.counts.clicked {
+            return Err(name(format!("{:?} of {} clicks", view.actions, view.counts.clicked)));
+        }
         let is_due = match push.new.when {
             When::Now => true,
             When::At(at) => at <= conditions.now,
@@ -378,7 +382,8 @@ fn sum(counts: &Counts) -> Result<(), String> {
     let left_out = counts.opted_out + counts.held_out + counts.capped + counts.quiet + counts.no_value;
     let is_sound = places == counts.targeted
         && counts.matched == counts.targeted + left_out
-        && counts.opened <= counts.delivered;
+        && counts.opened <= counts.delivered
+        && counts.clicked <= counts.opened;
     if is_sound { Ok(()) } else { Err(format!("its counts don't add up: {counts:?}")) }
 }
 
@@ -394,8 +399,13 @@ fn counts(counts: &Counts, stands: &BTreeMap<usize, State>) -> Result<(), String
         (counts.waiting, count(|state| matches!(state, State::Waiting(_))), "waiting"),
         (counts.owed, count(|state| *state == State::Owed), "owed"),
         (counts.in_flight, count(|state| *state == State::InFlight), "in flight"),
-        (counts.delivered, count(|state| matches!(state, State::Delivered | State::Opened)), "delivered"),
-        (counts.opened, count(|state| *state == State::Opened), "opened"),
+        (
+            counts.delivered,
+            count(|state| matches!(state, State::Delivered | State::Opened | State::Clicked)),
+            "delivered",
+        ),
+        (counts.opened, count(|state| matches!(state, State::Opened | State::Clicked)), "opened"),
+        (counts.clicked, count(|state| *state == State::Clicked), "clicked"),
         (counts.expired, count(|state| *state == State::Expired), "expired"),
         (counts.collapsed, count(|state| *state == State::Collapsed), "collapsed"),
         (counts.crowded_out, count(|state| *state == State::CrowdedOut), "crowded out"),

@@ -60,6 +60,10 @@ pub enum Kind {
     Revoke,
     /// Its user opened what it got.
     Opened,
+    /// Its user clicked what it got, whether or not it was reported as opened.
+    Clicked,
+    /// A device settles pushes of its inbox over HTTP.
+    Settle,
     /// Present pushes are looked at.
     Ask,
     /// What can never be right.
@@ -82,6 +86,8 @@ const ALL: &[(Kind, u32)] = &[
     (Kind::Remove, 2),
     (Kind::Revoke, 2),
     (Kind::Opened, 3),
+    (Kind::Clicked, 3),
+    (Kind::Settle, 3),
     (Kind::Ask, 4),
     (Kind::Wrong, 2),
 ];

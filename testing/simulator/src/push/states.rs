@@ -40,12 +40,18 @@ impl Books {
             && !is_other
             && std::mem::discriminant(before) != std::mem::discriminant(state)
             && !(*before == State::Delivered && *state == State::Opened && reports.opened)
+            && !(matches!(before, State::Delivered | State::Opened)
+                && *state == State::Clicked
+                && reports.clicked)
         {
             return Err(format!("was {before:?} and is {state:?}"));
         }
         if is_other {
             // Another one of its name was registered since.
             return Ok(());
+        }
+        if reports.click_is_durable && *state != State::Clicked {
+            return Err(format!("is {state:?}, and its click was durable"));
         }
         let (may, must) = push.means(device, plan.devices[device].as_str());
         let is_single = matches!(push.new.audience, Audience::Device(_));
@@ -106,11 +112,16 @@ impl Books {
                 }
                 may && (*state == State::Owed || reports.dispatched > 0)
             }
-            State::Delivered | State::Opened => {
+            State::Delivered | State::Opened | State::Clicked => {
                 // Whose user opened it has it.
-                let has_it =
-                    reports.dispatched > 0 && (reports.acknowledged || reports.opened || options.qos == 0);
-                may && has_it && (*state == State::Delivered || reports.opened)
+                let has_it = reports.settled
+                    || reports.dispatched > 0 && (reports.acknowledged || reports.opened || options.qos == 0);
+                let is_reported = match state {
+                    State::Opened => reports.opened,
+                    State::Clicked => reports.clicked,
+                    _ => true,
+                };
+                may && has_it && is_reported
             }
             State::Expired => {
                 let in_time = push.start.min.0.saturating_add(expiry) > conditions.high.0;

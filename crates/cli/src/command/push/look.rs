@@ -210,8 +210,19 @@ fn summary(push: &Value, terminal: &Terminal) -> Result<(), Failure> {
         0 if is_live(push) => String::new(),
         _ => format!("{} of {} devices matched, ", figure("matched"), figure("devices")),
     };
-    let opened = if is_live(push) { String::new() } else { format!(", {} opened", figure("opened")) };
+    let opened = if is_live(push) {
+        String::new()
+    } else {
+        format!(", {} opened, {} clicked", figure("opened"), figure("clicked"))
+    };
     terminal.data(&format!("  {matched}{} targeted, {delivered} delivered{opened}", figure("targeted")))?;
+    for action in push.get("actions").and_then(Value::as_array).into_iter().flatten() {
+        terminal.data(&format!(
+            "  {} clicked {:?}",
+            count(number(action, "clicks")),
+            text(action, "action")
+        ))?;
+    }
     if push.get("started_at").is_some_and(|at| !at.is_null()) && number(counts, "targeted") == 0 {
         let why = if number(counts, "matched") == 0 {
             "no device matched"

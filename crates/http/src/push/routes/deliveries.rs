@@ -1,4 +1,5 @@
-//! Deliveries of a push: of all devices, of one device with why, and that a device's user opened it.
+//! Deliveries of a push: of all devices, of one device with why, and that a device's user opened or
+//! clicked it.
 //!
 //! Times of sends and acknowledgements are kept in a bounded store: where they were dropped, the
 //! state is there without times.
@@ -10,7 +11,7 @@ use axum::extract::{Request, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use stadium_push::{Command, DeliveryView, Trace};
+use stadium_push::{ClickAction, Command, DeliveryView, Trace};
 use stadium_registry::DeviceId;
 use utoipa::ToSchema;
 
@@ -138,5 +139,39 @@ pub(crate) async fn opened(
     let device = named("device", DeviceId::new(&fields.device))?;
     only_durable(&app, &of, push, COUNTS_ALONE)?;
     let () = ask_for(&app, Command::Opened { app: of, device, push }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Who clicked a push, and which part of it.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ClickedFields {
+    /// The device.
+    #[schema(example = "phone-7")]
+    device: String,
+    /// The part of the push, such as a button, by the app's own name for it.
+    #[schema(example = "buy")]
+    action: Option<String>,
+}
+
+/// Notes that the user of a device clicked a push, or an action of it. Counts as opened too. The
+/// first click of a device counts; a further one changes nothing, whatever its action.
+#[utoipa::path(post, operation_id = "push_clicked", path = "/api/apps/{app}/pushes/{push}/clicked", tag = "Push platform",
+    extensions(("x-right" = json!("push.send:{app}"))), request_body = ClickedFields,
+    params(("app" = String, Path, description = "The app.", example = "default"),
+           ("push" = String, Path, description = "The push.")),
+    responses((status = 204, description = "It is noted."), PlatformProblems))]
+pub(crate) async fn clicked(
+    _: Caller,
+    State(app): State<Arc<App>>,
+    Names(of, push): Names,
+    request: Request,
+) -> Result<StatusCode, Problem> {
+    let (of, push) = (app_name(&of)?, known_id(&push)?);
+    let (fields, _): (ClickedFields, _) = read_json(&app, request).await?;
+    let device = named("device", DeviceId::new(&fields.device))?;
+    let action = fields.action.map(|action| named("action", ClickAction::new(&action))).transpose()?;
+    only_durable(&app, &of, push, COUNTS_ALONE)?;
+    let () = ask_for(&app, Command::Clicked { app: of, device, push, action }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

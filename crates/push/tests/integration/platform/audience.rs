@@ -522,7 +522,10 @@ fn feeds_get_events_and_a_replay_sends_none() {
     let url = format!("https://example.com/{}", "x".repeat(400));
     let feeds = (0..16).map(|number| Feed {
         name: FeedName::new(&format!("feed-{number}")).unwrap(),
-        kinds: Kinds::of(Kind::ALL.into_iter().skip(if number == 0 { 0 } else { 5 })),
+        kinds: match number {
+            0 => Kinds::of(Kind::ALL),
+            _ => Kinds::of([Kind::Disconnected, Kind::Message]),
+        },
         topics: vec!["up/#".to_owned()],
         webhook: Some(Webhook { url: url.clone(), secret: vec![7; 32] }),
     });
@@ -532,7 +535,11 @@ fn feeds_get_events_and_a_replay_sends_none() {
     let options = Options { expiry: Some(HOUR), ..Options::default() };
     scene.send(NewPush { options, ..to_all(1) }).unwrap();
     scene.acknowledge_all();
-    scene.ask(Command::Opened { app: app(), device: device("a"), push: push_id(1) }).unwrap();
+    let action = stadium_push::ClickAction::new("buy \"now\"").ok();
+    let click = Command::Clicked { app: app(), device: device("a"), push: push_id(1), action };
+    for _ in 0..2 {
+        scene.ask(click.clone()).unwrap();
+    }
     scene.wait(2 * HOUR);
     let mut jobs = Vec::new();
     scene.shards[0].take_events(&mut jobs);
@@ -540,9 +547,12 @@ fn feeds_get_events_and_a_replay_sends_none() {
     assert_eq!(jobs[0].queue, "events.default.feed-0");
     let events: serde_json::Value = serde_json::from_slice(&jobs[0].payload).unwrap();
     let events = events["events"].as_array().unwrap().iter();
+    assert_eq!(events.clone().nth(3).unwrap()["action"], "buy \"now\"");
     let events: Vec<_> =
         events.map(|event| (event["kind"].as_str().unwrap(), event["device"].as_str().unwrap())).collect();
-    assert_eq!(events, [("connected", "a"), ("delivered", "a"), ("opened", "a"), ("expired", "b")]);
+    let expected =
+        [("connected", "a"), ("delivered", "a"), ("opened", "a"), ("clicked", "a"), ("expired", "b")];
+    assert_eq!(events, expected);
     jobs.clear();
     scene.replayed(0).take_events(&mut jobs);
     assert!(jobs.is_empty());

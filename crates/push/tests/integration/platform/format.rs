@@ -5,9 +5,9 @@
 use std::path::PathBuf;
 
 use stadium_push::{
-    Answer, Audience, AudienceName, Bounds, Cap, Civil, CollapseKey, Command, Content, Happened, Held,
-    Missed, NewPush, NewSchedule, Notification, Options, Pace, Platform, QuietHours, ScheduleName, Time,
-    When, Words, Zone,
+    Answer, Audience, AudienceName, Bounds, Cap, Civil, ClickAction, CollapseKey, Command, Content, Happened,
+    Held, Missed, NewPush, NewSchedule, Notification, Options, Pace, Platform, QuietHours, ScheduleName,
+    Time, When, Words, Zone,
 };
 use stadium_registry::{Changes, Selector};
 use stadium_state_machine::encoding::{Reader, number};
@@ -77,6 +77,13 @@ fn test() -> Scene {
     scene.answer_all(Happened::Refused);
     scene.send(to_one(6, "phone-1")).unwrap();
     scene.ask(Command::Opened { app: app(), device: device("phone-0"), push: push_id(4) }).unwrap();
+    for (name, push, action) in
+        [("phone-0", 4, Some("buy")), ("phone-0", 2, None), ("phone-2", 2, Some("later"))]
+    {
+        let action = action.map(|name| ClickAction::new(name).unwrap());
+        let (device, push) = (device(name), push_id(push));
+        scene.ask(Command::Clicked { app: app(), device, push, action }).unwrap();
+    }
     scene.send(NewPush { when: When::At(NOON.after(HOUR)), ..to_all(7) }).unwrap();
     scene
         .ask(Command::Edit {
@@ -110,6 +117,12 @@ fn test() -> Scene {
     scene.ask(Command::PauseSchedule { app: app(), name, held: Held::Paused }).unwrap();
     scene.wait(7 * 24 * HOUR);
     scene.send(to_all(10)).unwrap();
+    scene.send(to_one(13, "phone-1")).unwrap();
+    // These are remembered at the end, and so in the checkpoint.
+    for (name, push) in [("phone-0", 10), ("phone-1", 10), ("phone-1", 13)] {
+        let (device, push, action) = (device(name), push_id(push), ClickAction::new("buy").ok());
+        scene.ask(Command::Clicked { app: app(), device, push, action }).unwrap();
+    }
     // Two messages are on their way when their pushes are cancelled; the second one stays there.
     for id in [11, 12] {
         scene.ask(Command::Send { push: Box::new(to_all(id)) }).unwrap();
@@ -195,19 +208,24 @@ fn cancellations_that_overtook_their_pushes_are_read_as_version_2_meant_them() {
 
 #[test]
 fn files_of_version_3_are_read() {
+    read_all(3);
+}
+
+#[test]
+fn files_of_version_4_are_read() {
     if std::env::var_os("STADIUM_WRITE_FIXTURE").is_some() {
         let mut scene = test();
-        std::fs::create_dir_all(file(3, "")).unwrap();
+        std::fs::create_dir_all(file(4, "")).unwrap();
         let now = scene.now;
         for shard in 0..2 {
             let records = written(scene.records[shard].iter().cloned());
-            std::fs::write(file(3, &format!("shard-{shard}-records")), records).unwrap();
+            std::fs::write(file(4, &format!("shard-{shard}-records")), records).unwrap();
             let chunks = checkpoint(&mut scene.shards[shard]);
             let chunks = written(chunks.into_iter().map(|chunk| (0, now, chunk)));
-            std::fs::write(file(3, &format!("shard-{shard}-checkpoint")), chunks).unwrap();
+            std::fs::write(file(4, &format!("shard-{shard}-checkpoint")), chunks).unwrap();
         }
     }
-    read_all(3);
+    read_all(4);
 }
 
 fn read_all(version: u8) {
@@ -221,6 +239,7 @@ fn read_all(version: u8) {
             platform.apply(*at, *time, 0, events).unwrap();
         }
         let shown = show(&mut platform, now);
+        assert!(version < 4 || shown.contains("clicked: 1"), "a click is in both");
         for (push, what) in [(10, "targeted: "), (77, "ScheduleName(\"hourly\")")] {
             let id = format!("PushId({})", push_id(push).0);
             let hourly = push == 77;
@@ -238,7 +257,7 @@ fn read_all(version: u8) {
 #[test]
 fn every_event_of_the_fixtures_is_described_without_its_words() {
     let mut words = String::new();
-    for (version, shard) in [(1, 0), (1, 1), (2, 0), (2, 1), (3, 0), (3, 1)] {
+    for (version, shard) in [(1, 0), (1, 1), (2, 0), (2, 1), (3, 0), (3, 1), (4, 0), (4, 1)] {
         for (at, time, events) in
             read(&std::fs::read(file(version, &format!("shard-{shard}-records"))).unwrap())
         {
@@ -254,6 +273,7 @@ fn every_event_of_the_fixtures_is_described_without_its_words() {
         "audience best: tag \"vip\"",
         "push accepted",
         "acknowledged at",
+        "clicked (\"buy\") at",
         "schedule local paused, next at",
         "will start nothing",
         "start push accepted at",
