@@ -35,7 +35,7 @@ pub enum Passed {
 
 /// A rule of readers. The product has one, [`Rule`]; the simulator proves with others that it
 /// notices when the rule is broken.
-pub trait Judge {
+pub trait Judge: Copy {
     /// Judges a message of the reader's own log which follows the mark.
     fn judge(at: &Mark, message: &Header) -> Verdict;
 }

@@ -1,4 +1,6 @@
 //! The rule of owners, as tables: claims, dense offsets, gaps, fences, failures, trims.
+//!
+//! The words of the tables are explained in `script`.
 
 use stadium_journal::{Epoch, Position};
 use stadium_journal_log::{Claim, Mark, Offset, Sequence, WriterId};

@@ -1,4 +1,6 @@
 //! Readers: counts, marks, trims, and properties of the rule over whole logs.
+//!
+//! The rule for one message is a table in `src/judge.rs`.
 
 use proptest::prelude::*;
 use stadium_journal::Position;

@@ -46,9 +46,13 @@ fn happen(owner: &mut Owner, event: &str) {
             let (claim, _) = claim(fence);
             let _ = owner.message(offset(at), &Header::fence(LOG, claim));
         }
-        ["append", place] => drop(owner.append(first(place), first(place).plus(PLACE)).expect("it is taken")),
+        ["append", place] => {
+            let taken = owner.append(first(place), first(place).plus(PLACE));
+            assert!(taken.is_ok(), "{event}: {taken:?}");
+        }
         ["refused", place] => {
-            drop(owner.append(first(place), first(place).plus(PLACE)).expect_err("not now"))
+            let taken = owner.append(first(place), first(place).plus(PLACE));
+            assert!(taken.is_err(), "{event}: {taken:?}");
         }
         ["appended", message, at] => {
             let (writer, sequence) = numbered(message);
