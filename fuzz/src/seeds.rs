@@ -3,16 +3,17 @@
 
 use stadium_registry::Changes;
 
-use crate::{push_events, queue_events, registry_input, session_events, wallet_events};
+use crate::{log_messages, push_events, queue_events, registry_input, session_events, wallet_events};
 
 /// The targets that have first inputs.
-pub const TARGETS: [&str; 5] =
-    ["push_events", "queue_events", "registry_checkpoint", "session_events", "wallet_events"];
+pub const TARGETS: [&str; 6] =
+    ["log_messages", "push_events", "queue_events", "registry_checkpoint", "session_events", "wallet_events"];
 
 /// The first inputs of a target; none for one that is not in [`TARGETS`].
 pub fn of(target: &str) -> Vec<Vec<u8>> {
     let mut inputs = Vec::new();
     match target {
+        "log_messages" => inputs.extend(log_messages::samples()),
         "push_events" => {
             inputs.extend(chunks(push_events::saved()));
             let records = push_events::RECORDS.iter().enumerate();

@@ -11,6 +11,7 @@ mod clock;
 mod counter;
 mod effect;
 mod ledger;
+pub mod log;
 mod lying;
 mod machine;
 mod message;
@@ -36,10 +37,21 @@ pub use world::Summary;
 pub struct Failure {
     /// The seed.
     pub seed: u64,
+    /// The world that ran.
+    pub world: World,
     /// What was promised and what happened.
     pub what: String,
     /// The last lines of the run.
     pub trace: Vec<String>,
+}
+
+/// What a seed runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum World {
+    /// Shards on simulated disks.
+    Shards,
+    /// Nodes that write to a replicated log: [`log`].
+    Log,
 }
 
 /// Lines of the trace that a report ends with.
@@ -51,7 +63,11 @@ impl fmt::Display for Failure {
             writeln!(f, "{line}")?;
         }
         writeln!(f, "seed {}: {}", self.seed, self.what)?;
-        write!(f, "replay: cargo run -p stadium-simulator -- --seed {} --verbose", self.seed)
+        let world = match self.world {
+            World::Shards => "",
+            World::Log => "log ",
+        };
+        write!(f, "replay: cargo run -p stadium-simulator -- {world}--seed {} --verbose", self.seed)
     }
 }
 
@@ -67,7 +83,7 @@ pub fn run(seed: u64, sabotage: Sabotage) -> Result<Summary, Box<Failure>> {
         Ok(ran) => ran.map_err(|_| replay(seed, sabotage)),
         Err(_) => {
             let what = "a shard panicked, with the message above".into();
-            Err(Box::new(Failure { seed, what, trace: Vec::new() }))
+            Err(Box::new(Failure { seed, world: World::Shards, what, trace: Vec::new() }))
         }
     }
 }
@@ -100,7 +116,7 @@ fn replay(seed: u64, sabotage: Sabotage) -> Box<Failure> {
         let (named, faulty) = (format!("{tag} "), ["-> shard", "<-"]);
         trace.retain(|line| line.contains(&named) || !faulty.iter().any(|part| line.contains(part)));
     }
-    Box::new(Failure { seed, what, trace })
+    Box::new(Failure { seed, world: World::Shards, what, trace })
 }
 
 /// Runs one seed and prints what happens.

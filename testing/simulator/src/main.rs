@@ -1,15 +1,50 @@
 //! `stadium-simulator`: runs seeds, or replays one with everything that happens.
+//!
+//! Without a word the seeds are those of shards on simulated disks; with the word `log` they are
+//! those of nodes that write to a replicated log.
 
 use std::num::NonZeroU64;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use clap::Parser;
-use stadium_simulator::{Sabotage, run, run_printed};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use stadium_simulator::{Failure, Sabotage, log, run, run_printed};
 
 /// Runs shards on simulated disks and checks every promise.
 #[derive(Parser)]
+#[command(args_conflicts_with_subcommands = true)]
 struct Arguments {
+    #[command(subcommand)]
+    world: Option<World>,
+    #[command(flatten)]
+    seeds: Seeds,
+}
+
+#[derive(Subcommand)]
+enum World {
+    /// Runs nodes that claim a simulated partition and write to it, and checks every promise.
+    Log {
+        #[command(flatten)]
+        seeds: Seeds,
+        /// Breaks a rule, which must be found out.
+        #[arg(long = "break", value_name = "RULE")]
+        broken: Option<Broken>,
+    },
+}
+
+/// A rule of the replicated log.
+#[derive(Clone, Copy, ValueEnum)]
+enum Broken {
+    /// An owner takes each acknowledged message for the one right behind its last
+    Offsets,
+    /// A fence counts with an equal epoch
+    Epochs,
+    /// A message of the current claim counts, whatever its sequence is
+    Sequence,
+}
+
+#[derive(Args)]
+struct Seeds {
     /// Runs this seed only.
     #[arg(long)]
     seed: Option<u64>,
@@ -31,44 +66,72 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    if let Some(seed) = arguments.seed {
-        let outcome = match arguments.verbose {
-            true => run_printed(seed),
-            false => run(seed, Sabotage::None).map_err(|failure| failure.to_string()),
-        };
-        return match outcome {
-            Ok(summary) => {
-                println!("seed {seed} holds: {summary:?}");
-                ExitCode::SUCCESS
-            }
-            Err(what) => {
-                println!("seed {seed}: {what}");
-                ExitCode::FAILURE
-            }
-        };
-    }
-    let failed = AtomicU64::new(0);
-    let next = AtomicU64::new(arguments.from);
-    let end = arguments.from + arguments.count * arguments.step.get();
-    std::thread::scope(|scope| {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while failed.load(Ordering::Relaxed) < arguments.failures {
-                    let seed = next.fetch_add(arguments.step.get(), Ordering::Relaxed);
-                    if seed >= end {
-                        break;
-                    }
-                    if let Err(failure) = run(seed, Sabotage::None) {
-                        failed.fetch_add(1, Ordering::Relaxed);
-                        println!("{failure}\n");
-                    }
-                }
-            });
+    let Arguments { world, seeds } = Arguments::parse();
+    match world {
+        None => seeds.run(
+            |seed| run_printed(seed).map(|summary| format!("{summary:?}")),
+            |seed| run(seed, Sabotage::None).map(|summary| format!("{summary:?}")),
+        ),
+        Some(World::Log { seeds, broken }) => {
+            let sabotage = match broken {
+                None => log::Sabotage::None,
+                Some(Broken::Offsets) => log::Sabotage::Offsets,
+                Some(Broken::Epochs) => log::Sabotage::Epochs,
+                Some(Broken::Sequence) => log::Sabotage::Sequence,
+            };
+            seeds.run(
+                |seed| log::run_printed(seed, sabotage).map(|summary| format!("{summary:?}")),
+                |seed| log::run(seed, sabotage).map(|summary| format!("{summary:?}")),
+            )
         }
-    });
-    let failed = failed.into_inner();
-    println!("{} seeds from {} on, {failed} failed", arguments.count, arguments.from);
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
+
+impl Seeds {
+    /// Runs what is asked for: `printed` runs a seed and prints it, `silent` only reports.
+    fn run(
+        &self,
+        printed: impl Fn(u64) -> Result<String, String>,
+        silent: impl Fn(u64) -> Result<String, Box<Failure>> + Sync,
+    ) -> ExitCode {
+        if let Some(seed) = self.seed {
+            let outcome = match self.verbose {
+                true => printed(seed),
+                false => silent(seed).map_err(|failure| failure.to_string()),
+            };
+            return match outcome {
+                Ok(summary) => {
+                    println!("seed {seed} holds: {summary}");
+                    ExitCode::SUCCESS
+                }
+                Err(what) => {
+                    println!("seed {seed}: {what}");
+                    ExitCode::FAILURE
+                }
+            };
+        }
+        let failed = AtomicU64::new(0);
+        let next = AtomicU64::new(self.from);
+        let end = self.from + self.count * self.step.get();
+        std::thread::scope(|scope| {
+            let threads = std::thread::available_parallelism().map_or(1, usize::from);
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while failed.load(Ordering::Relaxed) < self.failures {
+                        let seed = next.fetch_add(self.step.get(), Ordering::Relaxed);
+                        if seed >= end {
+                            break;
+                        }
+                        if let Err(failure) = silent(seed) {
+                            failed.fetch_add(1, Ordering::Relaxed);
+                            println!("{failure}\n");
+                        }
+                    }
+                });
+            }
+        });
+        let failed = failed.into_inner();
+        println!("{} seeds from {} on, {failed} failed", self.count, self.from);
+        if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
 }

@@ -19,18 +19,23 @@ pub enum Trace {
 }
 
 impl Trace {
-    /// One line, made only where somebody reads it.
+    /// One line with the time, made only where somebody reads it.
     pub fn line(&mut self, clock: &Clock, text: impl FnOnce() -> String) {
-        let line = |text: String| {
+        self.text(|| {
+            let text = text();
             let text = if text.len() > 4_000 { text.chars().take(4_000).collect() } else { text };
             format!("{:>9} ms  {text}", clock.now().0 - clock.start().0)
-        };
+        });
+    }
+
+    /// One line as it is, made only where somebody reads it.
+    pub fn text(&mut self, text: impl FnOnce() -> String) {
         match self {
             Trace::Off => {}
-            Trace::Kept(lines) => lines.push(line(text())),
+            Trace::Kept(lines) => lines.push(text()),
             // A reader who has seen enough is no failure.
             Trace::Printed => {
-                let _ = writeln!(std::io::stdout(), "{}", line(text()));
+                let _ = writeln!(std::io::stdout(), "{}", text());
             }
         }
     }

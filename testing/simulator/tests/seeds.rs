@@ -1,19 +1,32 @@
 //! Seeds hold, and broken promises are found.
 //!
 //! `STADIUM_SEEDS` is another number of seeds than 1,000; `STADIUM_SEEDS_FROM` begins elsewhere. A failing seed is
-//! printed with the command that replays it.
+//! printed with the command that replays it. Of the replicated log ten times as many seeds run: they are short.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stadium_simulator::{Failure, Sabotage, run};
+use stadium_simulator::{Failure, Sabotage, log, run};
 
 fn setting(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |text| text.parse().expect("a number of seeds"))
 }
 
-/// Runs seeds on all cores until one fails.
+/// Runs seeds of shards on all cores until one fails.
 fn first_failure(from: u64, count: u64, sabotage: Sabotage) -> Option<Box<Failure>> {
+    first_failure_of(from, count, |seed| run(seed, sabotage).err())
+}
+
+/// Runs seeds of the replicated log on all cores until one fails.
+fn first_failure_of_log(count: u64, sabotage: log::Sabotage) -> Option<Box<Failure>> {
+    first_failure_of(0, count, |seed| log::run(seed, sabotage).err())
+}
+
+fn first_failure_of(
+    from: u64,
+    count: u64,
+    failure_of: impl Fn(u64) -> Option<Box<Failure>> + Sync,
+) -> Option<Box<Failure>> {
     let next = AtomicU64::new(from);
     let failure = Mutex::new(None);
     std::thread::scope(|scope| {
@@ -24,7 +37,7 @@ fn first_failure(from: u64, count: u64, sabotage: Sabotage) -> Option<Box<Failur
                     if seed >= from + count || failure.lock().expect("nobody panics with it").is_some() {
                         return;
                     }
-                    if let Err(found) = run(seed, sabotage) {
+                    if let Some(found) = failure_of(seed) {
                         failure.lock().expect("nobody panics with it").get_or_insert(found);
                     }
                 }
@@ -284,6 +297,55 @@ fn a_shard_that_calls_busy_what_a_panic_cut_off_is_found_out() {
 fn one_seed_is_one_run() {
     for seed in 0..20 {
         let runs = [(); 2].map(|()| run(seed, Sabotage::None).map(|summary| format!("{summary:?}")).ok());
+        assert_eq!(runs[0], runs[1], "seed {seed}");
+    }
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_from_the_replicated_log() {
+    let (from, count) = (setting("STADIUM_SEEDS_FROM", 0), setting("STADIUM_SEEDS", 1_000));
+    let failure = first_failure_of(from * 10, count * 10, |seed| log::run(seed, log::Sabotage::None).err());
+    if let Some(failure) = failure {
+        panic!("{failure}");
+    }
+}
+
+#[test]
+fn an_owner_of_the_log_that_does_not_check_offsets_is_found_out() {
+    let failure = first_failure_of_log(50, log::Sabotage::Offsets).expect("50 seeds notice it");
+    assert!(failure.what.contains("is acknowledged, and lost"), "it is found as another fault: {failure}");
+}
+
+#[test]
+fn readers_of_the_log_whose_fences_count_with_an_equal_epoch_are_found_out() {
+    let failure = first_failure_of_log(50, log::Sabotage::Epochs);
+    assert!(failure.is_some(), "50 seeds did not notice that two claims of one epoch count");
+}
+
+#[test]
+fn readers_of_the_log_that_ignore_sequences_are_found_out() {
+    let failure = first_failure_of_log(50, log::Sabotage::Sequence);
+    assert!(failure.is_some(), "50 seeds did not notice messages that count twice or in another order");
+}
+
+#[test]
+fn everything_happens_to_the_replicated_log() {
+    let mut sum = log::Summary::default();
+    for seed in 0..500 {
+        sum += log::run(seed, log::Sabotage::None).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+    let log::Summary { acknowledged, claims, fenced, claimed_again, sent_again, .. } = sum;
+    let log::Summary { given_up, unknown, passed, gaps, trimmed, powerless, restarts, .. } = sum;
+    let often = [acknowledged, claims, fenced, claimed_again, given_up, passed, gaps, powerless, restarts];
+    assert!(often.iter().all(|count| *count > 500), "{sum:?}");
+    assert!(sent_again > 20 && unknown > 2 && trimmed > 5, "{sum:?}");
+}
+
+#[test]
+fn one_seed_is_one_run_of_the_replicated_log() {
+    for seed in 0..100 {
+        let runs =
+            [(); 2].map(|()| log::run(seed, log::Sabotage::None).map(|summary| format!("{summary:?}")).ok());
         assert_eq!(runs[0], runs[1], "seed {seed}");
     }
 }

@@ -43,6 +43,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-push", &["stadium-state-machine", "stadium-registry", "stadium-table"]),
     ("stadium-session", &["stadium-state-machine", "stadium-table"]),
     ("stadium-journal", &[]),
+    ("stadium-journal-log", &["stadium-journal"]),
     ("stadium-audit", &["stadium-journal"]),
     (
         "stadium-shard",
@@ -157,6 +158,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-registry",
             "stadium-state-machine",
             "stadium-journal",
+            "stadium-journal-log",
             "stadium-mqtt",
             "stadium-session",
         ],

@@ -7,8 +7,19 @@ use super::Finding;
 use super::source::Source;
 
 /// Crates that take bytes or commands and the current time, and touch nothing else.
-const NO_IO: &[&str] =
-    &["mqtt", "rsocket", "wheel", "table", "queue", "wallet", "registry", "push", "http-client", "report"];
+const NO_IO: &[&str] = &[
+    "mqtt",
+    "rsocket",
+    "wheel",
+    "table",
+    "queue",
+    "wallet",
+    "registry",
+    "push",
+    "journal-log",
+    "http-client",
+    "report",
+];
 
 /// Modules of `std` that reach outside the process or wait.
 const OUTSIDE: &[&str] = &["fs", "net", "thread", "process", "env"];

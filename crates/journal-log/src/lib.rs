@@ -1,0 +1,22 @@
+//! The replicated log of a shard, without I/O: who may write, and which messages count.
+//!
+//! The log is one partition with dense offsets. [`message`] is the format of its messages.
+//! [`Reader`] decides which of them count, in the same way for everybody who reads. [`Owner`] claims
+//! the log, appends, and knows when a message is durable. Both take events and return effects; a
+//! driver does the I/O. docs/formats/log-message.md has the format, the rules, and why they are safe.
+
+mod claim;
+mod error;
+mod judge;
+mod mark;
+pub mod message;
+mod owner;
+mod reader;
+
+pub use claim::{Claim, ClusterId, Log, Offset, Sequence, WriterId};
+pub use error::Error;
+pub use judge::{Judge, Passed, Rule, Verdict};
+pub use mark::Mark;
+pub use message::Header;
+pub use owner::{Effect, IN_FLIGHT_MAX, Owner, Refused};
+pub use reader::{Counts, Reader};
