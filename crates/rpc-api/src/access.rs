@@ -20,6 +20,7 @@ use stadium_http::rights::Stop;
 use stadium_http::{ChangeLog, LoggedChange};
 use stadium_rpc::{Call, CallContext, Interceptor, Operations, Refusal};
 use stadium_rsocket::metadata::authentication::Authentication;
+use stadium_wallet::PrincipalId;
 
 use crate::request::refusal;
 
@@ -73,6 +74,11 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    /// The principal that records name for what the caller asks for.
+    pub(crate) fn principal(&self) -> Option<PrincipalId> {
+        PrincipalId::new(&self.key.id).ok()
+    }
+
     /// The call as the grants see it.
     pub(crate) fn asking(&self) -> Asking<'_> {
         Asking { grants: &self.key.grants, bytes: self.bytes, now: self.now }

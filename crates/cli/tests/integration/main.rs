@@ -9,6 +9,7 @@ mod demo;
 mod load;
 mod platform_devices;
 mod platform_pushes;
+mod principals;
 mod push_service;
 mod queue;
 mod retained;
