@@ -6,12 +6,13 @@
 use stadium_table::Restored;
 
 use crate::decoding::sequence;
-use crate::entries::{LanePlace, List, Sent, principal};
+use crate::entries::{LanePlace, List, Sent};
 use crate::job::NONE;
+use crate::principals::Principals;
 use crate::timers::{GATE_PLACE_MAX, PLACE_MAX, Timer};
-use crate::{Corrupt, JobState, PrincipalId, Queues, Time};
+use crate::{Corrupt, JobState, Queues, Time};
 use stadium_state_machine::Checkpointed;
-use stadium_state_machine::encoding::{Reader, corrupt, number, text};
+use stadium_state_machine::encoding::{Reader, corrupt, number};
 use stadium_table::hash_of;
 
 /// What the first chunk begins with: the version of what follows.
@@ -100,11 +101,7 @@ impl Checkpointed for Queues {
             number(&mut meta, at);
             number(&mut meta, job);
         }
-        let principals = self.principals.of_jobs();
-        number(&mut meta, principals.len() as u64);
-        for principal in principals {
-            text(&mut meta, principal.map_or("", PrincipalId::as_str));
-        }
+        self.principals.encode(&mut meta);
         self.checkpoint = Progress { meta, table: META, restored: 0 };
     }
 
@@ -188,11 +185,8 @@ impl Queues {
             let at = input.number()?;
             self.incoming.insert((shard, at), input.number()?);
         }
-        let principals = if version >= PRINCIPALS { input.number()? } else { 0 };
-        for _ in 0..principals {
-            if !self.principals.restore(principal(input.text()?)?) {
-                return Err(corrupt("a principal stands twice, or there are too many"));
-            }
+        if version >= PRINCIPALS {
+            self.principals = Principals::decode(input)?;
         }
         self.checkpoint.restored |= 1 << META;
         Ok(())

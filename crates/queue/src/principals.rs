@@ -1,15 +1,16 @@
 //! The principals of the jobs that are here: each stands once, under a number that fits into a job.
 //!
-//! A number is nobody's business but the state's: events and checkpoints of a job have the id, or
-//! the table beside it. A principal whose last job is gone keeps its number until another one needs
-//! it, so that a queue which runs empty and full again finds it in its place.
+//! Events have the id, jobs in memory and in checkpoints the number. Which number a principal has
+//! follows from the events alone, so that a recovery gives the same one. A principal whose last job
+//! is gone keeps its number until another one needs it.
 
 use std::hash::BuildHasher;
 
 use foldhash::quality::FixedState;
 use hashbrown::HashTable;
+use stadium_state_machine::encoding::{Reader, corrupt, number, text};
 
-use crate::PrincipalId;
+use crate::{Corrupt, PrincipalId};
 
 /// Principals that have jobs on a shard at one time. Jobs of further ones name none; their history,
 /// which is read from the journal, does.
@@ -33,7 +34,7 @@ pub(crate) struct Principals {
 
 /// A principal, and how many of its jobs are here.
 struct Holder {
-    id: Option<PrincipalId>,
+    id: PrincipalId,
     jobs: u32,
 }
 
@@ -58,7 +59,7 @@ impl Principals {
         if number == NOBODY {
             return true;
         }
-        let holder = self.all.get_mut(usize::from(number) - 1).filter(|holder| holder.id.is_some());
+        let holder = self.all.get_mut(usize::from(number) - 1);
         holder.map(|holder| holder.jobs += 1).is_some()
     }
 
@@ -71,7 +72,7 @@ impl Principals {
 
     /// The principal with that number.
     pub(crate) fn id(&self, number: u16) -> Option<&PrincipalId> {
-        self.all.get(usize::from(number).checked_sub(1)?)?.id.as_ref()
+        Some(&self.all.get(usize::from(number).checked_sub(1)?)?.id)
     }
 
     fn find(&self, id: &str) -> Option<u16> {
@@ -85,51 +86,56 @@ impl Principals {
     fn number(&mut self, id: &str) -> u16 {
         let Ok(id) = PrincipalId::new(id) else { return NOBODY };
         if self.all.len() < usize::from(PRINCIPALS_MAX) {
-            self.all.push(Holder { id: None, jobs: 0 });
-            let number = self.all.len() as u16;
-            self.give(number, id);
-            return number;
+            return self.add(id);
         }
         let free = |at: &usize| self.all[*at].jobs == 0;
         let Some(at) = (self.next..self.all.len()).chain(0..self.next).find(free) else { return NOBODY };
         self.next = at + 1;
         let number = at as u16 + 1;
-        if let Some(old) = self.all[at].id.take() {
-            let hash = self.hasher.hash_one(old.as_str());
-            if let Ok(entry) = self.by_id.find_entry(hash, |&of| of == number) {
-                entry.remove();
-            }
+        let old = std::mem::replace(&mut self.all[at].id, id);
+        if let Ok(entry) = self.by_id.find_entry(self.hasher.hash_one(old.as_str()), |&of| of == number) {
+            entry.remove();
         }
-        self.give(number, id);
+        self.index(number);
         number
     }
 
-    /// A number that was nobody's is a principal's.
-    fn give(&mut self, number: u16, id: PrincipalId) {
-        let hash = self.hasher.hash_one(id.as_str());
-        self.all[usize::from(number) - 1].id = Some(id);
+    fn add(&mut self, id: PrincipalId) -> u16 {
+        self.all.push(Holder { id, jobs: 0 });
+        let number = self.all.len() as u16;
+        self.index(number);
+        number
+    }
+
+    fn index(&mut self, number: u16) {
         let (all, hasher) = (&self.all, &self.hasher);
-        self.by_id.insert_unique(hash, number, |&of| {
-            hasher.hash_one(all[usize::from(of) - 1].id.as_ref().map_or("", PrincipalId::as_str))
-        });
+        let hash = |of: u16| hasher.hash_one(all[usize::from(of) - 1].id.as_str());
+        self.by_id.insert_unique(hash(number), number, |&of| hash(of));
     }
 
-    /// All numbers in their order, with the principals that have jobs.
-    pub(crate) fn of_jobs(&self) -> impl ExactSizeIterator<Item = Option<&PrincipalId>> {
-        self.all.iter().map(|holder| holder.id.as_ref().filter(|_| holder.jobs > 0))
+    /// Appends the principals by number, and where the next free number is looked for.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        number(out, self.all.len() as u64);
+        self.all.iter().for_each(|holder| text(out, holder.id.as_str()));
+        number(out, self.next as u64);
     }
 
-    /// The next number, as a checkpoint has it. False where there are too many, or one stands twice.
-    pub(crate) fn restore(&mut self, id: Option<PrincipalId>) -> bool {
-        let is_known = id.as_ref().is_some_and(|id| self.find(id.as_str()).is_some());
-        if is_known || self.all.len() >= usize::from(PRINCIPALS_MAX) {
-            return false;
+    /// Reads what [`Self::encode`] wrote; jobs are counted as they are found.
+    pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self, Corrupt> {
+        let mut principals = Self::default();
+        for _ in 0..input.number()? {
+            let id = PrincipalId::new(input.text()?).map_err(|error| corrupt(error.to_string()))?;
+            let is_full = principals.all.len() == usize::from(PRINCIPALS_MAX);
+            if is_full || principals.find(id.as_str()).is_some() {
+                return Err(corrupt("a principal stands twice, or there are too many"));
+            }
+            principals.add(id);
         }
-        self.all.push(Holder { id: None, jobs: 0 });
-        if let Some(id) = id {
-            self.give(self.all.len() as u16, id);
+        principals.next = input.small()?;
+        if principals.next > principals.all.len() {
+            return Err(corrupt("the next principal is beyond the last one"));
         }
-        true
+        Ok(principals)
     }
 
     /// Bytes of memory, but for ids of more than 24 bytes.
@@ -140,6 +146,8 @@ impl Principals {
 
 #[cfg(test)]
 mod tests {
+    use stadium_state_machine::encoding::Reader;
+
     use super::{NOBODY, PRINCIPALS_MAX, Principals};
 
     fn name(number: u16) -> String {
@@ -177,13 +185,15 @@ mod tests {
         let mut principals = Principals::default();
         let numbers = ["anna", "ben", "carl"].map(|name| principals.take(name));
         principals.give_back(numbers[1]);
-        let saved: Vec<_> = principals.of_jobs().map(|id| id.cloned()).collect();
-        assert_eq!(saved.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
-        let mut restored = Principals::default();
-        assert!(saved.into_iter().all(|id| restored.restore(id)));
+        let mut saved = Vec::new();
+        principals.encode(&mut saved);
+        let mut restored = Principals::decode(&mut Reader::new(&saved)).expect("its own bytes");
         assert!(restored.take_again(numbers[2]) && restored.take_again(NOBODY));
-        assert!(!restored.take_again(numbers[1]) && !restored.take_again(77), "nobody has these");
-        assert_eq!(restored.take("carl"), numbers[2]);
-        assert!(!restored.restore(Some("anna".parse().expect("an id"))), "it stands there already");
+        assert!(!restored.take_again(77), "nobody has it");
+        for name in ["carl", "ben", "dora"] {
+            assert_eq!(restored.take(name), principals.take(name), "{name}");
+        }
+        let twice = [&[2, 1, b'a', 1, b'a', 0][..], &[1, 0, 0], &[1, 1, b'a', 2], &[9]];
+        assert!(twice.iter().all(|bytes| Principals::decode(&mut Reader::new(bytes)).is_err()));
     }
 }

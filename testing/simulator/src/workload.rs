@@ -124,8 +124,11 @@ impl Clients {
             let id = job.dedup.as_ref().map(|dedup| crate::answered::dedup_number(dedup.id.as_str()));
             let known = id.and_then(|id| ledger.remembers(queue, id, clock.high(), MARGIN));
             if known == Some(tag) {
-                // By another principal, which changes nothing.
-                let principal = principal_of(u128::from(tag.0) + 1);
+                // Where the job is there for certain, by another principal, which changes nothing.
+                let principal = match ledger.was_put(tag) {
+                    true => principal_of(u128::from(tag.0) + 1),
+                    false => ledger.message(tag).principal.clone(),
+                };
                 let queue = plan.queues[queue.0].0.clone();
                 return (Command::Put { queue, jobs: vec![job], principal }, vec![tag]);
             }
