@@ -134,8 +134,8 @@ pub enum Command {
         queue: QueueName,
         /// What the schedule is called; one name is one schedule of a queue.
         name: Key,
-        /// When.
-        cron: Cron,
+        /// When. Boxed, so that the rare command does not make all others larger.
+        cron: Box<Cron>,
         /// The job; its `when` and `dedup` are ignored.
         job: NewJob,
         /// Who makes the schedule, and so puts its jobs.

@@ -256,7 +256,7 @@ fn schedule(queue: QueueNumber, plan: &Plan, ledger: &mut Ledger, random: &mut R
     let job = NewJob { payload: Content { tag, version: 0 }.payload(40), ..NewJob::default() };
     let principal = principal_of(tag.0.into());
     ledger.put_by(&[tag], principal.as_ref());
-    (Command::Schedule { queue: name, name: label, cron, job, principal }, Vec::new())
+    (Command::Schedule { queue: name, name: label, cron: Box::new(cron), job, principal }, Vec::new())
 }
 
 /// A key's name.

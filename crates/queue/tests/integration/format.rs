@@ -61,7 +61,7 @@ fn test() -> Harness {
     let schedule = Command::Schedule {
         queue: queue("mail"),
         name: key("nightly"),
-        cron,
+        cron: Box::new(cron),
         job: nightly,
         principal: worker,
     };

@@ -141,7 +141,7 @@ pub(crate) fn schedule(request: proto::ScheduleRequest) -> Result<Command, Refus
     Ok(Command::Schedule {
         queue: queue(&request.queue)?,
         name: named(Key::new(&request.name))?,
-        cron: Cron {
+        cron: Box::new(Cron {
             missed: match cron.missed() {
                 proto::cron::Missed::Once => Missed::Once,
                 proto::cron::Missed::Skip => Missed::Skip,
@@ -149,7 +149,7 @@ pub(crate) fn schedule(request: proto::ScheduleRequest) -> Result<Command, Refus
             },
             expression: cron.expression,
             time_zone: if cron.time_zone.is_empty() { "UTC".to_owned() } else { cron.time_zone },
-        },
+        }),
         job: new_job(request.job.unwrap_or_default())?,
         principal: None,
     })

@@ -50,7 +50,7 @@ pub(crate) async fn set(
     let (queue, name) = (queue_name(&queue)?, schedule_name(&name)?);
     let (fields, _): (ScheduleFields, _) = read_json(&app, request).await?;
     let (cron, job) = fields.check()?;
-    let command = Command::Schedule { queue, name, cron, job, principal: caller.principal() };
+    let command = Command::Schedule { queue, name, cron: Box::new(cron), job, principal: caller.principal() };
     let () = ask_for(&app, command).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -131,7 +131,7 @@ fn jobs_of_a_schedule_are_of_who_made_it() {
     let schedule = |principal| Command::Schedule {
         queue: queue("mail"),
         name: key("it"),
-        cron: cron.clone(),
+        cron: Box::new(cron.clone()),
         job: job("go"),
         principal,
     };

@@ -23,7 +23,13 @@ fn declare(settings: QueueSettings) -> Command {
 
 fn schedule(expression: &str, time_zone: &str) -> Command {
     let cron = Cron { expression: expression.into(), time_zone: time_zone.into(), missed: Missed::Once };
-    Command::Schedule { queue: queue("mail"), name: key("nightly"), cron, job: job("go"), principal: None }
+    Command::Schedule {
+        queue: queue("mail"),
+        name: key("nightly"),
+        cron: Box::new(cron),
+        job: job("go"),
+        principal: None,
+    }
 }
 
 #[test]
@@ -159,7 +165,7 @@ fn a_full_queue_is_busy_and_has_room_again_later() {
     let second = Command::Schedule {
         queue: queue("mail"),
         name: key("second"),
-        cron,
+        cron: Box::new(cron),
         job: job("go"),
         principal: None,
     };
