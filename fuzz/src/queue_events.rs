@@ -29,7 +29,8 @@ pub fn some_queues(record_of: &mut dyn FnMut(&[u8])) -> (Queues, u64) {
         job(None, When::After(1_000)),
     ];
     let reserve = Command::Reserve { queue: queue.clone(), jobs_max: 2, lease: None, wait: 0, worker: None };
-    for command in [Command::Put { queue, jobs }, reserve] {
+    let principal = Some("k_0011223344556677".parse().expect("an id"));
+    for command in [Command::Put { queue, jobs, principal }, reserve] {
         record.begin(0);
         queues.execute(at, NOW, 1, &command, &mut record).expect("it is allowed");
         record_of(record.bytes());

@@ -82,7 +82,8 @@ impl Base {
     }
 
     fn transfers(&mut self, transfers: Vec<NewTransfer>) -> Vec<u8> {
-        self.ask(&Command::Transfer { transfers, linked: false })
+        let principal = Some("k_0011223344556677".parse().expect("an id"));
+        self.ask(&Command::Transfer { transfers, linked: false, principal })
     }
 
     fn receive(&mut self, number: u64, message: ShardMessage) -> Vec<u8> {
@@ -104,7 +105,7 @@ fn prepare(number: u64, transaction: u64, id: u128) -> ShardMessage {
     let commands = [
         Command::Declare { asset: votes(), scale: 0 },
         Command::Open { accounts: vec![open] },
-        Command::Transfer { transfers: vec![post(id, &there, &here, 3)], linked: false },
+        Command::Transfer { transfers: vec![post(id, &there, &here, 3)], linked: false, principal: None },
     ];
     for command in commands {
         record.begin(0);
@@ -113,7 +114,9 @@ fn prepare(number: u64, transaction: u64, id: u128) -> ShardMessage {
     let mut message = None;
     other.outgoing(0, &mut |_, _, one| message = Some(one));
     match message.expect("it asks") {
-        ShardMessage::Prepare { legs, .. } => ShardMessage::Prepare { transaction, legs },
+        ShardMessage::Prepare { legs, principal, .. } => {
+            ShardMessage::Prepare { transaction, principal, legs }
+        }
         ShardMessage::Decide { .. } => unreachable!("message {number} asks first"),
     }
 }
@@ -311,7 +314,7 @@ fn works(ledger: &mut Ledger, at: u64) {
         ledger.tick(at, now, &mut record, 100);
         record.begin(0);
         let post = post(1_000_000 + u128::from(span), &wallet("@mint"), &wallet("@shop"), 1);
-        let command = Command::Transfer { transfers: vec![post], linked: false };
+        let command = Command::Transfer { transfers: vec![post], linked: false, principal: None };
         match ledger.execute(at + 512, now, &command, &mut record) {
             Ok(Executed::Done(Answer::Booked(_))) => {}
             other => panic!("a transfer is answered by {other:?}"),

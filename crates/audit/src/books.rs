@@ -213,6 +213,7 @@ impl Books {
             Event::Voided(void) => self.voided(turn, &void),
             Event::Expired { id } => self.expired(turn, id),
             Event::Seal { number, records, root } => self.seal(turn, number, records, root),
+            Event::Principal => {}
             Event::Began { group, items } => {
                 let key = (self.shard, group);
                 let outstanding = turn.groups.began(turn.spot, group, &items, self);

@@ -5,26 +5,74 @@
 use crate::bytes::Cursor;
 use crate::tree::Hash;
 
+/// Bytes of the id of a principal at most.
+const PRINCIPAL_BYTES_MAX: usize = 260;
+
 /// Entries at these distances have a pointer of their own.
 pub(crate) const JUMPS: [u64; 4] = [64, 4_096, 262_144, 16_777_216];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Event<'a> {
-    Asset { asset: u32, scale: u8, code: &'a str },
-    Opened { account: u32, asset: u32, rules: Rules, wallet: &'a str },
-    Changed { account: u32, rules: Rules },
+    Asset {
+        asset: u32,
+        scale: u8,
+        code: &'a str,
+    },
+    Opened {
+        account: u32,
+        asset: u32,
+        rules: Rules,
+        wallet: &'a str,
+    },
+    Changed {
+        account: u32,
+        rules: Rules,
+    },
     Transfer(Moved<'a>),
-    Held { hold: Promise<'a>, expires: u64 },
+    Held {
+        hold: Promise<'a>,
+        expires: u64,
+    },
     Voided(Promise<'a>),
-    Expired { id: u128 },
-    Seal { number: u64, records: u64, root: Hash },
-    Began { group: u64, items: Vec<Item<'a>> },
-    Voted { message: u64 },
-    Decided { group: u64, booked: bool, refused_by: Option<u16> },
-    Confirmed { message: u64 },
-    Prepared { from: MessageHead, group: u64, items: Vec<Item<'a>> },
-    Refused { from: MessageHead },
-    Settled { from: MessageHead, prepare: u64, group: u64, booked: bool },
+    Expired {
+        id: u128,
+    },
+    Seal {
+        number: u64,
+        records: u64,
+        root: Hash,
+    },
+    /// Who asked for what follows in the record: it decides no amount.
+    Principal,
+    Began {
+        group: u64,
+        items: Vec<Item<'a>>,
+    },
+    Voted {
+        message: u64,
+    },
+    Decided {
+        group: u64,
+        booked: bool,
+        refused_by: Option<u16>,
+    },
+    Confirmed {
+        message: u64,
+    },
+    Prepared {
+        from: MessageHead,
+        group: u64,
+        items: Vec<Item<'a>>,
+    },
+    Refused {
+        from: MessageHead,
+    },
+    Settled {
+        from: MessageHead,
+        prepare: u64,
+        group: u64,
+        booked: bool,
+    },
 }
 
 /// Limits of an account.
@@ -165,6 +213,10 @@ impl<'a> Event<'a> {
             6 => Event::Voided(Promise::read(from, time)?),
             7 => Event::Expired { id: from.id()? },
             8 => Event::Seal { number: from.number()?, records: from.number()?, root: from.array()? },
+            9 => {
+                principal(from.text()?)?;
+                Event::Principal
+            }
             16 => {
                 let group = from.number()?;
                 flags(from, 1)?;
@@ -205,6 +257,14 @@ impl<'a> Event<'a> {
             _ => return Err("this version knows none of that number".to_owned()),
         })
     }
+}
+
+/// Whether a text can be the id of a principal.
+fn principal(id: &str) -> Result<(), String> {
+    if id.is_empty() || id.len() > PRINCIPAL_BYTES_MAX || id.chars().any(char::is_control) {
+        return Err(format!("{id:?} is the id of no principal"));
+    }
+    Ok(())
 }
 
 /// Whether it was booked; 2 adds when.

@@ -3,6 +3,7 @@
 //! It is an API key, a person who signed in, or the holder of a token or a certificate.
 
 use stadium_grants::{Grant, Grants, Invalid, Role};
+use stadium_wallet::PrincipalId;
 
 use crate::key_store::{Key, check_rights};
 
@@ -75,8 +76,10 @@ impl Holder {
     /// is no key's.
     ///
     /// # Errors
-    /// More grants than a principal may hold, or an app that is no name.
+    /// An id that records cannot name ([`PrincipalId`]), more grants than a principal may hold, or
+    /// an app that is no name.
     pub fn new(id: String, name: String, rights: HolderRights) -> Result<Self, Invalid> {
+        PrincipalId::new(id.as_str()).map_err(|error| Invalid(error.to_string()))?;
         let HolderRights { roles, apps, grants } = rights;
         let grants = Grants::new(&roles, apps.as_deref(), &grants)?;
         Ok(Self { id, name, roles, grants })

@@ -43,7 +43,7 @@ impl Driver {
 fn put(queue: &QueueName, when: impl Fn(u64) -> When, from: u64) -> Command {
     let payload = Bytes::from(vec![7; 200]);
     let job = |n| NewJob { payload: payload.clone(), when: when(n), ..NewJob::default() };
-    Command::Put { queue: queue.clone(), jobs: (from..from + BATCH).map(job).collect() }
+    Command::Put { queue: queue.clone(), jobs: (from..from + BATCH).map(job).collect(), principal: None }
 }
 
 fn spread(n: u64) -> u64 {

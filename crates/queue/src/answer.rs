@@ -2,7 +2,9 @@
 //!
 //! `P` is the payload: [`PayloadAt`] inside, bytes once the shard has read them.
 
-use crate::{Cron, JobId, Key, Lease, PayloadAt, QueueName, QueueSettings, Refusal, Time, WorkerName};
+use crate::{
+    Cron, JobId, Key, Lease, PayloadAt, PrincipalId, QueueName, QueueSettings, Refusal, Time, WorkerName,
+};
 
 /// What came of a command, one case for each kind.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,6 +115,8 @@ pub struct JobView<P> {
     pub key: Option<Key>,
     /// Why it is buried or dead, or the last error.
     pub reason: Option<String>,
+    /// Who put it; none where the server did itself, and of jobs of older versions.
+    pub principal: Option<PrincipalId>,
     /// What to do.
     pub payload: P,
 }
@@ -142,7 +146,8 @@ with_payload!(JobView {
     attempts_max,
     priority,
     key,
-    reason
+    reason,
+    principal
 });
 
 /// One event of a job.
@@ -163,6 +168,8 @@ pub enum Attempt {
         queue: QueueName,
         /// When it is due.
         due: Time,
+        /// Who put it.
+        principal: Option<PrincipalId>,
     },
     /// Somebody began.
     Reserved {
@@ -272,4 +279,6 @@ pub struct ScheduleView {
     pub next: Option<Time>,
     /// The last time, and the job that was put.
     pub last: Option<(Time, JobId)>,
+    /// Who made it, and so puts its jobs.
+    pub principal: Option<PrincipalId>,
 }

@@ -5,7 +5,7 @@
 
 use crate::cron::occurrences;
 use crate::decoding::Decoder;
-use crate::entries::{End, Finished, Purge, Queue, Remembered, Schedule, Sent, key, queue_name};
+use crate::entries::{End, Finished, Purge, Queue, Remembered, Schedule, Sent, key, principal, queue_name};
 use crate::events::{Disposition, Event, JobEvent, Work};
 use crate::job::{Job, NONE};
 use crate::record::Writer;
@@ -21,6 +21,8 @@ pub(crate) struct Context<'a> {
     pub(crate) time: Time,
     pub(crate) queue: u32,
     pub(crate) reason: &'a str,
+    /// Who puts jobs; empty: nobody.
+    pub(crate) principal: &'a str,
 }
 
 impl Queues {
@@ -33,7 +35,7 @@ impl Queues {
     pub fn apply(&mut self, at: u64, time: Time, offset: u32, events: &[u8]) -> Result<(), Corrupt> {
         self.advance_all(time);
         let mut decoder = Decoder::new(at, time, offset, events);
-        let mut context = Context { at, time, queue: NONE, reason: "" };
+        let mut context = Context { at, time, queue: NONE, reason: "", principal: "" };
         let mut name = "";
         let mut received = None;
         while let Some(event) = decoder.next() {
@@ -45,6 +47,10 @@ impl Queues {
                 }
                 Event::Worker(_) => {}
                 Event::Reason(reason) => context.reason = reason,
+                Event::Principal(id) => {
+                    principal(id)?;
+                    context.principal = id;
+                }
                 Event::Made(settings) => {
                     if context.queue != NONE {
                         return Err(corrupt(format!("the queue {name} is made a second time")));
@@ -64,7 +70,7 @@ impl Queues {
                 Event::Confirmed { number } => self.apply_confirmed(number),
                 Event::OutgoingMoved { number, .. } => self.apply_outgoing_moved(number, payload),
                 Event::Dispatched { number, queue, due, expires, ref work } => {
-                    self.apply_outgoing(number, queue, due, expires, work, payload)?;
+                    self.apply_outgoing(&context, number, queue, due, expires, work, payload)?;
                 }
                 _ if context.queue == NONE => {
                     return Err(corrupt(format!(
@@ -109,6 +115,7 @@ impl Queues {
                         payload,
                         next,
                         last: None,
+                        principal: principal(context.principal)?,
                         occurrences: None,
                     };
                     self.apply_scheduled(schedule);
@@ -161,6 +168,7 @@ impl Queues {
         job.last = context.at;
         job.lane = lane;
         job.payload_at(payload);
+        job.put_by(self.principals.take(context.principal));
         let place = self.jobs.insert(job);
         self.places_end = self.places_end.max(place + 1);
         let jobs = &self.jobs;
@@ -284,7 +292,7 @@ impl Queues {
             JobEvent::Deleted | JobEvent::Expired => self.remove(place, End::Gone, 0),
             JobEvent::Moved { .. } => self.replace_payload(place, payload),
             JobEvent::Sent { number, queue: to, due, expires, ref work } => {
-                self.apply_outgoing(number, to, due, expires, work, payload)?;
+                self.apply_outgoing(context, number, to, due, expires, work, payload)?;
                 let job = self.jobs.at(place);
                 let (sequence, settled) = (job.sequence(), job.state() == JobState::Reserved);
                 self.remove(place, End::Forwarded, sequence);
@@ -295,8 +303,10 @@ impl Queues {
     }
 
     /// A job is on its way to another shard.
+    #[expect(clippy::too_many_arguments, reason = "the parts of two events, in their order")]
     pub(crate) fn apply_outgoing(
         &mut self,
+        context: &Context<'_>,
         number: u64,
         to: &str,
         due: Time,
@@ -313,6 +323,7 @@ impl Queues {
             key: work.key.map(key).transpose()?,
             dedup: work.dedup.map(|dedup| Ok((key(dedup.id)?, dedup.until))).transpose()?,
             payload,
+            principal: principal(context.principal)?,
         };
         self.payload_lives(payload);
         self.outgoing.insert(number, sent);
@@ -404,6 +415,7 @@ impl Queues {
         self.remove_extra(place);
         let job = self.jobs.remove(place).expect("the caller found it");
         let sequence = job.sequence();
+        self.principals.give_back(job.principal());
         self.by_sequence.remove(hash_of(sequence), place);
         self.queues.at_mut(queue).jobs -= 1;
         self.payload_died(job.payload());

@@ -8,6 +8,7 @@ use stadium_table::Restored;
 use crate::decoding::sequence;
 use crate::entries::{LanePlace, List, Sent};
 use crate::job::NONE;
+use crate::principals::Principals;
 use crate::timers::{GATE_PLACE_MAX, PLACE_MAX, Timer};
 use crate::{Corrupt, JobState, Queues, Time};
 use stadium_state_machine::Checkpointed;
@@ -15,7 +16,10 @@ use stadium_state_machine::encoding::{Reader, corrupt, number};
 use stadium_table::hash_of;
 
 /// What the first chunk begins with: the version of what follows.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+
+/// The first version with principals.
+const PRINCIPALS: u8 = 2;
 
 const META: u8 = 0;
 const JOBS: u8 = 1;
@@ -97,6 +101,7 @@ impl Checkpointed for Queues {
             number(&mut meta, at);
             number(&mut meta, job);
         }
+        self.principals.encode(&mut meta);
         self.checkpoint = Progress { meta, table: META, restored: 0 };
     }
 
@@ -161,9 +166,9 @@ impl Queues {
     fn restore_meta(&mut self, slice: &[u8]) -> Result<(), Corrupt> {
         let input = &mut Reader::new(slice);
         let version = input.byte()?;
-        if version != VERSION {
+        if !(1..=VERSION).contains(&version) {
             return Err(corrupt(format!(
-                "version {version} of the queues' checkpoint: this one reads {VERSION}"
+                "version {version} of the queues' checkpoint: this one reads up to {VERSION}"
             )));
         }
         self.now = Time(input.number()?);
@@ -173,12 +178,15 @@ impl Queues {
         self.outgoing_next = input.number()?;
         for _ in 0..input.number()? {
             let at = input.number()?;
-            self.outgoing.insert(at, Sent::decode(input)?);
+            self.outgoing.insert(at, Sent::decode(input, version >= PRINCIPALS)?);
         }
         for _ in 0..input.number()? {
             let shard = input.small()?;
             let at = input.number()?;
             self.incoming.insert((shard, at), input.number()?);
+        }
+        if version >= PRINCIPALS {
+            self.principals = Principals::decode(input)?;
         }
         self.checkpoint.restored |= 1 << META;
         Ok(())
@@ -247,6 +255,9 @@ impl Queues {
             };
             if job.extra != NONE && self.extras.get(job.extra).is_none_or(|extra| extra.job != place) {
                 return Err(corrupt(format!("job {} has another one's extra", job.sequence())));
+            }
+            if !self.principals.take_again(job.principal()) {
+                return Err(corrupt(format!("job {} was put by nobody", job.sequence())));
             }
             lane.jobs += 1;
             self.queues.at_mut(lane.queue).jobs += 1;

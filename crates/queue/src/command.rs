@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 
-use crate::{JobId, Key, Lease, Milliseconds, QueueName, Time, WorkerName};
+use crate::{JobId, Key, Lease, Milliseconds, PrincipalId, QueueName, Time, WorkerName};
 
 /// One thing to do. The queue comes with each, because its name determines the shard.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +16,8 @@ pub enum Command {
         queue: QueueName,
         /// The jobs.
         jobs: Vec<NewJob>,
+        /// Who puts them. It is no part of their content.
+        principal: Option<PrincipalId>,
     },
     /// Up to `jobs_max` jobs that are due, for the time of the lease.
     Reserve {
@@ -43,6 +45,8 @@ pub enum Command {
         queue: QueueName,
         /// The work there. An empty payload means the payload it had.
         job: NewJob,
+        /// Who puts the work there.
+        principal: Option<PrincipalId>,
     },
     /// These are not done, and are to be tried again.
     Release {
@@ -130,10 +134,12 @@ pub enum Command {
         queue: QueueName,
         /// What the schedule is called; one name is one schedule of a queue.
         name: Key,
-        /// When.
-        cron: Cron,
+        /// When. Boxed, so that the rare command does not make all others larger.
+        cron: Box<Cron>,
         /// The job; its `when` and `dedup` are ignored.
         job: NewJob,
+        /// Who makes the schedule, and so puts its jobs.
+        principal: Option<PrincipalId>,
     },
     /// Ends a schedule; jobs that it put stay.
     Unschedule {

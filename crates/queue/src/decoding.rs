@@ -37,6 +37,7 @@ impl<'a> Decoder<'a> {
             1 => (Event::Queue(self.input.text()?), none),
             2 => (Event::Worker(self.input.text()?), none),
             3 => (Event::Reason(self.input.text()?), none),
+            4 => (Event::Principal(self.input.text()?), none),
             8 => (Event::Made(read_settings(&mut self.input)?), none),
             9 => (Event::Set(read_settings(&mut self.input)?), none),
             10 => (Event::Dropped, none),

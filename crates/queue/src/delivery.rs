@@ -1,6 +1,6 @@
 //! A job that goes to another shard.
 
-use crate::{NewJob, QueueName};
+use crate::{NewJob, PrincipalId, QueueName};
 
 /// A job for a queue of another shard.
 #[derive(Debug, Clone, PartialEq)]
@@ -9,6 +9,8 @@ pub struct ShardMessage {
     pub queue: QueueName,
     /// What, with its payload.
     pub job: NewJob,
+    /// Who put it.
+    pub principal: Option<PrincipalId>,
 }
 
 /// A job that comes from another shard, exactly once however often it is delivered, as long as

@@ -10,7 +10,9 @@ use crate::cron::occurrences;
 use crate::decoding::read_settings;
 use crate::events::write_settings;
 use crate::job::NONE;
-use crate::{Corrupt, Cron, JobState, Key, Limit, Missed, PayloadAt, QueueName, QueueSettings, Time};
+use crate::{
+    Corrupt, Cron, JobState, Key, Limit, Missed, PayloadAt, PrincipalId, QueueName, QueueSettings, Time,
+};
 use stadium_state_machine::encoding::{Reader, number, text};
 
 /// The ends of a list through [`Line`]s or lanes.
@@ -186,6 +188,19 @@ pub(crate) fn queue_name(name: &str) -> Result<QueueName, Corrupt> {
 
 pub(crate) fn key(name: &str) -> Result<Key, Corrupt> {
     Key::new(name).map_err(|error| stadium_state_machine::encoding::corrupt(error.to_string()))
+}
+
+/// A principal; none where the text is empty.
+pub(crate) fn principal(id: &str) -> Result<Option<PrincipalId>, Corrupt> {
+    if id.is_empty() {
+        return Ok(None);
+    }
+    let id = PrincipalId::new(id);
+    id.map(Some).map_err(|error| stadium_state_machine::encoding::corrupt(error.to_string()))
+}
+
+fn write_principal(out: &mut Vec<u8>, principal: Option<&PrincipalId>) {
+    text(out, principal.map_or("", PrincipalId::as_str));
 }
 
 fn write_key(out: &mut Vec<u8>, key: Option<&Key>) {
@@ -431,6 +446,9 @@ impl Entry for Finished {
     }
 }
 
+/// Of a schedule in a checkpoint, beside its treatment of missed occurrences: it names a principal.
+const NAMED: u8 = 128;
+
 pub(crate) struct Schedule {
     pub(crate) queue: u32,
     pub(crate) name: Key,
@@ -442,6 +460,8 @@ pub(crate) struct Schedule {
     pub(crate) payload: PayloadAt,
     pub(crate) next: Option<Time>,
     pub(crate) last: Option<(Time, u64)>,
+    /// Who made it.
+    pub(crate) principal: Option<PrincipalId>,
     /// Rebuilt.
     pub(crate) occurrences: Option<Box<Occurrences>>,
 }
@@ -459,6 +479,7 @@ impl Entry for Schedule {
             payload: PayloadAt::default(),
             next: None,
             last: None,
+            principal: None,
             occurrences: None,
         }
     }
@@ -468,7 +489,8 @@ impl Entry for Schedule {
         text(out, self.name.as_str());
         text(out, &self.cron.expression);
         text(out, &self.cron.time_zone);
-        out.extend([self.cron.missed as u8, self.priority]);
+        let named = if self.principal.is_some() { NAMED } else { 0 };
+        out.extend([self.cron.missed as u8 | named, self.priority]);
         number(out, u64::from(self.attempts_max));
         write_key(out, self.key.as_ref());
         number(out, self.time_to_live.map_or(0, |span| span + 1));
@@ -476,6 +498,9 @@ impl Entry for Schedule {
         number(out, self.next.map_or(0, |next| next.0 + 1));
         number(out, self.last.map_or(0, |(at, _)| at.0 + 1));
         number(out, self.last.map_or(0, |(_, job)| job));
+        if self.principal.is_some() {
+            write_principal(out, self.principal.as_ref());
+        }
     }
 
     fn decode(input: &mut &[u8]) -> Result<Self, Damaged> {
@@ -484,7 +509,8 @@ impl Entry for Schedule {
             let name = key(input.text()?)?;
             let expression = input.text()?.to_owned();
             let time_zone = input.text()?.to_owned();
-            let missed = match input.byte()? {
+            let flags = input.byte()?;
+            let missed = match flags & !NAMED {
                 0 => Missed::Once,
                 1 => Missed::Skip,
                 _ => Missed::All,
@@ -497,6 +523,7 @@ impl Entry for Schedule {
             let next = input.number()?.checked_sub(1).map(Time);
             let last = input.number()?.checked_sub(1).map(Time);
             let job = input.number()?;
+            let principal = if flags & NAMED != 0 { principal(input.text()?)? } else { None };
             let cron = Cron { expression, time_zone, missed };
             Ok(Self {
                 queue,
@@ -510,6 +537,7 @@ impl Entry for Schedule {
                 payload,
                 next,
                 last: last.map(|at| (at, job)),
+                principal,
             })
         })
     }
@@ -526,6 +554,8 @@ pub(crate) struct Sent {
     /// Id, and until when it is remembered.
     pub(crate) dedup: Option<(Key, Time)>,
     pub(crate) payload: PayloadAt,
+    /// Who put it.
+    pub(crate) principal: Option<PrincipalId>,
 }
 
 impl Sent {
@@ -539,9 +569,11 @@ impl Sent {
         write_key(out, self.dedup.as_ref().map(|(id, _)| id));
         number(out, self.dedup.as_ref().map_or(0, |(_, until)| until.0));
         write_payload(out, self.payload);
+        write_principal(out, self.principal.as_ref());
     }
 
-    pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self, Corrupt> {
+    /// Reads one of a checkpoint, which names principals or does not.
+    pub(crate) fn decode(input: &mut Reader<'_>, has_principal: bool) -> Result<Self, Corrupt> {
         let queue = queue_name(input.text()?)?;
         let priority = input.byte()?;
         let attempts_max = input.small()?;
@@ -552,6 +584,7 @@ impl Sent {
         let until = Time(input.number()?);
         let payload = read_payload(input)?;
         let dedup = id.map(|id| (id, until));
-        Ok(Self { queue, priority, attempts_max, due, expires, key, dedup, payload })
+        let principal = if has_principal { principal(input.text()?)? } else { None };
+        Ok(Self { queue, priority, attempts_max, due, expires, key, dedup, payload, principal })
     }
 }

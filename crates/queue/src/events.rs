@@ -78,6 +78,7 @@ pub(crate) enum Event<'a> {
     Queue(&'a str),
     Worker(&'a str),
     Reason(&'a str),
+    Principal(&'a str),
     Made(QueueSettings),
     Set(QueueSettings),
     Dropped,
@@ -171,6 +172,7 @@ impl Encoder<'_> {
             Event::Queue(name) => self.named(1, name),
             Event::Worker(name) => self.named(2, name),
             Event::Reason(reason) => self.named(3, reason),
+            Event::Principal(principal) => self.named(4, principal),
             Event::Made(ref settings) => {
                 self.out.push(8);
                 write_settings(self.out, settings);

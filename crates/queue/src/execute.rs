@@ -40,13 +40,15 @@ impl Queues {
 
     fn carry_out(&mut self, writer: &mut Writer<'_>, now: Time, command: &Command) -> Executed {
         match command {
-            Command::Put { queue, jobs } => self.put(writer, queue, jobs),
+            Command::Put { queue, jobs, principal } => self.put(writer, queue, jobs, principal.as_ref()),
             Command::Reserve { queue, jobs_max, lease, wait, worker } => {
                 crate::validate::wait(*wait)?;
                 self.reserve(writer, queue, *jobs_max, *lease, worker.as_ref())
             }
             Command::Settle { leases } => self.settle(writer, leases),
-            Command::Forward { lease, queue, job } => self.forward(writer, *lease, queue, job),
+            Command::Forward { lease, queue, job, principal } => {
+                self.forward(writer, *lease, queue, job, principal.as_ref())
+            }
             Command::Release { leases, retry, error } => {
                 self.release(writer, leases, *retry, error.as_deref())
             }
@@ -61,7 +63,9 @@ impl Queues {
             Command::Resume { queue } => self.resume(writer, queue),
             Command::Declare { queue, settings } => self.declare(writer, queue, settings),
             Command::Drop { queue } => self.drop_queue(writer, queue),
-            Command::Schedule { queue, name, cron, job } => self.schedule(writer, queue, name, cron, job),
+            Command::Schedule { queue, name, cron, job, principal } => {
+                self.schedule(writer, queue, name, cron, job, principal.as_ref())
+            }
             Command::Unschedule { queue, name } => self.unschedule(writer, queue, name),
             Command::Peek { .. }
             | Command::Find { .. }

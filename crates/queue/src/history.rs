@@ -4,6 +4,7 @@
 //! than a bound allows, it states this and ends.
 
 use crate::decoding::Decoder;
+use crate::entries::principal;
 use crate::events::{Disposition, Event, JobEvent, Payload, Work};
 use crate::{
     Answer, Attempt, Corrupt, HistoryEntry, JobId, PayloadAt, QueueName, Queues, Refusal, Time, WorkerName,
@@ -75,7 +76,7 @@ impl Queues {
     ) -> Result<Option<u64>, Corrupt> {
         let sequence = job.sequence();
         let mut decoder = Decoder::new(at, time, offset, events);
-        let (mut queue, mut worker, mut reason) = ("", "", "");
+        let (mut queue, mut worker, mut reason, mut by) = ("", "", "", "");
         let begin = into.len();
         let mut previous = None;
         while let Some(event) = decoder.next() {
@@ -92,8 +93,12 @@ impl Queues {
                     reason = text;
                     continue;
                 }
+                Event::Principal(id) => {
+                    by = id;
+                    continue;
+                }
                 Event::Put { job, due, .. } if job == sequence => {
-                    Some(Attempt::Put { queue: name_of(queue)?, due })
+                    Some(Attempt::Put { queue: name_of(queue)?, due, principal: principal(by)? })
                 }
                 Event::Job { job: of, back, what } if of == sequence => {
                     if back > 0 && previous.is_none() {
@@ -173,6 +178,8 @@ fn in_words(event: &Event<'_>, payload_bytes: u32) -> String {
         Event::Worker(name) => format!("by the worker {name}"),
         Event::Reason("") => "for no reason".into(),
         Event::Reason(reason) => format!("because: {reason}"),
+        Event::Principal("") => "by no principal".into(),
+        Event::Principal(principal) => format!("by the principal {principal}"),
         Event::Made(_) => "queue made".into(),
         Event::Set(_) => "queue settings changed".into(),
         Event::Dropped => "queue dropped".into(),

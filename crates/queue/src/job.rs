@@ -11,14 +11,22 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 const TIMESTAMP_MAX: u64 = (1 << 48) - 1;
 
+/// Bits of a number of attempts.
+const ATTEMPTS_BITS: u32 = 10;
+const ATTEMPTS: u64 = (1 << ATTEMPTS_BITS) - 1;
+
+/// Bits of half of a principal's number.
+const HALF_BITS: u32 = 6;
+const HALF: u64 = 0xffff & !ATTEMPTS;
+
 /// A job.
 ///
 /// ```text
 /// id        sequence 54 | priority 4 | state 3 | retry 1 | - 2
 /// record    position of the record that holds the payload
 /// last      position of the record with its newest event
-/// due       time 48   | attempts 16
-/// put       time 48   | attempts at most 16
+/// due       time 48   | principal's high half 6 | attempts 10
+/// put       time 48   | principal's low half 6  | attempts at most 10
 /// offset, length      of the payload in its record
 /// lane                whose turn decides when it is its turn; the lane knows queue and key
 /// extra               what few jobs have: a time to live, a reason
@@ -47,7 +55,7 @@ impl Job {
             record: 0,
             last: 0,
             due: 0,
-            put: put.0.min(TIMESTAMP_MAX) << 16 | u64::from(attempts_max),
+            put: put.0.min(TIMESTAMP_MAX) << 16,
             offset: 0,
             length: 0,
             lane: NONE,
@@ -56,6 +64,7 @@ impl Job {
             lease_until: 0,
         };
         job.due_at(due);
+        job.limit_attempts(attempts_max);
         job
     }
 
@@ -114,19 +123,31 @@ impl Job {
 
     #[inline]
     pub(crate) fn attempts(&self) -> u16 {
-        self.due as u16
+        (self.due & ATTEMPTS) as u16
     }
 
     pub(crate) fn attempted(&mut self, attempts: u16) {
-        self.due = self.due & !0xffff | u64::from(attempts);
+        self.due = self.due & !ATTEMPTS | u64::from(attempts).min(ATTEMPTS);
     }
 
     pub(crate) fn attempts_max(&self) -> u16 {
-        self.put as u16
+        (self.put & ATTEMPTS) as u16
     }
 
     pub(crate) fn limit_attempts(&mut self, attempts_max: u16) {
-        self.put = self.put & !0xffff | u64::from(attempts_max);
+        self.put = self.put & !ATTEMPTS | u64::from(attempts_max).min(ATTEMPTS);
+    }
+
+    /// The number of who put it: see [`crate::principals`].
+    pub(crate) fn principal(&self) -> u16 {
+        let half = |word: u64| (word & HALF) >> ATTEMPTS_BITS;
+        (half(self.due) << HALF_BITS | half(self.put)) as u16
+    }
+
+    pub(crate) fn put_by(&mut self, principal: u16) {
+        let number = u64::from(principal);
+        self.due = self.due & !HALF | number >> HALF_BITS << ATTEMPTS_BITS & HALF;
+        self.put = self.put & !HALF | number << ATTEMPTS_BITS & HALF;
     }
 
     #[inline]
@@ -176,5 +197,35 @@ impl Entry for Job {
             reservation: half(4),
             lease_until: half(5),
         })
+    }
+}
+
+const _: () = assert!(size_of::<Job>() == 64, "a job takes 64 bytes");
+const _: () = assert!(crate::Bounds::ATTEMPTS_MAX as u64 <= ATTEMPTS, "its attempts fit");
+const _: () =
+    assert!((crate::principals::PRINCIPALS_MAX as u64) < 1 << (2 * HALF_BITS), "its principal fits");
+
+#[cfg(test)]
+mod tests {
+    use super::Job;
+    use crate::Time;
+    use crate::principals::PRINCIPALS_MAX;
+
+    #[test]
+    fn times_attempts_and_principal_do_not_touch_each_other() {
+        let (put, due) = (Time(1_800_000_000_123), Time(1_800_000_000_456));
+        for number in [0, 1, 63, 64, 65, 0x555, 0xaaa, PRINCIPALS_MAX] {
+            let mut job = Job::new(7, 4, put, due, 1_000);
+            job.put_by(number);
+            job.attempted(999);
+            job.due_at(Time(due.0 + 1));
+            assert_eq!((job.principal(), job.attempts(), job.attempts_max()), (number, 999, 1_000));
+            assert_eq!((job.put_at(), job.due()), (put, Time(due.0 + 1)));
+            job.attempted(0);
+            job.limit_attempts(1);
+            assert_eq!((job.principal(), job.attempts(), job.attempts_max()), (number, 0, 1));
+            job.put_by(0);
+            assert_eq!((job.principal(), job.put_at(), job.due()), (0, put, Time(due.0 + 1)));
+        }
     }
 }

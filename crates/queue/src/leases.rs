@@ -210,6 +210,8 @@ impl Queues {
             attempts_max: Some(job.attempts_max()),
             ..NewJob::default()
         };
+        // It stays the job of who put it.
+        writer.principal(self.principals.id(job.principal()));
         self.send(writer, place, name, &new, payload);
     }
 

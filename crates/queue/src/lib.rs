@@ -30,6 +30,7 @@ mod manage;
 mod merging;
 mod moving;
 mod name;
+mod principals;
 mod put;
 mod read;
 mod record;
@@ -62,7 +63,7 @@ pub use name::{JobId, Key, Lease, QueueName, WorkerName};
 pub use refusal::CODES;
 pub use routing::{Reach, Route, Spreading};
 pub use stadium_state_machine::{
-    Corrupt, InvalidName, Milliseconds, PayloadAt, PayloadChange, Place, Record, Refusal, Time,
+    Corrupt, InvalidName, Milliseconds, PayloadAt, PayloadChange, Place, PrincipalId, Record, Refusal, Time,
 };
 pub use state::Queues;
 pub use tick::Ticked;

@@ -11,7 +11,7 @@ use stadium_state_machine::{
 use crate::leases::unknown;
 use crate::{
     Answer, Bounds, Command, Corrupt, Delivery, History, JobSet, NewJob, PayloadAt, PayloadChange, Place,
-    QueueName, Queues, Record, Refusal, ShardMessage, Time,
+    PrincipalId, QueueName, Queues, Record, Refusal, ShardMessage, Time,
 };
 
 /// Bytes of anything but jobs: names and settings.
@@ -21,7 +21,10 @@ const COMMAND_BYTES: usize = 2_048;
 const EVENT_BYTES: usize = 96;
 
 /// Bytes of a job that goes to another queue with its reason: two events and texts.
-const MOVE_BYTES: usize = 512;
+const MOVE_BYTES: usize = 512 + PRINCIPAL_BYTES;
+
+/// Bytes of who puts jobs.
+const PRINCIPAL_BYTES: usize = 4 + PrincipalId::BYTES_MAX;
 
 /// Bytes of a queue that is made.
 const QUEUE_BYTES: usize = 256;
@@ -43,7 +46,7 @@ fn job_bytes(job: &NewJob) -> usize {
 pub fn put_each_bytes_max(jobs: &[(QueueName, NewJob)]) -> usize {
     // Each may name another queue, which may be made.
     let bytes = |(queue, job): &(QueueName, NewJob)| job_bytes(job) + queue.as_str().len() + QUEUE_BYTES;
-    jobs.iter().map(bytes).sum()
+    PRINCIPAL_BYTES + jobs.iter().map(bytes).sum::<usize>()
 }
 
 impl MachineState for Queues {
@@ -234,11 +237,9 @@ impl StateMachine for Queues {
         Queues::outgoing(self, from, &mut |sent| {
             if let Some(payload) = payload(sent.number, sent.payload) {
                 let home = Place::home(&sent.queue, self.place.shards);
-                out(
-                    home,
-                    sent.number,
-                    ShardMessage { queue: sent.queue, job: NewJob { payload, ..sent.job } },
-                );
+                let job = NewJob { payload, ..sent.job };
+                let message = ShardMessage { queue: sent.queue, job, principal: sent.principal };
+                out(home, sent.number, message);
             }
         });
     }

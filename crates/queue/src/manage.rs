@@ -13,8 +13,8 @@ use crate::put::due_at;
 use crate::record::Writer;
 use crate::refusal::{CRON, NOT_EMPTY, SCHEDULE_UNKNOWN, SCHEDULES_FULL, SPREAD, STATE, busy, rejected};
 use crate::{
-    Answer, Bounds, Cron, Edit, Given, JobId, JobSet, JobState, Key, NewJob, QueueName, QueueSettings,
-    Queues, Refusal, Time, validate,
+    Answer, Bounds, Cron, Edit, Given, JobId, JobSet, JobState, Key, NewJob, PrincipalId, QueueName,
+    QueueSettings, Queues, Refusal, Time, validate,
 };
 
 /// Places of the table of jobs that a purge looks at before it answers; the rest goes on in the background.
@@ -295,6 +295,7 @@ impl Queues {
         name: &Key,
         cron: &Cron,
         job: &NewJob,
+        principal: Option<&PrincipalId>,
     ) -> Executed {
         validate::jobs(std::slice::from_ref(job), self.now, &self.bounds)?;
         let occurrences = occurrences(cron)?;
@@ -325,6 +326,7 @@ impl Queues {
             dedup: None,
             payload: Payload::Bytes(&job.payload),
         };
+        writer.principal(principal);
         let payload = writer.write(&Event::Scheduled {
             name: name.as_str(),
             cron: &cron.expression,
@@ -345,6 +347,7 @@ impl Queues {
             payload,
             next: Some(next),
             last: None,
+            principal: principal.cloned(),
             occurrences: None,
         });
         Ok(Answer::Done)

@@ -7,13 +7,21 @@ use crate::events::{DedupPart, Event, JobEvent, Payload, Work};
 use crate::execute::Executed;
 use crate::record::Writer;
 use crate::refusal::{DEDUP_CONTENT, DEDUPS_FULL, OUTGOING_FULL, QUEUE_FULL, SHARD_FULL, busy, rejected};
-use crate::{Answer, Bounds, Lease, NewJob, Placed, QueueName, Queues, Refusal, Time, When, validate};
+use crate::{
+    Answer, Bounds, Lease, NewJob, Placed, PrincipalId, QueueName, Queues, Refusal, Time, When, validate,
+};
 
 /// How long a refused put asks its caller to wait for room, in milliseconds.
 const RETRY_AFTER: u64 = 1_000;
 
 impl Queues {
-    pub(crate) fn put(&mut self, writer: &mut Writer<'_>, queue: &QueueName, jobs: &[NewJob]) -> Executed {
+    pub(crate) fn put(
+        &mut self,
+        writer: &mut Writer<'_>,
+        queue: &QueueName,
+        jobs: &[NewJob],
+        principal: Option<&PrincipalId>,
+    ) -> Executed {
         validate::jobs(jobs, self.now, &self.bounds)?;
         let place = self.find_queue(queue.as_str());
         if place.is_none() {
@@ -21,6 +29,7 @@ impl Queues {
         }
         self.no_contradictions(place, jobs)?;
         self.room_for(place, queue, jobs)?;
+        writer.principal(principal);
         let mut placed = Vec::with_capacity(jobs.len());
         let mut entered = false;
         for job in jobs {
@@ -61,7 +70,7 @@ impl Queues {
         place
     }
 
-    /// Writes a new job that was checked.
+    /// Writes a new job that was checked, of the writer's principal.
     pub(crate) fn place_job(
         &mut self,
         writer: &mut Writer<'_>,
@@ -203,6 +212,7 @@ impl Queues {
         lease: Lease,
         queue: &QueueName,
         job: &NewJob,
+        principal: Option<&PrincipalId>,
     ) -> Executed {
         validate::jobs(std::slice::from_ref(job), self.now, &self.bounds)?;
         if let Some(to) = self.forwarded_before(lease) {
@@ -214,6 +224,7 @@ impl Queues {
         if !self.is_local(queue) {
             self.room_for_outgoing(1)?;
             let id = self.id(self.jobs.at(from).sequence());
+            writer.principal(principal);
             self.send(writer, from, queue, job, payload);
             return Ok(Answer::Placed(vec![Placed { job: id, duplicate: false }]));
         }
@@ -230,6 +241,7 @@ impl Queues {
                 self.room_for_target(place, queue)?;
             }
         }
+        writer.principal(principal);
         let placed = match known {
             Some(known) => Placed { job: self.id(known.job), duplicate: true },
             None => {
@@ -260,7 +272,7 @@ impl Queues {
         Ok(())
     }
 
-    /// Writes that a job leaves for another shard.
+    /// Writes that a job leaves for another shard, where it is put by the writer's principal.
     pub(crate) fn send(
         &mut self,
         writer: &mut Writer<'_>,

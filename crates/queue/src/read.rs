@@ -62,6 +62,7 @@ impl Queues {
                         cron: schedule.cron.clone(),
                         next: schedule.next,
                         last: schedule.last.map(|(at, job)| (at, self.id(job))),
+                        principal: schedule.principal.clone(),
                     }
                 };
                 Ok(Answer::Schedules(schedules.take(SCHEDULES_MAX).map(view).collect()))
@@ -120,6 +121,7 @@ impl Queues {
             priority: job.priority(),
             key: lane.key.clone(),
             reason: extra.and_then(|extra| extra.reason.as_deref()).map(str::to_owned),
+            principal: self.principals.id(job.principal()).cloned(),
             payload: job.payload(),
         }
     }

@@ -7,21 +7,28 @@ use stadium_state_machine::Record;
 
 use crate::events::{Encoder, Event};
 use crate::job::NONE;
-use crate::{PayloadAt, Time};
+use crate::{PayloadAt, PrincipalId, Time};
 
-/// The queue, the worker and the reason that the next events mean. The machine keeps it between
-/// records: once warm, nothing is allocated.
+/// The queue, the worker, the reason and the principal that the next events mean. The machine keeps
+/// it between records: once warm, nothing is allocated.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     events: u32,
     queue: u32,
     worker: String,
     reason: String,
+    principal: String,
 }
 
 impl Default for Scratch {
     fn default() -> Self {
-        Self { events: 0, queue: NONE, worker: String::new(), reason: String::new() }
+        Self {
+            events: 0,
+            queue: NONE,
+            worker: String::new(),
+            reason: String::new(),
+            principal: String::new(),
+        }
     }
 }
 
@@ -41,6 +48,7 @@ impl<'r> Writer<'r> {
         scratch.queue = NONE;
         scratch.worker.clear();
         scratch.reason.clear();
+        scratch.principal.clear();
         Self { record, scratch, at, time }
     }
 
@@ -109,6 +117,16 @@ impl<'r> Writer<'r> {
         }
     }
 
+    /// From here on jobs are put by that principal, or by none.
+    pub(crate) fn principal(&mut self, principal: Option<&PrincipalId>) {
+        let principal = principal.map_or("", PrincipalId::as_str);
+        if self.scratch.principal != principal {
+            self.scratch.principal.clear();
+            self.scratch.principal.push_str(principal);
+            self.encode(&Event::Principal(principal));
+        }
+    }
+
     /// What the events that are written now mean.
     pub(crate) fn context(&self) -> crate::apply::Context<'_> {
         crate::apply::Context {
@@ -116,6 +134,7 @@ impl<'r> Writer<'r> {
             time: self.time,
             queue: self.scratch.queue,
             reason: &self.scratch.reason,
+            principal: &self.scratch.principal,
         }
     }
 }

@@ -5,7 +5,8 @@
 //! go to its home, and consumers ask all shards: so nothing is put where nobody looks.
 
 use crate::{
-    Bounds, Command, JobId, JobSet, Key, Lease, Merge, NewJob, Place, QueueName, ShardMessage, Spread,
+    Bounds, Command, JobId, JobSet, Key, Lease, Merge, NewJob, Place, PrincipalId, QueueName, ShardMessage,
+    Spread,
 };
 
 /// How far a queue is spread.
@@ -46,7 +47,7 @@ pub enum Route {
 impl ShardMessage {
     /// The shard that takes it in: the same one each time that it is sent.
     pub fn shard(&self, spreading: &impl Spreading) -> u16 {
-        let ShardMessage { queue, job } = self;
+        let ShardMessage { queue, job, .. } = self;
         let home = Place::home(queue, spreading.shards());
         shard_of_job(queue, job.key.as_ref(), spreading, spreading.reach(queue), home)
     }
@@ -72,9 +73,11 @@ impl Command {
     pub fn route(self, spreading: &impl Spreading) -> Route {
         let home = |queue: &QueueName| Place::home(queue, spreading.shards());
         match self {
-            Command::Put { queue, jobs } => match spreading.reach(&queue) {
-                Reach::Home | Reach::Partly => Route::One(home(&queue), Command::Put { queue, jobs }),
-                Reach::Everywhere => put(spreading, queue, jobs),
+            Command::Put { queue, jobs, principal } => match spreading.reach(&queue) {
+                Reach::Home | Reach::Partly => {
+                    Route::One(home(&queue), Command::Put { queue, jobs, principal })
+                }
+                Reach::Everywhere => put(spreading, queue, jobs, principal),
             },
             Command::Reserve { ref queue, .. } => match spreading.reach(queue) {
                 Reach::Home => Route::One(home(queue), self),
@@ -192,18 +195,23 @@ fn by_set(
 }
 
 /// Jobs with a key go to the key's shard, the others of a put to one shard together.
-fn put(spreading: &impl Spreading, queue: QueueName, jobs: Vec<NewJob>) -> Route {
+fn put(
+    spreading: &impl Spreading,
+    queue: QueueName,
+    jobs: Vec<NewJob>,
+    principal: Option<PrincipalId>,
+) -> Route {
     if jobs.len() > Bounds::JOBS_MAX {
         // The shard reports the mistake.
-        return Route::One(Place::home(&queue, spreading.shards()), Command::Put { queue, jobs });
+        return Route::One(Place::home(&queue, spreading.shards()), Command::Put { queue, jobs, principal });
     }
     let at_turn = spreading.turn();
     if jobs.is_empty() {
-        return Route::One(at_turn, Command::Put { queue, jobs });
+        return Route::One(at_turn, Command::Put { queue, jobs, principal });
     }
     let shard_of =
         |job: &NewJob| shard_of_job(&queue, job.key.as_ref(), spreading, Reach::Everywhere, at_turn);
-    by_shard(jobs, shard_of, |jobs| Command::Put { queue: queue.clone(), jobs })
+    by_shard(jobs, shard_of, |jobs| Command::Put { queue: queue.clone(), jobs, principal: principal.clone() })
 }
 
 /// Pages go through the shards one after the other: the last page's job shows in which one it
@@ -297,7 +305,7 @@ mod tests {
     }
 
     fn put(jobs: Vec<NewJob>) -> Command {
-        Command::Put { queue: queue(), jobs }
+        Command::Put { queue: queue(), jobs, principal: None }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use stadium_table::Table;
 use crate::entries::Lane;
 use crate::entries::{Extra, Finished, Line, Queue, Remembered, Schedule, Sent};
 use crate::job::{Job, NONE};
+use crate::principals::Principals;
 use crate::timers::{Timer, Timers};
 use crate::{Bounds, Key, PayloadAt, PayloadChange, Place, QueueName, Time};
 use stadium_table::{Index, Paged, hash_of};
@@ -48,6 +49,8 @@ pub struct Queues {
     pub(crate) remembered: Table<Remembered>,
     pub(crate) finished: Table<Finished>,
     pub(crate) schedules: Table<Schedule>,
+    /// Of jobs.
+    pub(crate) principals: Principals,
     /// The last sequence that was given out.
     pub(crate) sequence: u64,
     /// Queues that were ever made.
@@ -109,6 +112,7 @@ impl Queues {
             remembered: Table::new(),
             finished: Table::new(),
             schedules: Table::new(),
+            principals: Principals::default(),
             sequence: 0,
             queues_made: 0,
             finished_next: 0,
@@ -157,6 +161,7 @@ impl Queues {
             + self.remembered.bytes()
             + self.finished.bytes()
             + self.schedules.bytes()
+            + self.principals.bytes()
             + self.by_sequence.bytes()
             + self.by_key.bytes()
             + self.by_dedup.bytes()

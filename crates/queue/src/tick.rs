@@ -131,7 +131,9 @@ impl Queues {
     }
 
     fn put_scheduled(&mut self, writer: &mut Writer<'_>, place: u32, due: Time) {
-        let Schedule { key, priority, attempts_max, time_to_live, payload, .. } = self.schedules.at(place);
+        let Schedule { key, priority, attempts_max, time_to_live, payload, principal, .. } =
+            self.schedules.at(place);
+        writer.principal(principal.as_ref());
         let (key, time_to_live) = (key.clone(), *time_to_live);
         let work = Work {
             priority: *priority,

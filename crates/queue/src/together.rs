@@ -8,7 +8,8 @@ use crate::put::due_at;
 use crate::record::Writer;
 use crate::refusal::{QUEUES_FULL, SHARD_FULL, busy};
 use crate::{
-    Answer, Bounds, NewJob, Place, Placed, QueueName, Queues, Record, Refusal, Spread, Time, validate,
+    Answer, Bounds, NewJob, Place, Placed, PrincipalId, QueueName, Queues, Record, Refusal, Spread, Time,
+    validate,
 };
 
 /// The jobs of one queue, and where they stood.
@@ -31,6 +32,7 @@ impl Queues {
         now: Time,
         random: u64,
         jobs: &[(QueueName, NewJob)],
+        principal: Option<&PrincipalId>,
         record: &mut Record,
     ) -> Result<Vec<Placed>, Refusal> {
         self.advance(now);
@@ -59,13 +61,14 @@ impl Queues {
         let mut writer = self.writer(record, at, now);
         let mut placed = vec![Placed { job: self.id(0), duplicate: false }; jobs.len()];
         for part in &parts {
-            match self.put(&mut writer, part.queue, &part.jobs) {
+            match self.put(&mut writer, part.queue, &part.jobs, principal) {
                 Ok(Answer::Placed(of_part)) => {
                     part.places.iter().zip(of_part).for_each(|(&place, one)| placed[place] = one);
                 }
                 other => unreachable!("it was checked above: {other:?}"),
             }
         }
+        writer.principal(principal);
         for place in away {
             self.dispatch(&mut writer, &jobs[place].0, &jobs[place].1);
         }
@@ -140,7 +143,7 @@ impl Queues {
         let expires = job.time_to_live.map(|span| now.after(span));
         let event = Event::Dispatched { number, queue: queue.as_str(), due, expires, work };
         let payload = writer.write(&event);
-        self.apply_outgoing(number, queue.as_str(), due, expires, &work, payload)
+        self.apply_outgoing(&writer.context(), number, queue.as_str(), due, expires, &work, payload)
             .expect("its names are names already");
     }
 }

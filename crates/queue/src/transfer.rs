@@ -8,8 +8,8 @@
 use crate::entries::Sent;
 use crate::events::{Event, Payload};
 use crate::{
-    Dedup, Delivery, JobId, NewJob, PayloadAt, QueueName, Queues, Record, Refusal, ShardMessage, Time, When,
-    validate,
+    Dedup, Delivery, JobId, NewJob, PayloadAt, PrincipalId, QueueName, Queues, Record, Refusal, ShardMessage,
+    Time, When, validate,
 };
 
 /// A job on its way to another shard, until that has confirmed it.
@@ -23,13 +23,15 @@ pub struct Outgoing<P = PayloadAt> {
     pub job: NewJob,
     /// Its payload.
     pub payload: P,
+    /// Who put it.
+    pub principal: Option<PrincipalId>,
 }
 
 impl Queues {
     /// Jobs that were sent to queues of other shards and are not confirmed, by number, from `from` on.
     pub fn outgoing(&self, from: u64, each: &mut dyn FnMut(Outgoing)) {
         for (&number, sent) in self.outgoing.range(from..) {
-            let Sent { queue, priority, attempts_max, due, expires, key, dedup, payload } = sent;
+            let Sent { queue, priority, attempts_max, due, expires, key, dedup, payload, principal } = sent;
             // Spans count from now on: whatever time the way took is gone.
             let left = |until: Time| until.0.saturating_sub(self.now.0).max(1);
             let dedup =
@@ -44,7 +46,8 @@ impl Queues {
                 attempts_max: (*attempts_max > 0).then_some(*attempts_max),
                 ..NewJob::default()
             };
-            each(Outgoing { number, queue: queue.clone(), job, payload: *payload });
+            let (queue, principal) = (queue.clone(), principal.clone());
+            each(Outgoing { number, queue, job, payload: *payload, principal });
         }
     }
 
@@ -71,7 +74,8 @@ impl Queues {
         record: &mut Record,
     ) -> Result<JobId, Refusal> {
         self.advance(now);
-        let Delivery { shard, number, confirmed_below, message: ShardMessage { queue, job } } = delivery;
+        let Delivery { shard, number, confirmed_below, message } = delivery;
+        let ShardMessage { queue, job, principal } = message;
         if let Some(&sequence) = self.incoming.get(&(*shard, *number)) {
             return Ok(self.id(sequence));
         }
@@ -92,6 +96,7 @@ impl Queues {
         let (shard, number, confirmed_below) = (*shard, *number, *confirmed_below);
         writer.write(&Event::Received { shard, number, confirmed_below });
         self.apply_received(shard, confirmed_below);
+        writer.principal(principal.as_ref());
         let sequence = self.place_job(&mut writer, place, job, Payload::Bytes(&job.payload));
         self.incoming.insert((shard, number), sequence);
         self.scratch = writer.finish();

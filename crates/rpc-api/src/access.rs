@@ -14,6 +14,7 @@ use stadium_grants::{Asking, Refused, Right, Verb};
 use stadium_http::rights::Stop;
 use stadium_http::{LoggedChange, Principal};
 use stadium_rpc::{Call, Interceptor, Operations, Refusal};
+use stadium_wallet::PrincipalId;
 
 use crate::principals::{Principals, Shown};
 use crate::refused::{NO_RIGHT, refused};
@@ -38,6 +39,11 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    /// The principal that records name for what the caller asks for.
+    pub(crate) fn principal(&self) -> Option<PrincipalId> {
+        PrincipalId::new(self.principal.id()).ok()
+    }
+
     /// The call as the grants see it.
     pub(crate) fn asking(&self) -> Asking<'_> {
         Asking { grants: self.principal.grants(), bytes: self.bytes, now: self.now }

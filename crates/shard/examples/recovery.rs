@@ -52,7 +52,7 @@ fn load(shards: &Shards, jobs: u64) -> Result<(), Box<dyn Error>> {
             under_way.pop_front().expect("there are some").wait(LONG).ok_or("no answer")??;
         }
         let jobs = vec![job.clone(); BATCH as usize];
-        under_way.push_back(shards.submit(Command::Put { queue: queue.clone(), jobs }));
+        under_way.push_back(shards.submit(Command::Put { queue: queue.clone(), jobs, principal: None }));
     }
     for ticket in under_way {
         ticket.wait(LONG).ok_or("no answer")??;

@@ -88,7 +88,7 @@ async fn produce(shards: Shards, queue: QueueName, batch: u64, left: Rc<Cell<u64
         let job = NewJob { payload: payload.clone(), ..NewJob::default() };
         loop {
             let jobs = vec![job.clone(); size as usize];
-            match shards.submit(Command::Put { queue: queue.clone(), jobs }).await {
+            match shards.submit(Command::Put { queue: queue.clone(), jobs, principal: None }).await {
                 Ok(_) => break,
                 Err(Refusal::Busy { .. }) => {}
                 Err(refusal) => panic!("{refusal}"),

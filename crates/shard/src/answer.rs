@@ -6,7 +6,7 @@ use std::fmt;
 
 use bytes::Bytes;
 use stadium_queue::{NewJob, Placed, QueueName};
-use stadium_state_machine::StateMachine;
+use stadium_state_machine::{PrincipalId, StateMachine};
 use stadium_wallet::{Booked, NewTransfer, linked_shard};
 
 use crate::core::AnyAnswer;
@@ -19,6 +19,8 @@ pub struct Together {
     pub transfers: Vec<NewTransfer>,
     /// Put where the transfers are booked, or sent from there to the queue's shard.
     pub jobs: Vec<(QueueName, NewJob)>,
+    /// Who asks for all of it.
+    pub principal: Option<PrincipalId>,
 }
 
 impl Together {

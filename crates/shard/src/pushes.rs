@@ -41,7 +41,7 @@ impl Shards {
             Ok(queue) => {
                 let jobs =
                     payloads.into_iter().map(|payload| NewJob { payload, ..NewJob::default() }).collect();
-                self.submit(stadium_queue::Command::Put { queue, jobs })
+                self.submit(stadium_queue::Command::Put { queue, jobs, principal: None })
             }
             // Names of apps and feeds are short enough.
             Err(error) => Ticket::refused(rejected("SHARD-009", error.to_string()), of_queues),

@@ -97,8 +97,11 @@ fn main() {
     };
     let (mut elapsed, mut allocations) = (Duration::ZERO, 0);
     for from in (0..transfers).step_by(BATCH as usize) {
-        let command =
-            Command::Transfer { transfers: (from..from + BATCH).map(post).collect(), linked: false };
+        let command = Command::Transfer {
+            transfers: (from..from + BATCH).map(post).collect(),
+            linked: false,
+            principal: None,
+        };
         let began = ran();
         allocations += allocation_counter::measure(|| driver.ask(&command)).count_total;
         elapsed += ran() - began;

@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 
-use crate::{AssetCode, Overdraft, Refusal, Seal, Time, TransferId, WalletName};
+use crate::{AssetCode, Overdraft, PrincipalId, Refusal, Seal, Time, TransferId, WalletName};
 
 /// What came of a command, one case for each kind.
 #[derive(Debug, Clone, PartialEq)]
@@ -145,6 +145,8 @@ pub struct TransferView {
     pub reference: String,
     /// What its maker wrote.
     pub metadata: Bytes,
+    /// Who asked for it; none where the server did itself, and of transfers of older versions.
+    pub principal: Option<PrincipalId>,
 }
 
 /// Whether an amount came in or went out.

@@ -13,18 +13,19 @@ use crate::events::{Event, Events, Line, Promised, Transferred};
 use crate::record::Writer;
 use crate::remembered::{Hold, Remembered, State};
 use crate::transaction::ItemKind;
-use crate::{Corrupt, Ledger, Overdraft, Seal, Time, TransferId};
+use crate::{Corrupt, Ledger, Overdraft, PrincipalId, Seal, Time, TransferId};
 
-/// Which record an event stands in.
+/// Which record an event stands in, and whose it is.
 #[derive(Clone, Copy)]
-pub(crate) struct Context {
+pub(crate) struct Context<'a> {
     pub(crate) at: u64,
     pub(crate) time: Time,
+    pub(crate) principal: Option<&'a PrincipalId>,
 }
 
 impl Writer<'_> {
-    pub(crate) fn context(&self) -> Context {
-        Context { at: self.at, time: self.time }
+    pub(crate) fn context(&self) -> Context<'_> {
+        Context { at: self.at, time: self.time, principal: self.principal() }
     }
 }
 
@@ -53,9 +54,14 @@ impl Ledger {
             return Err(corrupt(format!("the chain value of record {at} is not the one computed")));
         }
         self.now = self.now.max(time);
-        let context = Context { at, time };
+        let mut principal = None;
         for event in Events::new(events) {
             let event = Event::decode(event?, time)?;
+            if let Event::Principal(id) = event {
+                principal = Some(principal_id(id)?);
+                continue;
+            }
+            let context = Context { at, time, principal: principal.as_ref() };
             self.apply_event(context, &event)
                 .map_err(|error| corrupt(format!("record {at}: {}", error.reason)))?;
         }
@@ -86,7 +92,7 @@ impl Ledger {
     }
 
     #[inline]
-    pub(crate) fn apply_event(&mut self, context: Context, event: &Event<'_>) -> Result<(), Corrupt> {
+    pub(crate) fn apply_event(&mut self, context: Context<'_>, event: &Event<'_>) -> Result<(), Corrupt> {
         match event {
             Event::Transfer(what) => self.apply_transfer(context, what),
             Event::Asset { asset, scale, code } => {
@@ -194,7 +200,7 @@ impl Ledger {
     }
 
     #[inline]
-    fn apply_transfer(&mut self, context: Context, what: &Transferred<'_>) -> Result<(), Corrupt> {
+    fn apply_transfer(&mut self, context: Context<'_>, what: &Transferred<'_>) -> Result<(), Corrupt> {
         let amount = i128::from(what.amount);
         let ((debit, debit_line), (credit, credit_line)) = (what.debit, what.credit);
         if debit == credit {
@@ -263,7 +269,12 @@ impl Ledger {
         Ok(())
     }
 
-    fn apply_held(&mut self, context: Context, what: &Promised<'_>, expires: Time) -> Result<(), Corrupt> {
+    fn apply_held(
+        &mut self,
+        context: Context<'_>,
+        what: &Promised<'_>,
+        expires: Time,
+    ) -> Result<(), Corrupt> {
         self.must_have(what.debit)?;
         let credit = self.party(what)?;
         if !self.hold_more(what.debit, what.amount) {
@@ -276,7 +287,7 @@ impl Ledger {
     /// Keeps a hold and its id, whose amount is held already.
     pub(crate) fn make_hold(
         &mut self,
-        context: Context,
+        context: Context<'_>,
         what: &Promised<'_>,
         credit: u32,
         expires: Time,
@@ -304,7 +315,7 @@ impl Ledger {
         Ok(())
     }
 
-    fn apply_voided(&mut self, context: Context, what: &Promised<'_>) -> Result<(), Corrupt> {
+    fn apply_voided(&mut self, context: Context<'_>, what: &Promised<'_>) -> Result<(), Corrupt> {
         let of = what.notes.of.ok_or_else(|| corrupt("a void that names no hold"))?;
         self.must_have(what.debit)?;
         self.booked += 1;
@@ -330,4 +341,9 @@ impl Ledger {
             _ => Err(corrupt(format!("the hold {} is for nobody", what.id))),
         }
     }
+}
+
+/// A principal that was read back.
+pub(crate) fn principal_id(id: &str) -> Result<PrincipalId, Corrupt> {
+    PrincipalId::new(id).map_err(|error| corrupt(error.to_string()))
 }

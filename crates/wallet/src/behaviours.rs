@@ -115,7 +115,7 @@ impl Book {
             })
             .collect();
         let ids = transfers.iter().map(|transfer| transfer.id).collect();
-        (ids, Command::Transfer { transfers, linked })
+        (ids, Command::Transfer { transfers, linked, principal: None })
     }
 
     /// One transfer, which is booked.
@@ -656,7 +656,8 @@ fn alone(id: u128, kind: Kind) -> NewTransfer {
 /// A list or one alone, asked where it is decided; all messages are carried.
 fn asks_for(books: &mut [Book], transfers: &[NewTransfer]) -> Result<Vec<Outcome>, Refusal> {
     let at = usize::from(transfers[0].home(3).expect("it names wallets"));
-    let command = Command::Transfer { transfers: transfers.to_vec(), linked: transfers.len() > 1 };
+    let command =
+        Command::Transfer { transfers: transfers.to_vec(), linked: transfers.len() > 1, principal: None };
     let answer = match books[at].execute(&command)? {
         Executed::Done(answer) => answer,
         Executed::Pending(_) => {
@@ -715,7 +716,7 @@ fn a_transfer_booked_in_a_list_is_known_where_it_would_be_decided_alone() {
     // Taken back once, where it was decided.
     let back = alone(900, Kind::Reverse { transfer: list[0].id });
     let Ok(Executed::Pending(_)) =
-        books[0].execute(&Command::Transfer { transfers: vec![back], linked: false })
+        books[0].execute(&Command::Transfer { transfers: vec![back], linked: false, principal: None })
     else {
         panic!("two shards take part")
     };
@@ -772,7 +773,7 @@ fn deliver_from(books: &mut [Book], from: usize) -> Vec<Result<(), Refusal>> {
 fn an_id_that_is_promised_to_a_list_waits_for_it_also_after_a_start() {
     let (names, mut books) = three();
     let list = [alone(801, post(&names[0], "@shop", 1)), alone(802, post(&names[1], &names[2], 20))];
-    let command = Command::Transfer { transfers: list.to_vec(), linked: true };
+    let command = Command::Transfer { transfers: list.to_vec(), linked: true, principal: None };
     let Ok(Executed::Pending(_)) = books[0].execute(&command) else { panic!("shard 1 is asked") };
     assert!(deliver_from(&mut books, 0).iter().all(Result::is_ok));
     for start in 0..3 {
@@ -799,7 +800,7 @@ fn of_two_lists_with_the_same_ids_one_gives_way_at_once() {
     for list in [[0, 1], [1, 0]] {
         let transfers = list.map(|at| own[at].clone());
         let at = usize::from(transfers[0].home(3).expect("it names wallets"));
-        let command = Command::Transfer { transfers: transfers.to_vec(), linked: true };
+        let command = Command::Transfer { transfers: transfers.to_vec(), linked: true, principal: None };
         let Ok(Executed::Pending(_)) = books[at].execute(&command) else { panic!("both shards are asked") };
     }
     // The lower shard's waits; the higher one's is refused, and the other goes on.

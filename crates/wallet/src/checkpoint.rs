@@ -10,6 +10,7 @@ use stadium_state_machine::rejected;
 use stadium_table::{Order, Restored};
 
 use crate::account::NONE;
+use crate::apply::principal_id;
 use crate::chain::{Hash, Tree};
 use crate::ledger::TRANSIT;
 use crate::remembered::State;
@@ -17,7 +18,10 @@ use crate::transaction::Posted;
 use crate::{AssetCode, Corrupt, Ledger, Seal, Time};
 
 /// What the first chunk begins with: the version of what follows.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+
+/// The first version with the principals of transactions.
+const PRINCIPALS: u8 = 2;
 
 const META: u8 = 0;
 const ACCOUNTS: u8 = 1;
@@ -115,6 +119,12 @@ impl Checkpointed for Ledger {
             number(&mut meta, floor);
         }
         self.chain_begin(&mut meta);
+        number(&mut meta, self.principals.len() as u64);
+        for (&(shard, transaction), principal) in &self.principals {
+            number(&mut meta, u64::from(shard));
+            number(&mut meta, transaction);
+            text(&mut meta, principal.as_str());
+        }
         self.checkpoint = Progress { meta, table: META, restored: 0 };
     }
 
@@ -191,9 +201,9 @@ impl Ledger {
     fn restore_meta(&mut self, slice: &[u8]) -> Result<(), Corrupt> {
         let input = &mut Reader::new(slice);
         let version = input.byte()?;
-        if version != VERSION {
+        if !(1..=VERSION).contains(&version) {
             return Err(corrupt(format!(
-                "version {version} of the wallets' checkpoint: this one reads {VERSION}"
+                "version {version} of the wallets' checkpoint: this one reads up to {VERSION}"
             )));
         }
         if self.checkpoint.restored != 0 {
@@ -226,6 +236,12 @@ impl Ledger {
             self.floors.insert(shard, input.number()?);
         }
         self.restore_chain(input)?;
+        if version >= PRINCIPALS {
+            for _ in 0..input.number()? {
+                let transaction = (input.small()?, input.number()?);
+                self.principals.insert(transaction, principal_id(input.text()?)?);
+            }
+        }
         if !input.is_empty() {
             return Err(corrupt("the first chunk is longer than its stated length"));
         }

@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 
-use crate::{AssetCode, Milliseconds, Time, TransferId, WalletName};
+use crate::{AssetCode, Milliseconds, PrincipalId, Time, TransferId, WalletName};
 
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +37,8 @@ pub enum Command {
         transfers: Vec<NewTransfer>,
         /// All or none; else each by itself, in this order.
         linked: bool,
+        /// Who asks for them: beside them in the journal, and no part of their content.
+        principal: Option<PrincipalId>,
     },
     /// The accounts of one wallet. Of a system wallet: this shard's part.
     Wallet {
@@ -95,6 +97,16 @@ pub enum Command {
         /// At most so many of each shard.
         seals_max: usize,
     },
+}
+
+impl Command {
+    /// Who asks for transfers; none for any other command.
+    pub fn principal(&self) -> Option<&PrincipalId> {
+        match self {
+            Command::Transfer { principal, .. } => principal.as_ref(),
+            _ => None,
+        }
+    }
 }
 
 /// An account to be opened.

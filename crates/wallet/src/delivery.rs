@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 
-use crate::{AssetCode, Time, TransferId, WalletName};
+use crate::{AssetCode, PrincipalId, Time, TransferId, WalletName};
 
 /// A message on its way.
 pub type Delivery = stadium_state_machine::Delivery<ShardMessage>;
@@ -16,6 +16,8 @@ pub enum ShardMessage {
     Prepare {
         /// The sender's number of the transaction.
         transaction: u64,
+        /// Who asked for it.
+        principal: Option<PrincipalId>,
         /// The transfers in which a wallet of the receiver takes part, and those that it would decide if they came alone.
         legs: Vec<Leg>,
     },

@@ -136,6 +136,8 @@ pub(crate) enum Event<'a> {
         records: u64,
         root: Hash,
     },
+    /// Of the events that follow.
+    Principal(&'a str),
     Began {
         transaction: u64,
         linked: bool,
@@ -180,6 +182,7 @@ const HELD: u8 = 5;
 const VOIDED: u8 = 6;
 const EXPIRED: u8 = 7;
 pub(crate) const SEAL: u8 = 8;
+pub(crate) const PRINCIPAL: u8 = 9;
 const BEGAN: u8 = 16;
 const VOTED: u8 = 17;
 const DECIDED: u8 = 18;
@@ -297,6 +300,10 @@ impl<'a> Event<'a> {
                 number(out, *records);
                 out.extend_from_slice(root);
             }
+            Event::Principal(principal) => {
+                out.push(PRINCIPAL);
+                text(out, principal);
+            }
             Event::Began { transaction, linked, items } => {
                 out.push(BEGAN);
                 number(out, *transaction);
@@ -399,6 +406,7 @@ impl<'a> Event<'a> {
                 let number = input.number()?;
                 Event::Seal { number, records: input.number()?, root: input.array()? }
             }
+            PRINCIPAL => Event::Principal(input.text()?),
             BEGAN => {
                 let transaction = input.number()?;
                 let linked = input.byte()? == 1;

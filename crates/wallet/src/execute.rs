@@ -36,7 +36,8 @@ impl Ledger {
         self.now = self.now.max(now);
         let mut writer = self.writer(record, at, now);
         let executed = match command {
-            Command::Transfer { transfers, linked } => {
+            Command::Transfer { transfers, linked, principal } => {
+                writer.of(principal.as_ref());
                 let mut ids = std::mem::take(&mut self.ids);
                 let fits = self.list_fits(transfers, &mut ids);
                 self.ids = ids;

@@ -7,8 +7,9 @@ use stadium_state_machine::encoding::corrupt;
 use stadium_state_machine::{Description, Section, busy, rejected};
 
 use crate::account::JUMPS;
+use crate::apply::principal_id;
 use crate::chain::HASH_BYTES;
-use crate::events::{Event, Events, Line, Promised, Transferred};
+use crate::events::{Event, Events, Line, PRINCIPAL, Promised, TRANSFER, Transferred};
 use crate::plan::count;
 use crate::refusal::{MISDIRECTED, TOO_FAR, TRANSFER_UNKNOWN};
 use crate::transaction::{Item, ItemKind, Party};
@@ -79,9 +80,14 @@ impl Walk {
         let events = section.get(..section.len().saturating_sub(HASH_BYTES)).unwrap_or_default();
         match &mut self.what {
             What::Find { id, state, at, found } => {
+                let mut principal = None;
                 for event in Events::new(events) {
-                    if let Some(mut view) = ledger.view_from_event(&Event::decode(event?, time)?, *id, time) {
-                        (view.state, view.at) = (*state, *at);
+                    let event = Event::decode(event?, time)?;
+                    if let Event::Principal(id) = event {
+                        principal = Some(principal_id(id)?);
+                    }
+                    if let Some(mut view) = ledger.view_from_event(&event, *id, time) {
+                        (view.state, view.at, view.principal) = (*state, *at, principal);
                         *found = Some(Box::new(view));
                         return Ok(());
                     }
@@ -306,12 +312,20 @@ impl Ledger {
     /// The account's entries in one record, in their order.
     fn lines_of(&self, account: u32, time: Time, events: &[u8]) -> Result<Vec<Found>, Corrupt> {
         let mut lines = Vec::new();
+        let mut principal = None;
         for event in Events::new(events) {
             let event = event?;
-            if event.first() != Some(&crate::events::TRANSFER) {
+            if !matches!(event.first(), Some(&(TRANSFER | PRINCIPAL))) {
                 continue;
             }
-            let Event::Transfer(what) = Event::decode(event, time)? else { continue };
+            let what = match Event::decode(event, time)? {
+                Event::Transfer(what) => what,
+                Event::Principal(id) => {
+                    principal = Some(principal_id(id)?);
+                    continue;
+                }
+                _ => continue,
+            };
             let (line, direction) = if what.debit.0 == account {
                 (what.debit.1, Direction::Debit)
             } else if what.credit.0 == account {
@@ -319,7 +333,8 @@ impl Ledger {
             } else {
                 continue;
             };
-            lines.push(Found { line, direction, transfer: self.view_of(&what, time) });
+            let transfer = TransferView { principal: principal.clone(), ..self.view_of(&what, time) };
+            lines.push(Found { line, direction, transfer });
         }
         Ok(lines)
     }
@@ -347,6 +362,7 @@ impl Ledger {
             effective: what.notes.effective,
             reference: what.notes.reference.to_owned(),
             metadata: bytes::Bytes::copy_from_slice(what.notes.metadata),
+            principal: None,
         }
     }
 
@@ -372,6 +388,7 @@ impl Ledger {
             effective: what.notes.effective,
             reference: what.notes.reference.to_owned(),
             metadata: bytes::Bytes::copy_from_slice(what.notes.metadata),
+            principal: None,
         }
     }
 
@@ -392,6 +409,7 @@ impl Ledger {
             effective: item.effective,
             reference: String::from(&*item.reference),
             metadata: item.metadata.clone(),
+            principal: None,
         }
     }
 
@@ -422,7 +440,8 @@ impl Ledger {
         } else if let Some(&place) = self.pending.get(&id) {
             let transaction = self.transactions.at(place);
             let item = transaction.items.iter().find(|item| item.id == id).expect("its ids are in it");
-            let view = self.view_of_item(item, transaction.began);
+            let principal = self.principals.get(&(self.place.shard, transaction.number)).cloned();
+            let view = TransferView { principal, ..self.view_of_item(item, transaction.began) };
             return Ok(Lookup::Answer(Answer::Transfer(Box::new(view))));
         } else {
             let reason = format!("no transfer {id} is known: it never was, or is not remembered any more");
@@ -512,6 +531,7 @@ fn in_words(event: &Event<'_>) -> String {
         ),
         Event::Expired { hold } => format!("hold {hold} expired"),
         Event::Seal { number, records, .. } => format!("seal {number} of {records} records"),
+        Event::Principal(principal) => format!("by the principal {principal}"),
         Event::Began { transaction, linked: _, items } => {
             let items: Vec<String> = items.iter().map(of_item).collect();
             format!("transaction {transaction} began: {}", items.join("; "))

@@ -18,7 +18,7 @@ use crate::ids::Ids;
 use crate::plan::{Intent, Overlay};
 use crate::remembered::{Hold, OTHER, Other, Remembered, State, hash_of_id};
 use crate::transaction::{Posted, Prepared, Transaction};
-use crate::{AssetCode, Bounds, Refusal, Seal, Time, TransferId, WalletName};
+use crate::{AssetCode, Bounds, PrincipalId, Refusal, Seal, Time, TransferId, WalletName};
 
 /// All wallets of one shard.
 ///
@@ -53,6 +53,8 @@ pub struct Ledger {
     pub(crate) incoming: BTreeMap<(u16, u64), Result<(), Refusal>>,
     /// Messages of other shards below these numbers never arrive again.
     pub(crate) floors: BTreeMap<u16, u64>,
+    /// Of transactions that are not decided, by coordinator and number.
+    pub(crate) principals: BTreeMap<(u16, u64), PrincipalId>,
     pub(crate) chain: Chain,
 
     pub(crate) hasher: FixedState,
@@ -189,6 +191,7 @@ impl Ledger {
             messages: BTreeMap::new(),
             incoming: BTreeMap::new(),
             floors: BTreeMap::new(),
+            principals: BTreeMap::new(),
             by_asset: BTreeMap::new(),
             by_account: Index::new(),
             by_id: Ids::new(),

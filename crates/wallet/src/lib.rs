@@ -55,5 +55,7 @@ pub use name::{AssetCode, TransferId, WalletName};
 pub use plan::Checked;
 pub use refusal::CODES;
 pub use routing::{Merging, linked_shard};
-pub use stadium_state_machine::{Corrupt, InvalidName, Milliseconds, Place, Record, Refusal, Time};
+pub use stadium_state_machine::{
+    Corrupt, InvalidName, Milliseconds, Place, PrincipalId, Record, Refusal, Time,
+};
 pub use tick::Ticked;

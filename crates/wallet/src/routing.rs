@@ -6,7 +6,7 @@
 use stadium_state_machine::{self as state_machine, Route, Routed};
 
 use crate::merging::{Items, Merge, merge, page_begin};
-use crate::{Answer, Command, Kind, Ledger, NewAccount, NewTransfer, Range, Refusal, Time};
+use crate::{Answer, Command, Kind, Ledger, NewAccount, NewTransfer, PrincipalId, Range, Refusal, Time};
 
 impl Routed for Ledger {
     type Merge = Merging;
@@ -36,8 +36,8 @@ impl Command {
             return Some(0);
         }
         match self {
-            Command::Transfer { transfers, linked: true } => linked_shard(transfers, shards),
-            Command::Transfer { transfers, linked: false } => {
+            Command::Transfer { transfers, linked: true, .. } => linked_shard(transfers, shards),
+            Command::Transfer { transfers, linked: false, .. } => {
                 let shard = decides(transfers.first()?, shards)?;
                 let here = |one: &NewTransfer| decides(one, shards) == Some(shard) && !crosses(one, shards);
                 (transfers.len() == 1 || transfers.iter().all(here)).then_some(shard)
@@ -65,7 +65,9 @@ impl Command {
             Command::Declare { .. } => all(shards, &self, Merge::Done),
             Command::Open { accounts } => open(accounts, shards),
             Command::Transfer { linked: true, .. } => all(shards, &self, Merge::WhoKnows),
-            Command::Transfer { transfers, linked: false } => unlinked(transfers, shards),
+            Command::Transfer { transfers, linked: false, principal } => {
+                unlinked(transfers, principal, shards)
+            }
             // All commands from here on that name a wallet name a system wallet.
             Command::Change { .. } => all(shards, &self, Merge::Done),
             Command::Wallet { .. } => all(shards, &self, Merge::Accounts { accounts_max: usize::MAX }),
@@ -102,7 +104,7 @@ fn open(accounts: Vec<NewAccount>, shards: u16) -> Route<Ledger> {
     Route::Many(asked, Merging(Merge::ByPlace { items: Items::Accounts, places, whole }))
 }
 
-fn unlinked(transfers: Vec<NewTransfer>, shards: u16) -> Route<Ledger> {
+fn unlinked(transfers: Vec<NewTransfer>, principal: Option<PrincipalId>, shards: u16) -> Route<Ledger> {
     let whole = transfers.len();
     let mut split = Split::default();
     for (place, transfer) in transfers.into_iter().enumerate() {
@@ -122,9 +124,10 @@ fn unlinked(transfers: Vec<NewTransfer>, shards: u16) -> Route<Ledger> {
         }
     }
     if split.parts.is_empty() {
-        return Route::One(0, Command::Transfer { transfers: Vec::new(), linked: false });
+        return Route::One(0, Command::Transfer { transfers: Vec::new(), linked: false, principal });
     }
-    let (asked, places) = split.finish(|transfers| Command::Transfer { transfers, linked: false });
+    let command = |transfers| Command::Transfer { transfers, linked: false, principal: principal.clone() };
+    let (asked, places) = split.finish(command);
     Route::Many(asked, Merging(Merge::ByPlace { items: Items::Transfers, places, whole }))
 }
 
@@ -266,7 +269,8 @@ mod tests {
             [(post(1, &on(2), &on(3)), 2), (post(1, &on(2), "@shop"), 2), (post(1, "@shop", &on(3)), 3)];
         for (transfer, shard) in cases {
             for linked in [false, true] {
-                let route = Command::Transfer { transfers: vec![transfer.clone()], linked }.route(SHARDS);
+                let route = Command::Transfer { transfers: vec![transfer.clone()], linked, principal: None }
+                    .route(SHARDS);
                 assert_eq!(asked(route), [(shard, vec![1])]);
             }
             assert_eq!(linked_shard(&[transfer], SHARDS), Some(shard));
@@ -277,7 +281,8 @@ mod tests {
     fn transfers_between_system_wallets_spread_over_shards_by_their_ids() {
         let mut seen = [false; SHARDS as usize];
         for id in 0..64 {
-            let command = Command::Transfer { transfers: vec![post(id, "@a", "@b")], linked: false };
+            let command =
+                Command::Transfer { transfers: vec![post(id, "@a", "@b")], linked: false, principal: None };
             let route = command.route(SHARDS);
             seen[usize::from(asked(route)[0].0)] = true;
         }
@@ -294,7 +299,7 @@ mod tests {
             post(4, &a, &b),
             post(5, &a, "@shop"),
         ];
-        let route = Command::Transfer { transfers, linked: false }.route(SHARDS);
+        let route = Command::Transfer { transfers, linked: false, principal: None }.route(SHARDS);
         assert_eq!(
             asked(route),
             [(0, vec![1, 3]), (1, vec![2]), (0, vec![4]), (0, vec![5])],
@@ -305,7 +310,8 @@ mod tests {
     #[test]
     fn a_command_with_only_an_id_is_asked_of_all() {
         let void = transfer(9, Kind::Void { hold: TransferId(1) });
-        let route = Command::Transfer { transfers: vec![void.clone()], linked: true }.route(SHARDS);
+        let route =
+            Command::Transfer { transfers: vec![void.clone()], linked: true, principal: None }.route(SHARDS);
         assert_eq!(asked(route).len(), usize::from(SHARDS));
         assert_eq!(linked_shard(std::slice::from_ref(&void), SHARDS), None);
         assert_eq!(linked_shard(&[void, post(2, &on(3), "@shop")], SHARDS), Some(3));

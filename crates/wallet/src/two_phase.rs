@@ -24,7 +24,7 @@ use crate::record::Writer;
 use crate::refusal::{CODES, LINKED, PENDING, PENDING_FULL};
 use crate::remembered::{Remembered, State};
 use crate::transaction::{Asked, Asks, Item, ItemKind, Notes, Party, Posted, Prepared, Transaction};
-use crate::{Corrupt, Ledger, Milliseconds, NewTransfer, Refusal, Time, WalletName};
+use crate::{Corrupt, Ledger, Milliseconds, NewTransfer, PrincipalId, Refusal, Time, WalletName};
 
 /// A transaction that is not decided after so long is given up: a shard does not answer.
 pub(crate) const PREPARE_TIMEOUT: Milliseconds = 30_000;
@@ -103,7 +103,9 @@ impl Ledger {
                     let Some(&place) = self.by_transaction.get(&posted.transaction) else { continue };
                     let items = self.transactions.at(place).items.iter();
                     let legs = items.filter_map(|item| self.leg(item, posted.to)).collect();
-                    ShardMessage::Prepare { transaction: posted.transaction, legs }
+                    let transaction = posted.transaction;
+                    let principal = self.principals.get(&(self.place.shard, transaction)).cloned();
+                    ShardMessage::Prepare { transaction, principal, legs }
                 }
             };
             each(posted.to, number, message);
@@ -205,8 +207,8 @@ impl Ledger {
         }
         let mut writer = self.writer(record, at, now);
         let answer = match message {
-            ShardMessage::Prepare { transaction, legs } => {
-                self.prepare(&mut writer, from, *transaction, legs)
+            ShardMessage::Prepare { transaction, principal, legs } => {
+                self.prepare(&mut writer, from, *transaction, principal.as_ref(), legs)
             }
             ShardMessage::Decide { transaction, prepare, booked, at } => {
                 self.settle(&mut writer, from, *transaction, *prepare, booked.then_some(*at));
@@ -223,6 +225,7 @@ impl Ledger {
         writer: &mut Writer<'_>,
         from: From,
         transaction: u64,
+        principal: Option<&PrincipalId>,
         legs: &[Leg],
     ) -> Result<(), Refusal> {
         if self.prepared.len() >= self.bounds.pending_max as usize {
@@ -237,6 +240,7 @@ impl Ledger {
                 return Err(refusal);
             }
         };
+        writer.of(principal);
         let mut items = Vec::with_capacity(legs.len());
         for (leg, intent) in legs.iter().zip(&intents) {
             let debit = self.party_of(writer, &intent.debit, intent.asset);
@@ -313,6 +317,9 @@ impl Ledger {
             .map_or_else(Vec::new, |&place| self.prepared.at(place).items.clone());
         let decided = booked.filter(|_| items.iter().any(|item| item.content.is_some()));
         let booked = booked.is_some();
+        if booked {
+            writer.of(self.principals.get(&(from.shard, transaction)));
+        }
         self.emit(writer, &Event::Settled { from, prepare, transaction, booked, decided });
         if booked {
             items.iter().for_each(|item| self.book_part(writer, item));
@@ -369,6 +376,7 @@ impl Ledger {
         let Some(&place) = self.by_transaction.get(&transaction) else { return };
         self.emit(writer, &Event::Voted { message });
         if self.transactions.at(place).asked.iter().all(|asked| asked.agreed) {
+            writer.of(self.principals.get(&(self.place.shard, transaction)));
             self.decide(writer, place, Ok(()));
         }
     }
@@ -416,7 +424,11 @@ impl Ledger {
 
     // What the events do.
 
-    pub(crate) fn apply_transaction(&mut self, context: Context, event: &Event<'_>) -> Result<(), Corrupt> {
+    pub(crate) fn apply_transaction(
+        &mut self,
+        context: Context<'_>,
+        event: &Event<'_>,
+    ) -> Result<(), Corrupt> {
         match event {
             Event::Began { transaction, linked, items } => {
                 self.apply_began(context, *transaction, *linked, items)
@@ -439,6 +451,7 @@ impl Ledger {
                 self.incoming.insert((from.shard, from.number), Ok(()));
                 self.items_fit(items)?;
                 self.keep(items, &Way::Keep)?;
+                self.is_of(context, (from.shard, *transaction));
                 let prepared =
                     Prepared { from: from.shard, transaction: *transaction, items: items.to_vec() };
                 let place = self.prepared.insert(prepared);
@@ -459,6 +472,7 @@ impl Ledger {
             Event::Settled { from, prepare, transaction, booked, decided } => {
                 self.raise_floor(*from);
                 self.incoming.insert((from.shard, from.number), Ok(()));
+                self.principals.remove(&(from.shard, *transaction));
                 match self.by_prepared.remove(&(from.shard, *transaction)) {
                     Some(place) => {
                         let prepared = self.prepared.remove(place).expect("it is in the index");
@@ -561,7 +575,7 @@ impl Ledger {
 
     fn apply_began(
         &mut self,
-        context: Context,
+        context: Context<'_>,
         number: u64,
         linked: bool,
         items: &[Item],
@@ -572,6 +586,7 @@ impl Ledger {
         self.transaction_next += 1;
         self.items_fit(items)?;
         self.keep(items, &Way::Keep)?;
+        self.is_of(context, (self.place.shard, number));
         let mut shards = BTreeSet::new();
         for item in items {
             if item.kind.moves() {
@@ -592,6 +607,13 @@ impl Ledger {
             asked,
         });
         self.index_transaction(place)
+    }
+
+    /// Keeps the principal of a transaction until that is decided.
+    fn is_of(&mut self, context: Context<'_>, transaction: (u16, u64)) {
+        if let Some(principal) = context.principal {
+            self.principals.insert(transaction, principal.clone());
+        }
     }
 
     /// Ids and locks of a transaction that is not decided.
@@ -632,7 +654,7 @@ impl Ledger {
 
     /// Another shard's transaction is decided: transfers that were booked with it are not booked
     /// here again, and were booked when that was decided.
-    fn remember_elsewhere(&mut self, context: Context, items: &[Item], booked: Option<Time>) {
+    fn remember_elsewhere(&mut self, context: Context<'_>, items: &[Item], booked: Option<Time>) {
         for item in items {
             let Some(content) = item.content else { continue };
             self.promised.remove(&item.id);
@@ -658,7 +680,7 @@ impl Ledger {
 
     fn apply_decided(
         &mut self,
-        context: Context,
+        context: Context<'_>,
         number: u64,
         outcome: Result<(), Failed<'_>>,
     ) -> Result<(), Corrupt> {
@@ -667,6 +689,7 @@ impl Ledger {
             .remove(&number)
             .ok_or_else(|| corrupt(format!("there is no transaction {number}")))?;
         let transaction = self.transactions.remove(place).expect("it is in the index");
+        self.principals.remove(&(self.place.shard, number));
         for asked in &transaction.asked {
             self.messages.remove(&asked.message);
         }
@@ -700,7 +723,7 @@ impl Ledger {
     }
 
     /// All of a booked item but the amounts that it moves.
-    fn apply_item(&mut self, context: Context, item: &Item, record: u64) -> Result<(), Corrupt> {
+    fn apply_item(&mut self, context: Context<'_>, item: &Item, record: u64) -> Result<(), Corrupt> {
         let mut party = |party: &Party| match party {
             Party::Here(account) => *account,
             Party::There(shard, name) => self.other(*shard, name.clone()),

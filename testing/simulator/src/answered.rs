@@ -37,7 +37,7 @@ impl Ledger {
             Err(refusal) => return self.refused(issued, refusal, high),
         };
         match (&issued.command, answer) {
-            (Command::Put { queue, jobs }, Answer::Placed(placed)) => {
+            (Command::Put { queue, jobs, .. }, Answer::Placed(placed)) => {
                 if placed.len() != jobs.len() {
                     return Violation::new(format!(
                         "{} jobs were put, {} answered",
@@ -51,7 +51,7 @@ impl Ledger {
                 }
                 Ok(())
             }
-            (Command::Forward { lease, queue, job }, Answer::Placed(placed)) => {
+            (Command::Forward { lease, queue, job, .. }, Answer::Placed(placed)) => {
                 let [placed] = placed[..] else { return Violation::new("a forward answers one job") };
                 let queue = self.queue(queue);
                 self.forward_answered(issued, *lease, queue, job, placed)
@@ -138,7 +138,7 @@ impl Ledger {
             return Ok(());
         }
         match &issued.command {
-            Command::Put { queue, jobs } => {
+            Command::Put { queue, jobs, .. } => {
                 let queue = self.queue(queue);
                 let conflicts = jobs.iter().zip(&issued.tags).any(|(job, tag)| {
                     let id = job.dedup.as_ref().map(|dedup| dedup_number(dedup.id.as_str()));

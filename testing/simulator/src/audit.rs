@@ -67,6 +67,11 @@ impl Ledger {
                 Ok(content) => content,
                 Err(wrong) => return Violation::new(format!("job {} is shown with {wrong}", view.job)),
             };
+            let put = self.messages.get(content.tag.0 as usize);
+            if put.is_some_and(|put| put.principal != view.principal) {
+                let what = format!("is shown as put by {:?}: job {}", view.principal, view.job);
+                return Violation::of(content.tag, what);
+            }
             let fits = |ledger: &Ledger, message: &Message, live: &Live| {
                 !sights.contains_key(&message.tag) && ledger.exact(live, view, content).is_some()
             };
@@ -201,7 +206,7 @@ impl Ledger {
     /// Effects of a lost command besides messages' places.
     fn note_lost(&mut self, issued: &Issued) {
         match &issued.command {
-            Command::Put { queue, jobs } => {
+            Command::Put { queue, jobs, .. } => {
                 let queue = self.queue(queue);
                 for (index, (job, &tag)) in jobs.iter().zip(&issued.tags).enumerate() {
                     if self.message(tag).turn.is_none() && !self.was_put(tag) {
@@ -447,6 +452,7 @@ mod tests {
             priority: 4,
             key: None,
             reason: None,
+            principal: None,
             payload: Content { tag: content, version: 0 }.payload(32),
         }
     }

@@ -31,7 +31,7 @@ impl Ledger {
     fn effect(&self, message: &Message, place: &Place, issued: &Issued) -> Vec<Place> {
         let unchanged = || vec![place.clone()];
         let now = issued.during;
-        if let Command::Put { queue, jobs } = &issued.command {
+        if let Command::Put { queue, jobs, .. } = &issued.command {
             // A repeated put changes nothing where the first one is remembered.
             let at = issued.tags.iter().position(|&tag| tag == message.tag);
             return match (place, at) {
@@ -53,7 +53,7 @@ impl Ledger {
             Command::Bury { leases, .. } if held(leases) => {
                 vec![Place::Live(Live { phase: Phase::Buried, ..live.clone() })]
             }
-            Command::Forward { lease, queue, job } if live.held_by(*lease) => {
+            Command::Forward { lease, queue, job, .. } if live.held_by(*lease) => {
                 vec![self.forwarded(live, self.queue(queue), job, now)]
             }
             Command::Reserve { queue, lease, .. } => {

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use stadium_queue::{Command, JobId, JobSet, Lease, QueueName, Time};
+use stadium_queue::{Command, JobId, JobSet, Lease, PrincipalId, QueueName, Time};
 
 use crate::clock::Span;
 use crate::message::Tag;
@@ -66,6 +66,8 @@ pub struct Message {
     pub content: Tag,
     /// Its key.
     pub key: Option<u8>,
+    /// Who puts it; of the jobs of a schedule, who made that.
+    pub principal: Option<PrincipalId>,
     /// Its id when it was put, for duplicates of that put.
     pub first_job: Option<JobId>,
     /// Its place in the order of its key.
@@ -159,6 +161,7 @@ impl Ledger {
             tag,
             content: tag,
             key,
+            principal: None,
             first_job: None,
             turn: None,
             places: vec![Place::Absent],
@@ -171,6 +174,11 @@ impl Ledger {
         let tag = self.add(None);
         self.schedules.insert(tag, queue);
         tag
+    }
+
+    /// These messages are put by that principal.
+    pub fn put_by(&mut self, tags: &[Tag], principal: Option<&PrincipalId>) {
+        tags.iter().for_each(|&tag| self.message_mut(tag).principal = principal.cloned());
     }
 
     /// The queue with that name.

@@ -7,6 +7,7 @@
 use std::fmt;
 
 use bytes::Bytes;
+use stadium_queue::PrincipalId;
 
 /// One message: what one put brought in, wherever it goes from there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,6 +17,14 @@ impl fmt::Display for Tag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "m{}", self.0)
     }
+}
+
+/// One of three principals, or none: the same for the same number.
+#[must_use]
+pub fn principal_of(number: u128) -> Option<PrincipalId> {
+    let number = number % 4;
+    let principal = || PrincipalId::new(&format!("k_{number:016x}")).expect("an id of a key");
+    (number > 0).then(principal)
 }
 
 /// A message's payload as it was at some time: an edit makes the next version.

@@ -10,7 +10,7 @@ use stadium_queue::{
 
 use crate::clock::Clock;
 use crate::ledger::Ledger;
-use crate::message::{Content, Tag};
+use crate::message::{Content, Tag, principal_of};
 use crate::place::QueueNumber;
 use crate::plan::{Kind, Plan};
 
@@ -124,7 +124,13 @@ impl Clients {
             let id = job.dedup.as_ref().map(|dedup| crate::answered::dedup_number(dedup.id.as_str()));
             let known = id.and_then(|id| ledger.remembers(queue, id, clock.high(), MARGIN));
             if known == Some(tag) {
-                return (Command::Put { queue: plan.queues[queue.0].0.clone(), jobs: vec![job] }, vec![tag]);
+                // Where the job is there for certain, by another principal, which changes nothing.
+                let principal = match ledger.was_put(tag) {
+                    true => principal_of(u128::from(tag.0) + 1),
+                    false => ledger.message(tag).principal.clone(),
+                };
+                let queue = plan.queues[queue.0].0.clone();
+                return (Command::Put { queue, jobs: vec![job], principal }, vec![tag]);
             }
         }
         let count = [1, 1, 1, 3, 10][random.usize(..5)];
@@ -155,7 +161,9 @@ impl Clients {
             jobs.push(job);
             tags.push(tag);
         }
-        (Command::Put { queue: name, jobs }, tags)
+        let principal = principal_of(tags[0].0.into());
+        ledger.put_by(&tags, principal.as_ref());
+        (Command::Put { queue: name, jobs, principal }, tags)
     }
 
     fn forward(
@@ -177,7 +185,8 @@ impl Clients {
             Content { tag, version: random.u8(1..200) }.payload(payload_bytes(plan, random))
         };
         let job = NewJob { payload, attempts_max: Some(random.u16(1..4)), ..NewJob::default() };
-        Some((Command::Forward { lease, queue: plan.queues[queue.0].0.clone(), job }, vec![tag]))
+        let (queue, principal) = (plan.queues[queue.0].0.clone(), ledger.message(tag).principal.clone());
+        Some((Command::Forward { lease, queue, job, principal }, vec![tag]))
     }
 
     fn edit(&mut self, plan: &Plan, ledger: &Ledger, random: &mut Rng) -> Option<Wish> {
@@ -245,7 +254,9 @@ fn schedule(queue: QueueNumber, plan: &Plan, ledger: &mut Ledger, random: &mut R
         missed: [Missed::Once, Missed::Skip, Missed::All][random.usize(..3)],
     };
     let job = NewJob { payload: Content { tag, version: 0 }.payload(40), ..NewJob::default() };
-    (Command::Schedule { queue: name, name: label, cron, job }, Vec::new())
+    let principal = principal_of(tag.0.into());
+    ledger.put_by(&[tag], principal.as_ref());
+    (Command::Schedule { queue: name, name: label, cron: Box::new(cron), job, principal }, Vec::new())
 }
 
 /// A key's name.

@@ -10,6 +10,7 @@ mod key;
 mod load;
 mod platform_devices;
 mod platform_pushes;
+mod principals;
 mod push_service;
 mod queue;
 mod retained;

@@ -67,6 +67,7 @@ function showFacts(job) {
     job.lease_until && ["Lease ends", when(job.lease_until)],
     job.expires_at && ["Goes by itself", when(job.expires_at)],
     job.key && ["Key", job.key],
+    job.principal && ["Principal", job.principal],
     job.reason && ["Last error", job.reason, "wide"],
   ]);
 }

@@ -448,6 +448,7 @@ function showTransfer(transfer) {
     transfer.effective_at && ["Counts from", when(transfer.effective_at)],
     transfer.reference && ["Reference", transfer.reference, "wide"],
     transfer.of && ["Of", transfer.of, "wide"],
+    transfer.principal && ["Principal", transfer.principal, "wide"],
   ]);
   const notes = transfer.metadata ?? transfer.metadata_base64;
   at("transfer-notes").hidden = notes === undefined;

@@ -15,7 +15,7 @@ use axum::http::{HeaderMap, header};
 use stadium_grants::{Asking, Grants, Kind, Refused, Verb};
 use stadium_registry::AppName;
 use stadium_shard::Together;
-use stadium_wallet::TransferView;
+use stadium_wallet::{PrincipalId, TransferView};
 
 use crate::audit_log::CallerPlace;
 use crate::key_store::Key;
@@ -51,6 +51,15 @@ impl Caller {
             Who::Key(key) => &key.id,
             Who::Person(session) => session.grants().id(),
             Who::Anyone(_) => "anyone",
+        }
+    }
+
+    /// The principal that records name for what the caller asks for; none of anyone, and of an id
+    /// that none can name.
+    pub(crate) fn principal(&self) -> Option<PrincipalId> {
+        match &self.who {
+            Who::Anyone(_) => None,
+            Who::Key(_) | Who::Person(_) => PrincipalId::new(self.key_id()).ok(),
         }
     }
 

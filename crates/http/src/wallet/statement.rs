@@ -36,7 +36,7 @@ pub(crate) enum Format {
 
 /// The first line of a CSV statement.
 const COLUMNS: &str =
-    "number,booked_at,effective_at,id,kind,other,amount,balance,asset,reference,of,metadata\r\n";
+    "number,booked_at,effective_at,id,kind,other,amount,balance,asset,reference,of,metadata,principal\r\n";
 
 /// Which account, and how much of its history.
 pub(crate) struct Statement {
@@ -124,6 +124,7 @@ impl Statement {
             transfer.reference.clone(),
             transfer.of.map(|of| of.to_string()).unwrap_or_default(),
             metadata.or(base64).unwrap_or_default(),
+            transfer.principal.as_ref().map(ToString::to_string).unwrap_or_default(),
         ];
         csv_text::line(fields.iter().map(String::as_str), text);
     }

@@ -394,6 +394,10 @@ pub(crate) struct TransferReport {
     /// What its maker wrote otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     metadata_base64: Option<String>,
+    /// Who asked for it: the id of an API key, or of a person. None of a transfer that an older
+    /// version booked.
+    #[schema(example = "k_0011223344556677")]
+    principal: Option<String>,
 }
 
 impl TransferReport {
@@ -415,6 +419,7 @@ impl TransferReport {
             reference: transfer.reference.clone(),
             metadata,
             metadata_base64,
+            principal: transfer.principal.as_ref().map(ToString::to_string),
         }
     }
 }

@@ -52,7 +52,8 @@ fn a_warm_machine_allocates_nothing_for_a_job() {
         time_to_live: (n.is_multiple_of(5)).then_some(1_000_000),
         ..NewJob::default()
     };
-    let put = Command::Put { queue: queue.clone(), jobs: (0..100).map(job).collect() };
+    let principal = Some("k_0123456789abcdef".parse().unwrap());
+    let put = Command::Put { queue: queue.clone(), jobs: (0..100).map(job).collect(), principal };
     let worker = Some(WorkerName::new("worker-1").unwrap());
     let reserve = Command::Reserve { queue, jobs_max: 100, lease: None, wait: 0, worker };
     for round in 0..400 {

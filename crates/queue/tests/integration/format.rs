@@ -1,7 +1,7 @@
-//! The fixture of version 1 of docs/formats/queue-events.md: records and a checkpoint that version 1 wrote.
+//! Fixtures of docs/formats/queue-events.md: records and a checkpoint that each version wrote.
 //!
-//! It stays for ever, and is read for ever. `STADIUM_WRITE_FIXTURE=1` writes it anew, which is right only
-//! before version 1 is released.
+//! They stay for ever, and are read for ever: `v1` of before jobs named principals, `v2` of today.
+//! `STADIUM_WRITE_FIXTURE=1` writes `v2` anew, which is right only before version 2 is released.
 
 use crate::harness;
 
@@ -15,11 +15,11 @@ use stadium_queue::{
 
 const PLACE: Place = Place { shard: 1, shards: 2, hash_seed: 7 };
 
-fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1")
+fn folder(version: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(version)
 }
 
-/// Every event of version 1, once at least.
+/// Every event of version 2, once at least.
 fn test() -> Harness {
     let mut harness = Harness::with(Bounds::default(), PLACE);
     let limit = Some(Limit { rate: 100.0, burst: 10 });
@@ -27,6 +27,7 @@ fn test() -> Harness {
     let settings =
         QueueSettings { attempts_max: 2, dead_letter, limit, key_limit: limit, ..QueueSettings::default() };
     harness.declare("mail", settings);
+    harness.principal = Some("k_0011223344556677".parse().unwrap());
     let dedup = Some(Dedup { id: key("id 1"), window: Some(1_000_000) });
     let all =
         NewJob { dedup, priority: Some(7), time_to_live: Some(900_000), ..keyed("everything", "alice") };
@@ -44,7 +45,10 @@ fn test() -> Harness {
     harness.given(Command::Bury { leases: vec![lease], reason: Some("look".into()) });
     harness.count(Command::Kick { queue: queue("mail"), jobs: JobSet::Oldest(1) });
     let lease = harness.reserve("mail", 1)[0];
-    harness.ask(Command::Forward { lease, queue: queue("local"), job: NewJob::default() }).unwrap();
+    let worker = Some("oidc:jürgen".parse().unwrap());
+    let forward =
+        Command::Forward { lease, queue: queue("local"), job: NewJob::default(), principal: worker.clone() };
+    harness.ask(forward).unwrap();
     let id = harness.put("mail", after("edited", 5_000));
     let edit =
         Edit { payload: Some("edit".into()), priority: Some(2), attempts_max: Some(9), ..Edit::default() };
@@ -54,7 +58,15 @@ fn test() -> Harness {
     let cron =
         Cron { expression: "0 3 * * *".into(), time_zone: "Europe/Berlin".into(), missed: Missed::All };
     let nightly = NewJob { time_to_live: Some(60_000), ..keyed("nightly", "cron") };
-    harness.done(Command::Schedule { queue: queue("mail"), name: key("nightly"), cron, job: nightly });
+    let schedule = Command::Schedule {
+        queue: queue("mail"),
+        name: key("nightly"),
+        cron: Box::new(cron),
+        job: nightly,
+        principal: worker,
+    };
+    harness.done(schedule);
+    harness.principal = None;
     harness.put("purged", job("purged"));
     harness.count(Command::Purge { queue: queue("purged"), state: None });
     harness.done(Command::Pause { queue: queue("purged") });
@@ -131,21 +143,14 @@ fn seen(queues: &Queues, now: Time) -> String {
         seen += &format!("\n{:#?}\n", queues.read(now, &Command::Schedules { queue: name }));
     }
     queues.outgoing(0, &mut |outgoing| seen += &format!("{outgoing:#?}\n"));
-    seen
+    // There was none when the files of version 1 were written.
+    let is_new = |line: &&str| line.trim() != "principal: None,";
+    seen.lines().filter(is_new).map(|line| format!("{line}\n")).collect()
 }
 
-#[test]
-fn files_of_version_1_are_read() {
-    let mut harness = test();
-    let now = harness.now;
-    let chunks = checkpoint(&mut harness.queues, 1 << 16);
-    if std::env::var_os("STADIUM_WRITE_FIXTURE").is_some() {
-        std::fs::create_dir_all(folder()).unwrap();
-        std::fs::write(folder().join("records.bin"), to_file(&harness.records)).unwrap();
-        std::fs::write(folder().join("checkpoint.bin"), chunks_to_file(&chunks)).unwrap();
-        std::fs::write(folder().join("seen.txt"), seen(&harness.queues, now)).unwrap();
-    }
-    let read = |name: &str| std::fs::read(folder().join(name)).expect("the fixture is there");
+/// A fixture's files hold the state that was seen when they were written.
+fn is_read(version: &str, now: Time) {
+    let read = |name: &str| std::fs::read(folder(version).join(name)).expect("the fixture is there");
     let expected = String::from_utf8(read("seen.txt")).unwrap();
     assert_eq!(seen(&from_chunks(&read("checkpoint.bin")), now), expected, "from the checkpoint");
     let mut replayed = from_records(&read("records.bin"));
@@ -153,4 +158,24 @@ fn files_of_version_1_are_read() {
     replayed.tick(1 << 40, now, 1, &mut record, 1_000);
     assert!(record.is_empty(), "nothing new happens by reading");
     assert_eq!(seen(&replayed, now), expected, "from the records");
+}
+
+#[test]
+fn files_of_version_1_are_read() {
+    is_read("v1", test().now);
+}
+
+#[test]
+fn files_of_version_2_are_read() {
+    let mut harness = test();
+    let now = harness.now;
+    let chunks = checkpoint(&mut harness.queues, 1 << 16);
+    if std::env::var_os("STADIUM_WRITE_FIXTURE").is_some() {
+        let folder = folder("v2");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("records.bin"), to_file(&harness.records)).unwrap();
+        std::fs::write(folder.join("checkpoint.bin"), chunks_to_file(&chunks)).unwrap();
+        std::fs::write(folder.join("seen.txt"), seen(&harness.queues, now)).unwrap();
+    }
+    is_read("v2", now);
 }

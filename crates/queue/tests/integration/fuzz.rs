@@ -6,6 +6,7 @@ use crate::queue_events;
 fn some_events() -> Vec<Vec<u8>> {
     let name = |kind: u8, text: &str| [&[kind, text.len() as u8], text.as_bytes()].concat();
     let mut events = vec![name(1, "q"), name(1, "new"), name(2, "bob"), name(3, "why")];
+    events.extend([name(4, "anna"), name(4, "")]);
     for job in 1..5 {
         events.extend([
             vec![17, job, 0, 2, 1, 200, 1],

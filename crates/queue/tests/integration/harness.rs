@@ -6,7 +6,8 @@
 use bytes::Bytes;
 use stadium_queue::{
     Answer, Bounds, Command, Given, HistoryEntry, JobId, JobView, Key, Lease, NewJob, Outcome, PayloadAt,
-    Place, Placed, QueueName, QueueSettings, QueueStats, Queues, Record, Refusal, Reserved, Time, When,
+    Place, Placed, PrincipalId, QueueName, QueueSettings, QueueStats, Queues, Record, Refusal, Reserved,
+    Time, When,
 };
 use stadium_state_machine::Checkpointed as _;
 
@@ -18,6 +19,8 @@ pub struct Harness {
     pub now: Time,
     pub place: Place,
     pub bounds: Bounds,
+    /// Who puts jobs from now on.
+    pub principal: Option<PrincipalId>,
     end: u64,
     random: u64,
     pub records: Vec<(u64, Time, Vec<u8>)>,
@@ -50,7 +53,8 @@ impl Harness {
 
     pub fn with(bounds: Bounds, place: Place) -> Self {
         let queues = Queues::new(place, bounds.clone());
-        Self { queues, now: Time(1_800_000_000_000), place, bounds, end: 64, random: 1, records: Vec::new() }
+        let now = Time(1_800_000_000_000);
+        Self { queues, now, place, bounds, principal: None, end: 64, random: 1, records: Vec::new() }
     }
 
     /// Runs something that may write a record, and keeps the record.
@@ -86,7 +90,7 @@ impl Harness {
     }
 
     pub fn try_put(&mut self, name: &str, jobs: Vec<NewJob>) -> Result<Vec<Placed>, Refusal> {
-        match self.ask(Command::Put { queue: queue(name), jobs })? {
+        match self.ask(Command::Put { queue: queue(name), jobs, principal: self.principal.clone() })? {
             Answer::Placed(placed) => Ok(placed),
             other => panic!("a put is answered by {other:?}"),
         }

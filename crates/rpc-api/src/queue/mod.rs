@@ -116,7 +116,8 @@ where
             let bytes = whole(&pieces).await?;
             let caller = shards.caller(&context, bytes.len())?;
             let request = Q::decode(bytes).map_err(|error| unreadable(&error))?;
-            let command = read(&context, request)?;
+            let mut command = read(&context, request)?;
+            read::for_caller(&mut command, &caller);
             let target = target(&command).to_owned();
             let may = shards.may_ask_queue(&caller, &command).await;
             let answer = answer_of(may.and_then(|()| shards.shards().submit(command))).await;

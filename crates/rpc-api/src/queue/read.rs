@@ -11,6 +11,7 @@ use stadium_queue::{
 };
 use stadium_rpc::{CallContext, Refusal};
 
+use crate::access::Caller;
 use crate::proto;
 use crate::request::{given, named, wrong};
 
@@ -25,7 +26,17 @@ const LIST_QUEUES: u32 = 1_000;
 
 pub(crate) fn put(request: proto::PutRequest) -> Result<Command, Refusal> {
     let jobs = request.jobs.into_iter().map(new_job).collect::<Result<_, _>>()?;
-    Ok(Command::Put { queue: queue(&request.queue)?, jobs })
+    Ok(Command::Put { queue: queue(&request.queue)?, jobs, principal: None })
+}
+
+/// A command that puts jobs does so for its caller.
+pub(crate) fn for_caller(command: &mut Command, caller: &Caller) {
+    if let Command::Put { principal, .. }
+    | Command::Forward { principal, .. }
+    | Command::Schedule { principal, .. } = command
+    {
+        *principal = caller.principal();
+    }
 }
 
 pub(crate) fn reserve(context: &CallContext, request: proto::ReserveRequest) -> Result<Command, Refusal> {
@@ -73,6 +84,7 @@ pub(crate) fn forward(request: proto::ForwardRequest) -> Result<Command, Refusal
         lease: one_lease(lease),
         queue: queue(&request.queue)?,
         job: new_job(request.job.unwrap_or_default())?,
+        principal: None,
     })
 }
 
@@ -129,7 +141,7 @@ pub(crate) fn schedule(request: proto::ScheduleRequest) -> Result<Command, Refus
     Ok(Command::Schedule {
         queue: queue(&request.queue)?,
         name: named(Key::new(&request.name))?,
-        cron: Cron {
+        cron: Box::new(Cron {
             missed: match cron.missed() {
                 proto::cron::Missed::Once => Missed::Once,
                 proto::cron::Missed::Skip => Missed::Skip,
@@ -137,8 +149,9 @@ pub(crate) fn schedule(request: proto::ScheduleRequest) -> Result<Command, Refus
             },
             expression: cron.expression,
             time_zone: if cron.time_zone.is_empty() { "UTC".to_owned() } else { cron.time_zone },
-        },
+        }),
         job: new_job(request.job.unwrap_or_default())?,
+        principal: None,
     })
 }
 

@@ -104,6 +104,7 @@ fn view(job: JobView<Bytes>) -> proto::Job {
         priority: job.priority.into(),
         key: job.key.map(|key| key.as_str().to_owned()).unwrap_or_default(),
         reason: job.reason.unwrap_or_default(),
+        principal: job.principal.map(|principal| principal.to_string()),
     }
 }
 
@@ -116,8 +117,9 @@ fn entry(entry: HistoryEntry) -> proto::HistoryEntry {
     use proto::history_entry::What;
     let mut message = proto::HistoryEntry { at_ms: entry.at.0, ..Default::default() };
     let what = match entry.what {
-        Attempt::Put { queue, due } => {
+        Attempt::Put { queue, due, principal } => {
             (message.queue, message.due_ms) = (queue.as_str().to_owned(), due.0);
+            message.principal = principal.map(|principal| principal.to_string());
             What::Put
         }
         Attempt::Reserved { attempt, worker, until } => {
@@ -230,6 +232,7 @@ fn schedule(schedule: ScheduleView) -> proto::ScheduleView {
         next_ms: schedule.next.map(milliseconds),
         last_ms: schedule.last.map(|(time, _)| time.0),
         last_job: schedule.last.map(|(_, job)| job.0).unwrap_or_default(),
+        principal: schedule.principal.map(|principal| principal.to_string()),
     }
 }
 

@@ -129,7 +129,7 @@ fn serve_transfers(service: Service, shards: &Guarded, bounds: PushBounds) -> Se
         async move {
             let bytes = whole(&pieces).await?;
             let caller = shards.caller(&context, bytes.len())?;
-            let command = transfer::transfer(&bytes)?;
+            let command = transfer::transfer(&bytes, caller.principal())?;
             shards.may_ask_wallet(&caller, &command).await?;
             let answer = answer_of(shards.shards().submit_wallet(command)).await?;
             write::outcomes(answer).ok_or_else(strange)
@@ -142,7 +142,7 @@ fn serve_transfers(service: Service, shards: &Guarded, bounds: PushBounds) -> Se
         async move {
             let bytes = whole(&pieces).await?;
             let caller = shards.caller(&context, bytes.len())?;
-            let units = transfer::together(&bytes, bounds)?;
+            let units = transfer::together(&bytes, bounds, caller.principal().as_ref())?;
             // Rights first: a list is refused as a whole.
             for unit in &units {
                 shards.may_ask_together(&caller, unit).await?;

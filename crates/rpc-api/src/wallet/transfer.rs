@@ -9,7 +9,9 @@ use stadium_http::PushBounds;
 use stadium_queue::{NewJob, QueueName};
 use stadium_rpc::Refusal;
 use stadium_shard::Together;
-use stadium_wallet::{AssetCode, Bounds, Command, Kind, NewTransfer, Time, TransferId, WalletName, refusal};
+use stadium_wallet::{
+    AssetCode, Bounds, Command, Kind, NewTransfer, PrincipalId, Time, TransferId, WalletName, refusal,
+};
 
 use super::fields::{self, Fields};
 use crate::proto::{PushRequest, QueuedJob};
@@ -17,8 +19,8 @@ use crate::queue::new_job;
 use crate::request::{named, unreadable, wrong};
 use crate::{push, pushes};
 
-/// The command of a `TransferRequest`.
-pub(crate) fn transfer(request: &[u8]) -> Result<Command, Refusal> {
+/// The command of a `TransferRequest` of that principal.
+pub(crate) fn transfer(request: &[u8], principal: Option<PrincipalId>) -> Result<Command, Refusal> {
     let mut transfers = Vec::with_capacity(occurrences(request, 1)?);
     let mut linked = false;
     let mut fields = Fields(request);
@@ -33,17 +35,22 @@ pub(crate) fn transfer(request: &[u8]) -> Result<Command, Refusal> {
             _ => {}
         }
     }
-    Ok(Command::Transfer { transfers, linked })
+    Ok(Command::Transfer { transfers, linked, principal })
 }
 
-/// The units of a `TogetherRequest`.
-pub(crate) fn together(request: &[u8], bounds: PushBounds) -> Result<Vec<Together>, Refusal> {
+/// The units of a `TogetherRequest` of that principal.
+pub(crate) fn together(
+    request: &[u8],
+    bounds: PushBounds,
+    principal: Option<&PrincipalId>,
+) -> Result<Vec<Together>, Refusal> {
     let mut units = Vec::with_capacity(occurrences(request, 1)?);
     let mut transfers = 0;
     let mut fields = Fields(request);
     while let Some((field, value)) = fields.next()? {
         if field == 1 {
             let unit = nth("units", units.len(), unit(fields::bytes("units", value)?, bounds))?;
+            let unit = Together { principal: principal.cloned(), ..unit };
             transfers += unit.transfers.len();
             units.push(unit);
         }
@@ -74,7 +81,7 @@ fn unit(message: &[u8], bounds: PushBounds) -> Result<Together, Refusal> {
         }
     }
     jobs.append(&mut pushes);
-    Ok(Together { transfers, jobs })
+    Ok(Together { transfers, jobs, principal: None })
 }
 
 fn queued_job(message: &[u8]) -> Result<(QueueName, NewJob), Refusal> {
@@ -241,7 +248,7 @@ mod tests {
     }
 
     fn read(kind: proto::new_transfer::Kind) -> Kind {
-        let Ok(Command::Transfer { transfers, linked: true }) = transfer(&encoded(kind)) else {
+        let Ok(Command::Transfer { transfers, linked: true, .. }) = transfer(&encoded(kind), None) else {
             panic!("it is a linked transfer");
         };
         let [transfer] = transfers.as_slice() else { panic!("it is one") };
@@ -295,7 +302,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_named_with_their_place() {
-        let reason = |request: &[u8]| match transfer(request) {
+        let reason = |request: &[u8]| match transfer(request, None) {
             Err(Refusal::Rejected { code, reason }) => format!("{code} {reason}"),
             other => panic!("{other:?}"),
         };
@@ -311,7 +318,7 @@ mod tests {
         assert!(reason(&many).starts_with("WAL-001"));
         let whole = encoded(proto::new_transfer::Kind::Post(post("alice")));
         for end in 1..whole.len() - 2 {
-            assert!(transfer(&whole[..end]).is_err(), "cut at {end}");
+            assert!(transfer(&whole[..end], None).is_err(), "cut at {end}");
         }
         assert!(reason(&[0x0b]).contains("wire type 3"));
         assert!(reason(&[0x08, 1]).contains("transfers has another type"));
@@ -321,6 +328,6 @@ mod tests {
     fn unknown_fields_are_ignored() {
         let mut request = encoded(proto::new_transfer::Kind::Void(proto::Void { hold: vec![0; 16] }));
         request.extend([0x79, 1, 2, 3, 4, 5, 6, 7, 8, 0x7d, 1, 2, 3, 4, 0x7a, 1, 9, 0x78, 1]);
-        assert!(matches!(transfer(&request), Ok(Command::Transfer { linked: true, .. })));
+        assert!(matches!(transfer(&request, None), Ok(Command::Transfer { linked: true, .. })));
     }
 }

@@ -139,6 +139,7 @@ fn of_transfer(transfer: TransferView) -> proto::TransferView {
         effective_ms: transfer.effective.map(|time| time.0),
         reference: transfer.reference,
         metadata: transfer.metadata,
+        principal: transfer.principal.map(|principal| principal.to_string()),
     }
 }
 

@@ -176,6 +176,10 @@ fn request(scene: &Admin<'_>, service: &str, method: &str) -> Vec<u8> {
         ("push", "List") => {
             ListPushesRequest { app: shop, pushes_max: 1, ..ListPushesRequest::default() }.encode_to_vec()
         }
+        ("push", "Clicked") => {
+            ClickedRequest { app: shop, push: PUSH.to_vec(), device: phone(), action: "buy".to_owned() }
+                .encode_to_vec()
+        }
         ("push", "Trace" | "Opened") => {
             TraceRequest { app: shop, push: PUSH.to_vec(), device: phone() }.encode_to_vec()
         }

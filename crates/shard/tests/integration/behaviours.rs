@@ -88,7 +88,7 @@ fn a_delayed_job_wakes_the_consumer_that_waits_for_it() {
     let shards = data.open();
     let ticket = shards.submit(fixture::wait_for("mail", 1, 30_000));
     let job = NewJob { when: When::After(50), ..named("later") };
-    fixture::placed(&shards, Command::Put { queue: queue("mail"), jobs: vec![job] });
+    fixture::placed(&shards, Command::Put { queue: queue("mail"), jobs: vec![job], principal: None });
     let answer = ticket.wait(fixture::LONG).expect("it is handed out");
     assert!(matches!(answer, Ok(Answer::Reserved(jobs)) if jobs.len() == 1));
     data.stop(shards);
@@ -164,7 +164,7 @@ fn a_spread_queue_uses_all_shards_and_keeps_keys_together() {
     assert_eq!(homes.len(), 3, "jobs without a key take turns");
     let keyed = NewJob { key: Some(key("ada")), ..named("keyed") };
     let jobs = vec![keyed.clone(), named("between"), keyed];
-    let placed = fixture::placed(&shards, Command::Put { queue: queue("wide"), jobs });
+    let placed = fixture::placed(&shards, Command::Put { queue: queue("wide"), jobs, principal: None });
     assert_eq!(placed[0].shard(), placed[2].shard(), "one key, one shard");
 
     let stats = fixture::stats(&shards, "wide");
@@ -259,7 +259,12 @@ fn a_job_is_forwarded_to_a_queue_of_another_shard() {
         let text = format!("message {number}");
         fixture::placed(&shards, put(&from, &text));
         let jobs = fixture::reserved(&shards, reserve(&from, 1));
-        let forward = Command::Forward { lease: jobs[0].lease, queue: queue(&to), job: NewJob::default() };
+        let forward = Command::Forward {
+            lease: jobs[0].lease,
+            queue: queue(&to),
+            job: NewJob::default(),
+            principal: None,
+        };
         soon(&shards, forward).expect("it is accepted");
         let there = fixture::reserved(&shards, fixture::wait_for(&to, 10, 30_000));
         assert_eq!(there.len(), 1, "exactly one came");
@@ -363,7 +368,7 @@ fn a_purge_empties_a_queue_and_a_peek_sees_it() {
     let data = Data::new(1);
     let shards = data.open();
     let jobs = (0..100).map(|number| named(&format!("job {number}"))).collect();
-    fixture::placed(&shards, Command::Put { queue: queue("mail"), jobs });
+    fixture::placed(&shards, Command::Put { queue: queue("mail"), jobs, principal: None });
     let state = Some(JobState::Due);
     let peek = Command::Peek { queue: queue("mail"), state, key: None, after: None, jobs_max: 3 };
     let Ok(Answer::Jobs(seen)) = soon(&shards, peek.clone()) else { panic!("jobs") };

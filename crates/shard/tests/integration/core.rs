@@ -69,7 +69,7 @@ fn queue() -> QueueName {
 
 fn put(payload: &str) -> Command {
     let job = NewJob { payload: Bytes::copy_from_slice(payload.as_bytes()), ..NewJob::default() };
-    Command::Put { queue: queue(), jobs: vec![job] }
+    Command::Put { queue: queue(), jobs: vec![job], principal: None }
 }
 
 fn reserve(wait: u64) -> Command {
@@ -231,7 +231,7 @@ fn a_waiting_consumer_is_served_after_the_journal_was_opened_again() {
     machine.disk.fail_sync(0, Kept::Nothing);
     // Into another queue: else the job would be handed out, and that would not be acknowledged either.
     let other = QueueName::new("sms").expect("a test's queue");
-    let lost = Command::Put { queue: other, jobs: vec![NewJob::default()] };
+    let lost = Command::Put { queue: other, jobs: vec![NewJob::default()], principal: None };
     shard.ask(lost).expect("power is on").expect_err("it is not acknowledged");
     let placed = shard.submit(put("found"));
     let (mut found, mut is_placed) = (None, false);

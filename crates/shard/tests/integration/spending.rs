@@ -37,7 +37,9 @@ fn open(shards: &Shards, names: &[String], votes: u64) {
     };
     assert!(opened.iter().all(|one| *one == Ok(true)), "{opened:?}");
     let transfers = names.iter().zip(1_000_000..).map(|(name, id)| post(id, "@bank", name, votes)).collect();
-    let Answer::Booked(outcomes) = done(shards, Command::Transfer { transfers, linked: false }) else {
+    let Answer::Booked(outcomes) =
+        done(shards, Command::Transfer { transfers, linked: false, principal: None })
+    else {
         panic!("booked")
     };
     assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
@@ -72,7 +74,11 @@ fn exactly_the_credit_is_spent_by_many_at_once() {
         std::thread::spawn(move || {
             let each = |number| {
                 let transfers = vec![post(client * 100 + number, "ada", "@shop", 1)];
-                outcome(shards.submit_wallet(Command::Transfer { transfers, linked: false }).wait(LONG))
+                outcome(
+                    shards
+                        .submit_wallet(Command::Transfer { transfers, linked: false, principal: None })
+                        .wait(LONG),
+                )
             };
             (0..4).map(each).collect::<Vec<_>>()
         })
@@ -99,7 +105,7 @@ fn money_that_goes_round_between_shards_stays_the_same() {
             let from = number as usize % 3;
             let to = (from + 1 + number as usize / 3 % 2) % 3;
             let transfers = vec![post(number, &names[from], &names[to], 1 + number as u64 % 5)];
-            shards.submit_wallet(Command::Transfer { transfers, linked: false })
+            shards.submit_wallet(Command::Transfer { transfers, linked: false, principal: None })
         })
         .collect();
     let booked: Vec<Outcome> = tickets.into_iter().map(|ticket| outcome(ticket.wait(LONG))).collect();
@@ -130,7 +136,9 @@ fn a_list_is_answered_in_its_order_whatever_shards_decide() {
         post(4, &names[0], "@shop", 7),
         post(5, &names[1], "@shop", 2),
     ];
-    let Answer::Booked(outcomes) = done(&shards, Command::Transfer { transfers, linked: false }) else {
+    let Answer::Booked(outcomes) =
+        done(&shards, Command::Transfer { transfers, linked: false, principal: None })
+    else {
         panic!("booked")
     };
     let codes: Vec<_> =
@@ -146,6 +154,7 @@ fn a_list_is_answered_in_its_order_whatever_shards_decide() {
             post(first + 2, &names[2], "@shop", amount),
         ],
         linked: true,
+        principal: None,
     };
     assert_eq!(asked(&shards, linked(20, 1_000)).expect_err("there is not so much").code(), "WAL-032");
     assert!(matches!(done(&shards, linked(30, 1)), Answer::Booked(all) if all.iter().all(Result::is_ok)));
@@ -157,7 +166,7 @@ fn a_list_is_answered_in_its_order_whatever_shards_decide() {
 }
 
 fn linked(shards: &Shards, transfers: &[NewTransfer]) -> Result<Vec<Outcome>, Refusal> {
-    match asked(shards, Command::Transfer { transfers: transfers.to_vec(), linked: true })? {
+    match asked(shards, Command::Transfer { transfers: transfers.to_vec(), linked: true, principal: None })? {
         Answer::Booked(outcomes) => Ok(outcomes),
         other => panic!("{other:?}"),
     }
@@ -165,7 +174,7 @@ fn linked(shards: &Shards, transfers: &[NewTransfer]) -> Result<Vec<Outcome>, Re
 
 fn alone(shards: &Shards, transfer: &NewTransfer) -> Outcome {
     let transfers = vec![transfer.clone()];
-    outcome(shards.submit_wallet(Command::Transfer { transfers, linked: false }).wait(LONG))
+    outcome(shards.submit_wallet(Command::Transfer { transfers, linked: false, principal: None }).wait(LONG))
 }
 
 fn reversal(id: u128, of: u128) -> NewTransfer {
@@ -345,6 +354,7 @@ fn a_vote_and_its_confirmation_are_one() {
     let vote = |id| Together {
         transfers: vec![post(id, "ada", "@candidate", 1)],
         jobs: vec![(queue("ballots"), named("for the candidate"))],
+        principal: None,
     };
     let ask = |id| shards.submit_together(vote(id)).wait(LONG).expect("an answer within a minute");
     let done = ask(1).expect("voted");

@@ -26,6 +26,7 @@ fn vote(id: u128, voter: &str) -> Together {
     Together {
         transfers: vec![post(id, voter, "@candidate", 1)],
         jobs: vec![(ballots(), ballot(&format!("ballot {id}")))],
+        principal: None,
     }
 }
 
@@ -327,7 +328,11 @@ fn segments_with_records_of_the_wallets_stay_and_their_history_is_read() {
         }
         let shard = town.shard(0);
         for _ in 0..10 {
-            let put = QueueCommand::Put { queue: queue.clone(), jobs: vec![ballot(&"x".repeat(8 << 10))] };
+            let put = QueueCommand::Put {
+                queue: queue.clone(),
+                jobs: vec![ballot(&"x".repeat(8 << 10))],
+                principal: None,
+            };
             let caller = shard.submit(put);
             shard.answered(caller).expect("power is on").expect("put");
         }

@@ -32,7 +32,8 @@ fn posts(from: u64) -> Command {
         metadata: Bytes::from_static(b"metadata"),
         effective: None,
     };
-    Command::Transfer { transfers: (from..from + 100).map(post).collect(), linked: false }
+    let principal = Some("k_0123456789abcdef".parse().expect("a principal"));
+    Command::Transfer { transfers: (from..from + 100).map(post).collect(), linked: false, principal }
 }
 
 #[test]
@@ -125,6 +126,7 @@ fn a_ledger_counts_the_bytes_that_it_holds() {
             })
             .collect(),
         linked: false,
+        principal: None,
     };
     let of_accounts = held_by(|ledger, run| {
         (0..200).for_each(|round| run(ledger, &accounts(round * 100..round * 100 + 100)));

@@ -7,6 +7,7 @@ mod fuzz;
 mod harness;
 mod house;
 mod model;
+mod principals;
 #[expect(unreachable_pub, reason = "it is public in the crate fuzz/")]
 #[path = "../../../../fuzz/src/random.rs"]
 mod random;

@@ -326,7 +326,11 @@ fn the_rest_of_the_codes() {
     harness.book(post(1, "@mint", here[0], "VOTE", 100)).expect("the house gives");
     assert_eq!(first(harness.transfers(vec![post(2, there[0], here[0], "VOTE", 1)], false)), "WAL-034");
     // In one record with other work: on one shard only.
-    let between = Command::Transfer { transfers: vec![post(3, here[0], there[0], "VOTE", 1)], linked: true };
+    let between = Command::Transfer {
+        transfers: vec![post(3, here[0], there[0], "VOTE", 1)],
+        linked: true,
+        principal: None,
+    };
     assert_eq!(
         code(harness.ledger.check(harness.now, &between).expect_err("it needs another shard")),
         "WAL-033"
@@ -334,7 +338,11 @@ fn the_rest_of_the_codes() {
     assert!(harness.execute(&between).is_ok(), "by itself it may");
     // Now it is under way.
     assert_eq!(code(harness.execute(&between).expect_err("it is not decided")), "WAL-043");
-    let another = Command::Transfer { transfers: vec![post(4, here[0], there[0], "VOTE", 1)], linked: true };
+    let another = Command::Transfer {
+        transfers: vec![post(4, here[0], there[0], "VOTE", 1)],
+        linked: true,
+        principal: None,
+    };
     assert_eq!(code(harness.execute(&another).expect_err("one is under way")), "WAL-042");
     assert_eq!(
         code(harness.ask(Command::Wallet { wallet: wallet("nobody") }).expect_err("there is none")),

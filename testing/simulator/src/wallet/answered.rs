@@ -175,7 +175,7 @@ impl Checker {
         high: Time,
     ) -> Result<(), Violation> {
         match (command, answer) {
-            (Command::Transfer { transfers, linked }, Answer::Booked(outcomes)) => {
+            (Command::Transfer { transfers, linked, .. }, Answer::Booked(outcomes)) => {
                 if outcomes.len() != transfers.len() {
                     return Violation::new(format!(
                         "{} transfers are answered by {}",
@@ -299,6 +299,9 @@ impl Books {
         }
         if view.reference != known.reference {
             return wrong("reference");
+        }
+        if view.principal != known.principal {
+            return wrong("principal");
         }
         if let Outcome::Booked(at) = known.outcome
             && view.at != at

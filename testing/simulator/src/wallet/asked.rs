@@ -6,10 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use stadium_queue::NewJob;
-use stadium_wallet::{Command, Kind, NewTransfer, Refusal, Time, TransferId, refusal};
+use stadium_wallet::{Command, Kind, NewTransfer, PrincipalId, Refusal, Time, TransferId, refusal};
 
 use super::books::{AccountNumber, Books, Effect, Outcome, Sure};
-use crate::message::Tag;
+use crate::message::{self, Tag};
 use crate::place::QueueNumber;
 
 /// What a client asks.
@@ -39,6 +39,12 @@ impl Ask {
     pub fn is_linked(&self) -> bool {
         matches!(self, Ask::Wallet(Command::Transfer { linked: true, .. }) | Ask::Together { .. })
     }
+}
+
+/// The principal that asks for a list of transfers: one of three or none, and the same whenever the
+/// same list is asked for again.
+pub fn principal_of(transfers: &[NewTransfer]) -> Option<PrincipalId> {
+    message::principal_of(transfers.first()?.id.0)
 }
 
 /// Possible effects of other commands that are under way on an account.

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stadium_wallet::{AssetCode, Kind, NewTransfer, Overdraft, Time, TransferId, WalletName};
+use stadium_wallet::{AssetCode, Kind, NewTransfer, Overdraft, PrincipalId, Time, TransferId, WalletName};
 
 use super::plan::WalletPlan;
 use crate::ledger::Violation;
@@ -102,6 +102,8 @@ pub struct Transfer {
     pub kind: Kind,
     /// What an outside system calls it.
     pub reference: String,
+    /// Who asked for it first.
+    pub principal: Option<PrincipalId>,
     /// The time that the clock showed when it was first asked for.
     pub asked: Time,
     /// It is one of a list that several shards book together.

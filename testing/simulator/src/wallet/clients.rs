@@ -9,12 +9,12 @@ use stadium_wallet::{
     AssetCode, Change, Command, Kind as What, NewTransfer, Range, TransferId, WalletName, refusal,
 };
 
-use super::asked::Ask;
+use super::asked::{Ask, principal_of};
 use super::books::{Books, Outcome, Transfer};
 use super::plan::{Kind, WalletPlan};
 use crate::clock::Clock;
 use crate::ledger::Ledger;
-use crate::message::Content;
+use crate::message::{Content, Tag};
 use crate::place::QueueNumber;
 use crate::plan::Plan;
 
@@ -188,6 +188,7 @@ impl Clients {
     fn note(&mut self, transfers: &[NewTransfer], linked: bool, choice: &mut Choice<'_>) {
         let (asked, books) = (choice.clock.now(), &mut *choice.books);
         let is_in_transaction = linked && books.is_transaction(transfers);
+        let principal = principal_of(transfers);
         for transfer in transfers {
             match transfer.kind {
                 What::Hold { .. } => self.holds.push(transfer.id),
@@ -197,6 +198,7 @@ impl Clients {
             let known = Transfer {
                 kind: transfer.kind.clone(),
                 reference: transfer.reference.clone(),
+                principal: principal.clone(),
                 asked,
                 is_in_transaction,
                 outcome: Outcome::Open,
@@ -215,7 +217,8 @@ impl Clients {
     fn one(&mut self, kind: What, choice: &mut Choice<'_>) -> Ask {
         let transfers = vec![self.new_transfer(kind, choice)];
         self.note(&transfers, false, choice);
-        let ask = Ask::Wallet(Command::Transfer { transfers, linked: choice.random.u8(..10) == 0 });
+        let (linked, principal) = (choice.random.u8(..10) == 0, principal_of(&transfers));
+        let ask = Ask::Wallet(Command::Transfer { transfers, linked, principal });
         self.asked.push(ask.clone());
         ask
     }
@@ -242,7 +245,8 @@ impl Clients {
             })
             .collect();
         self.note(&transfers, linked, choice);
-        let ask = Ask::Wallet(Command::Transfer { transfers, linked });
+        let principal = principal_of(&transfers);
+        let ask = Ask::Wallet(Command::Transfer { transfers, linked, principal });
         self.asked.push(ask.clone());
         ask
     }
@@ -280,7 +284,10 @@ impl Clients {
             let attempts_max = Some(choice.random.u16(1..5));
             (queue, NewJob { payload, attempts_max, ..NewJob::default() }, tag)
         });
-        let ask = Ask::Together { transfers, jobs: jobs.collect() };
+        let jobs: Vec<(QueueNumber, NewJob, Tag)> = jobs.collect();
+        let tags: Vec<Tag> = jobs.iter().map(|(_, _, tag)| *tag).collect();
+        choice.ledger.put_by(&tags, principal_of(&transfers).as_ref());
+        let ask = Ask::Together { transfers, jobs };
         self.asked.push(ask.clone());
         ask
     }
@@ -295,7 +302,8 @@ impl Clients {
             .filter(|transfer| choice.books.is_booked(transfer.id))
             .collect();
         let transfer = posts.get(choice.random.usize(..posts.len().max(1)))?.clone();
-        Some((Ask::Wallet(Command::Transfer { transfers: vec![transfer], linked: false }), None))
+        // Of another principal, mostly: it stays that of the list.
+        Some((alone(transfer), None))
     }
 
     /// The id of a booked transfer with another amount, or of another kind.
@@ -324,8 +332,7 @@ impl Clients {
         choice.books.accounts[leg.debit].home.or(choice.books.accounts[leg.credit].home)?;
         let transfer =
             NewTransfer { id, kind, reference: String::new(), metadata: Bytes::new(), effective: None };
-        let ask = Ask::Wallet(Command::Transfer { transfers: vec![transfer], linked: false });
-        Some((ask, Some(refusal::ID_CONTENT)))
+        Some((alone(transfer), Some(refusal::ID_CONTENT)))
     }
 
     fn wrong(&mut self, choice: &mut Choice<'_>) -> Wish {
@@ -346,7 +353,7 @@ impl Clients {
             }
         };
         let transfer = self.new_transfer(kind, choice);
-        (Ask::Wallet(Command::Transfer { transfers: vec![transfer], linked: false }), Some(code))
+        (alone(transfer), Some(code))
     }
 
     fn some_hold(&self, choice: &mut Choice<'_>) -> Option<TransferId> {
@@ -356,6 +363,13 @@ impl Clients {
     fn some_movement(&self, choice: &mut Choice<'_>) -> Option<TransferId> {
         latest(&self.movements, choice)
     }
+}
+
+/// One transfer, asked for alone.
+fn alone(transfer: NewTransfer) -> Ask {
+    let transfers = vec![transfer];
+    let principal = principal_of(&transfers);
+    Ask::Wallet(Command::Transfer { transfers, linked: false, principal })
 }
 
 fn latest(from: &[TransferId], choice: &mut Choice<'_>) -> Option<TransferId> {

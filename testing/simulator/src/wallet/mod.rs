@@ -13,7 +13,7 @@ mod pages;
 mod plan;
 
 pub use answered::{Answered, Replied};
-pub use asked::{Ask, Flying};
+pub use asked::{Ask, Flying, principal_of};
 pub use books::Books;
 pub use clients::{Choice, Clients, Wish};
 pub use look::Look;

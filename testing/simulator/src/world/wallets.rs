@@ -16,7 +16,9 @@ use crate::asker::Asker;
 use crate::clock::Span;
 use crate::ledger::{Issued, Violation};
 use crate::message::Tag;
-use crate::wallet::{Answered, Ask, Checker, Choice, Clients, Look, Pages, Replied, WalletPlan, Wish};
+use crate::wallet::{
+    Answered, Ask, Checker, Choice, Clients, Look, Pages, Replied, WalletPlan, Wish, principal_of,
+};
 
 /// The answer of a shard to a part of a command.
 type Part = Result<Answer, Refusal>;
@@ -167,7 +169,8 @@ impl World {
                     wallets.together.push((first.id, tags));
                 }
                 let jobs = jobs.into_iter().map(|(queue, job, _)| (self.plan.queues[queue.0].0.clone(), job));
-                let together = Together { transfers, jobs: jobs.collect() };
+                let principal = principal_of(&transfers);
+                let together = Together { transfers, jobs: jobs.collect(), principal };
                 let shard = together.shards(self.plan.shards)[0];
                 self.next_number += 1;
                 let number = self.next_number;
@@ -270,7 +273,8 @@ impl World {
             let places = jobs.iter().map(|(place, _, _)| *place).collect();
             let tags = jobs.iter().map(|(_, _, tag)| *tag).collect();
             let jobs = jobs.into_iter().map(|(_, job, _)| job).collect();
-            let command = QueueCommand::Put { queue: self.plan.queues[queue].0.clone(), jobs };
+            let principal = principal_of(ask.transfers());
+            let command = QueueCommand::Put { queue: self.plan.queues[queue].0.clone(), jobs, principal };
             let set_back = self.clock.jumps_back() > 0;
             // Its transfers may be refused.
             let issued =

@@ -9,7 +9,7 @@ use crate::message::{Content, Tag};
 
 pub(super) fn brief(command: &Command, tags: &[Tag]) -> String {
     match command {
-        Command::Put { queue, jobs } => {
+        Command::Put { queue, jobs, .. } => {
             let jobs = jobs.iter().zip(tags).map(|(job, tag)| {
                 format!(
                     "{tag} ({} B, {:?}, key {:?}, priority {:?}, ttl {:?}, dedup {:?}, attempts {:?})",
@@ -24,7 +24,7 @@ pub(super) fn brief(command: &Command, tags: &[Tag]) -> String {
             });
             format!("put into {queue}: {}", jobs.collect::<Vec<_>>().join(", "))
         }
-        Command::Forward { lease, queue, job } => {
+        Command::Forward { lease, queue, job, .. } => {
             format!("forward {lease} ({}) to {queue}, {} B", tags[0], job.payload.len())
         }
         Command::Edit { job, edit } => {

@@ -280,6 +280,9 @@ pub(super) fn find(api: &Api, arguments: FindArguments, terminal: &Terminal) -> 
     if job.get("key").is_some() {
         terminal.data(&format!("  key        {}", clean(text(&job, "key"), 128)))?;
     }
+    if let Some(principal) = job.get("principal").and_then(Value::as_str) {
+        terminal.data(&format!("  principal  {}", clean(principal, 260)))?;
+    }
     if job.get("reason").is_some() {
         terminal.data(&format!("  reason     {}", clean(text(&job, "reason"), 1_024)))?;
     }
@@ -334,9 +337,14 @@ fn event_details(event: &Value) -> String {
     if let Some(attempt) = event.get("attempt").and_then(Value::as_u64) {
         parts.push(format!("attempt {attempt}"));
     }
-    for (field, words) in
-        [("worker", "by"), ("queue", "in"), ("job", "as"), ("due_at", "due"), ("lease_until", "until")]
-    {
+    for (field, words) in [
+        ("worker", "by"),
+        ("principal", "by"),
+        ("queue", "in"),
+        ("job", "as"),
+        ("due_at", "due"),
+        ("lease_until", "until"),
+    ] {
         if let Some(value) = event.get(field).and_then(Value::as_str) {
             let words = if word == "forwarded" && field == "queue" { "to" } else { words };
             parts.push(format!("{words} {}", clean(value, 128)));

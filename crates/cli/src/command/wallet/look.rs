@@ -323,9 +323,14 @@ pub(super) fn find(api: &Api, arguments: FindArguments, terminal: &Terminal) -> 
             terminal.data(&format!("  {name:<11}{time}, {}", when(time)))?;
         }
     }
-    for (name, field) in
-        [("of", "of"), ("reference", "reference"), ("metadata", "metadata"), ("metadata", "metadata_base64")]
-    {
+    let notes = [
+        ("of", "of"),
+        ("reference", "reference"),
+        ("metadata", "metadata"),
+        ("metadata", "metadata_base64"),
+        ("principal", "principal"),
+    ];
+    for (name, field) in notes {
         if let Some(text) = given(field) {
             terminal.data(&format!("  {name:<11}{}", clean(text, 1_024)))?;
         }

@@ -64,7 +64,8 @@ pub(crate) async fn put(
         name_jobs(&mut jobs, caller.key_id(), key);
     }
     let asked = jobs.len();
-    let placed: Vec<Placed> = match ask_for(&app, Command::Put { queue, jobs }).await {
+    let command = Command::Put { queue, jobs, principal: caller.principal() };
+    let placed: Vec<Placed> = match ask_for(&app, command).await {
         // The dedup id that was used with other content is one that we made.
         Err(problem) if key.is_some() && problem.has_code(stadium_queue::refusal::DEDUP_CONTENT) => {
             let detail = "the `Idempotency-Key` (or a `dedup_id`) came with other jobs before";

@@ -203,7 +203,7 @@ pub(crate) async fn forward(
     let (fields, _): (ForwardFields, _) = read_json(&app, request).await?;
     let queue = named("queue", QueueName::new(&fields.queue))?;
     let job = fields.job.check("job.", Payload::Kept)?;
-    let command = Command::Forward { lease, queue, job };
+    let command = Command::Forward { lease, queue, job, principal: caller.principal() };
     caller.may_ask_queue(&app, &command).await?;
     let placed: Vec<Placed> = ask_for(&app, command).await?;
     Ok((StatusCode::CREATED, Json(PlacedJob::of(placed.first().ok_or_else(strange)?))))

@@ -42,7 +42,7 @@ pub(crate) async fn list(
            ("name" = String, Path, description = "What the schedule is called; one name is one schedule of a queue.")),
     responses((status = 204, description = "It is on disk."), WorkProblems))]
 pub(crate) async fn set(
-    _: Caller,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Names(queue, name): Names,
     request: Request,
@@ -50,7 +50,8 @@ pub(crate) async fn set(
     let (queue, name) = (queue_name(&queue)?, schedule_name(&name)?);
     let (fields, _): (ScheduleFields, _) = read_json(&app, request).await?;
     let (cron, job) = fields.check()?;
-    let () = ask_for(&app, Command::Schedule { queue, name, cron, job }).await?;
+    let command = Command::Schedule { queue, name, cron: Box::new(cron), job, principal: caller.principal() };
+    let () = ask_for(&app, command).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -179,6 +179,10 @@ pub(crate) struct JobReport {
     /// Why it is buried or dead, or the last error.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// Who put it: the id of an API key, or of a person. None where the server did itself, and of a
+    /// job that an older version put.
+    #[schema(example = "k_0011223344556677")]
+    principal: Option<String>,
     /// Bytes of the payload.
     payload_bytes: u64,
     /// Whether only its begin is here.
@@ -209,6 +213,7 @@ impl JobReport {
             priority: job.priority,
             key: job.key.as_ref().map(ToString::to_string),
             reason: job.reason.clone(),
+            principal: job.principal.as_ref().map(ToString::to_string),
             payload_bytes: job.payload.len() as u64,
             payload_cut: part.len() < job.payload.len(),
             payload,
@@ -256,15 +261,21 @@ pub(crate) struct HistoryEvent {
     /// As which job it went on.
     #[serde(skip_serializing_if = "Option::is_none")]
     job: Option<String>,
+    /// Who put it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    principal: Option<String>,
 }
 
 impl HistoryEvent {
     pub(crate) fn of(entry: HistoryEntry) -> Self {
         let event = |event| Self { event, ..Self::default() };
         let event = match entry.what {
-            Attempt::Put { queue, due } => {
-                Self { queue: Some(queue.to_string()), due_at: Some(timestamp(due)), ..event("put") }
-            }
+            Attempt::Put { queue, due, principal } => Self {
+                queue: Some(queue.to_string()),
+                due_at: Some(timestamp(due)),
+                principal: principal.as_ref().map(ToString::to_string),
+                ..event("put")
+            },
             Attempt::Reserved { attempt, worker, until } => Self {
                 attempt: Some(attempt),
                 worker: worker.as_ref().map(ToString::to_string),

@@ -23,6 +23,8 @@ pub(crate) struct ScheduleReport {
     last_at: Option<String>,
     /// The job that was put then.
     last_job: Option<String>,
+    /// Who made it, and so puts its jobs.
+    principal: Option<String>,
 }
 
 /// Handling of a schedule's occurrences that passed while the server was down.
@@ -52,6 +54,7 @@ impl ScheduleReport {
             next_at: schedule.next.map(timestamp),
             last_at: schedule.last.map(|(at, _)| timestamp(at)),
             last_job: schedule.last.map(|(_, job)| job.to_string()),
+            principal: schedule.principal.as_ref().map(ToString::to_string),
         }
     }
 }

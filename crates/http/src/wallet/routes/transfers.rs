@@ -63,7 +63,8 @@ async fn book(
     movers: &Movers,
     transfer: NewTransfer,
 ) -> Result<Response, Problem> {
-    let command = Command::Transfer { transfers: vec![transfer.clone()], linked: false };
+    let transfers = vec![transfer.clone()];
+    let command = Command::Transfer { transfers, linked: false, principal: caller.principal() };
     caller.may_ask_wallet(app, &command).await?;
     let outcomes: Vec<Outcome> = ask_for(app, command).await?;
     let booked = outcomes.into_iter().next().ok_or_else(strange)??;
@@ -98,7 +99,7 @@ pub(crate) async fn batch(
     let name = RequestId::of(request.headers(), caller.key_id().to_owned())?;
     let (BatchFields { linked, transfers: fields }, _) = read_json(&app, request).await?;
     let asked = transfers(fields, &name)?;
-    let command = Command::Transfer { transfers: asked.clone(), linked };
+    let command = Command::Transfer { transfers: asked.clone(), linked, principal: caller.principal() };
     caller.may_ask_wallet(&app, &command).await?;
     let outcomes: Vec<Outcome> = ask_for(&app, command).await?;
     if outcomes.len() != asked.len() {
@@ -232,7 +233,7 @@ pub(crate) async fn together(
             NewJob { payload: body, ..NewJob::default() },
         ));
     }
-    let command = Together { transfers: asked.clone(), jobs: all };
+    let command = Together { transfers: asked.clone(), jobs: all, principal: caller.principal() };
     caller.may_ask_together(&app, &command).await?;
     let done: Done = ask(&app, command).await?;
     let duplicate = !done.booked.is_empty() && done.booked.iter().all(|booked| booked.duplicate);

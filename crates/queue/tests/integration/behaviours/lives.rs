@@ -275,7 +275,7 @@ fn a_forwarded_job_is_in_exactly_one_queue_and_forwarding_twice_names_it() {
     let mut harness = Harness::new();
     harness.put("incoming", keyed("sms", "alice"));
     let lease = harness.reserve("incoming", 1)[0];
-    let forward = Command::Forward { lease, queue: queue("router"), job: NewJob::default() };
+    let forward = Command::Forward { lease, queue: queue("router"), job: NewJob::default(), principal: None };
     let Answer::Placed(first) = harness.ask(forward.clone()).unwrap() else { panic!() };
     assert_eq!((harness.stats("incoming").settled, harness.stats("router").due), (1, 1));
     harness.crash();

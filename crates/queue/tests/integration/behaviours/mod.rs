@@ -7,6 +7,7 @@ mod bursts;
 mod dedup;
 mod lives;
 mod order;
+mod principals;
 mod refusals;
 mod schedules;
 mod together;

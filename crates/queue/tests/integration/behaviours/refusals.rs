@@ -10,7 +10,7 @@ use stadium_queue::{
 use crate::harness::{Harness, job, key, keyed, queue};
 
 fn put(new: NewJob) -> Command {
-    Command::Put { queue: queue("mail"), jobs: vec![new] }
+    Command::Put { queue: queue("mail"), jobs: vec![new], principal: None }
 }
 
 fn reserve(jobs_max: u32, lease: Option<u64>, wait: u64) -> Command {
@@ -23,7 +23,13 @@ fn declare(settings: QueueSettings) -> Command {
 
 fn schedule(expression: &str, time_zone: &str) -> Command {
     let cron = Cron { expression: expression.into(), time_zone: time_zone.into(), missed: Missed::Once };
-    Command::Schedule { queue: queue("mail"), name: key("nightly"), cron, job: job("go") }
+    Command::Schedule {
+        queue: queue("mail"),
+        name: key("nightly"),
+        cron: Box::new(cron),
+        job: job("go"),
+        principal: None,
+    }
 }
 
 #[test]
@@ -35,8 +41,8 @@ fn commands_out_of_bounds_are_rejected_with_their_code() {
     let release = |retry, error: Option<String>| Command::Release { leases: vec![lease], retry, error };
     let long = "x".repeat(1_025);
     let cases = [
-        ("QUE-001", Command::Put { queue: queue("mail"), jobs: vec![] }),
-        ("QUE-001", Command::Put { queue: queue("mail"), jobs: vec![job(""); 1_001] }),
+        ("QUE-001", Command::Put { queue: queue("mail"), jobs: vec![], principal: None }),
+        ("QUE-001", Command::Put { queue: queue("mail"), jobs: vec![job(""); 1_001], principal: None }),
         ("QUE-001", reserve(0, None, 0)),
         ("QUE-001", reserve(1_001, None, 0)),
         ("QUE-001", Command::Settle { leases: vec![] }),
@@ -72,7 +78,7 @@ fn commands_out_of_bounds_are_rejected_with_their_code() {
         ("QUE-011", schedule("0 0 30 2 *", "UTC")),
         ("QUE-011", schedule(&"*".repeat(257), "UTC")),
         ("QUE-012", schedule("0 0 * * *", "Mars/Olympus")),
-        ("QUE-013", Command::Put { queue: queue("mail"), jobs: vec![big(); 17] }),
+        ("QUE-013", Command::Put { queue: queue("mail"), jobs: vec![big(); 17], principal: None }),
         ("QUE-014", reserve(1, None, 3_600_001)),
         ("QUE-020", Command::Stats { queue: queue("mail") }),
         ("QUE-020", Command::Pause { queue: queue("mail") }),
@@ -156,7 +162,13 @@ fn a_full_queue_is_busy_and_has_room_again_later() {
     assert!(harness.try_put("mail", vec![once("a")]).unwrap()[0].duplicate, "a known job needs no room");
     harness.done(schedule("* * * * *", "UTC"));
     let cron = Cron { expression: "* * * * *".into(), time_zone: "UTC".into(), missed: Missed::Once };
-    let second = Command::Schedule { queue: queue("mail"), name: key("second"), cron, job: job("go") };
+    let second = Command::Schedule {
+        queue: queue("mail"),
+        name: key("second"),
+        cron: Box::new(cron),
+        job: job("go"),
+        principal: None,
+    };
     assert_eq!(busy(harness.ask(second).map(|_| vec![])), "QUE-044");
     harness.done(schedule("@hourly", "UTC"));
 }

@@ -18,7 +18,13 @@ fn harness_at(text: &str) -> Harness {
 
 fn schedule(harness: &mut Harness, expression: &str, time_zone: &str, missed: Missed) {
     let cron = Cron { expression: expression.into(), time_zone: time_zone.into(), missed };
-    let command = Command::Schedule { queue: queue("mail"), name: key("it"), cron, job: job("go") };
+    let command = Command::Schedule {
+        queue: queue("mail"),
+        name: key("it"),
+        cron: Box::new(cron),
+        job: job("go"),
+        principal: None,
+    };
     harness.done(command);
 }
 

@@ -5,7 +5,7 @@ use stadium_queue::{Bounds, Dedup, NewJob, Place, Placed, QueueName, QueueSettin
 use crate::harness::{Harness, job, key, keyed, queue};
 
 fn put(harness: &mut Harness, jobs: &[(QueueName, NewJob)]) -> Result<Vec<Placed>, Refusal> {
-    harness.record(|queues, at, now, random, record| queues.put_each(at, now, random, jobs, record))
+    harness.record(|queues, at, now, random, record| queues.put_each(at, now, random, jobs, None, record))
 }
 
 #[test]

@@ -37,6 +37,7 @@ fn deliver(from: &Harness, to: &mut Harness, outgoing: &Outgoing) {
         message: ShardMessage {
             queue: outgoing.queue.clone(),
             job: NewJob { payload: from.bytes(outgoing.payload).into(), ..outgoing.job.clone() },
+            principal: outgoing.principal.clone(),
         },
     };
     to.record(|queues, at, now, _, record| queues.deliver(at, now, &delivery, record)).unwrap();
@@ -51,7 +52,12 @@ fn a_job_forwarded_to_another_shard_is_there_once_however_often_it_is_delivered(
     let (mut here, from, mut there, to) = shards();
     here.put(from.as_str(), keyed("sms", "alice"));
     let lease = here.reserve(from.as_str(), 1)[0];
-    let forward = Command::Forward { lease, queue: to.clone(), job: NewJob { priority: Some(8), ..job("") } };
+    let forward = Command::Forward {
+        lease,
+        queue: to.clone(),
+        job: NewJob { priority: Some(8), ..job("") },
+        principal: None,
+    };
     let Answer::Placed(placed) = here.ask(forward.clone()).unwrap() else { panic!() };
     assert_eq!(placed[0].job, lease.job);
     assert_eq!((here.queues.jobs(), sent(&here).len()), (0, 1));
@@ -77,7 +83,8 @@ fn messages_that_cannot_be_repeated_are_forgotten_by_the_receiver() {
     for n in 0..50 {
         here.put(from.as_str(), job(&n.to_string()));
         let lease = here.reserve(from.as_str(), 1)[0];
-        here.ask(Command::Forward { lease, queue: to.clone(), job: NewJob::default() }).unwrap();
+        here.ask(Command::Forward { lease, queue: to.clone(), job: NewJob::default(), principal: None })
+            .unwrap();
         let outgoing = sent(&here).remove(0);
         deliver(&here, &mut there, &outgoing);
         confirm(&mut here, outgoing.number);

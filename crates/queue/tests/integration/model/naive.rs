@@ -584,7 +584,12 @@ impl World {
 
     fn forward(&mut self, index: Index, to: usize) {
         let Some(lease) = self.pick_lease(index) else { return };
-        let outcome = self.harness.ask(Command::Forward { lease, queue: name(to), job: NewJob::default() });
+        let outcome = self.harness.ask(Command::Forward {
+            lease,
+            queue: name(to),
+            job: NewJob::default(),
+            principal: None,
+        });
         let Some(at) = self.held(lease) else {
             if let Ok(Answer::Placed(placed)) = outcome {
                 assert!(placed[0].duplicate, "it was forwarded before, and is not twice");

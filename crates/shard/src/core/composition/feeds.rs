@@ -46,7 +46,8 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
         let jobs: Vec<_> = self.feed_jobs.waiting.drain(..count).collect();
         self.record.begin(HEADER_BYTES);
         let random = self.random.next();
-        match self.machines.machine_mut::<Queues>().put_each(at.0, now, random, &jobs, &mut self.record) {
+        match self.machines.machine_mut::<Queues>().put_each(at.0, now, random, &jobs, None, &mut self.record)
+        {
             Ok(_) => self.append_events(MachineId::of::<Queues>(), at, now, Room::Ordinary)?,
             Err(Refusal::Busy { .. } | Refusal::Unknown { .. }) => {
                 // Ahead of those that came meanwhile, for the next turn.

@@ -53,8 +53,8 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
     /// Hands in transfers and jobs for the next turn: all or none, in one record. The driver bounds
     /// how many.
     pub fn submit_together(&mut self, caller: C, together: Together) {
-        let Together { transfers, jobs } = together;
-        let transfers = stadium_wallet::Command::Transfer { transfers, linked: true };
+        let Together { transfers, jobs, principal } = together;
+        let transfers = stadium_wallet::Command::Transfer { transfers, linked: true, principal };
         self.inbox.push_back(Input::Together(caller, Box::new(Beside { transfers, jobs })));
     }
 

@@ -40,7 +40,8 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
         let mut placed = Vec::new();
         if !is_known && !jobs.is_empty() {
             let random = self.random.next();
-            match self.machines.machine_mut::<Queues>().put_each(at.0, now, random, jobs, &mut self.record) {
+            let (queues, principal) = (self.machines.machine_mut::<Queues>(), transfers.principal());
+            match queues.put_each(at.0, now, random, jobs, principal, &mut self.record) {
                 Ok(all) => placed = all,
                 Err(refusal) => return Ok(Some(Err(refusal))),
             }

@@ -10,8 +10,8 @@ use stadium_state_machine::{Checkpointed as _, StateMachine as _};
 pub use stadium_wallet::Place;
 use stadium_wallet::{
     AccountView, Answer, AssetCode, Balance, Bounds, Command, Delivery, EntryPage, Executed, Kind, Ledger,
-    Lookup, Milliseconds, NewAccount, NewTransfer, Outcome, Overdraft, Range, Record, Refusal, Time,
-    TransferId, TransferView, WalletName,
+    Lookup, Milliseconds, NewAccount, NewTransfer, Outcome, Overdraft, PrincipalId, Range, Record, Refusal,
+    Time, TransferId, TransferView, WalletName,
 };
 
 /// Bytes in front of each record's section.
@@ -58,6 +58,8 @@ pub struct Harness<L = Nowhere> {
     pub now: Time,
     pub place: Place,
     pub bounds: Bounds,
+    /// Who asks for transfers from now on.
+    pub principal: Option<PrincipalId>,
     pub records: Vec<Written>,
     log: L,
 }
@@ -127,7 +129,7 @@ impl<L: Log> Harness<L> {
     /// A harness whose records go somewhere.
     pub fn on(bounds: Bounds, place: Place, log: L) -> Self {
         let ledger = Ledger::new(place, bounds.clone());
-        Self { ledger, now: START, place, bounds, records: Vec::new(), log }
+        Self { ledger, now: START, place, bounds, principal: None, records: Vec::new(), log }
     }
 
     pub fn log_mut(&mut self) -> &mut L {
@@ -194,10 +196,15 @@ impl<L: Log> Harness<L> {
     }
 
     pub fn transfers(&mut self, transfers: Vec<NewTransfer>, linked: bool) -> Result<Vec<Outcome>, Refusal> {
-        match self.ask(Command::Transfer { transfers, linked })? {
+        match self.ask(Command::Transfer { transfers, linked, principal: self.principal.clone() })? {
             Answer::Booked(outcomes) => Ok(outcomes),
             other => panic!("transfers are answered by {other:?}"),
         }
+    }
+
+    /// From now on transfers are asked for by that principal.
+    pub fn be(&mut self, principal: &str) {
+        self.principal = Some(principal.parse().unwrap());
     }
 
     /// One transfer.

@@ -164,7 +164,9 @@ impl<L: Log> House<L> {
         let home = list[0].home(shards as u16);
         let candidates: Vec<usize> =
             home.map_or_else(|| (0..shards).collect(), |home| vec![usize::from(home)]);
-        let command = Command::Transfer { transfers: list, linked };
+        // Some are of a key, some of nobody.
+        let principal = (list[0].id.0 % 2 == 1).then(|| "k_0011223344556677".parse().expect("an id"));
+        let command = Command::Transfer { transfers: list, linked, principal };
         for (at, &shard) in candidates.iter().enumerate() {
             let answer = match self.harnesses[shard].execute(&command) {
                 Ok(Executed::Pending(number)) => {
