@@ -66,10 +66,7 @@ impl Identities {
         name.and_then(|name| self.by_name.get(name)).ok_or_else(|| {
             refused(match name {
                 Some(name) => format!("the certificate names {name:?}, which is none of rpc.identities"),
-                None => format!(
-                    "the certificate of {subject} has not exactly one name of the kind that \
-                                 rpc.identity_name names"
-                ),
+                None => format!("the certificate of {subject} has not exactly one rpc.identity_name"),
             })
         })
     }

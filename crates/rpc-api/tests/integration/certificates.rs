@@ -1,4 +1,6 @@
 //! Callers that are known by the certificate of their connection.
+//!
+//! The handshakes are real, with an authority of the test's own.
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, DnType, IsCa,
@@ -158,7 +160,7 @@ fn the_name_may_be_an_alternative_one_and_must_stand_there_once() {
     assert_eq!(caller(&["urn:resizer"]).puts(&[]), Ok(()));
     for uris in [&[][..], &["urn:resizer", "urn:other"]] {
         let reason = refused(caller(uris).puts(&[]));
-        assert!(reason.contains("has not exactly one name"), "{reason}");
+        assert!(reason.contains("has not exactly one rpc.identity_name"), "{reason}");
     }
 }
 

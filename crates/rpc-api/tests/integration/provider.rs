@@ -1,4 +1,6 @@
 //! An identity provider: it signs tokens, and publishes its keys over HTTP.
+//!
+//! The test decides which keys are published, and replaces them while a server fetches.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;

@@ -1,4 +1,6 @@
 //! Callers with signed tokens: signed by whom, for whom, and the rights of their groups.
+//!
+//! Each token is signed for real; the wrong ones are wrong in one thing only.
 
 use std::time::{Duration, Instant};
 
