@@ -1,4 +1,6 @@
-//! What time brings: leases that end, times to live, schedules, purges that go on.
+//! Work that falls due: leases that end, times to live, schedules, purges that go on.
+//!
+//! A tick writes about as many events as it is given; what is left is due again at once.
 
 use crate::entries::Schedule;
 use crate::events::{Event, JobEvent, Payload, Work};
