@@ -16,7 +16,7 @@ pub enum Error {
         /// Where the log begins.
         start: Offset,
     },
-    /// An offset is missing, so the partition has transactions or is compacted. It must have neither.
+    /// An offset is missing, so the partition has transactions or is compacted. Neither is allowed.
     Gap {
         /// The next offset.
         expected: Offset,

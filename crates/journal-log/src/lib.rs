@@ -1,9 +1,9 @@
 //! The replicated log of a shard, without I/O: who may write, and which messages count.
 //!
 //! The log is one partition with dense offsets. [`message`] is the format of its messages.
-//! [`Reader`] decides which of them count, in the same way for everybody who reads. [`Owner`] claims
-//! the log, appends, and knows when a message is durable. Both take events and return effects; a
-//! driver does the I/O. docs/formats/log-message.md has the format, the rules, and why they are safe.
+//! [`Reader`] decides which of them count, in the same way for everybody who reads. [`Owner`]
+//! claims the log, appends, and knows when a message is durable. It takes events and returns
+//! effects; a driver does the I/O. docs/formats/log-message.md has the format and the rules.
 
 mod claim;
 mod error;

@@ -12,7 +12,7 @@ use crate::message::Header;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
     /// Find the end of the log, the offset behind its last replicated message, and call
-    /// [`Owner::end`](crate::Owner::end). An answer to an earlier request of this kind is discarded.
+    /// [`Owner::end`](crate::Owner::end). The driver discards answers to earlier requests.
     FindEnd,
     /// Read the messages from one offset to before another one, and call
     /// [`Owner::message`](crate::Owner::message) for each in order; more messages do no harm.
@@ -68,7 +68,7 @@ pub enum Effect {
 pub enum Refused {
     /// It has not claimed the log yet, must claim it again, or has ended.
     NotServing,
-    /// As many messages as are allowed are on their way. There is room after the next one is durable.
+    /// As many messages as are allowed are on their way. There is room when one is durable.
     Busy,
     /// The records have no positions, or begin before the end of those before them.
     Positions {

@@ -144,7 +144,7 @@ fn an_answer_to_an_earlier_copy_changes_nothing() {
         ("append @1", "append 1/A#2"),
         ("appended A#1 2", "read 1..2"),
         ("read 1 1/A#2 @1", "durable A#1@0"),
-        // Its first copy was premature; the second is known already when the answer to the first comes.
+        // The answer to its premature first copy comes after that to the second.
         ("appended A#2 4", "read 3..4"),
         ("appended A#2 1", ""),
         ("appended A#1 3", ""),

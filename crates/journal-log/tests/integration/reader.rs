@@ -117,7 +117,7 @@ fn read(log: &[Header]) -> Vec<Header> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// Each claim that counts has a greater epoch than the one before, and its messages are 1, 2, ...
+    /// Each claim that counts has a greater epoch than the one before; its messages are 1, 2, ...
     #[test]
     fn what_counts_is_a_sequence_of_claims(log in log()) {
         let counted = read(&log);

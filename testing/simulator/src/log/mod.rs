@@ -35,7 +35,7 @@ pub enum Sabotage {
 ///
 /// # Errors
 ///
-/// The promise that was broken, with the last lines of the run; that it panicked, which is a bug too.
+/// The promise that was broken, with the last lines of the run; or that it panicked, a bug too.
 pub fn run(seed: u64, sabotage: Sabotage) -> Result<Summary, Box<Failure>> {
     let failure = |what, trace| Box::new(Failure { seed, world: World::Log, what, trace });
     match std::panic::catch_unwind(|| ran(seed, sabotage, Trace::Off).0) {

@@ -136,7 +136,7 @@ impl<J: stadium_journal_log::Judge> Node<J> {
         settled
     }
 
-    /// Removes its messages of a writer from a sequence on, and returns the numbers of their bodies.
+    /// Removes its messages of a writer from a sequence on; returns the numbers of their bodies.
     pub fn give_up(&mut self, writer: WriterId, from: Sequence) -> Vec<u64> {
         let given_up = self.outgoing.iter().filter(|own| is_in(own, writer, from, Sequence(u64::MAX)));
         let given_up = given_up.filter_map(|own| own.id).collect();

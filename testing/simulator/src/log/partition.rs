@@ -1,9 +1,9 @@
 //! A partition of three brokers, as Kafka replicates one: a leader, followers, those in sync.
 //!
 //! An append is acknowledged when all brokers in sync have it, and those are at least two
-//! (`acks=all`, `min.insync.replicas=2`). Only a broker in sync becomes the leader. Power takes from
-//! a broker what it has not synced, where another broker in sync has it: the rest is beyond what
-//! replication survives.
+//! (`acks=all`, `min.insync.replicas=2`). Only a broker in sync becomes the leader. A loss of power
+//! takes from a broker what it has not synced, if another broker in sync has it: the rest is beyond
+//! what replication survives.
 
 use std::rc::Rc;
 
