@@ -309,7 +309,7 @@ pub(crate) async fn inbox(
 #[serde(deny_unknown_fields)]
 pub(crate) struct OwnSettledFields {
     /// Their ids, 1 to 100.
-    #[schema(min_items = 1, max_items = 100)]
+    #[schema(min_items = 1, max_items = 100, example = json!(["0190a1b2c3d47e5f8a9b0c1d2e3f4a5b"]))]
     pushes: Vec<String>,
 }
 

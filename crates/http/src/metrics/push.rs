@@ -88,10 +88,10 @@ mod tests {
         let metrics = ShardMetrics { push, push_bytes: 11, session_bytes: 12, ..ShardMetrics::default() };
         let all: Vec<_> = gauges().into_iter().chain(counters()).collect();
         let read: Vec<f64> = all.iter().map(|(_, _, _, of)| of(&metrics)).collect();
-        assert_eq!(read, (1..=22).map(f64::from).collect::<Vec<_>>());
+        assert_eq!(read, (1..=23).map(f64::from).collect::<Vec<_>>());
         let mut names: Vec<_> = all.iter().map(|(name, ..)| *name).collect();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), 22);
+        assert_eq!(names.len(), 23);
     }
 }

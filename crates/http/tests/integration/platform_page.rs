@@ -143,7 +143,7 @@ fn they_fit_a_phone_and_a_desktop_in_both_themes() {
         ("/compose", "document.getElementById('state').dataset.state === 'ready'".to_owned()),
         ("/schedules", "!document.getElementById('schedule-none').hidden".to_owned()),
         ("/pushes", rows("push-rows", 1)),
-        (&*one, "document.querySelectorAll('#tiles b').length === 5".to_owned()),
+        (&*one, "document.querySelectorAll('#tiles b').length === 6".to_owned()),
     ];
     for (path, there) in pages {
         browser.open(&fixture.url(&format!("{path}#key={}", fixture.admin)), PHONE);

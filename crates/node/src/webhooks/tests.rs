@@ -129,7 +129,7 @@ impl Scene {
 
     fn put(&self, queue: &QueueName, payload: &'static str) {
         let job = NewJob { payload: Bytes::from_static(payload.as_bytes()), ..NewJob::default() };
-        self.ask(Work::Put { queue: queue.clone(), jobs: vec![job] }).expect("it is put");
+        self.ask(Work::Put { queue: queue.clone(), jobs: vec![job], principal: None }).expect("it is put");
     }
 
     /// A worker on a queue, with a time-out; stopped by the sender.

@@ -1,4 +1,6 @@
-//! A server with the services of a node over real shards, and callers of it on real connections.
+//! A server with the services of a node over real shards, and callers of it.
+//!
+//! Callers have real connections, with and without TLS.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
