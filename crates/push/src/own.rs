@@ -2,9 +2,9 @@
 //!
 //! A device reports the pushes that its user opened and clicked, settles those of its inbox, and
 //! opts in and out, without a setting. Tags and attributes it changes where a pattern of
-//! [`DeviceWritable`] names them. Every way in (MQTT,
-//! HTTP) reads a request here and hands it to the device's shard as
-//! [`Command::Own`](crate::Command::Own), so that the same request has the same outcome.
+//! [`DeviceWritable`] names them. Every way in (MQTT, HTTP) reads a request here and hands it to
+//! the device's shard as [`Command::Own`](crate::Command::Own), so that the same request has the
+//! same outcome.
 
 use compact_str::CompactString;
 use serde::Deserialize;

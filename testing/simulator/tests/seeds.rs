@@ -265,8 +265,8 @@ fn a_shard_that_gives_up_when_a_file_is_not_created_is_found_out() {
 
 #[test]
 fn a_shard_that_gives_up_when_a_file_is_not_opened_is_found_out() {
-    let failure = first_failure(0, 200, Sabotage::FailedOpensAreForEver);
-    assert!(failure.is_some(), "200 seeds did not notice opens that fail");
+    let failure = first_failure(0, 1_000, Sabotage::FailedOpensAreForEver);
+    assert!(failure.is_some(), "1,000 seeds did not notice opens that fail");
 }
 
 #[test]
