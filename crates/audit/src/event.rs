@@ -42,7 +42,7 @@ pub(crate) enum Event<'a> {
         records: u64,
         root: Hash,
     },
-    /// Who asked for what follows in the record: it decides no amount.
+    /// The principal that asked for what follows in the record: it decides no amount.
     Principal,
     Began {
         group: u64,

@@ -66,7 +66,7 @@ impl fmt::Display for WriterId {
 pub struct Claim {
     /// The fence counts if this is greater than the epoch before.
     pub epoch: Epoch,
-    /// Who claims.
+    /// The node that claims.
     pub writer: WriterId,
 }
 

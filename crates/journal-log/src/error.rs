@@ -1,4 +1,4 @@
-//! What ends a reader or an owner of a log. A fence is no error, see [`crate::Effect::Fenced`].
+//! Errors that end a reader or an owner of a log. A fence is no error, see [`crate::Effect::Fenced`].
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub enum Error {
     Trimmed {
         /// The message that was asked for.
         offset: Offset,
-        /// Where the log begins.
+        /// The offset at which the log begins.
         start: Offset,
     },
     /// An offset is missing, so the partition has transactions or is compacted. Neither is allowed.

@@ -9,7 +9,7 @@ use crate::claim::Sequence;
 use crate::mark::Mark;
 use crate::message::Header;
 
-/// What a message is to a reader.
+/// The meaning of a message to a reader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// A fence that counts: its claim is the current one from here on.

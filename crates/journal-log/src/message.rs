@@ -25,7 +25,7 @@ const MAGIC: &[u8; 8] = b"STADLOGM";
 /// Where the checksum stands: behind all that it covers of the header.
 const SUM_AT: usize = 68;
 
-/// What a message states about itself.
+/// The statements of a message about itself.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Header {
     /// The log that it is for.

@@ -11,7 +11,7 @@ use crate::judge::{Judge, Passed, Rule, Verdict};
 use crate::mark::Mark;
 use crate::message::Header;
 
-/// What a reader met since it was opened.
+/// Counts of what a reader met since it was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Fences that counted.

@@ -115,7 +115,7 @@ pub struct JobView<P> {
     pub key: Option<Key>,
     /// Why it is buried or dead, or the last error.
     pub reason: Option<String>,
-    /// Who put it; none where the server did itself, and of jobs of older versions.
+    /// The principal that put it; none where the server did itself, and of jobs of older versions.
     pub principal: Option<PrincipalId>,
     /// What to do.
     pub payload: P,
@@ -168,7 +168,7 @@ pub enum Attempt {
         queue: QueueName,
         /// When it is due.
         due: Time,
-        /// Who put it.
+        /// The principal that put it.
         principal: Option<PrincipalId>,
     },
     /// Somebody began.
@@ -279,6 +279,6 @@ pub struct ScheduleView {
     pub next: Option<Time>,
     /// The last time, and the job that was put.
     pub last: Option<(Time, JobId)>,
-    /// Who made it, and so puts its jobs.
+    /// The principal that made it, and so puts its jobs.
     pub principal: Option<PrincipalId>,
 }

@@ -21,7 +21,7 @@ pub(crate) struct Context<'a> {
     pub(crate) time: Time,
     pub(crate) queue: u32,
     pub(crate) reason: &'a str,
-    /// Who puts jobs; empty: nobody.
+    /// The principal that puts jobs; empty: nobody.
     pub(crate) principal: &'a str,
 }
 

@@ -16,7 +16,7 @@ pub enum Command {
         queue: QueueName,
         /// The jobs.
         jobs: Vec<NewJob>,
-        /// Who puts them. It is no part of their content.
+        /// The principal that puts them. It is no part of their content.
         principal: Option<PrincipalId>,
     },
     /// Up to `jobs_max` jobs that are due, for the time of the lease.
@@ -45,7 +45,7 @@ pub enum Command {
         queue: QueueName,
         /// The work there. An empty payload means the payload it had.
         job: NewJob,
-        /// Who puts the work there.
+        /// The principal that puts the work there.
         principal: Option<PrincipalId>,
     },
     /// These are not done, and are to be tried again.
@@ -138,7 +138,7 @@ pub enum Command {
         cron: Box<Cron>,
         /// The job; its `when` and `dedup` are ignored.
         job: NewJob,
-        /// Who makes the schedule, and so puts its jobs.
+        /// The principal that makes the schedule, and so puts its jobs.
         principal: Option<PrincipalId>,
     },
     /// Ends a schedule; jobs that it put stay.

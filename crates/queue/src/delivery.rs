@@ -9,7 +9,7 @@ pub struct ShardMessage {
     pub queue: QueueName,
     /// What, with its payload.
     pub job: NewJob,
-    /// Who put it.
+    /// The principal that put it.
     pub principal: Option<PrincipalId>,
 }
 

@@ -460,7 +460,7 @@ pub(crate) struct Schedule {
     pub(crate) payload: PayloadAt,
     pub(crate) next: Option<Time>,
     pub(crate) last: Option<(Time, u64)>,
-    /// Who made it.
+    /// The principal that made it.
     pub(crate) principal: Option<PrincipalId>,
     /// Rebuilt.
     pub(crate) occurrences: Option<Box<Occurrences>>,
@@ -554,7 +554,7 @@ pub(crate) struct Sent {
     /// Id, and until when it is remembered.
     pub(crate) dedup: Option<(Key, Time)>,
     pub(crate) payload: PayloadAt,
-    /// Who put it.
+    /// The principal that put it.
     pub(crate) principal: Option<PrincipalId>,
 }
 

@@ -23,7 +23,7 @@ pub struct Outgoing<P = PayloadAt> {
     pub job: NewJob,
     /// Its payload.
     pub payload: P,
-    /// Who put it.
+    /// The principal that put it.
     pub principal: Option<PrincipalId>,
 }
 

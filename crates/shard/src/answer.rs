@@ -19,7 +19,7 @@ pub struct Together {
     pub transfers: Vec<NewTransfer>,
     /// Put where the transfers are booked, or sent from there to the queue's shard.
     pub jobs: Vec<(QueueName, NewJob)>,
-    /// Who asks for all of it.
+    /// The principal that asks for all of it.
     pub principal: Option<PrincipalId>,
 }
 

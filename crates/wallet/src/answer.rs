@@ -145,7 +145,8 @@ pub struct TransferView {
     pub reference: String,
     /// What its maker wrote.
     pub metadata: Bytes,
-    /// Who asked for it; none where the server did itself, and of transfers of older versions.
+    /// The principal that asked for it; none where the server did itself, and of transfers of older
+    /// versions.
     pub principal: Option<PrincipalId>,
 }
 

@@ -37,7 +37,7 @@ pub enum Command {
         transfers: Vec<NewTransfer>,
         /// All or none; else each by itself, in this order.
         linked: bool,
-        /// Who asks for them: beside them in the journal, and no part of their content.
+        /// The principal that asks for them: beside them in the journal, and no part of their content.
         principal: Option<PrincipalId>,
     },
     /// The accounts of one wallet. Of a system wallet: this shard's part.
@@ -100,7 +100,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Who asks for transfers; none for any other command.
+    /// The principal that asks for transfers; none for any other command.
     pub fn principal(&self) -> Option<&PrincipalId> {
         match self {
             Command::Transfer { principal, .. } => principal.as_ref(),

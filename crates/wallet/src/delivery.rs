@@ -16,7 +16,7 @@ pub enum ShardMessage {
     Prepare {
         /// The sender's number of the transaction.
         transaction: u64,
-        /// Who asked for it.
+        /// The principal that asked for it.
         principal: Option<PrincipalId>,
         /// The transfers in which a wallet of the receiver takes part, and those that it would decide if they came alone.
         legs: Vec<Leg>,

@@ -66,7 +66,7 @@ pub struct Message {
     pub content: Tag,
     /// Its key.
     pub key: Option<u8>,
-    /// Who puts it; of the jobs of a schedule, who made that.
+    /// The principal that puts it; of the jobs of a schedule, who made that.
     pub principal: Option<PrincipalId>,
     /// Its id when it was put, for duplicates of that put.
     pub first_job: Option<JobId>,

@@ -313,7 +313,7 @@ pub(crate) struct OwnSettledFields {
     pushes: Vec<String>,
 }
 
-/// What became of pushes that a device settles.
+/// The outcome of pushes that a device settles.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct OwnSettled {
     /// Those that the device was owed: they are delivered now.

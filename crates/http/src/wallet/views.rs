@@ -394,8 +394,8 @@ pub(crate) struct TransferReport {
     /// What its maker wrote otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     metadata_base64: Option<String>,
-    /// Who asked for it: the id of an API key, or of a person. None of a transfer that an older
-    /// version booked.
+    /// The id of the principal that asked for it: an API key, a person, or the holder of a token or
+    /// a certificate. None of a transfer that an older version booked.
     #[schema(example = "k_0011223344556677")]
     principal: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What an owner asks of its driver, and what it reports.
+//! Effects that an owner asks of its driver, and those that it reports.
 
 use std::fmt;
 

@@ -19,7 +19,7 @@ pub struct Harness {
     pub now: Time,
     pub place: Place,
     pub bounds: Bounds,
-    /// Who puts jobs from now on.
+    /// The principal that puts jobs from now on.
     pub principal: Option<PrincipalId>,
     end: u64,
     random: u64,

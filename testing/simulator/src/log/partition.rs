@@ -38,7 +38,7 @@ pub struct Partition<T> {
     in_sync: [bool; BROKERS],
     /// Entries that readers see: all brokers in sync have them.
     replicated: usize,
-    /// Where the log begins.
+    /// The offset at which the log begins.
     start: usize,
     /// Appends that wait until they are replicated.
     waiting: Vec<(usize, T)>,
@@ -110,7 +110,7 @@ impl<T> Partition<T> {
         self.leader.map(|_| self.replicated as u64)
     }
 
-    /// Where the log begins.
+    /// The offset at which the log begins.
     pub fn start(&self) -> u64 {
         self.start as u64
     }

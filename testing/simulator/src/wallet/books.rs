@@ -102,7 +102,7 @@ pub struct Transfer {
     pub kind: Kind,
     /// What an outside system calls it.
     pub reference: String,
-    /// Who asked for it first.
+    /// The principal that asked for it first.
     pub principal: Option<PrincipalId>,
     /// The time that the clock showed when it was first asked for.
     pub asked: Time,

@@ -142,7 +142,7 @@ pub(crate) async fn opened(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Who clicked a push, and which part of it.
+/// A click of a push, and the part of it that was clicked.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClickedFields {

@@ -179,8 +179,8 @@ pub(crate) struct JobReport {
     /// Why it is buried or dead, or the last error.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// Who put it: the id of an API key, or of a person. None where the server did itself, and of a
-    /// job that an older version put.
+    /// The id of the principal that put it: an API key, a person, or the holder of a token or a
+    /// certificate. None where the server did itself, and of a job that an older version put.
     #[schema(example = "k_0011223344556677")]
     principal: Option<String>,
     /// Bytes of the payload.
@@ -261,7 +261,7 @@ pub(crate) struct HistoryEvent {
     /// As which job it went on.
     #[serde(skip_serializing_if = "Option::is_none")]
     job: Option<String>,
-    /// Who put it.
+    /// The principal that put it.
     #[serde(skip_serializing_if = "Option::is_none")]
     principal: Option<String>,
 }

@@ -23,7 +23,7 @@ pub(crate) struct ScheduleReport {
     last_at: Option<String>,
     /// The job that was put then.
     last_job: Option<String>,
-    /// Who made it, and so puts its jobs.
+    /// The principal that made it, and so puts its jobs.
     principal: Option<String>,
 }
 

@@ -18,12 +18,12 @@ fn id(principal: &str) -> Option<PrincipalId> {
     Some(principal.parse().unwrap())
 }
 
-/// Who put a job, as a look at it shows.
+/// The principal that put a job, as a look at it shows.
 fn shown(harness: &mut Harness, job: JobId) -> Option<PrincipalId> {
     harness.find(job).principal
 }
 
-/// Who put a job, as its history shows.
+/// The principal that put a job, as its history shows.
 fn told(harness: &Harness, job: JobId) -> Option<PrincipalId> {
     let put = harness.history(job).into_iter().find_map(|entry| match entry.what {
         Attempt::Put { principal, .. } => Some(principal),

@@ -58,7 +58,7 @@ pub struct Harness<L = Nowhere> {
     pub now: Time,
     pub place: Place,
     pub bounds: Bounds,
-    /// Who asks for transfers from now on.
+    /// The principal that asks for transfers from now on.
     pub principal: Option<PrincipalId>,
     pub records: Vec<Written>,
     log: L,
