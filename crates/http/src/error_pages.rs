@@ -11,6 +11,7 @@ const PAGES: &[&str] = &[
     include_str!("../../../docs/reference/errors/device.md"),
     include_str!("../../../docs/reference/errors/webpush.md"),
     include_str!("../../../docs/reference/errors/shard.md"),
+    include_str!("../../../docs/reference/errors/cluster.md"),
     include_str!("../../../docs/reference/errors/journal.md"),
 ];
 

@@ -1,7 +1,8 @@
 //! Why a shard cannot start or go on, and the refusals that are its own.
 //!
 //! Refusals of the machines have their own codes (QUE-NNN); here are those about the shard:
-//! SHARD-NNN, docs/reference/errors/shard.md.
+//! SHARD-NNN, docs/reference/errors/shard.md. Those of a shard whose log is replicated are CLU-00N,
+//! docs/reference/errors/cluster.md.
 
 use std::fmt;
 
@@ -94,10 +95,34 @@ pub const CODES: &[(&str, &str)] = &[
     ("SHARD-013", "a thread could not be started"),
     ("SHARD-014", "the server has no file descriptors left"),
     (UNKNOWN, "it is not known whether it happened"),
+    (OUTCOME_UNKNOWN, "the outcome is unknown: ask again with the same id"),
+    (LOG_AWAY, "the replicated log does not answer"),
+    (MOVED, "another node has the shard"),
 ];
 
 /// The code of a request whose outcome the shard does not know.
 pub const UNKNOWN: &str = "SHARD-015";
+
+/// The code of a request whose record is on its way to the replicated log, with an outcome that
+/// nobody knows.
+pub const OUTCOME_UNKNOWN: &str = "CLU-001";
+
+/// The code of a request that is refused since the replicated log does not answer.
+pub const LOG_AWAY: &str = "CLU-002";
+
+/// The code of a request to a shard that another node has.
+pub const MOVED: &str = "CLU-003";
+
+/// The record may stand in the replicated log, or come there later.
+pub(crate) fn outcome_unknown(why: &str) -> Refusal {
+    let reason = format!("{why}: it may have happened, ask again with the same id");
+    stadium_state_machine::unknown(OUTCOME_UNKNOWN, 1_000, reason)
+}
+
+/// The shard's log was fenced by another node.
+pub(crate) fn moved() -> Refusal {
+    busy(MOVED, 100, "another node has the shard now: ask again")
+}
 
 /// The shard does not know whether it happened.
 pub(crate) fn unknown() -> Refusal {

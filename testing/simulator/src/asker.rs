@@ -7,6 +7,8 @@
 use std::cell::RefCell;
 
 use stadium_shard::core::Caller;
+use stadium_shard::{OUTCOME_UNKNOWN, UNKNOWN};
+use stadium_state_machine::Refusal;
 
 /// Who asked, by the number of the request.
 pub struct Asker(pub u64);
@@ -31,6 +33,12 @@ impl Drop for Asker {
             CUT.with(|cut| cut.borrow_mut().push(self.0));
         }
     }
+}
+
+/// Whether nobody knows what became of a command: a panic cut its caller off, or a commit took too
+/// long.
+pub fn is_open(refusal: &Refusal) -> bool {
+    [UNKNOWN, OUTCOME_UNKNOWN].contains(&refusal.code())
 }
 
 /// Those whom panics took along since this was asked, in this thread.

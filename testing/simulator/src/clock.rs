@@ -3,6 +3,8 @@
 //! The shard gets the time; it may jump both ways, as the clock of a machine does. So the checker
 //! compares the shard's times with a span: at the earliest, at the latest.
 
+use std::cell::Cell;
+
 use stadium_queue::Time;
 
 /// The clock that the shards get.
@@ -19,6 +21,7 @@ const START: u64 = 1_767_225_600_000;
 
 impl Default for Clock {
     fn default() -> Self {
+        PASSED.set(0);
         Clock { now: START, high: START, passed: 0, jumps_back: 0 }
     }
 }
@@ -58,6 +61,7 @@ impl Clock {
     /// Time passes, in milliseconds.
     pub fn advance(&mut self, by: u64) {
         self.passed += by;
+        PASSED.set(self.passed);
         self.now += by;
         self.high = self.high.max(self.now);
     }
@@ -67,6 +71,15 @@ impl Clock {
         self.now = self.now.saturating_sub(by).max(START);
         self.jumps_back += 1;
     }
+}
+
+thread_local! {
+    static PASSED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Microseconds that have passed in this thread's simulation, whatever its clock shows.
+pub fn stopwatch() -> u64 {
+    PASSED.get() * 1_000
 }
 
 /// A time that is known up to a span, both ends included.

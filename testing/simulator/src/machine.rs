@@ -17,6 +17,7 @@ use stadium_queue::{Bounds, Place, Queues, Time};
 use stadium_shard::core::{CheckpointWriting, Core, CoreSettings, Kind, MachineBounds, Next, Output, Store};
 
 use crate::asker::{Asker, take_cut};
+use crate::clock::stopwatch;
 use crate::counter::Counter;
 use crate::lying::{LyingDisk, lies};
 use crate::plan::Plan;
@@ -105,6 +106,8 @@ pub enum Sabotage {
     DescriptorsAreTheDisk,
     /// Who is cut off by a panic hears that nothing happened.
     CutCallersHearBusy,
+    /// Who has waited too long for a commit hears that nothing happened.
+    LateCommitsAreBusy,
 }
 
 /// A shard, its disks, and what moves its journal.
@@ -129,8 +132,13 @@ pub struct Machine {
     opened: u64,
     /// Calls of the journal until a turn panics.
     panics_in: Option<u64>,
+    /// Turns for which its journal commits nothing.
+    away: u32,
     fuse: Fuse,
 }
+
+/// How long callers wait for a commit, milliseconds, where commits may not come.
+const COMMIT_WAIT: u64 = 500;
 
 /// Calls of the journal, before or after what they do, until one panics; [`NO_PANIC`] for none.
 type Fuse = Arc<AtomicU64>;
@@ -145,6 +153,7 @@ impl Machine {
     /// A shard with empty disks, not opened.
     pub fn new(plan: &Plan, shard: u16, sabotage: Sabotage) -> Machine {
         let place = Place { shard, shards: plan.shards, hash_seed: plan.seed };
+        let usual = CoreSettings::for_shard(place);
         let settings = CoreSettings {
             bounds: MachineBounds {
                 queue: Bounds { payload_bytes_max: 20 << 10, finished_max: 2_000, ..Bounds::default() },
@@ -173,7 +182,10 @@ impl Machine {
             rewrite_slice_bytes: 4 << 10,
             history_keep_bytes: 64 << 10,
             stretch_bytes: 16 << 10,
-            ..CoreSettings::for_shard(place)
+            commit_wait: (plan.faults.away > 0).then_some(COMMIT_WAIT),
+            // The lengths of slices depend on it too.
+            stopwatch: if plan.faults.away > 0 { stopwatch } else { usual.stopwatch },
+            ..usual
         };
         let options = Options {
             shard: u32::from(shard),
@@ -204,6 +216,7 @@ impl Machine {
             written: BTreeSet::new(),
             opened: 0,
             panics_in: None,
+            away: 0,
             fuse: Arc::new(AtomicU64::new(NO_PANIC)),
         }
     }
@@ -253,6 +266,11 @@ impl Machine {
         Some((next, take_cut()))
     }
 
+    /// Its journal commits nothing for so many turns.
+    pub fn go_away(&mut self, turns: u32) {
+        self.away = turns;
+    }
+
     /// Another shard with the same files, not opened.
     pub fn fork(&self) -> Machine {
         Machine {
@@ -269,6 +287,7 @@ impl Machine {
             written: BTreeSet::new(),
             opened: 0,
             panics_in: None,
+            away: 0,
             fuse: Arc::new(AtomicU64::new(NO_PANIC)),
         }
     }
@@ -328,6 +347,7 @@ impl Machine {
     pub fn end(&mut self) {
         self.core = None;
         self.panics_in = None;
+        self.away = 0;
         *self.stepper.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
@@ -345,7 +365,11 @@ impl Machine {
 
     /// Does so many steps of the journal's own work, or until there is none. Returns whether some
     /// was done.
-    pub fn work(&self, steps: u32) -> bool {
+    pub fn work(&mut self, steps: u32) -> bool {
+        if self.away > 0 {
+            self.away -= 1;
+            return false;
+        }
         let stepper = self.stepper.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(stepper) = stepper else { return false };
         let mut worked = false;

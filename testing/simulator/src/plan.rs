@@ -125,6 +125,8 @@ pub struct Faults {
     pub panics: u32,
     /// In one of so many crashes a bit of a journal's control flips.
     pub controls: u32,
+    /// A journal commits nothing for some time.
+    pub away: u32,
 }
 
 impl Plan {
@@ -230,6 +232,11 @@ impl Plan {
             true => often(&mut broken, &[0, 0, 30, 100]),
             false => 0,
         };
+        let mut late = Rng::with_seed(self.seed ^ 0x6c61_7465);
+        let away = match self.pushes.is_none() && self.mqtt.is_none() {
+            true => often(&mut late, &[0, 0, 0, 40]),
+            false => 0,
+        };
         let faults = Faults {
             names: often(&mut random, &[0, 0, 30, 100]),
             // Queues and wallets answer with a refusal that the checker does not know where a payload cannot be opened for now.
@@ -242,6 +249,7 @@ impl Plan {
             any_order: random.bool(),
             panics,
             controls,
+            away,
             ..self.faults
         };
         let compare = [10, 25, 60][random.usize(..3)];

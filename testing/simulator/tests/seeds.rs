@@ -294,6 +294,12 @@ fn a_shard_that_calls_busy_what_a_panic_cut_off_is_found_out() {
 }
 
 #[test]
+fn a_shard_that_calls_busy_what_commits_late_is_found_out() {
+    let failure = first_failure(0, 400, Sabotage::LateCommitsAreBusy);
+    assert!(failure.is_some(), "400 seeds did not notice answers that a late commit made a lie");
+}
+
+#[test]
 fn one_seed_is_one_run() {
     for seed in 0..20 {
         let runs = [(); 2].map(|()| run(seed, Sabotage::None).map(|summary| format!("{summary:?}")).ok());

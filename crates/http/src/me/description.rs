@@ -56,7 +56,7 @@ pub(crate) enum OwnProblems {
     /// `HTTP-026`, or a code of the platform or the shards; nothing happened, with `Retry-After`.
     #[response(status = 503)]
     Busy(Problem),
-    /// `HTTP-018`, `SHARD-015`: it is not known whether it happened; with `Retry-After`.
+    /// `HTTP-018`, `SHARD-015`, `CLU-001`: it is not known whether it happened; with `Retry-After`.
     #[response(status = 504)]
     Late(Problem),
 }

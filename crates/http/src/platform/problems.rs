@@ -26,7 +26,7 @@ pub(crate) enum PlatformLookProblems {
     /// `HTTP-019`, `HTTP-026`, or a code of the shards; with `Retry-After`.
     #[response(status = 503)]
     Busy(Problem),
-    /// `HTTP-018`, `SHARD-015`: it is not known whether it happened; with `Retry-After`.
+    /// `HTTP-018`, `SHARD-015`, `CLU-001`: it is not known whether it happened; with `Retry-After`.
     #[response(status = 504)]
     Late(Problem),
 }
@@ -62,7 +62,7 @@ pub(crate) enum PlatformProblems {
     /// `HTTP-026`, or a code of the platform or the shards; nothing happened, with `Retry-After`.
     #[response(status = 503)]
     Busy(Problem),
-    /// `HTTP-018`, `SHARD-015`: it is not known whether it happened; with `Retry-After`.
+    /// `HTTP-018`, `SHARD-015`, `CLU-001`: it is not known whether it happened; with `Retry-After`.
     #[response(status = 504)]
     Late(Problem),
 }

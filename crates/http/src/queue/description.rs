@@ -38,7 +38,7 @@ pub(crate) enum LookProblems {
     /// `HTTP-026`, or a code of the shards; with `Retry-After`.
     #[response(status = 503)]
     Busy(Problem),
-    /// `HTTP-018`, `SHARD-015`: it is not known whether it happened; with `Retry-After`.
+    /// `HTTP-018`, `SHARD-015`, `CLU-001`: it is not known whether it happened; with `Retry-After`.
     #[response(status = 504)]
     Late(Problem),
 }
@@ -77,7 +77,7 @@ pub(crate) enum WorkProblems {
     /// `HTTP-026`, or a code of the shards; nothing happened, with `Retry-After`.
     #[response(status = 503)]
     Busy(Problem),
-    /// `HTTP-018`, `SHARD-015`: it is not known whether it happened; with `Retry-After`.
+    /// `HTTP-018`, `SHARD-015`, `CLU-001`: it is not known whether it happened; with `Retry-After`.
     #[response(status = 504)]
     Late(Problem),
 }

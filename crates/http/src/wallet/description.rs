@@ -40,7 +40,7 @@ pub(crate) enum MoneyLookProblems {
     /// `HTTP-026`, `WAL-043`, or a code of the shards; with `Retry-After`.
     #[response(status = 503)]
     Busy(Problem),
-    /// `HTTP-018`, `SHARD-015`, `WAL-043` (the transfer is being decided): it is not known whether it happened; with `Retry-After`.
+    /// `HTTP-018`, `SHARD-015`, `CLU-001`, `WAL-043` (the transfer is being decided): it is not known whether it happened; with `Retry-After`.
     #[response(status = 504)]
     Late(Problem),
 }
@@ -77,7 +77,7 @@ pub(crate) enum MoneyProblems {
     /// `HTTP-026`, `WAL-040` to `WAL-044`, or a code of the shards; nothing happened, with `Retry-After`.
     #[response(status = 503)]
     Busy(Problem),
-    /// `HTTP-018`, `SHARD-015`, `WAL-043` (the transfer is being decided): it is not known whether it happened; with `Retry-After`.
+    /// `HTTP-018`, `SHARD-015`, `CLU-001`, `WAL-043` (the transfer is being decided): it is not known whether it happened; with `Retry-After`.
     #[response(status = 504)]
     Late(Problem),
 }

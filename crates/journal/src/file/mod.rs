@@ -414,7 +414,11 @@ impl Journal for FileJournal {
 
     fn stop(&mut self) -> Option<Position> {
         self.end_threads();
-        Some(self.shared.durable())
+        // Who fenced this handle may have read records of it that were written and not yet durable.
+        match self.shared.check() {
+            Err(Error::Fenced { .. }) => None,
+            _ => Some(self.shared.durable()),
+        }
     }
 
     fn on_durable(&mut self, wake: Wake) {

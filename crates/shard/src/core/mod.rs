@@ -66,6 +66,8 @@ pub struct Core<S: Store, C: Caller, M: Direct> {
     /// None while the journal is not open.
     running: Option<Box<Running<S::Journal, C, M>>>,
     closed: Closed,
+    /// Another owner's fence ended the journal: this core is not opened again.
+    is_moved: bool,
     /// Refusals of what a failed journal did not make durable, until it is cut. As many as waited for it.
     given_up: Output<C, M>,
     stopping: Stopping,
@@ -130,6 +132,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
             ready: Vec::new(),
             running: Some(Box::new(running)),
             closed,
+            is_moved: false,
             given_up: Output::default(),
             stopping: Stopping::No,
             finishing_until: None,
@@ -240,6 +243,11 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
     /// Where the journal and its checkpoints are.
     pub fn store(&mut self) -> &mut S {
         &mut self.store
+    }
+
+    /// Whether another owner has the shard: its fence ended this one, which stopped.
+    pub fn is_moved(&self) -> bool {
+        self.is_moved
     }
 
     /// Times that the journal failed and was opened again.

@@ -246,6 +246,7 @@ pub struct Next {
     pub deadline: Option<Time>,
     /// Answers that wait for a commit.
     pub awaited: usize,
-    /// After [`Core::stop`](super::Core::stop): the last checkpoint is written, nothing is left to do.
+    /// After [`Core::stop`](super::Core::stop): the last checkpoint is written, nothing is left to do. Or another owner has
+    /// the shard.
     pub stopped: bool,
 }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 use stadium_journal::{Error, Journal, Position, Room};
-use stadium_state_machine::{Effects, Executed, Lookup, Record, Refusal, Time, Unreadable};
+use stadium_state_machine::{Effects, Executed, Lookup, Milliseconds, Record, Refusal, Time, Unreadable};
 
 use super::checkpointing::{Checkpointing, Step};
 use super::composition::carried::FeedJobs;
@@ -21,7 +21,7 @@ use super::segments::Segments;
 use super::settings::CoreSettings;
 use super::slot::{AnyAnswer, AnyWalk};
 use super::target::{Target, Typed};
-use crate::error::rejected;
+use crate::error::{outcome_unknown, rejected};
 use crate::frame::{Frame, HEADER_BYTES, MachineId, write_header};
 use crate::metrics::Counts;
 
@@ -88,6 +88,8 @@ pub(super) struct Running<J, C, M: Direct> {
     uncommitted: bool,
     /// The disk was full at this time.
     full_at: Option<Time>,
+    /// Callers stopped waiting for a commit; it is through when this position is durable.
+    overdue: Option<Position>,
     /// Messages to other shards, by machine.
     pub(super) outboxes: Vec<Outbox>,
     pub(super) feed_jobs: FeedJobs,
@@ -142,6 +144,7 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
             stopwatch: settings.stopwatch,
             uncommitted: false,
             full_at: None,
+            overdue: None,
             outboxes,
             feed_jobs: FeedJobs::default(),
             figures: Figures { tail_records, ..Figures::default() },
@@ -516,6 +519,48 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
             }
         }
         self.figures.damaged = self.payloads.damaged;
+    }
+
+    /// Whether a commit takes longer than callers wait for it. Those who waited so long hear that
+    /// the outcome is unknown; leases that they were to get end by themselves.
+    pub(super) fn is_overdue(
+        &mut self,
+        output: &mut Output<C, M>,
+        settings: &CoreSettings,
+    ) -> Result<bool, Fault> {
+        let Some(wait) = settings.commit_wait else { return Ok(false) };
+        if let Some(until) = self.overdue
+            && self.journal.durable()? >= until
+        {
+            self.overdue = None;
+        }
+        let now_us = (self.stopwatch)();
+        let has_waited = |pending: &Pending<C, M>| now_us.saturating_sub(pending.since_us) >= wait * 1_000;
+        if !self.pending.front().is_some_and(has_waited) {
+            return Ok(self.overdue.is_some());
+        }
+        self.overdue.get_or_insert(self.journal.end());
+        // The rest of the shard's work goes on when the commit is through.
+        let mut others = VecDeque::new();
+        while let Some(pending) = self.pending.pop_front_if(|pending| has_waited(pending)) {
+            match pending.what {
+                Waits::Answer(caller, _) | Waits::Whole(caller, _) | Waits::Walk(caller, ..) => {
+                    let refusal = outcome_unknown("the replicated log does not answer");
+                    output.replies.push(Reply { caller, answer: Err(refusal) });
+                }
+                _ => others.push_back(pending),
+            }
+        }
+        others.append(&mut self.pending);
+        self.pending = others;
+        Ok(true)
+    }
+
+    /// Milliseconds until a commit is overdue, where one is waited for.
+    pub(super) fn overdue_in(&self, settings: &CoreSettings) -> Option<Milliseconds> {
+        let wait = settings.commit_wait?;
+        let waited_us = (self.stopwatch)().saturating_sub(self.pending.front()?.since_us);
+        Some((wait + 1).saturating_sub(waited_us / 1_000).max(1))
     }
 
     /// Sets items aside that were found unreadable when they were to be handed out; those that may

@@ -48,10 +48,13 @@ pub struct CoreSettings {
     pub stretch_bytes: u64,
     /// Bytes of records that a history reads at most; older ones are left out. 16 MiB.
     pub history_bytes_max: usize,
+    /// How long callers wait for a commit; then they hear that the outcome is unknown, and the shard is busy until the
+    /// commit is through. None: as long as it takes, where the log is on a disk of this machine.
+    pub commit_wait: Option<Milliseconds>,
     /// How long after a failure of the journal it is opened again; doubled up to 16 times so long. 100 ms.
     pub reopen_after: Milliseconds,
-    /// A stopwatch: microseconds since an arbitrary time. Only metrics and lengths of slices depend
-    /// on it.
+    /// A stopwatch: microseconds since an arbitrary time. Metrics, lengths of slices and
+    /// `commit_wait` depend on it.
     pub stopwatch: fn() -> u64,
 }
 
@@ -84,6 +87,7 @@ impl CoreSettings {
             history_keep_bytes: 256 << 20,
             stretch_bytes: 1 << 20,
             history_bytes_max: 16 << 20,
+            commit_wait: None,
             reopen_after: 100,
             stopwatch: stopped,
         }

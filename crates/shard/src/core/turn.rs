@@ -18,7 +18,7 @@ use super::ports::{Caller, Claim, Next, Output, Reply, Request, Search, Store, T
 use super::running::{Running, Taken, Waits};
 use super::target::{InSlot, Target, Typed};
 use super::{Core, Stopping};
-use crate::error::{busy, unknown};
+use crate::error::{LOG_AWAY, busy, moved, outcome_unknown, unknown};
 
 /// A failure to open is tried again after at most so many times the first delay.
 const REOPEN_FACTOR_MAX: u64 = 16;
@@ -81,10 +81,14 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         running.release(now, output, &self.settings)?;
         running.set_unreadable_aside(now)?;
         let mut more = running.take_time(now, &self.settings)?;
-        more |= self.take_inputs(running, now, began, output)?;
-        more |= running.put_events(now)?;
-        self.serve_ready(running, now, began)?;
-        self.let_go(running, now, began);
+        if running.is_overdue(output, &self.settings)? {
+            self.turn_away(&log_away(), now, output);
+        } else {
+            more |= self.take_inputs(running, now, began, output)?;
+            more |= running.put_events(now)?;
+            self.serve_ready(running, now, began)?;
+            self.let_go(running, now, began);
+        }
         running.send_again(now, output, self.settings.place);
         running.commit(began)?;
         running.release(now, output, &self.settings)?;
@@ -105,7 +109,9 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
             Stopping::No | Stopping::Stopped => background,
         };
         let contended = (!self.ready.is_empty()).then(|| now.after(CONTENDED_WAIT));
-        let deadlines = [running.next_deadline(), self.waiting.next_deadline(), background, contended];
+        let overdue = running.overdue_in(&self.settings).map(|span| now.after(span));
+        let deadlines =
+            [running.next_deadline(), self.waiting.next_deadline(), background, contended, overdue];
         Ok(Next {
             at_once: more || step == Step::AtOnce || step == Step::Finished,
             deadline: deadlines.into_iter().flatten().min(),
@@ -461,10 +467,8 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         }
     }
 
-    /// A turn while the journal is not open: everything is answered Busy, and nothing is lost by
-    /// it.
-    fn turn_closed(&mut self, now: Time, output: &mut Output<C, M>) -> Next {
-        let refusal = if self.stopping == Stopping::No { self.not_open() } else { stopping() };
+    /// Everything that was handed in, and that waits, is answered Busy; nothing is lost by it.
+    fn turn_away(&mut self, refusal: &Refusal, now: Time, output: &mut Output<C, M>) {
         while let Some(input) = self.inbox.pop_front() {
             match input {
                 Input::Request(Request { caller, search, .. }) => {
@@ -480,12 +484,25 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
                 Input::Delivery(delivery) => {
                     output.confirmations.push((delivery.shard, delivery.confirmation(Err(refusal.clone()))));
                 }
-                // Everything unconfirmed is sent again when the journal is open.
+                // Everything unconfirmed is sent again.
                 Input::Confirmation(_) => {}
             }
         }
         while let Some(request) = self.next_to_go(now) {
             output.replies.push(Reply { caller: request.caller, answer: Err(refusal.clone()) });
+        }
+    }
+
+    /// A turn while the journal is not open.
+    fn turn_closed(&mut self, now: Time, output: &mut Output<C, M>) -> Next {
+        let refusal = match self.stopping {
+            _ if self.is_moved => moved(),
+            Stopping::No => self.not_open(),
+            _ => stopping(),
+        };
+        self.turn_away(&refusal, now, output);
+        if self.is_moved {
+            return Next { stopped: true, ..Next::default() };
         }
         if self.stopping != Stopping::No {
             // The journal is not opened again, and records that were not durable are not cut:
@@ -516,9 +533,10 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         // it is known which did.
         let stopped_at = running.journal.stop();
         let (why, durable) = match fault {
-            Fault::Journal(error @ stadium_journal::Error::Failed { durable, .. }) => {
-                (error.to_string(), Some(*durable).max(stopped_at))
-            }
+            Fault::Journal(
+                error @ (stadium_journal::Error::Failed { durable, .. }
+                | stadium_journal::Error::Unknown { durable, .. }),
+            ) => (error.to_string(), Some(*durable).max(stopped_at)),
             Fault::Journal(error) => (error.to_string(), stopped_at),
             Fault::Broken(what) | Fault::Panicked(what) => (what.clone(), stopped_at),
         };
@@ -536,10 +554,25 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
             // An answer whose making panics is lost with its caller, who hears that it is not known; the next one is made.
             while catch_unwind(AssertUnwindSafe(&mut release)).is_err() {}
         }
-        // That nothing of the rest happened is true once it is cut, durably: until then nobody is
-        // answered.
-        let refusal = self.not_open();
+        let is_fenced = matches!(fault, Fault::Journal(stadium_journal::Error::Fenced { .. }));
+        self.is_moved = is_fenced && stopped_at.is_some();
+        let refusal = match stopped_at {
+            Some(_) if is_fenced => moved(),
+            Some(_) => self.not_open(),
+            None => outcome_unknown("the shard's log failed"),
+        };
         running.give_up(&refusal, &mut self.given_up);
+        // That nothing of the rest happened is true once it is cut, durably: until then nobody is
+        // answered. What certainly did not happen, or is not known, waits for no cut.
+        if self.is_moved || stopped_at.is_none() {
+            let given_up = self.given_up.replies.drain(..).map(|reply| match &reply.answer {
+                // Whose command was cut short hears where to ask, too.
+                Err(Refusal::Busy { .. }) => Reply { answer: Err(refusal.clone()), ..reply },
+                _ => reply,
+            });
+            output.replies.extend(given_up);
+            output.confirmations.append(&mut self.given_up.confirmations);
+        }
         self.before.add(&running.figures);
         self.checkpoints_before.add(running.checkpointing.take_counts());
         // The handle, its lock and a checkpoint that was being written are gone before anything is opened.
@@ -548,13 +581,16 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
             at_once: self.closed.again_at <= now,
             deadline: Some(self.closed.again_at),
             awaited: 0,
-            stopped: false,
+            stopped: self.is_moved,
         }
     }
 
     /// Opens the journal again, where it is time for that.
     fn reopen(&mut self, now: Time) {
         let wait_max = self.settings.reopen_after * REOPEN_FACTOR_MAX;
+        if self.is_moved {
+            return;
+        }
         // A clock that was set back must not put it off for long.
         if now < self.closed.again_at && self.closed.again_at.0 - now.0 <= wait_max {
             return;
@@ -647,6 +683,10 @@ fn takes_answer(search: &Search) -> bool {
 
 fn stopping() -> Refusal {
     busy("SHARD-004", 5_000, "the server is stopping: ask again when it is back")
+}
+
+fn log_away() -> Refusal {
+    busy(LOG_AWAY, 1_000, "the replicated log does not answer: nothing is accepted until it does")
 }
 
 fn too_many_wait() -> Refusal {

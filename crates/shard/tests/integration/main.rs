@@ -7,6 +7,7 @@ mod cancelling;
 mod core;
 mod direct;
 mod fixture;
+mod outcomes;
 mod panics;
 mod replay;
 mod restored_memory;

@@ -3,195 +3,20 @@
 //!
 //! An accepted job is there, also after a crash. A job that was answered Busy is not there, and
 //! never comes. A job whose outcome is unknown, or that has no answer since the panic dropped its
-//! caller, may be either. The journal of these behaviours finishes the work that it was handed
-//! before it stops, as a thread of its own does.
+//! caller, may be either.
 
 use crate::fixture;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Duration;
 
+use fixture::fragile::{Asked, Plan, Workshop, Wrong};
 use fixture::machine::Machine;
 use fixture::{Data, LONG, of_text, put, queue, until};
-use stadium_journal::{
-    Checkpoints, Epoch, Error, FileJournal, Journal, JournalId, Metrics, Opening, Position, Reader, Room,
-    Segmented, Stepper,
-};
 use stadium_queue::{Answer, Command, Queues, Refusal, Time};
-use stadium_shard::UNKNOWN;
-use stadium_shard::core::{Core, Output, Request, Search, Store};
-
-/// The operations of a journal in which something may go wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    Room,
-    Append,
-    Commit,
-    Durable,
-    Read,
-    End,
-}
-
-/// What goes wrong there, once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wrong {
-    Panic,
-    /// A record is refused for which room was made.
-    NoRoom,
-}
-
-/// At which of the calls what goes wrong; none once it did.
-type Plan = Arc<Mutex<Option<(Asked, usize, Wrong)>>>;
-
-#[derive(Clone)]
-struct Workshop {
-    machine: Machine,
-    plan: Plan,
-}
-
-impl Store for Workshop {
-    type Journal = Fragile;
-
-    fn open(&mut self, opening: Opening) -> Result<Fragile, Error> {
-        let inner = self.machine.open(opening)?;
-        let stepper = self.machine.stepper.lock().expect("no test panics in it").clone();
-        Ok(Fragile { inner, stepper: stepper.expect("it was made just now"), plan: self.plan.clone() })
-    }
-
-    fn checkpoints(&mut self, journal: Option<JournalId>) -> Result<Box<dyn Checkpoints>, Error> {
-        self.machine.checkpoints(journal)
-    }
-}
-
-/// A journal with which something goes wrong as planned.
-struct Fragile {
-    inner: FileJournal,
-    stepper: Stepper,
-    plan: Plan,
-}
-
-impl Fragile {
-    fn asked(&self, what: Asked) -> Result<(), Error> {
-        let mut plan = self.plan.lock().expect("nothing panics while it is held");
-        let Some((planned, left, wrong)) = &mut *plan else { return Ok(()) };
-        if *planned != what {
-            return Ok(());
-        }
-        if *left > 0 {
-            *left -= 1;
-            return Ok(());
-        }
-        let wrong = *wrong;
-        *plan = None;
-        drop(plan);
-        match wrong {
-            Wrong::Panic => panic!("planned, in {what:?}"),
-            Wrong::NoRoom => Err(Error::Full),
-        }
-    }
-
-    /// The work of a thread of its own before it ends.
-    fn finish(&self) {
-        while self.stepper.commit() {}
-    }
-}
-
-impl Drop for Fragile {
-    fn drop(&mut self) {
-        self.finish();
-    }
-}
-
-impl Journal for Fragile {
-    fn append(&mut self, record: &[u8]) -> Result<Position, Error> {
-        self.asked(Asked::Append)?;
-        self.inner.append(record)
-    }
-
-    fn append_reserved(&mut self, record: &[u8]) -> Result<Position, Error> {
-        self.asked(Asked::Append)?;
-        self.inner.append_reserved(record)
-    }
-
-    fn make_room(&mut self, bytes: usize, room: Room) -> Result<Position, Error> {
-        self.asked(Asked::Room)?;
-        self.inner.make_room(bytes, room)
-    }
-
-    fn commit(&mut self) -> Result<(), Error> {
-        self.asked(Asked::Commit)?;
-        self.inner.commit()
-    }
-
-    fn durable(&mut self) -> Result<Position, Error> {
-        self.asked(Asked::Durable)?;
-        self.inner.durable()
-    }
-
-    fn wait(&mut self, timeout: Duration) -> Result<Position, Error> {
-        self.inner.wait(timeout)
-    }
-
-    fn stop(&mut self) -> Option<Position> {
-        self.finish();
-        self.inner.stop()
-    }
-
-    fn on_durable(&mut self, wake: stadium_journal::Wake) {
-        self.inner.on_durable(wake);
-    }
-
-    fn end(&self) -> Position {
-        if let Err(error) = self.asked(Asked::End) {
-            panic!("only panics are planned here: {error}");
-        }
-        self.inner.end()
-    }
-
-    fn read_at(&self, record: Position, offset: u32, into: &mut [u8]) -> Result<(), Error> {
-        self.asked(Asked::Read)?;
-        self.inner.read_at(record, offset, into)
-    }
-
-    fn reader(&self) -> Box<dyn Reader> {
-        self.inner.reader()
-    }
-
-    fn start(&self) -> Position {
-        self.inner.start()
-    }
-
-    fn trim(&mut self, below: Position) -> Result<(), Error> {
-        self.inner.trim(below)
-    }
-
-    fn segmented(&self) -> Option<&dyn Segmented> {
-        self.inner.segmented()
-    }
-
-    fn segmented_mut(&mut self) -> Option<&mut dyn Segmented> {
-        self.inner.segmented_mut()
-    }
-
-    fn room(&self) -> Option<Room> {
-        self.inner.room()
-    }
-
-    fn id(&self) -> JournalId {
-        self.inner.id()
-    }
-
-    fn epoch(&self) -> Epoch {
-        self.inner.epoch()
-    }
-
-    fn metrics(&self) -> Metrics {
-        self.inner.metrics()
-    }
-}
+use stadium_shard::core::{Core, Output, Request, Search};
 
 /// A shard whose journal has a plan, and all answers that were given.
 struct Behaviour {
@@ -285,30 +110,39 @@ impl Behaviour {
     }
 
     /// All answers are true.
-    fn check(&self, there: &[String], what: &str) -> (usize, usize) {
-        let (mut accepted, mut refused) = (0, 0);
+    fn check(&self, there: &[String], what: &str) -> Outcomes {
+        let mut outcomes = Outcomes::default();
         for (caller, payload) in &self.asked {
             let is_there = there.contains(payload);
             match self.answers.get(caller) {
                 Some(Ok(())) => {
-                    accepted += 1;
+                    outcomes.accepted += 1;
                     assert!(is_there, "{what}: {payload} was accepted and is lost");
                 }
-                Some(Err(refusal)) if refusal.code() == UNKNOWN => {}
+                Some(Err(refusal)) if refusal.is_unknown() => outcomes.unknown += 1,
                 Some(Err(refusal)) => {
-                    refused += 1;
+                    outcomes.refused += 1;
                     assert!(!is_there, "{what}: {payload} is there, and was answered {refusal}");
                 }
-                None => {}
+                None => outcomes.silent += 1,
             }
         }
-        (accepted, refused)
+        outcomes
     }
 }
 
-/// Goes through a test in which something goes wrong; returns whether it did, and how many were
-/// accepted, refused and left without an answer.
-fn go_through(asked: Asked, nth: usize, wrong: Wrong) -> Option<(usize, usize, usize)> {
+/// How many requests had each outcome.
+#[derive(Default)]
+struct Outcomes {
+    accepted: usize,
+    refused: usize,
+    unknown: usize,
+    /// Without an answer.
+    silent: usize,
+}
+
+/// Goes through a test in which something goes wrong; returns the outcomes where it did.
+fn go_through(asked: Asked, nth: usize, wrong: Wrong) -> Option<Outcomes> {
     let workshop = Workshop { machine: Machine::new(), plan: Plan::default() };
     let mut test = Behaviour::begin(workshop.clone());
     *workshop.plan.lock().expect("free") = Some((asked, nth, wrong));
@@ -316,7 +150,7 @@ fn go_through(asked: Asked, nth: usize, wrong: Wrong) -> Option<(usize, usize, u
     let has_happened = workshop.plan.lock().expect("free").take().is_none();
     let what = format!("{wrong:?} in {asked:?} {nth}");
     let there = test.there();
-    let (accepted, refused) = test.check(&there, &what);
+    let outcomes = test.check(&there, &what);
     // Also when the power fails: jobs that were cut stay away, accepted jobs are there.
     let Behaviour { core, asked: all, answers, .. } = test;
     drop(core);
@@ -324,8 +158,7 @@ fn go_through(asked: Asked, nth: usize, wrong: Wrong) -> Option<(usize, usize, u
     let mut again = Behaviour { asked: all, answers, ..Behaviour::begin(workshop) };
     let there = again.there();
     again.check(&there, &format!("{what}, after a crash"));
-    let silent = again.asked.keys().filter(|caller| !again.answers.contains_key(caller)).count();
-    has_happened.then_some((accepted, refused, silent))
+    has_happened.then_some(outcomes)
 }
 
 fn quiet() {
@@ -346,7 +179,8 @@ fn everywhere(asked: &[Asked], wrong: Wrong) {
     for &asked in asked {
         let (mut runs, mut refusals) = (0, 0);
         for nth in 0..80 {
-            let Some((accepted, refused, silent)) = go_through(asked, nth, wrong) else { break };
+            let Some(outcomes) = go_through(asked, nth, wrong) else { break };
+            let Outcomes { accepted, refused, silent, .. } = outcomes;
             assert!(accepted > 0, "{wrong:?} in {asked:?} {nth}: the shard goes on");
             assert!(silent <= 1, "{wrong:?} in {asked:?} {nth}: {silent} have no answer");
             (runs, refusals) = (runs + 1, refusals + refused);
@@ -364,6 +198,19 @@ fn a_panic_in_a_turn_never_makes_an_answer_a_lie() {
 #[test]
 fn a_record_without_its_room_never_makes_an_answer_a_lie() {
     everywhere(&[Asked::Append], Wrong::NoRoom);
+}
+
+#[test]
+fn a_log_that_can_be_followed_no_further_never_makes_an_answer_a_lie() {
+    for asked in [Asked::Append, Asked::Commit, Asked::Durable] {
+        let mut unknown = 0;
+        for nth in 0..80 {
+            let Some(outcomes) = go_through(asked, nth, Wrong::Unknown) else { break };
+            assert!(outcomes.accepted > 0, "{asked:?} {nth}: the shard goes on");
+            unknown += outcomes.unknown;
+        }
+        assert!(unknown > 0, "{asked:?}");
+    }
 }
 
 /// Counts how often a shard has everybody arrive again.

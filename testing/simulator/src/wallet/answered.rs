@@ -10,6 +10,7 @@ use stadium_wallet::{
 use super::Checker;
 use super::asked::{Ask, Asked};
 use super::books::{Books, Leg, Outcome};
+use crate::asker::is_open;
 use crate::ledger::Violation;
 
 /// An answer as a client gets it.
@@ -109,7 +110,7 @@ impl Checker {
             let effects = self.books.effects(&self.books.transfers[&id].kind);
             self.books.unsettled.extend(effects);
         }
-        let is_open = [stadium_wallet::refusal::PENDING, stadium_shard::UNKNOWN].contains(&refusal.code());
+        let is_open = refusal.code() == stadium_wallet::refusal::PENDING || is_open(refusal);
         if is_open
             && let Some(known) = self.books.transfers.get_mut(&id)
             && known.outcome == Outcome::Open

@@ -68,6 +68,7 @@ impl World {
         }
         self.break_names(at);
         self.break_turn(at);
+        self.break_commits(at);
         if self.once_in(faults.full) {
             let disk = &self.machines[at].disk;
             let room = disk.used() + self.random.u64(..2 * self.plan.segment_bytes);
@@ -178,6 +179,18 @@ impl World {
         self.trouble_begins();
     }
 
+    /// The journal commits nothing for some turns.
+    fn break_commits(&mut self, at: usize) {
+        let away = self.plan.faults.away;
+        if away == 0 || self.faults.u32(..away) > 0 {
+            return;
+        }
+        let turns = self.faults.u32(1..40);
+        self.trace.line(&self.clock, || format!("shard {at} commits nothing for {turns} turns"));
+        self.machines[at].go_away(turns);
+        self.trouble_begins();
+    }
+
     pub(super) fn descriptors(&mut self, descriptors: Descriptors) {
         for machine in &self.machines {
             let open_max = (descriptors == Descriptors::Exhausted).then_some(0);
@@ -187,7 +200,7 @@ impl World {
     }
 
     /// From now on a shard may be busy, also for commands that are under way already.
-    fn trouble_begins(&mut self) {
+    pub(super) fn trouble_begins(&mut self) {
         self.trouble = true;
         if let Some(wallets) = &mut self.wallets {
             wallets.trouble_begins();
@@ -331,6 +344,7 @@ impl World {
             machine.checkpoints.stop_after(NEVER);
             machine.heal();
             machine.panic_in(None);
+            machine.go_away(0);
         }
         self.panics_between_turns = None;
         self.full = false;

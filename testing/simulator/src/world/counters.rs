@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use fastrand::Rng;
-use stadium_shard::{Answer, UNKNOWN};
+use stadium_shard::Answer;
 use stadium_state_machine::Refusal;
 
 use super::World;
-use crate::asker::Asker;
+use crate::asker::{Asker, is_open};
 use crate::counter::{Command, Counter};
 use crate::ledger::Violation;
 use crate::plan::CounterPlan;
@@ -102,7 +102,7 @@ impl World {
             Ok(Err(other)) => return Violation::new(format!("a counter is answered {other:?}")),
             Err(refusal) => {
                 self.summary.refused += 1;
-                if refusal.code() == UNKNOWN {
+                if is_open(&refusal) {
                     counters.may_have_happened(command);
                 }
             }

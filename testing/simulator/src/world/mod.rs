@@ -204,6 +204,10 @@ impl World {
         self.open_wallets()?;
         self.open_pushes()?;
         self.open_mqtt()?;
+        // A commit may take longer than callers wait for it, whenever time passes.
+        if self.plan.faults.away > 0 {
+            self.trouble_begins();
+        }
         for _ in 0..self.plan.steps {
             self.step()?;
         }

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use stadium_push::Platform;
 use stadium_queue::{Answer, Command, Refusal, Retry};
-use stadium_shard::UNKNOWN;
 use stadium_shard::core::{MachineId, Output};
+use stadium_shard::{OUTCOME_UNKNOWN, UNKNOWN};
 use stadium_wallet::Ledger;
 
 use super::breaking::End;
@@ -22,6 +22,16 @@ use crate::clock::Span;
 use crate::counter::Counter;
 use crate::ledger::{Issued, Violation};
 use crate::machine::{Machine, Sabotage};
+
+/// Of a commit that took too long: that nothing happened.
+fn busy_if_late(refusal: Refusal) -> Refusal {
+    match refusal {
+        Refusal::Unknown { code: OUTCOME_UNKNOWN, retry_after, reason } => {
+            Refusal::Busy { code: OUTCOME_UNKNOWN, retry_after, reason }
+        }
+        other => other,
+    }
+}
 
 impl World {
     /// One turn of each shard, and some steps of its disk: `None` for all.
@@ -76,7 +86,10 @@ impl World {
             let mut cut = cut.into_iter().collect::<BTreeSet<u64>>();
             let mut waiting = BTreeSet::new();
             busy |= !cut.is_empty();
-            for reply in std::mem::take(&mut output.replies) {
+            for mut reply in std::mem::take(&mut output.replies) {
+                if self.sabotage == Sabotage::LateCommitsAreBusy {
+                    reply.answer = reply.answer.map_err(busy_if_late);
+                }
                 while let Some(number) = cut.first().copied().filter(|number| *number < reply.caller.0) {
                     cut.remove(&number);
                     match self.flying.get(&number).is_some_and(|flying| flying.waits()) {
@@ -265,6 +278,7 @@ impl World {
 
     /// Lets the shards work until they have nothing to do.
     pub(super) fn quiet(&mut self) -> Result<(), Violation> {
+        self.machines.iter_mut().for_each(|machine| machine.go_away(0));
         for turn in 0..TURNS_MAX {
             if !self.turn_all(None)? {
                 return Ok(());

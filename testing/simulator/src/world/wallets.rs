@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use fastrand::Rng;
 use stadium_queue::{Command as QueueCommand, NewJob, Queues};
 use stadium_shard::core::Output;
-use stadium_shard::{Answer, Together, UNKNOWN};
+use stadium_shard::{Answer, Together};
 use stadium_state_machine::{Merge as _, Routed as _};
 use stadium_wallet::{AssetCode, Command, Ledger, Merging, Range, Refusal, Seal, WalletName};
 
 use super::{TURNS_MAX, World};
-use crate::asker::Asker;
+use crate::asker::{Asker, is_open};
 use crate::clock::Span;
 use crate::ledger::{Issued, Violation};
 use crate::message::Tag;
@@ -238,7 +238,7 @@ impl World {
             Err(_) => self.summary.refused += 1,
         }
         let high = self.clock.high();
-        if matches!(&answer, Err(refusal) if refusal.code() == UNKNOWN) {
+        if matches!(&answer, Err(refusal) if is_open(refusal)) {
             // As after a crash: the next look asks what became of it.
             let Some(asked) = wallets.checker.forget(whole) else { return Ok(None) };
             self.summary.lost += 1;
