@@ -14,7 +14,9 @@ use stadium_journal::{
     Options, Position, Reader, Record, Room, Segmented, Stepper, Wake,
 };
 use stadium_queue::{Bounds, Place, Queues, Time};
-use stadium_shard::core::{CheckpointWriting, Core, CoreSettings, Kind, MachineBounds, Next, Output, Store};
+use stadium_shard::core::{
+    CheckpointWriting, Core, CoreSettings, Follower, Kind, MachineBounds, Next, Output, Store,
+};
 
 use crate::asker::{Asker, take_cut};
 use crate::clock::stopwatch;
@@ -108,6 +110,8 @@ pub enum Sabotage {
     CutCallersHearBusy,
     /// Who has waited too long for a commit hears that nothing happened.
     LateCommitsAreBusy,
+    /// A standby leaves out a record.
+    StandbysForgetARecord,
 }
 
 /// A shard, its disks, and what moves its journal.
@@ -134,6 +138,11 @@ pub struct Machine {
     panics_in: Option<u64>,
     /// Turns for which its journal commits nothing.
     away: u32,
+    /// A standby that applies each record when it is durable, where there is one.
+    standby: Option<Follower>,
+    has_standby: bool,
+    /// Times that a standby became the owner.
+    promoted: u64,
     fuse: Fuse,
 }
 
@@ -217,6 +226,9 @@ impl Machine {
             opened: 0,
             panics_in: None,
             away: 0,
+            standby: None,
+            has_standby: plan.has_standby,
+            promoted: 0,
             fuse: Arc::new(AtomicU64::new(NO_PANIC)),
         }
     }
@@ -236,9 +248,82 @@ impl Machine {
             can_only_trim: self.can_only_trim,
             fuse: Arc::clone(&self.fuse),
         };
-        self.core = Some(Core::open(store, self.settings.clone(), now, &mut |_| ())?);
+        self.core = Some(match self.standby.take() {
+            Some(standby) => {
+                self.promoted += 1;
+                self.promote(store, standby)?
+            }
+            None => Core::open(store, self.settings.clone(), now, &mut |_| ())?,
+        });
         self.opened += 1;
         Ok(())
+    }
+
+    /// The shard whose standby takes over: it reads what it has not applied, and goes on.
+    fn promote(
+        &self,
+        mut store: SimulatedStore,
+        mut standby: Follower,
+    ) -> Result<Core<SimulatedStore, Asker, Queues>, stadium_shard::Error> {
+        let newest = store.checkpoints(None)?.list()?.first().map(|info| info.position);
+        let checkpoint = newest.unwrap_or(Position::START);
+        let journal = store.open(Opening { checkpoint, ..Opening::default() })?;
+        let mut reader = journal.reader();
+        reader.seek(standby.end())?;
+        while let Some(record) = reader.next()? {
+            standby.apply(&journal, record)?;
+        }
+        Core::promote(store, self.settings.clone(), standby, journal)
+    }
+
+    /// Lets the standby apply what became durable; begins one where there is to be one.
+    ///
+    /// # Errors
+    ///
+    /// It cannot apply a record of its owner.
+    pub fn follow(&mut self) -> Result<(), stadium_shard::Error> {
+        let Some(core) = self.core.as_mut().filter(|_| self.has_standby) else { return Ok(()) };
+        if self.standby.is_none() {
+            // A checkpoint that cannot be read now is asked for again.
+            let Ok(Ok(newest)) = core.store().checkpoints(None).map(|checkpoints| checkpoints.newest())
+            else {
+                return Ok(());
+            };
+            self.standby = Some(Follower::new(&self.settings, newest, &mut |_| ())?);
+        }
+        let Some(standby) = &mut self.standby else { return Ok(()) };
+        let Some(journal) = core.journal() else { return Ok(()) };
+        let Ok(durable) = journal.durable() else { return Ok(()) };
+        let mut reader = journal.reader();
+        if standby.end() >= durable || reader.seek(standby.end()).is_err() {
+            return Ok(());
+        }
+        loop {
+            if self.sabotage == Sabotage::StandbysForgetARecord && standby.records() == 2 {
+                let _ = reader.next();
+            }
+            // A record that cannot be read now is read in the next turn.
+            let Ok(Some(record)) = reader.next() else { break };
+            if record.end > durable {
+                break;
+            }
+            standby.apply(journal, record)?;
+        }
+        if standby.end() >= durable {
+            standby.caught_up(journal);
+        }
+        Ok(())
+    }
+
+    /// The standby, where it has applied everything that the owner wrote.
+    pub fn standby(&mut self) -> Option<&mut Follower> {
+        let end = self.core.as_mut()?.journal()?.end();
+        self.standby.as_mut().filter(|standby| standby.end() == end)
+    }
+
+    /// Times that a standby became the owner.
+    pub fn promoted(&self) -> u64 {
+        self.promoted
     }
 
     /// A disk as the shard's process sees it.
@@ -288,6 +373,9 @@ impl Machine {
             opened: 0,
             panics_in: None,
             away: 0,
+            standby: None,
+            has_standby: false,
+            promoted: 0,
             fuse: Arc::new(AtomicU64::new(NO_PANIC)),
         }
     }

@@ -38,6 +38,8 @@ pub struct Plan {
     pub turn_commands_max: usize,
     /// Events of time that a turn takes.
     pub turn_events_max: u32,
+    /// Each shard has a standby, which becomes the owner after each crash.
+    pub has_standby: bool,
     /// Once in so many turns a shard is compared with what a recovery of its disks gives.
     pub compare: u32,
     /// Bytes of most payloads, at most.
@@ -176,6 +178,7 @@ impl Plan {
             keys: [0, 1, 3, 8][random.usize(..4)],
             turn_events_max: 32,
             compare: 25,
+            has_standby: Rng::with_seed(seed ^ 0x7374_616e_6462_79).u8(..4) == 0,
             counters: None,
             wallets: None,
             pushes: None,

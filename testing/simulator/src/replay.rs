@@ -21,7 +21,7 @@ const PUSH: u8 = 3;
 const SESSION: u8 = 4;
 
 /// The session machine's table of retained messages.
-const RETAINED: u8 = 4;
+const RETAINED: u8 = 7;
 
 /// The queue's table of jobs.
 const JOBS: u8 = 1;
@@ -64,6 +64,9 @@ pub fn compare(machine: &mut Machine, now: Time) -> Result<bool, String> {
     let Some(core) = &mut copy.core else { return Ok(false) };
     let recovered = core.state().ok_or("a shard that has just opened encodes a checkpoint")?;
     same(&live, &recovered, now)?;
+    if let Some(standby) = machine.standby() {
+        same(&live, &standby.state(), now).map_err(|what| format!("its standby is another: {what}"))?;
+    }
     let recovered_totals = totals(core);
     if live_totals != recovered_totals {
         return Err(format!("it has {live_totals}; a recovery gives {recovered_totals}"));
@@ -202,7 +205,13 @@ fn retained(chunk: &[u8]) -> BTreeSet<Vec<u8>> {
     let mut messages = BTreeSet::new();
     each_entry(chunk, |_, bytes| {
         let mut input = Reader::new(bytes);
+        // Its number, and when it was set; its owner.
         input.number().ok()?;
+        input.number().ok()?;
+        if input.byte().ok()? == 1 {
+            input.text().ok()?;
+        }
+        // The message.
         input.byte().ok()?;
         input.number().ok()?;
         input.number().ok()?;

@@ -300,6 +300,18 @@ fn a_shard_that_calls_busy_what_commits_late_is_found_out() {
 }
 
 #[test]
+fn a_standby_that_forgets_a_record_is_found_out() {
+    let failure = first_failure(0, 100, Sabotage::StandbysForgetARecord);
+    assert!(failure.is_some(), "100 seeds did not notice a standby that is not what its owner is");
+}
+
+#[test]
+fn standbys_take_their_shards_over() {
+    let promoted = |seed| run(seed, Sabotage::None).map_or(0, |summary| summary.promoted);
+    assert!((0..60).map(promoted).sum::<u64>() > 20, "too few standbys took over");
+}
+
+#[test]
 fn one_seed_is_one_run() {
     for seed in 0..20 {
         let runs = [(); 2].map(|()| run(seed, Sabotage::None).map(|summary| format!("{summary:?}")).ok());

@@ -9,6 +9,7 @@ mod composition;
 mod cross_shard;
 mod direct;
 mod fault;
+mod follower;
 mod input;
 mod kinds;
 mod machines;
@@ -34,6 +35,7 @@ use stadium_state_machine::{Milliseconds, Refusal, StateMachine, Time};
 pub use crate::frame::MachineId;
 pub use composition::bounds::MachineBounds;
 pub use direct::Direct;
+pub use follower::Follower;
 pub use kinds::Kind;
 pub(crate) use kinds::Kinds;
 pub use opening::Progress;
@@ -123,8 +125,30 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self, Error> {
         let (running, measured) = opening::open(&mut store, &settings, None, progress)?;
+        Ok(Self::of(store, settings, running, measured))
+    }
+
+    /// The owner that a follower becomes: a standby that takes the shard over. It has applied all
+    /// records of the journal, which is open for this owner alone. Takes no time in proportion to
+    /// the state if it has [caught up](Follower::caught_up).
+    ///
+    /// # Errors
+    ///
+    /// The checkpoints of the store cannot be listed.
+    pub fn promote(
+        mut store: S,
+        settings: CoreSettings,
+        follower: Follower,
+        journal: S::Journal,
+    ) -> Result<Self, Error> {
+        let newest = store.checkpoints(None)?.list()?.first().copied();
+        let running = opening::promote(&mut store, &settings, follower, journal, newest)?;
+        Ok(Self::of(store, settings, running, Measured::default()))
+    }
+
+    fn of(store: S, settings: CoreSettings, running: Running<S::Journal, C, M>, measured: Measured) -> Self {
         let closed = Closed { wait: settings.reopen_after, ..Closed::default() };
-        Ok(Self {
+        Self {
             store,
             settings,
             inbox: VecDeque::new(),
@@ -146,7 +170,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
             reopened: 0,
             before: Figures::default(),
             checkpoints_before: CheckpointCounts::default(),
-        })
+        }
     }
 
     /// Has `wake` called after each commit, from the journal's thread.

@@ -1,22 +1,19 @@
 //! Recovery: the newest checkpoint, and the records after it.
 //!
-//! The same at the start of a process and after a failure of the journal within it. Nothing is decided
-//! here: events are applied as they were written.
+//! The same at the start of a process and after a failure of the journal within it: a [`Follower`]
+//! that reads to the end of the journal, and becomes its owner.
 
-use stadium_journal::{CheckpointReader, Holder, Journal, Opening, Position, Reader};
-use stadium_state_machine::PayloadAt;
+use stadium_journal::{CheckpointInfo, CheckpointReader, Holder, Journal, Opening, Position, Reader};
 
 use super::checkpointing::Checkpointing;
 use super::direct::Direct;
-use super::machines::Machines;
+use super::follower::Follower;
 use super::ports::{Caller, Store};
 use super::running::Running;
-use super::segments::Segments;
 use super::settings::CoreSettings;
 use crate::Error;
-use crate::frame;
 
-/// Records between two words about progress; payload changes are dropped as often.
+/// Records between two words about progress.
 const RECORDS_A_STEP: u64 = 4_096;
 
 /// How far a recovery is.
@@ -85,30 +82,41 @@ pub(super) fn open<S: Store, C: Caller, M: Direct>(
     let from = info.map_or(Position::START, |info| info.position);
     let journal = store.open(Opening { checkpoint: from, after_failure, holder: Holder::Respect })?;
 
-    let mut measured = Measured::default();
     let began = (settings.stopwatch)();
-    let mut machines = Machines::new(settings.kinds(), settings.place);
-    let mut pins = Pins::new(&journal);
-    if let Some(mut reader) = newest {
-        pins.known = restore(&mut *reader, &mut machines, progress)?;
-        measured.checkpoint_bytes = reader.info().bytes;
-    }
+    let mut follower = Follower::new(settings, newest, progress)?;
     let restored = (settings.stopwatch)();
-    measured.checkpoint_us = restored.saturating_sub(began);
-    let tail_records = replay(&journal, from, &mut machines, &mut pins, progress)?;
-    measured.tail_us = (settings.stopwatch)().saturating_sub(restored);
-    measured.tail_bytes = journal.end().since(from);
+    let mut reader = journal.reader();
+    reader.seek(from)?;
+    let mut records = 0;
+    while let Some(record) = reader.next()? {
+        follower.apply(&journal, record)?;
+        records += 1;
+        if records % RECORDS_A_STEP == 0 {
+            progress(Progress::Records { records, bytes: record.end.since(from) });
+        }
+    }
+    let measured = Measured {
+        checkpoint_bytes: info.map_or(0, |info| info.bytes),
+        checkpoint_us: restored.saturating_sub(began),
+        tail_bytes: journal.end().since(from),
+        tail_us: (settings.stopwatch)().saturating_sub(restored),
+    };
+    Ok((promote(store, settings, follower, journal, info)?, measured))
+}
 
-    let mut segments = Segments::new(settings.stretch_bytes);
-    machines.all_mut().for_each(|(_, slot)| slot.take_payload_changes(segments.changes()));
-    segments.changes().clear();
-    segments.refresh(&journal);
-    pins.known.iter().for_each(|&at| segments.pin(&journal, Position(at)));
-    let mut book = |at: PayloadAt| segments.book(&journal, Position(at.record), i64::from(at.length));
-    machines.all().for_each(|(_, slot)| slot.live_payloads(&mut book));
-    let checkpointing = Checkpointing::new(store.checkpoints(Some(journal.id()))?, info)?;
-    let running = Running::new(journal, machines, checkpointing, segments, settings, tail_records);
-    Ok((running, measured))
+/// The owner that a follower becomes, on the journal that it has read to the end. `newest` is the
+/// newest checkpoint that it keeps.
+pub(super) fn promote<S: Store, C: Caller, M: Direct>(
+    store: &mut S,
+    settings: &CoreSettings,
+    follower: Follower,
+    journal: S::Journal,
+    newest: Option<CheckpointInfo>,
+) -> Result<Running<S::Journal, C, M>, Error> {
+    let records = follower.records();
+    let (machines, segments) = follower.into_parts(&journal);
+    let checkpointing = Checkpointing::new(store.checkpoints(Some(journal.id()))?, newest)?;
+    Ok(Running::new(journal, machines, checkpointing, segments, settings, records))
 }
 
 /// Builds the state of a checkpoint and the records after it, and throws it away. `reached` is
@@ -120,116 +128,11 @@ pub(crate) fn replay_all(
     reader: &mut dyn Reader,
     reached: &mut dyn FnMut(Position),
 ) -> Result<u64, Error> {
-    let mut machines = Machines::new(settings.kinds(), settings.place);
-    if let Some(mut checkpoint) = checkpoint {
-        restore(&mut *checkpoint, &mut machines, &mut |_| ())?;
-    }
+    let mut follower = Follower::new(settings, checkpoint, &mut |_| ())?;
     reader.seek(from)?;
-    let mut apply = |machines: &mut Machines, position, body: &[u8]| {
-        reached(position);
-        machines.apply(position, body).map(drop)
-    };
-    apply_all(reader, &mut machines, &mut apply, &mut |_, _| ())
-}
-
-/// Reads a checkpoint. Answers the segments that were pinned.
-fn restore(
-    reader: &mut dyn CheckpointReader,
-    machines: &mut Machines,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Vec<u64>, Error> {
-    let info = reader.info();
-    let corrupt =
-        |what: String| Error::Corrupt { position: info.position, what: format!("its checkpoint: {what}") };
-    let opening = reader.next()?.ok_or_else(|| corrupt("it is empty".into()))?;
-    let opening = frame::Opening::decode(opening).map_err(corrupt)?;
-    if opening.position != info.position.0 {
-        return Err(corrupt(format!("its content is of position {:#x}", opening.position)));
-    }
-    let mut bytes = 0;
-    while let Some(chunk) = reader.next()? {
-        bytes += chunk.len() as u64;
-        machines.restore(chunk).map_err(corrupt)?;
-        progress(Progress::Checkpoint { bytes, bytes_all: info.bytes });
-    }
-    machines.restore_finish().map_err(corrupt)?;
-    Ok(opening.pinned)
-}
-
-fn replay(
-    journal: &impl Journal,
-    from: Position,
-    machines: &mut Machines,
-    pins: &mut Pins,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<u64, Error> {
-    let mut reader = journal.reader();
-    reader.seek(from)?;
-    let mut apply = |machines: &mut Machines, position, body: &[u8]| {
-        if machines.apply(position, body)? {
-            pins.pin(position);
-        }
-        Ok(())
-    };
-    let mut step = |records, end: Position| progress(Progress::Records { records, bytes: end.since(from) });
-    apply_all(&mut *reader, machines, &mut apply, &mut step)
-}
-
-/// Takes in the body of the record that stands at a position.
-type Apply<'a> = dyn FnMut(&mut Machines, Position, &[u8]) -> Result<(), String> + 'a;
-
-/// Applies all records that the reader gives; `step` is called every few thousand with their
-/// number, and the end of the last one.
-fn apply_all(
-    reader: &mut dyn Reader,
-    machines: &mut Machines,
-    apply: &mut Apply<'_>,
-    step: &mut dyn FnMut(u64, Position),
-) -> Result<u64, Error> {
-    let mut changes = Vec::new();
-    let mut records = 0;
     while let Some(record) = reader.next()? {
-        let corrupt = |what| Error::Corrupt { position: record.position, what };
-        apply(machines, record.position, record.body).map_err(corrupt)?;
-        records += 1;
-        if records % RECORDS_A_STEP == 0 {
-            machines.all_mut().for_each(|(_, slot)| slot.take_payload_changes(&mut changes));
-            changes.clear();
-            step(records, record.end);
-        }
+        reached(record.position);
+        follower.apply_alone(record)?;
     }
-    Ok(records)
-}
-
-/// The segments that hold records which stay, while records are read in their order; where there are
-/// no segments, the first such record.
-struct Pins {
-    /// A position in each.
-    known: Vec<u64>,
-    /// Where segments end, the last one first.
-    ends: Vec<Position>,
-    /// Up to here the segment is known.
-    below: Position,
-}
-
-impl Pins {
-    fn new(journal: &impl Journal) -> Self {
-        let ends = match journal.segmented() {
-            Some(segmented) => segmented.segments().into_iter().rev().map(|segment| segment.end).collect(),
-            // Only the first record counts: the log can be trimmed up to it.
-            None => Vec::new(),
-        };
-        Self { known: Vec::new(), ends, below: Position::START }
-    }
-
-    fn pin(&mut self, position: Position) {
-        if position < self.below {
-            return;
-        }
-        while self.ends.last().is_some_and(|&end| end <= position) {
-            self.ends.pop();
-        }
-        self.below = self.ends.last().copied().unwrap_or(Position(u64::MAX));
-        self.known.push(position.0);
-    }
+    Ok(follower.records())
 }

@@ -60,6 +60,8 @@ pub struct Summary {
     pub looks: u64,
     /// Times that a running shard was compared with a recovery of its disks.
     pub compared: u64,
+    /// Times that a standby took its shard over.
+    pub promoted: u64,
     /// A flipped bit was noticed and named.
     pub flips_noticed: u64,
 }
@@ -232,6 +234,7 @@ impl World {
         }
         self.summary.delivered = self.mqtt.as_ref().map_or(0, Mqtt::delivered);
         self.summary.messages = self.ledger.messages().len() as u64;
+        self.summary.promoted = self.machines.iter().map(Machine::promoted).sum();
         Ok(self.summary)
     }
 

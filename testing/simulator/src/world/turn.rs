@@ -63,6 +63,9 @@ impl World {
                 self.crash(End::PowerFailed)?;
                 return Ok(true);
             }
+            if let Err(error) = self.machines[at].follow() {
+                return Violation::new(format!("the standby of shard {at} cannot follow: {error}"));
+            }
             if is_closed && !self.journal_may_fail {
                 let trouble = self.machines[at].core.as_ref().and_then(|core| core.metrics().trouble);
                 return Violation::new(format!("shard {at}'s journal fails without any need: {trouble:?}"));
