@@ -111,7 +111,7 @@ impl Follower {
         let stays = self.machines.apply(record.position, record.body).map_err(corrupt)?;
         self.records += 1;
         self.end = record.end;
-        if !self.is_counted && self.records % RECORDS_A_DROP == 0 {
+        if !self.is_counted && self.records.is_multiple_of(RECORDS_A_DROP) {
             self.drop_changes();
         }
         Ok(stays)
