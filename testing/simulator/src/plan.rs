@@ -178,7 +178,7 @@ impl Plan {
             keys: [0, 1, 3, 8][random.usize(..4)],
             turn_events_max: 32,
             compare: 25,
-            has_standby: Rng::with_seed(seed ^ 0x7374_616e_6462_79).u8(..4) == 0,
+            has_standby: Rng::with_seed(seed ^ 0x0073_7461_6e64_6279).u8(..4) == 0,
             counters: None,
             wallets: None,
             pushes: None,
