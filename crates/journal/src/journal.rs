@@ -79,6 +79,12 @@ pub trait Journal: Send {
         }
     }
 
+    /// The place from which the log is read on, for a checkpoint of a position that is not before
+    /// [`Journal::durable`] now. Empty where the position alone is enough; at most 1 KiB.
+    fn mark(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
     /// Has `wake` called after each commit. Replaces the one before.
     fn on_durable(&mut self, wake: Wake);
 

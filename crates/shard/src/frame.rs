@@ -202,6 +202,9 @@ pub(crate) struct Opening {
     pub(crate) machines: u32,
     /// A record of each segment that must stay because it holds records that stay; ascending.
     pub(crate) pinned: Vec<u64>,
+    /// The place from which the journal's log is read on, where that is more than a position:
+    /// [`stadium_journal::Journal::mark`].
+    pub(crate) mark: Vec<u8>,
 }
 
 impl Opening {
@@ -210,10 +213,14 @@ impl Opening {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![0; Self::BYTES];
         bytes[1] = VERSION;
+        let mark_bytes = u16::try_from(self.mark.len()).expect("a mark has 64 KiB at most");
+        bytes[2..4].copy_from_slice(&mark_bytes.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.machines.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.time.0.to_le_bytes());
         bytes[16..].copy_from_slice(&self.position.to_le_bytes());
         bytes.extend(self.pinned.iter().flat_map(|position| position.to_le_bytes()));
+        bytes.extend_from_slice(&self.mark);
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
         bytes
     }
 
@@ -227,11 +234,16 @@ impl Opening {
             [0, version] => return Err(format!("a checkpoint of version {version}; known is {VERSION}")),
             _ => return Err("its first chunk is not the shard's".into()),
         }
+        let mark_bytes = usize::from(u16::from_le_bytes([chunk[2], chunk[3]]));
+        let mark_at = chunk.len().checked_sub(mark_bytes.next_multiple_of(8)).filter(|&at| at >= Self::BYTES);
+        let mark_at = mark_at.ok_or_else(|| format!("its first chunk has no mark of {mark_bytes} bytes"))?;
+        let mark = chunk[mark_at..][..mark_bytes].to_vec();
+        let numbers = &numbers[..mark_at / 8];
         let machines = u32::from_le_bytes(*chunk[4..].first_chunk().expect("it has 24 bytes at least"));
         let mut numbers = numbers[1..].iter().map(|bytes| u64::from_le_bytes(*bytes));
         let time = Time(numbers.next().expect("three numbers at least"));
         let position = numbers.next().expect("three numbers at least");
-        Ok(Opening { time, position, machines, pinned: numbers.collect() })
+        Ok(Opening { time, position, machines, pinned: numbers.collect(), mark })
     }
 }
 
@@ -288,11 +300,19 @@ mod tests {
 
     #[test]
     fn a_checkpoints_opening_comes_back() {
-        for pinned in [vec![], vec![8, 1 << 39]] {
-            let opening = Opening { time: Time(5), position: 1 << 40, machines: 4, pinned };
+        let marks = [vec![], vec![7; 13], vec![9; 136]];
+        for (pinned, mark) in [vec![], vec![8, 1 << 39]]
+            .into_iter()
+            .flat_map(|pinned| marks.iter().map(move |mark| (pinned.clone(), mark.clone())))
+        {
+            let opening = Opening { time: Time(5), position: 1 << 40, machines: 4, pinned, mark };
             assert!(Opening::decode(&opening.encode()[1..]).is_err());
             assert_eq!(Opening::decode(&opening.encode()), Ok(opening));
         }
+        let mut cut =
+            Opening { time: Time(5), position: 8, machines: 4, pinned: vec![], mark: vec![7; 16] }.encode();
+        cut.truncate(Opening::BYTES + 8);
+        assert!(Opening::decode(&cut).is_err_and(|what| what.contains("no mark of 16 bytes")));
     }
 
     #[test]

@@ -271,7 +271,7 @@ impl Machine {
         let mut reader = journal.reader();
         reader.seek(standby.end())?;
         while let Some(record) = reader.next()? {
-            standby.apply(&journal, record)?;
+            standby.apply(record)?;
         }
         Core::promote(store, self.settings.clone(), standby, journal)
     }
@@ -307,8 +307,9 @@ impl Machine {
             if record.end > durable {
                 break;
             }
-            standby.apply(journal, record)?;
+            standby.apply(record)?;
         }
+        standby.settle(journal);
         if standby.end() >= durable {
             standby.caught_up(journal);
         }

@@ -178,7 +178,9 @@ impl Checkpointing {
                 let mut writer = Writer::new(self.checkpoints.begin(position)?, settings.checkpoint_writer)?;
                 let (position_in, machines_in) = (position.0, machines.kinds.len() as u32);
                 let pinned = segments.pinned();
-                let opening = Opening { time: now, position: position_in, machines: machines_in, pinned };
+                let mark = journal.mark();
+                let opening =
+                    Opening { time: now, position: position_in, machines: machines_in, pinned, mark };
                 writer.offer(opening.encode())?;
                 machines.checkpoint_begin();
                 self.asked = false;

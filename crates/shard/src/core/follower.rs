@@ -4,8 +4,8 @@
 //! payloads are not counted; they are counted once it has, and then with each record. So an owner
 //! is made of it without a look at its state.
 
-use stadium_journal::{CheckpointReader, Journal, Position, Record};
-use stadium_state_machine::{PayloadAt, PayloadChange, Time};
+use stadium_journal::{CheckpointInfo, CheckpointReader, Journal, Position, Record};
+use stadium_state_machine::{PayloadAt, Time};
 
 use super::machines::Machines;
 use super::opening::Progress;
@@ -13,9 +13,6 @@ use super::segments::Segments;
 use super::settings::CoreSettings;
 use crate::Error;
 use crate::frame;
-
-/// Records after which payload changes are dropped that nobody counts.
-const RECORDS_A_DROP: u64 = 4_096;
 
 /// The state of a shard after a checkpoint and the records that were applied.
 ///
@@ -25,14 +22,42 @@ pub struct Follower {
     machines: Machines,
     segments: Segments,
     pins: Pins,
+    /// Records that stay, since the journal was looked at last.
+    staying: Vec<Position>,
     /// What is alive is counted with each record.
     is_counted: bool,
     /// Records that were applied.
     records: u64,
     /// After the last record.
     end: Position,
-    /// Changes that nobody counts.
-    dropped: Vec<PayloadChange>,
+    mark: Vec<u8>,
+}
+
+/// A checkpoint whose first chunk was read.
+pub(super) struct Begun {
+    reader: Box<dyn CheckpointReader>,
+    opening: frame::Opening,
+}
+
+impl Begun {
+    pub(super) fn read(mut reader: Box<dyn CheckpointReader>) -> Result<Self, Error> {
+        let info = reader.info();
+        let opening = reader.next()?.ok_or_else(|| corrupt(info, "it is empty".into()))?;
+        let opening = frame::Opening::decode(opening).map_err(|what| corrupt(info, what))?;
+        if opening.position != info.position.0 {
+            return Err(corrupt(info, format!("its content is of position {:#x}", opening.position)));
+        }
+        Ok(Self { reader, opening })
+    }
+
+    pub(super) fn mark(&self) -> &[u8] {
+        &self.opening.mark
+    }
+}
+
+/// A checkpoint that cannot be taken in.
+fn corrupt(info: CheckpointInfo, what: String) -> Error {
+    Error::Corrupt { position: info.position, what: format!("its checkpoint: {what}") }
 }
 
 impl Follower {
@@ -46,22 +71,43 @@ impl Follower {
         checkpoint: Option<Box<dyn CheckpointReader>>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self, Error> {
-        let mut machines = Machines::new(settings.kinds(), settings.place);
-        let mut pins = Pins::default();
-        let mut end = Position::START;
-        if let Some(mut checkpoint) = checkpoint {
-            end = checkpoint.info().position;
-            pins.known = restore(&mut *checkpoint, &mut machines, progress)?;
-        }
-        Ok(Self {
-            machines,
+        Self::of(settings, checkpoint.map(Begun::read).transpose()?, progress)
+    }
+
+    pub(super) fn of(
+        settings: &CoreSettings,
+        checkpoint: Option<Begun>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Self, Error> {
+        let mut follower = Self {
+            machines: Machines::new(settings.kinds(), settings.place),
             segments: Segments::new(settings.stretch_bytes),
-            pins,
+            pins: Pins::default(),
+            staying: Vec::new(),
             is_counted: false,
             records: 0,
-            end,
-            dropped: Vec::new(),
-        })
+            end: Position::START,
+            mark: Vec::new(),
+        };
+        let Some(Begun { mut reader, opening }) = checkpoint else { return Ok(follower) };
+        let info = reader.info();
+        let mut bytes = 0;
+        while let Some(chunk) = reader.next()? {
+            bytes += chunk.len() as u64;
+            follower.machines.restore(chunk).map_err(|what| corrupt(info, what))?;
+            progress(Progress::Checkpoint { bytes, bytes_all: info.bytes });
+        }
+        follower.machines.restore_finish().map_err(|what| corrupt(info, what))?;
+        follower.end = info.position;
+        follower.pins.known = opening.pinned;
+        follower.mark = opening.mark;
+        Ok(follower)
+    }
+
+    /// The [mark](Journal::mark) of its checkpoint; empty where that keeps none.
+    #[must_use]
+    pub fn mark(&self) -> &[u8] {
+        &self.mark
     }
 
     /// Records that were applied.
@@ -76,55 +122,49 @@ impl Follower {
         self.end
     }
 
-    /// Applies the next record of the journal, which has it already.
+    /// Applies the next record of the journal. Those before [`Self::end`] are passed over.
+    ///
+    /// Call [`Self::settle`] after some thousand records at most, and when there are no more.
     ///
     /// # Errors
     ///
     /// It cannot be applied: a newer version wrote it, or it is damaged. The follower is of no use
     /// then.
-    pub fn apply(&mut self, journal: &impl Journal, record: Record<'_>) -> Result<(), Error> {
-        let stays = self.take(record)?;
-        if !self.is_counted {
-            if stays {
-                self.pins.pin(journal, record.position);
-            }
+    pub fn apply(&mut self, record: Record<'_>) -> Result<(), Error> {
+        if record.position < self.end {
             return Ok(());
         }
-        for (_, slot) in self.machines.all_mut() {
-            slot.take_payload_changes(self.segments.changes());
+        let corrupt = |what| Error::Corrupt { position: record.position, what };
+        if self.machines.apply(record.position, record.body).map_err(corrupt)? {
+            self.staying.push(record.position);
         }
-        if stays {
-            self.segments.pin(journal, record.position);
-        }
-        self.segments.apply(journal);
+        self.records += 1;
+        self.end = record.end;
         Ok(())
     }
 
-    /// Applies the next record of a journal whose segments nobody frees.
-    pub(super) fn apply_alone(&mut self, record: Record<'_>) -> Result<(), Error> {
-        self.take(record).map(drop)
-    }
-
-    /// Returns whether the record may never be removed.
-    fn take(&mut self, record: Record<'_>) -> Result<bool, Error> {
-        let corrupt = |what| Error::Corrupt { position: record.position, what };
-        let stays = self.machines.apply(record.position, record.body).map_err(corrupt)?;
-        self.records += 1;
-        self.end = record.end;
-        if !self.is_counted && self.records.is_multiple_of(RECORDS_A_DROP) {
-            self.drop_changes();
+    /// Books what the records since the last call mean for the segments of the journal, which has
+    /// these records.
+    pub fn settle(&mut self, journal: &impl Journal) {
+        for (_, slot) in self.machines.all_mut() {
+            slot.take_payload_changes(self.segments.changes());
         }
-        Ok(stays)
+        if !self.is_counted {
+            self.segments.changes().clear();
+            self.staying.drain(..).for_each(|at| self.pins.pin(journal, at));
+            return;
+        }
+        self.staying.drain(..).for_each(|at| self.segments.pin(journal, at));
+        self.segments.apply(journal);
     }
 
     /// The follower has caught up with its owner: counts what is alive, once, and goes on with each
     /// record. Takes time in proportion to the living payloads.
     pub fn caught_up(&mut self, journal: &impl Journal) {
+        self.settle(journal);
         if std::mem::replace(&mut self.is_counted, true) {
             return;
         }
-        self.drop_changes();
-        self.dropped = Vec::new();
         let Self { machines, segments, pins, .. } = self;
         segments.refresh(journal);
         pins.known.iter().for_each(|&at| segments.pin(journal, Position(at)));
@@ -151,11 +191,13 @@ impl Follower {
         self.machines.state()
     }
 
-    fn drop_changes(&mut self) {
+    /// Forgets what records mean for segments, where nobody frees any.
+    pub(super) fn forget_changes(&mut self) {
         for (_, slot) in self.machines.all_mut() {
-            slot.take_payload_changes(&mut self.dropped);
+            slot.take_payload_changes(self.segments.changes());
         }
-        self.dropped.clear();
+        self.segments.changes().clear();
+        self.staying.clear();
     }
 
     /// What an owner is made of.
@@ -163,30 +205,6 @@ impl Follower {
         self.caught_up(journal);
         (self.machines, self.segments)
     }
-}
-
-/// Reads a checkpoint. Answers the segments that were pinned.
-fn restore(
-    reader: &mut dyn CheckpointReader,
-    machines: &mut Machines,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Vec<u64>, Error> {
-    let info = reader.info();
-    let corrupt =
-        |what: String| Error::Corrupt { position: info.position, what: format!("its checkpoint: {what}") };
-    let opening = reader.next()?.ok_or_else(|| corrupt("it is empty".into()))?;
-    let opening = frame::Opening::decode(opening).map_err(corrupt)?;
-    if opening.position != info.position.0 {
-        return Err(corrupt(format!("its content is of position {:#x}", opening.position)));
-    }
-    let mut bytes = 0;
-    while let Some(chunk) = reader.next()? {
-        bytes += chunk.len() as u64;
-        machines.restore(chunk).map_err(corrupt)?;
-        progress(Progress::Checkpoint { bytes, bytes_all: info.bytes });
-    }
-    machines.restore_finish().map_err(corrupt)?;
-    Ok(opening.pinned)
 }
 
 /// The segments that hold records which stay, while records are read in their order; where there are

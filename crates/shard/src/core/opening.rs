@@ -7,7 +7,7 @@ use stadium_journal::{CheckpointInfo, CheckpointReader, Holder, Journal, Opening
 
 use super::checkpointing::Checkpointing;
 use super::direct::Direct;
-use super::follower::Follower;
+use super::follower::{Begun, Follower};
 use super::ports::{Caller, Store};
 use super::running::Running;
 use super::settings::CoreSettings;
@@ -80,18 +80,21 @@ pub(super) fn open<S: Store, C: Caller, M: Direct>(
     let newest = store.checkpoints(None)?.newest()?;
     let info = newest.as_ref().map(|reader| reader.info());
     let from = info.map_or(Position::START, |info| info.position);
+    let newest = newest.map(Begun::read).transpose()?;
+    store.resume(newest.as_ref().map_or(&[], Begun::mark));
     let journal = store.open(Opening { checkpoint: from, after_failure, holder: Holder::Respect })?;
 
     let began = (settings.stopwatch)();
-    let mut follower = Follower::new(settings, newest, progress)?;
+    let mut follower = Follower::of(settings, newest, progress)?;
     let restored = (settings.stopwatch)();
     let mut reader = journal.reader();
     reader.seek(from)?;
-    let mut records = 0;
+    let mut records: u64 = 0;
     while let Some(record) = reader.next()? {
-        follower.apply(&journal, record)?;
+        follower.apply(record)?;
         records += 1;
-        if records % RECORDS_A_STEP == 0 {
+        if records.is_multiple_of(RECORDS_A_STEP) {
+            follower.settle(&journal);
             progress(Progress::Records { records, bytes: record.end.since(from) });
         }
     }
@@ -132,7 +135,10 @@ pub(crate) fn replay_all(
     reader.seek(from)?;
     while let Some(record) = reader.next()? {
         reached(record.position);
-        follower.apply_alone(record)?;
+        follower.apply(record)?;
+        if follower.records().is_multiple_of(RECORDS_A_STEP) {
+            follower.forget_changes();
+        }
     }
     Ok(follower.records())
 }

@@ -20,6 +20,10 @@ pub trait Store: Send {
     /// The journal that it opens.
     type Journal: Journal;
 
+    /// Takes the [mark](Journal::mark) that the newest checkpoint keeps; empty where it keeps none.
+    /// Called before [`Self::open`].
+    fn resume(&mut self, _mark: &[u8]) {}
+
     /// Opens the journal. Called again after a failure, when the handle before was dropped.
     ///
     /// # Errors
