@@ -32,6 +32,7 @@ pub use checkpoint::{CHUNK_BYTES_MAX, CheckpointInfo, CheckpointReader, Checkpoi
 pub use checkpoint_files::FileCheckpoints;
 pub use disk::{Disk, DiskFile, LockError, LockGuard};
 pub use error::{Damage, Error};
+pub use file::threads::{JournalThreads, ThreadCounts};
 pub use file::{FileJournal, Stepper};
 pub use folder::FolderDisk;
 pub use journal::{Journal, Reader, Record, Room, Segment, Segmented, Wake};

@@ -7,10 +7,11 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::disk::DiskFile;
 use crate::error::lacks_descriptors;
+use crate::file::pool::Pool;
 use crate::file::segments::SegmentFile;
 use crate::file::shared::Shared;
 use crate::file::stock::{Made, Replace, Stock, is_full};
@@ -18,18 +19,24 @@ use crate::file::writer::{Progress, check_epoch};
 use crate::{Error, Position, SegmentNumber};
 
 /// How soon a full disk, or a process without descriptors, is looked at again.
-const FULL_RETRY: Duration = Duration::from_millis(250);
+pub(crate) const FULL_RETRY: Duration = Duration::from_millis(250);
 
 /// The requests of the shard's thread to the maintenance, and their results.
 pub(crate) struct Orders {
     state: Mutex<State>,
-    work: Condvar,
+    /// The owner waits here for the end.
+    done: Condvar,
 }
 
 struct State {
     next: Next,
     removed: VecDeque<(String, u64)>,
+    /// A thread has the maintenance, or will have it.
+    is_scheduled: bool,
+    /// When a thread has it again in any case.
+    retried_at: Option<Instant>,
     is_closing: bool,
+    is_closed: bool,
 }
 
 enum Next {
@@ -78,8 +85,15 @@ pub(crate) enum NextSegment {
 
 impl Orders {
     pub(crate) fn new(after: &SegmentFile) -> Self {
-        let state = State { next: Next::after(after), removed: VecDeque::new(), is_closing: false };
-        Self { state: Mutex::new(state), work: Condvar::new() }
+        let state = State {
+            next: Next::after(after),
+            removed: VecDeque::new(),
+            is_scheduled: false,
+            retried_at: None,
+            is_closing: false,
+            is_closed: false,
+        };
+        Self { state: Mutex::new(state), done: Condvar::new() }
     }
 
     /// Looks at the next segment without taking it.
@@ -103,20 +117,36 @@ impl Orders {
         let Next::Ready(made) = &state.next else { return None };
         let taken = (Arc::clone(&made.segment), Arc::clone(&made.file));
         state.next = Next::after(&taken.0);
-        drop(state);
-        self.work.notify_one();
         Some(taken)
     }
 
     /// Hands over the file of a segment that was removed.
     pub(crate) fn removed(&self, name: String, bytes: u64) {
         self.state().removed.push_back((name, bytes));
-        self.work.notify_one();
     }
 
-    pub(crate) fn close(&self) {
-        self.state().is_closing = true;
-        self.work.notify_one();
+    /// There are orders. True where a thread is to be given the maintenance.
+    pub(crate) fn schedule(&self) -> bool {
+        !std::mem::replace(&mut self.state().is_scheduled, true)
+    }
+
+    /// Ends the maintenance: what is being done is finished. True where a thread is to be given it.
+    pub(crate) fn close(&self) -> bool {
+        let mut state = self.state();
+        state.is_closing = true;
+        !state.is_closed && !std::mem::replace(&mut state.is_scheduled, true)
+    }
+
+    /// The maintenance has ended.
+    pub(crate) fn closed(&self) {
+        self.state().is_closed = true;
+        self.done.notify_all();
+    }
+
+    /// Waits until the maintenance has ended.
+    pub(crate) fn wait_closed(&self) {
+        let state = self.done.wait_while(self.state(), |state| !state.is_closed);
+        drop(state.unwrap_or_else(PoisonError::into_inner));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -129,6 +159,19 @@ impl Next {
         let number = SegmentNumber(segment.header.number.0 + 1);
         Self::Wanted { number, base: segment.header.limit(), lacks: None }
     }
+}
+
+/// What is left when a thread lets go of the maintenance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Rest {
+    /// More can be done at once.
+    More,
+    /// Nothing, until there is another order.
+    Nothing,
+    /// Room is missing: to be looked at again after [`FULL_RETRY`].
+    NoRoom,
+    /// The journal is being closed.
+    Closing,
 }
 
 /// Carries out [`Orders`].
@@ -150,26 +193,34 @@ impl Maintenance {
         Self { shared, control, orders, stock }
     }
 
-    /// The thread of a real journal.
-    pub(crate) fn run(mut self) {
+    /// For a thread: carries out the orders that there are, until other journals wait for the
+    /// thread.
+    pub(crate) fn carry_out(&mut self, pool: &Pool) -> Rest {
         loop {
-            while !self.orders.state().is_closing && self.step() == Progress::Worked {}
-            let state = self.orders.state();
-            if state.is_closing || self.shared.has_failed() {
-                return;
+            while !self.orders.state().is_closing && self.step() == Progress::Worked {
+                if pool.is_pressed() {
+                    return Rest::More;
+                }
             }
+            let mut state = self.orders.state();
+            if state.is_closing {
+                return Rest::Closing;
+            }
+            let is_failed = self.shared.has_failed();
             let is_waiting_for_room = matches!(state.next, Next::Wanted { .. })
                 || !self.shared.reserve_ready.load(Ordering::Acquire);
             // An order that came after the last look.
             let is_new = matches!(state.next, Next::Wanted { lacks: None, .. });
-            if is_new || !state.removed.is_empty() {
+            if !is_failed && (is_new || !state.removed.is_empty()) {
                 continue;
             }
-            if is_waiting_for_room {
-                drop(self.orders.work.wait_timeout(state, FULL_RETRY));
-            } else {
-                drop(self.orders.work.wait(state));
+            state.is_scheduled = false;
+            let now = Instant::now();
+            if is_failed || !is_waiting_for_room || state.retried_at.is_some_and(|at| at > now) {
+                return Rest::Nothing;
             }
+            state.retried_at = Some(now + FULL_RETRY);
+            return Rest::NoRoom;
         }
     }
 
