@@ -94,6 +94,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("SHARD-013", "a thread could not be started"),
     ("SHARD-014", "the server has no file descriptors left"),
     (UNKNOWN, "it is not known whether it happened"),
+    ("SHARD-016", "the shard is not open on this server"),
 ];
 
 /// The code of a request whose outcome the shard does not know.

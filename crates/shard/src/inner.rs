@@ -2,19 +2,21 @@
 //!
 //! Commands go into mailboxes, and so do the messages between shards.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use stadium_push::Transport;
 use stadium_queue::{Command, Queues, Spreading as _};
 use stadium_state_machine::{Leasing as _, Refusal, StateMachine};
 
+use crate::Settings;
 use crate::answer::Answer;
 use crate::core::{AnyCommand, Confirmation, Delivery, Direct as _, Kinds, Request, Search};
 use crate::error::{busy, rejected};
-use crate::mailbox::{Item, Mailbox};
+use crate::mailbox::{Absence, Item, Mailbox};
 use crate::reply_slot::{Holder, One, Slot, Unclaimed};
 use crate::routes::Routes;
-use crate::threads::Threads;
+use crate::threads::{CHECKPOINTS_MAX, Threads};
 
 /// The shared state.
 pub(crate) struct Inner {
@@ -23,9 +25,48 @@ pub(crate) struct Inner {
     pub(crate) kinds: Kinds,
     pub(crate) threads: Threads,
     pub(crate) transport: OnceLock<Arc<dyn Transport>>,
+    pub(crate) settings: Settings,
+    pub(crate) is_stopping: AtomicBool,
+    /// The next shard that is asked to stop.
+    pub(crate) stops_next: AtomicUsize,
 }
 
 impl Inner {
+    /// Asks all shards to stop. They refuse requests at once, and as many as may write a checkpoint at
+    /// once stop at a time.
+    pub(crate) fn stop(&self) {
+        if self.is_stopping.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        for mailbox in &self.mailboxes {
+            mailbox.refuse(Absence::Stopping);
+            if self.mailboxes.len() > CHECKPOINTS_MAX {
+                mailbox.post(Item::StopWaiting);
+            }
+        }
+        for _ in 0..CHECKPOINTS_MAX {
+            self.stop_next();
+        }
+    }
+
+    /// Asks the next shard that is open to stop, if there is one.
+    fn stop_next(&self) {
+        while let Some(mailbox) = self.mailboxes.get(self.stops_next.fetch_add(1, Ordering::SeqCst)) {
+            if mailbox.post(Item::Stop) {
+                return;
+            }
+        }
+    }
+
+    /// A shard has ended, or could not be opened.
+    pub(crate) fn has_ended(&self, shard: u16) {
+        self.mailboxes[usize::from(shard)].close();
+        if self.is_stopping.load(Ordering::SeqCst) {
+            self.stop_next();
+        }
+        self.threads.has_ended(shard);
+    }
+
     /// Asks the queues of one shard.
     pub(crate) fn ask_queues(
         self: &Arc<Self>,
