@@ -31,6 +31,8 @@ pub(crate) struct Orders {
 struct State {
     next: Next,
     removed: VecDeque<(String, u64)>,
+    /// A next segment that was too small for the record that needed it: it steps aside for another one.
+    withdrawn: Option<Made>,
     /// A thread has the maintenance, or will have it.
     is_scheduled: bool,
     /// When a thread has it again in any case.
@@ -40,7 +42,7 @@ struct State {
 }
 
 enum Next {
-    Wanted { number: SegmentNumber, base: Position, lacks: Option<Lack> },
+    Wanted { number: SegmentNumber, base: Position, bytes_min: u64, lacks: Option<Lack> },
     Ready(Made),
 }
 
@@ -88,6 +90,7 @@ impl Orders {
         let state = State {
             next: Next::after(after),
             removed: VecDeque::new(),
+            withdrawn: None,
             is_scheduled: false,
             retried_at: None,
             is_closing: false,
@@ -109,6 +112,23 @@ impl Orders {
             Next::Wanted { lacks: Some(lack), .. } => NextSegment::Lacks(*lack),
             Next::Wanted { lacks: None, .. } => NextSegment::Soon,
         }
+    }
+
+    /// Orders a segment of so many bytes in place of the next one, where that is ready and smaller. False, and nothing
+    /// happened, where it is not, or the disk was full when a larger one was ordered and has had no room since.
+    pub(crate) fn enlarge(&self, bytes_min: u64, shared: &Shared) -> bool {
+        let mut state = self.state();
+        let Next::Ready(made) = &state.next else { return false };
+        let header = made.segment.header;
+        let is_full = made.segment.from_reserve && !shared.reserve_ready.load(Ordering::Acquire);
+        if header.capacity >= bytes_min || is_full {
+            return false;
+        }
+        let wanted = Next::Wanted { number: header.number, base: header.base, bytes_min, lacks: None };
+        if let Next::Ready(made) = std::mem::replace(&mut state.next, wanted) {
+            state.withdrawn = Some(made);
+        }
+        true
     }
 
     /// Takes the next segment, if it is ready, and orders the one after it.
@@ -157,7 +177,7 @@ impl Orders {
 impl Next {
     fn after(segment: &SegmentFile) -> Self {
         let number = SegmentNumber(segment.header.number.0 + 1);
-        Self::Wanted { number, base: segment.header.limit(), lacks: None }
+        Self::Wanted { number, base: segment.header.limit(), bytes_min: 0, lacks: None }
     }
 }
 
@@ -211,7 +231,7 @@ impl Maintenance {
                 || !self.shared.reserve_ready.load(Ordering::Acquire);
             // An order that came after the last look.
             let is_new = matches!(state.next, Next::Wanted { lacks: None, .. });
-            if !is_failed && (is_new || !state.removed.is_empty()) {
+            if !is_failed && (is_new || state.withdrawn.is_some() || !state.removed.is_empty()) {
                 continue;
             }
             state.is_scheduled = false;
@@ -228,6 +248,14 @@ impl Maintenance {
     pub(crate) fn step(&mut self) -> Progress {
         if self.shared.has_failed() {
             return Progress::Nothing;
+        }
+        let withdrawn = self.orders.state().withdrawn.take();
+        if let Some(made) = withdrawn {
+            self.shared.segments.withdraw(&made.segment);
+            if let Err(error) = self.stock.recycle(&made.segment.name(), made.segment.header.capacity) {
+                self.shared.fail(self.why(&error));
+            }
+            return Progress::Worked;
         }
         let removed = self.orders.state().removed.pop_front();
         let progress = if let Some((name, bytes)) = removed {
@@ -250,14 +278,14 @@ impl Maintenance {
 
     fn make(&mut self) -> io::Result<Progress> {
         let order = match self.orders.state().next {
-            Next::Wanted { number, base, .. } => Some((number, base)),
+            Next::Wanted { number, base, bytes_min, .. } => Some((number, base, bytes_min)),
             Next::Ready(_) => None,
         };
-        if let Some((number, base)) = order {
+        if let Some((number, base, bytes_min)) = order {
             let had_reserve = self.stock.has_reserve();
-            let mut made = self.stock.segment(number, base, Replace::Nothing);
+            let mut made = self.stock.segment(number, base, bytes_min, Replace::Nothing);
             while made.as_ref().is_err_and(lacks_descriptors) && self.shared.segments.close_oldest() {
-                made = self.stock.segment(number, base, Replace::Nothing);
+                made = self.stock.segment(number, base, bytes_min, Replace::Nothing);
             }
             if had_reserve && !self.stock.has_reserve() {
                 tracing::warn!(

@@ -181,7 +181,7 @@ impl FileJournal {
         let begun = Instant::now();
         check(options)?;
         let found = recover::recover(&disk, options)?;
-        let shared = Shared::new(disk, found.segments, options.shard, found.id, found.epoch, found.durable);
+        let shared = Shared::new(disk, found.segments, options, found.id, found.epoch, found.durable);
         let shared = Arc::new(shared);
         let made = found.current;
         let orders = Arc::new(Orders::new(&made.segment));
@@ -193,7 +193,7 @@ impl FileJournal {
         );
         let maintenance =
             Maintenance::new(Arc::clone(&shared), found.control, Arc::clone(&orders), found.stock);
-        let tail_bytes = options.tail_bytes.max(options.waiting_bytes_max + 2 * options.record_bytes_max);
+        let tail_bytes_max = options.waiting_bytes_max + 2 * options.record_bytes_max;
         let first = made.segment.header.first();
         let opening_us = begun.elapsed().as_micros().try_into().unwrap_or(u64::MAX);
         tracing::info!(
@@ -215,7 +215,7 @@ impl FileJournal {
             commit_wanted: false,
             committed: found.durable,
             end: found.end,
-            tail: Tail::new(tail_bytes, first),
+            tail: Tail::new(options.tail_bytes, tail_bytes_max, first),
             record_bytes_max: options.record_bytes_max,
             waiting_bytes_max: options.waiting_bytes_max as u64,
             opening_us,
@@ -280,6 +280,10 @@ impl FileJournal {
 
     /// Seals the current segment and goes on in the next, in which so many bytes are needed.
     fn rotate(&mut self, needed: u64, room: Room) -> Result<(), Error> {
+        if self.orders.enlarge(needed, &self.shared) {
+            self.order();
+            return Err(Error::Busy { waiting: self.waiting_bytes() });
+        }
         match self.orders.next(needed, &self.shared) {
             NextSegment::Ready => {}
             NextSegment::ReadyReserved if room == Room::Reserved => {}
@@ -334,7 +338,7 @@ impl FileJournal {
         self.begin_batch();
         let from = self.open.bytes.len();
         frame::encode_record(&mut self.open.bytes, self.current.0.seed, position, record);
-        self.tail.put(position, &self.open.bytes[from..]);
+        self.tail.put(position, &self.open.bytes[from..], self.shared.durable());
         self.open.records += 1;
         self.end = self.open.end();
         self.shared.counters.records.fetch_add(1, Ordering::Relaxed);
@@ -376,13 +380,10 @@ fn own_threads() -> Result<JournalThreads, Error> {
 fn check(options: &Options) -> Result<(), Error> {
     recover::check_size("segment_bytes", options.segment_bytes)?;
     recover::check_size("reserve_bytes", options.reserve_bytes)?;
-    let frames = NOTE_BYTES as u64 + FRAME_HEADER_BYTES as u64 + SEAL_ROOM;
-    let room = options.segment_bytes - HEADER_BYTES - frames - 8;
-    let most = usize::try_from(room).unwrap_or(usize::MAX).min(BODY_BYTES_MAX);
-    if options.record_bytes_max == 0 || options.record_bytes_max > most {
+    if options.record_bytes_max == 0 || options.record_bytes_max > BODY_BYTES_MAX {
         return Err(Error::Setting(format!(
-            "record_bytes_max is {}; it must be from 1 to {most} with segments of {} bytes",
-            options.record_bytes_max, options.segment_bytes
+            "record_bytes_max is {}; it must be from 1 to {BODY_BYTES_MAX}",
+            options.record_bytes_max
         )));
     }
     Ok(())

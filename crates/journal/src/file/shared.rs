@@ -11,14 +11,14 @@ use crate::disk::{Disk, DiskFile};
 use crate::file::pool::Pool;
 use crate::file::segments::{SegmentFile, Segments};
 use crate::metrics::Counters;
-use crate::{Epoch, Error, JournalId, Position, Wake};
+use crate::{Epoch, Error, JournalId, Options, Position, Wake};
 
 /// Batches that wait while the writer is busy, before later ones are merged into the open batch.
 ///
 /// As many as a shard commits within one sync and the time for which a commit waits.
 pub(crate) const QUEUED_BATCHES_MAX: usize = 8;
 
-/// A longer buffer isn't kept for the next batch.
+/// A longer buffer isn't kept for the next batch, nor one of more than half of what may wait.
 const BUFFER_BYTES_KEPT: usize = 4 << 20;
 
 /// What became of the shard's appends between two commits, within one segment.
@@ -44,6 +44,7 @@ impl Batch {
 pub(crate) struct Shared {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) shard: u32,
+    buffer_bytes_kept: usize,
     pub(crate) id: JournalId,
     pub(crate) epoch: Epoch,
     pub(crate) segments: Segments,
@@ -100,7 +101,7 @@ impl Shared {
     pub(crate) fn new(
         disk: Arc<dyn Disk>,
         segments: Segments,
-        shard: u32,
+        options: &Options,
         id: JournalId,
         epoch: Epoch,
         durable: Position,
@@ -114,7 +115,8 @@ impl Shared {
         };
         Self {
             disk,
-            shard,
+            shard: options.shard,
+            buffer_bytes_kept: (options.waiting_bytes_max / 2).min(BUFFER_BYTES_KEPT),
             id,
             epoch,
             segments,
@@ -225,7 +227,7 @@ impl Shared {
 
     /// Gives a buffer back.
     pub(crate) fn give_back(&self, mut buffer: Vec<u8>) {
-        if buffer.capacity() > BUFFER_BYTES_KEPT {
+        if buffer.capacity() > self.buffer_bytes_kept {
             return;
         }
         buffer.clear();
