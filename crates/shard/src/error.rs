@@ -32,6 +32,15 @@ pub enum Error {
     Directory(String),
     /// A thread could not be started. SHARD-013.
     Thread(String),
+    /// The process may have fewer file descriptors than its shards hold. SHARD-017.
+    Descriptors {
+        /// How many shards there are.
+        shards: u16,
+        /// Descriptors that they need, with some for the rest of the process.
+        needed: u64,
+        /// Descriptors that the process may have.
+        limit: u64,
+    },
 }
 
 impl Error {
@@ -43,6 +52,7 @@ impl Error {
             Error::OtherShards { .. } => "SHARD-011",
             Error::Directory(_) => "SHARD-012",
             Error::Thread(_) => "SHARD-013",
+            Error::Descriptors { .. } => "SHARD-017",
         }
     }
 }
@@ -70,6 +80,11 @@ impl fmt::Display for Error {
             ),
             Error::Directory(what) => f.write_str(what),
             Error::Thread(what) => write!(f, "no thread for a shard: {what}"),
+            Error::Descriptors { shards, needed, limit } => write!(
+                f,
+                "{shards} shards need {needed} file descriptors, and this process may have {limit}: raise the limit \
+                 (LimitNOFILE= of the systemd unit, --ulimit nofile= of the container, ulimit -Hn), or lower shards.count"
+            ),
         }?;
         write!(f, " ({})", self.code())
     }
@@ -95,6 +110,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("SHARD-014", "the server has no file descriptors left"),
     (UNKNOWN, "it is not known whether it happened"),
     ("SHARD-016", "the shard is not open on this server"),
+    ("SHARD-017", "the process may have too few file descriptors for its shards"),
 ];
 
 /// The code of a request whose outcome the shard does not know.

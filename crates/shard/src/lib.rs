@@ -37,5 +37,5 @@ pub use describe::{RecordDescription, describe_record};
 pub use error::{CODES, Error, UNKNOWN};
 pub use metrics::{ShardMetrics, ThreadMetrics};
 pub use replay::{Replayed, replay};
-pub use settings::{Settings, Storage};
+pub use settings::{NodeBudget, Settings, Storage};
 pub use ticket::Ticket;

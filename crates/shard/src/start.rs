@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use stadium_journal::{JournalThreads, Options, ThreadCounts};
+use stadium_journal::{JournalThreads, Options, ThreadCounts, descriptors_max};
 
 use crate::core::Store;
 use crate::driver::{Driver, OnProgress, seed};
@@ -19,10 +19,12 @@ use crate::{Error, Storage, directory};
 /// Starts the threads, opens each shard, and waits until all have recovered.
 pub(crate) fn start(inner: &Arc<Inner>, progress: &OnProgress) -> Result<(), Error> {
     let settings = &inner.settings;
-    let options = |shard| Options { shard: u32::from(shard), ..settings.journal.clone() };
+    let each = settings.journal_options();
+    let options = |shard| Options { shard: u32::from(shard), ..each.clone() };
     match &settings.storage {
         Storage::Files(directory) => {
-            directory::open(directory, settings.count)?;
+            directory::check_descriptors(settings.count, settings.descriptors_min(), descriptors_max())?;
+            directory::open(directory, settings.count, settings.preallocated_bytes())?;
             let (writers, makers) = settings.journal_threads();
             let threads = JournalThreads::start(ThreadCounts { writers, makers })?;
             let store = |shard| FileStore {
