@@ -4,7 +4,7 @@
 //! [`Routed`], and the queues' own [`Route`](stadium_queue::Route). The client asks, and merges the
 //! answers ([`ScatterGather`]).
 
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -50,8 +50,8 @@ impl Shards {
         Ok(shards)
     }
 
-    /// With no shard open.
-    fn of(settings: Settings) -> Self {
+    /// With no shard open, and no thread.
+    pub(crate) fn of(settings: Settings) -> Self {
         let threads = Threads::new(settings.count, settings.threads());
         let budget = settings.mailbox_budget().map(Arc::new);
         let mailbox = |shard| {
@@ -65,7 +65,6 @@ impl Shards {
             threads,
             transport: OnceLock::new(),
             settings,
-            is_stopping: AtomicBool::new(false),
             stops_next: AtomicUsize::new(0),
         };
         Shards { inner: Arc::new(inner) }

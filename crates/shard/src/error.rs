@@ -32,6 +32,8 @@ pub enum Error {
     Directory(String),
     /// A thread could not be started. SHARD-013.
     Thread(String),
+    /// The shard is open, is being opened or closed, or the server stops. SHARD-018.
+    NotNow(String),
     /// The process may have fewer file descriptors than its shards hold. SHARD-017.
     Descriptors {
         /// How many shards there are.
@@ -53,6 +55,7 @@ impl Error {
             Error::Directory(_) => "SHARD-012",
             Error::Thread(_) => "SHARD-013",
             Error::Descriptors { .. } => "SHARD-017",
+            Error::NotNow(_) => "SHARD-018",
         }
     }
 }
@@ -78,7 +81,7 @@ impl fmt::Display for Error {
                 "{place} was made for {made_for} shards, and the configuration asks for {asked}; \
                  the number is fixed when the directory is made: set shards.count to {made_for}"
             ),
-            Error::Directory(what) => f.write_str(what),
+            Error::Directory(what) | Error::NotNow(what) => f.write_str(what),
             Error::Thread(what) => write!(f, "no thread for a shard: {what}"),
             Error::Descriptors { shards, needed, limit } => write!(
                 f,
@@ -111,6 +114,7 @@ pub const CODES: &[(&str, &str)] = &[
     (UNKNOWN, "it is not known whether it happened"),
     ("SHARD-016", "the shard is not open on this server"),
     ("SHARD-017", "the process may have too few file descriptors for its shards"),
+    ("SHARD-018", "the shard cannot be opened now"),
 ];
 
 /// The code of a request whose outcome the shard does not know.

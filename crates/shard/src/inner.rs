@@ -2,14 +2,13 @@
 //!
 //! Commands go into mailboxes, and so do the messages between shards.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use stadium_push::Transport;
 use stadium_queue::{Command, Queues, Spreading as _};
 use stadium_state_machine::{Leasing as _, Refusal, StateMachine};
 
-use crate::Settings;
 use crate::answer::Answer;
 use crate::core::{AnyCommand, Confirmation, Delivery, Direct as _, Kinds, Request, Search};
 use crate::error::{busy, rejected};
@@ -17,6 +16,7 @@ use crate::mailbox::{Absence, Item, Mailbox};
 use crate::reply_slot::{Holder, One, Slot, Unclaimed};
 use crate::routes::Routes;
 use crate::threads::{CHECKPOINTS_MAX, Threads};
+use crate::{Error, Settings};
 
 /// The shared state.
 pub(crate) struct Inner {
@@ -26,7 +26,6 @@ pub(crate) struct Inner {
     pub(crate) threads: Threads,
     pub(crate) transport: OnceLock<Arc<dyn Transport>>,
     pub(crate) settings: Settings,
-    pub(crate) is_stopping: AtomicBool,
     /// The next shard that is asked to stop.
     pub(crate) stops_next: AtomicUsize,
 }
@@ -35,7 +34,7 @@ impl Inner {
     /// Asks all shards to stop. They refuse requests at once, and as many as may write a checkpoint at
     /// once stop at a time.
     pub(crate) fn stop(&self) {
-        if self.is_stopping.swap(true, Ordering::SeqCst) {
+        if !self.threads.stop() {
             return;
         }
         for mailbox in &self.mailboxes {
@@ -46,6 +45,27 @@ impl Inner {
         }
         for _ in 0..CHECKPOINTS_MAX {
             self.stop_next();
+        }
+    }
+
+    /// Counts a shard that is about to be opened; commands wait for it from now on.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be opened now.
+    pub(crate) fn begin(&self, shard: u16) -> Result<(), Error> {
+        let mailbox = self.mailboxes.get(usize::from(shard)).ok_or_else(|| {
+            Error::NotNow(format!("there is no shard {shard}: there are {}", self.mailboxes.len()))
+        })?;
+        self.threads.begin(shard, || mailbox.open())
+    }
+
+    /// Asks one shard to stop, while the others go on.
+    pub(crate) fn stop_one(&self, shard: u16) {
+        if let Some(mailbox) = self.mailboxes.get(usize::from(shard)) {
+            mailbox.refuse(Absence::NotHere);
+            mailbox.post(Item::StopWaiting);
+            mailbox.post(Item::Stop);
         }
     }
 
@@ -61,7 +81,7 @@ impl Inner {
     /// A shard has ended, or could not be opened.
     pub(crate) fn has_ended(&self, shard: u16) {
         self.mailboxes[usize::from(shard)].close();
-        if self.is_stopping.load(Ordering::SeqCst) {
+        if self.threads.is_stopping() {
             self.stop_next();
         }
         self.threads.has_ended(shard);

@@ -16,6 +16,7 @@ mod error;
 mod frame;
 mod helpers;
 mod inner;
+mod lifecycle;
 mod mailbox;
 mod metrics;
 mod pushes;

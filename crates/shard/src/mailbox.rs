@@ -137,7 +137,7 @@ pub(crate) struct Mailbox {
 }
 
 impl Mailbox {
-    /// One for so many requests, whose payloads have so many bytes together. The shard may hold as many again that it took out
+    /// A closed one for so many requests, whose payloads have so many bytes together. The shard may hold as many again that it took out
     /// and has not carried out.
     pub(crate) fn new(
         shard: u16,
@@ -153,7 +153,7 @@ impl Mailbox {
                 requests: 0,
                 bytes: 0,
                 notice_bytes: 0,
-                takes: Takes::Everything,
+                takes: Takes::Nothing(Absence::NotHere),
             }),
             requests_max,
             bytes_max,
@@ -291,7 +291,8 @@ impl Mailbox {
             let mut items = self.items.lock();
             let why = match items.takes {
                 Takes::NoRequests(why) | Takes::Nothing(why) => why,
-                Takes::Everything => Absence::Stopping,
+                // It could not be opened.
+                Takes::Everything => Absence::NotHere,
             };
             items.takes = Takes::Nothing(why);
             self.forget_requests(&mut items);
@@ -310,15 +311,9 @@ impl Mailbox {
         }
     }
 
-    /// The shard is opened again: everything is taken, and waits for it. False where it has not
-    /// ended.
-    pub(crate) fn open_again(&self) -> bool {
-        let mut items = self.items.lock();
-        let has_ended = matches!(items.takes, Takes::Nothing(_));
-        if has_ended {
-            items.takes = Takes::Everything;
-        }
-        has_ended
+    /// The shard is being opened: everything is taken, and waits for it.
+    pub(crate) fn open(&self) {
+        self.items.lock().takes = Takes::Everything;
     }
 
     /// Requests, bytes of their payloads, and how many were refused so far.

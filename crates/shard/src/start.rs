@@ -52,10 +52,13 @@ fn start_on<S: Store + Clone + 'static>(
     inner.threads.start()?;
     let (opened, openings) = channel();
     let is_given_up = Arc::new(AtomicBool::new(false));
+    // Those that are open first may have messages for the others.
+    for shard in 0..inner.settings.count {
+        inner.begin(shard)?;
+    }
     for shard in 0..inner.settings.count {
         let (inner, progress, store) = (Arc::clone(inner), Arc::clone(progress), store(shard));
         let (opened, is_given_up) = (opened.clone(), Arc::clone(&is_given_up));
-        inner.threads.begin();
         let helpers = Arc::clone(&inner.threads.helpers);
         helpers.run(Box::new(move || {
             if is_given_up.load(Ordering::SeqCst) {
@@ -77,8 +80,24 @@ fn start_on<S: Store + Clone + 'static>(
     Ok(())
 }
 
-/// Opens a shard that [`crate::threads::Threads::begin`] counted, and hands it to its thread.
-pub(crate) fn open<S: Store + Clone + 'static>(
+/// Opens one shard, while others serve, and waits until it has recovered.
+pub(crate) fn open_one<S: Store + Clone + 'static>(
+    inner: &Arc<Inner>,
+    shard: u16,
+    store: S,
+    progress: OnProgress,
+) -> Result<(), Error> {
+    inner.begin(shard)?;
+    let (opened, opening) = channel();
+    let opener = Arc::clone(inner);
+    inner.threads.helpers.run(Box::new(move || {
+        let _ = opened.send(open(&opener, shard, store, &progress));
+    }));
+    opening.recv().unwrap_or_else(|_| Err(Error::Thread("it ended before the shard was open".into())))
+}
+
+/// Opens a shard that [`Inner::begin`] counted, and hands it to its thread.
+fn open<S: Store + Clone + 'static>(
     inner: &Arc<Inner>,
     shard: u16,
     store: S,

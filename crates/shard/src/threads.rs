@@ -3,7 +3,7 @@
 //! Each drives its part of the shards ([`crate::worker`]); helpers open and close them
 //! ([`crate::helpers`]).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -32,10 +32,17 @@ pub(crate) struct Threads {
     pub(crate) helpers: Arc<Helpers>,
     pub(crate) checkpoint_permits: CheckpointPermits,
     desks: Vec<Arc<Desk>>,
-    /// Shards that are open, or being opened or closed.
-    open: Mutex<usize>,
+    open: Mutex<Open>,
     ended: Condvar,
     joins: Mutex<Vec<JoinHandle<()>>>,
+}
+
+#[derive(Default)]
+struct Open {
+    /// Shards that are open, or being opened or closed.
+    shards: HashSet<u16>,
+    /// No more is opened.
+    is_stopping: bool,
 }
 
 impl Threads {
@@ -49,7 +56,7 @@ impl Threads {
             helpers: Arc::new(Helpers::new(threads.max(HELPERS_MIN))),
             checkpoint_permits: CheckpointPermits::new(CHECKPOINTS_MAX),
             desks: std::iter::repeat_with(Arc::default).take(threads).collect(),
-            open: Mutex::new(0),
+            open: Mutex::default(),
             ended: Condvar::new(),
             joins: Mutex::default(),
         }
@@ -87,9 +94,32 @@ impl Threads {
         self.metrics.len().div_ceil(self.desks.len())
     }
 
-    /// A shard is about to be opened.
-    pub(crate) fn begin(&self) {
-        *self.open.lock() += 1;
+    /// A shard is about to be opened: has `prepare` called, unless it is open, being opened or closed, or
+    /// the server stops.
+    ///
+    /// # Errors
+    ///
+    /// One of these.
+    pub(crate) fn begin(&self, shard: u16, prepare: impl FnOnce()) -> Result<(), Error> {
+        let mut open = self.open.lock();
+        if open.is_stopping {
+            return Err(Error::NotNow(format!("shard {shard} is not opened: the server is stopping")));
+        }
+        if !open.shards.insert(shard) {
+            return Err(Error::NotNow(format!("shard {shard} is open, or is being opened or closed")));
+        }
+        prepare();
+        Ok(())
+    }
+
+    /// No shard is opened from now on. False where that was so before.
+    pub(crate) fn stop(&self) -> bool {
+        !std::mem::replace(&mut self.open.lock().is_stopping, true)
+    }
+
+    /// Whether [`Self::stop`] was called.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.open.lock().is_stopping
     }
 
     /// A shard was opened: its thread drives it from now on.
@@ -100,7 +130,7 @@ impl Threads {
     /// A shard has ended, or could not be opened.
     pub(crate) fn has_ended(&self, shard: u16) {
         self.metrics[usize::from(shard)].lock().serving = false;
-        *self.open.lock() -= 1;
+        self.open.lock().shards.remove(&shard);
         self.ended.notify_all();
     }
 
@@ -122,20 +152,31 @@ impl Threads {
 
     /// Waits until all shards have ended, then until their threads have; false where that took longer.
     pub(crate) fn join(&self, at_most: Duration) -> bool {
-        let until = Instant::now() + at_most;
-        let mut open = self.open.lock();
-        while *open > 0 {
-            if self.ended.wait_until(&mut open, until).timed_out() && *open > 0 {
-                return false;
-            }
+        if !self.wait_until(at_most, |open| open.shards.is_empty()) {
+            return false;
         }
-        drop(open);
         for desk in &self.desks {
             desk.close();
         }
         for thread in self.joins.lock().drain(..) {
             // It has caught its panics.
             let _ = thread.join();
+        }
+        true
+    }
+
+    /// Waits until a shard has ended; false where that took longer.
+    pub(crate) fn wait_for(&self, shard: u16, at_most: Duration) -> bool {
+        self.wait_until(at_most, |open| !open.shards.contains(&shard))
+    }
+
+    fn wait_until(&self, at_most: Duration, holds: impl Fn(&Open) -> bool) -> bool {
+        let until = Instant::now() + at_most;
+        let mut open = self.open.lock();
+        while !holds(&open) {
+            if self.ended.wait_until(&mut open, until).timed_out() && !holds(&open) {
+                return false;
+            }
         }
         true
     }

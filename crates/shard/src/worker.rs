@@ -257,3 +257,118 @@ fn was_rung_meanwhile(bell: &Bell) -> bool {
     }
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// What a shard of a test does in its turns.
+    struct Shard {
+        number: u16,
+        turns: Sender<u16>,
+        /// It has more to do, so many turns long.
+        left: usize,
+        recovers: Option<Receiver<()>>,
+        panics: bool,
+        ended: Sender<u16>,
+    }
+
+    impl Drive for Shard {
+        fn shard(&self) -> u16 {
+            self.number
+        }
+
+        fn recovers(&self) -> bool {
+            self.recovers.is_some()
+        }
+
+        fn turn(&mut self) -> Turned {
+            if let Some(go_on) = self.recovers.take() {
+                go_on.recv_timeout(LONG).expect("the test lets it go on");
+            }
+            let _ = self.turns.send(self.number);
+            assert!(!std::mem::take(&mut self.panics), "planned");
+            let is_stopped = self.left == 0;
+            self.left = self.left.saturating_sub(1);
+            Turned { at_once: true, wait: LONG, awaited: 0, is_stopped }
+        }
+
+        fn start_over(&mut self) {}
+
+        fn end(self: Box<Self>) {
+            let _ = self.ended.send(self.number);
+        }
+    }
+
+    struct Test {
+        desk: Arc<Desk>,
+        turns: Receiver<u16>,
+        ended: Receiver<u16>,
+        to: (Sender<u16>, Sender<u16>),
+    }
+
+    impl Test {
+        fn new() -> Self {
+            let (turn, turns) = channel();
+            let (end, ended) = channel();
+            Self { desk: Arc::default(), turns, ended, to: (turn, end) }
+        }
+
+        fn shard(&self, number: u16, turns: usize) -> Shard {
+            let (turn, end) = self.to.clone();
+            Shard { number, turns: turn, left: turns, recovers: None, panics: false, ended: end }
+        }
+
+        /// Has a thread drive them until all have ended; returns whose turns they were.
+        fn run(self, shards: Vec<Shard>, meanwhile: impl FnOnce()) -> Vec<u16> {
+            let count = shards.len();
+            for shard in shards {
+                self.desk.seat(Box::new(shard));
+            }
+            let worker = Worker::new(Arc::clone(&self.desk), Arc::new(Helpers::new(2)), 1, 8);
+            let thread = std::thread::spawn(move || worker.run());
+            meanwhile();
+            for _ in 0..count {
+                self.ended.recv_timeout(LONG).expect("it ends");
+            }
+            self.desk.close();
+            thread.join().expect("it does not panic");
+            self.turns.try_iter().collect()
+        }
+    }
+
+    #[test]
+    fn shards_that_all_have_more_to_do_take_turns() {
+        let test = Test::new();
+        let shards = (0..3).map(|number| test.shard(number, 50)).collect();
+        let turns = test.run(shards, || ());
+        assert_eq!(turns.len(), 3 * 51);
+        for round in turns.chunks(3) {
+            let mut round = round.to_vec();
+            round.sort_unstable();
+            assert_eq!(round, [0, 1, 2]);
+        }
+    }
+
+    #[test]
+    fn others_have_their_turns_while_one_recovers_or_rests() {
+        let test = Test::new();
+        let (go_on, recovers) = channel();
+        let recovering = Shard { recovers: Some(recovers), ..test.shard(0, 2) };
+        let resting = Shard { panics: true, ..test.shard(1, 2) };
+        let last = test.shard(2, 100);
+        let begun = Instant::now();
+        let turns = test.run(vec![recovering, resting, last], || {
+            std::thread::sleep(Duration::from_millis(20));
+            go_on.send(()).expect("it waits");
+        });
+        let last_of = |number: u16| turns.iter().rposition(|turn| *turn == number).expect("it had turns");
+        assert!(last_of(2) < last_of(0) && last_of(2) < last_of(1), "{turns:?}");
+        assert_eq!(turns.iter().filter(|turn| **turn == 1).count(), 4, "it goes on after its rest");
+        assert!(begun.elapsed() >= Duration::from_millis(900), "it rested");
+    }
+}

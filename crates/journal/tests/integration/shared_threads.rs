@@ -1,15 +1,13 @@
 //! Many journals on few threads: all become durable, and one whose disk hangs stops no other one.
 
-use std::io;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use stadium_journal::conformance::{append, make_durable, read_all};
-use stadium_journal::memory::MemoryDisk;
+use stadium_journal::memory::{HangingDisk, MemoryDisk};
 use stadium_journal::{
-    Disk, DiskFile, Error, FileJournal, Journal as _, JournalThreads, LockError, LockGuard, Options,
-    Position, Segmented as _, ThreadCounts,
+    Error, FileJournal, Journal as _, JournalThreads, Options, Position, Segmented as _, ThreadCounts,
 };
 
 const LONG: Duration = Duration::from_secs(60);
@@ -28,106 +26,6 @@ fn options(shard: u32) -> Options {
 
 fn threads(writers: usize, makers: usize) -> JournalThreads {
     JournalThreads::start(ThreadCounts { writers, makers }).expect("they start")
-}
-
-/// Whether its syncs, and its allocations, wait.
-#[derive(Default)]
-struct Gate {
-    is_closed: Mutex<bool>,
-    opened: Condvar,
-}
-
-impl Gate {
-    fn set(&self, is_closed: bool) {
-        *self.is_closed.lock().expect("nothing panics here") = is_closed;
-        self.opened.notify_all();
-    }
-
-    fn pass(&self) {
-        let is_closed = self.is_closed.lock().expect("nothing panics here");
-        drop(self.opened.wait_while(is_closed, |is_closed| *is_closed).expect("nothing panics here"));
-    }
-}
-
-/// A disk that hangs while its gate is closed.
-struct HangingDisk(Arc<dyn Disk>, Arc<Gate>);
-
-struct HangingFile(Arc<dyn DiskFile>, Arc<Gate>);
-
-impl HangingDisk {
-    fn file(&self, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
-        Arc::new(HangingFile(file, Arc::clone(&self.1)))
-    }
-}
-
-impl Disk for HangingDisk {
-    fn place(&self) -> String {
-        self.0.place()
-    }
-
-    fn lock(&self) -> Result<LockGuard, LockError> {
-        self.0.lock()
-    }
-
-    fn list(&self) -> io::Result<Vec<String>> {
-        self.0.list()
-    }
-
-    fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
-        self.0.open(name).map(|file| self.file(file))
-    }
-
-    fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
-        self.0.create(name).map(|file| self.file(file))
-    }
-
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.0.rename(from, to)
-    }
-
-    fn rename_new(&self, from: &str, to: &str) -> io::Result<()> {
-        self.0.rename_new(from, to)
-    }
-
-    fn remove(&self, name: &str) -> io::Result<()> {
-        self.0.remove(name)
-    }
-
-    fn sync_folder(&self) -> io::Result<()> {
-        self.1.pass();
-        self.0.sync_folder()
-    }
-
-    fn random(&self) -> u64 {
-        self.0.random()
-    }
-}
-
-impl DiskFile for HangingFile {
-    fn length(&self) -> io::Result<u64> {
-        self.0.length()
-    }
-
-    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.0.read_at(into, offset)
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.0.write_at(bytes, offset)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.1.pass();
-        self.0.sync()
-    }
-
-    fn allocate(&self, bytes: u64) -> io::Result<()> {
-        self.0.allocate(bytes)
-    }
-
-    fn truncate(&self, bytes: u64) -> io::Result<()> {
-        self.0.truncate(bytes)
-    }
 }
 
 fn of_this_process(name: &str) -> usize {
@@ -178,7 +76,7 @@ fn a_journal_whose_disk_hangs_keeps_one_thread_and_the_others_go_on() {
         FileJournal::open_on_with(Arc::new(hanging), &options(0), shared.clone()).expect("it opens");
     append(&mut stuck, b"before");
     make_durable(&mut stuck);
-    gate.set(true);
+    hanging.hang(true);
     append(&mut stuck, b"while it hangs");
     stuck.commit().expect("the disk has not failed");
     let disks: Vec<_> = (1..6).map(MemoryDisk::new).collect();
@@ -197,7 +95,7 @@ fn a_journal_whose_disk_hangs_keeps_one_thread_and_the_others_go_on() {
     assert_ne!(stuck.durable().expect("the disk has not failed"), stuck.end(), "it still hangs");
     // A journal is closed while another one hangs.
     drop(others);
-    gate.set(false);
+    hanging.hang(false);
     make_durable(&mut stuck);
     assert_eq!(stuck.durable(), Ok(stuck.end()));
 }

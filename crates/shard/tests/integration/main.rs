@@ -11,6 +11,7 @@ mod panics;
 mod replay;
 mod restored_memory;
 mod session_room;
+mod sharing;
 mod spending;
 mod trimming;
 mod wallets;
