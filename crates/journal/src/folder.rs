@@ -11,8 +11,11 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::{AtFlags, CWD, FallocateFlags, FileType, RawDir, RenameFlags, SeekFrom, seek, statat};
+use rustix::fs::{
+    AtFlags, CWD, FallocateFlags, FileType, RawDir, RenameFlags, SeekFrom, seek, statat, statvfs,
+};
 use rustix::io::{DupFlags, dup3};
+use rustix::process::{Resource, getrlimit};
 
 use crate::disk::{Disk, DiskFile, LockError, LockGuard};
 use crate::error::lacks_descriptors;
@@ -22,6 +25,21 @@ use crate::made::make_folder;
 const LOCK: &str = "lock";
 /// Zeros are written in pieces of this size.
 const ZEROS: &[u8] = &[0; 1 << 18];
+
+/// Bytes that the file system of a folder has free for this process.
+///
+/// # Errors
+/// Of the file system.
+pub fn free_bytes(folder: &Path) -> io::Result<u64> {
+    let stat = statvfs(folder)?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+/// File descriptors that this process may have.
+#[must_use]
+pub fn descriptors_max() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
 
 /// A folder of the file system.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use crate::file::shared::Shared;
 use crate::folder::FolderDisk;
 use crate::frame::{FRAME_ALIGN, SealReason};
 use crate::header::{HEADER_USED, Header, NotOurs, Slot};
-use crate::{Damage, Epoch, Error, JournalId, Position, Reader, SegmentNumber};
+use crate::{Damage, Epoch, Error, JournalId, Options, Position, Reader, SegmentNumber};
 
 /// A journal that is looked at.
 pub struct Inspection {
@@ -282,7 +282,8 @@ impl Inspection {
     /// # Errors
     /// `Io`, `Foreign`.
     pub fn reader(&self) -> Result<Box<dyn Reader>, Error> {
-        let table = Segments::new(Arc::clone(&self.disk));
+        let options = Options { shard: self.slot.shard, ..Options::default() };
+        let table = Segments::new(Arc::clone(&self.disk), options.open_segments_max);
         let mut end = Position::START;
         for (segment, bytes) in &self.segments {
             table.add(Arc::clone(segment), None, *bytes, None);
@@ -294,8 +295,8 @@ impl Inspection {
                 break;
             }
         }
-        let Slot { shard, journal, epoch } = self.slot;
-        let shared = Shared::new(Arc::clone(&self.disk), table, shard, journal, epoch, end);
+        let Slot { journal, epoch, .. } = self.slot;
+        let shared = Shared::new(Arc::clone(&self.disk), table, &options, journal, epoch, end);
         Ok(Box::new(FileReader::new(Arc::new(shared))))
     }
 

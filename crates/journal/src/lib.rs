@@ -32,8 +32,9 @@ pub use checkpoint::{CHUNK_BYTES_MAX, CheckpointInfo, CheckpointReader, Checkpoi
 pub use checkpoint_files::FileCheckpoints;
 pub use disk::{Disk, DiskFile, LockError, LockGuard};
 pub use error::{Damage, Error};
+pub use file::threads::{JournalThreads, ThreadCounts};
 pub use file::{FileJournal, Stepper};
-pub use folder::FolderDisk;
+pub use folder::{FolderDisk, descriptors_max, free_bytes};
 pub use journal::{Journal, Reader, Record, Room, Segment, Segmented, Wake};
 pub use made::make_folder;
 pub use memory_log::{MemoryBounds, MemoryLog, MemoryStore};

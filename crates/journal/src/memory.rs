@@ -6,6 +6,7 @@
 //! unusable after it.
 
 mod faults;
+mod hanging;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::faults::Faults;
 pub use self::faults::NameOperation;
+pub use self::hanging::HangingDisk;
 use crate::disk::{Disk, DiskFile, LockError, LockGuard};
 
 /// What a disk writes whole or not at all, bytes.

@@ -8,19 +8,23 @@ pub struct Options {
     /// The shard whose journal this is; another shard's journal is refused.
     pub shard: u32,
     /// Bytes of a segment, 64 KiB to 4 GiB in steps of 4 KiB, default 64 MiB. A longer one is removed later and needs more room while two exist;
-    /// a shorter one is synced and renamed more often.
+    /// a shorter one is synced and renamed more often. A record that does not fit gets a segment of its size.
     pub segment_bytes: u64,
     /// Bytes set aside for a full disk, 64 KiB to 4 GiB in steps of 4 KiB, default 16 MiB.
     pub reserve_bytes: u64,
-    /// The longest record, bytes, default 9 MiB, less than 16 MiB. It must fit in a segment, and memory holds one of them more.
+    /// The longest record, bytes, default 9 MiB, less than 16 MiB. Memory holds one of them more.
     pub record_bytes_max: usize,
     /// Bytes appended and not yet durable before `append` returns `Busy`, default 8 MiB. One record
     /// always fits.
     pub waiting_bytes_max: usize,
-    /// Bytes of the newest records kept in memory for `read_at`, default 16 MiB; at least what may wait and one record.
+    /// Bytes of the newest records kept in memory for `read_at`, default 16 MiB, at least 4 KiB. It grows while more than
+    /// that is not yet durable.
     pub tail_bytes: usize,
     /// Retired segments kept to be used again, default 2; more are deleted.
     pub spares_max: usize,
+    /// Segments whose files are kept open, oldest use closed first, default 256: of 64 MiB they are 16 GiB of payloads that are
+    /// read without opening a file. More descriptors would come out of the bound that connections live under.
+    pub open_segments_max: usize,
     /// What the caller knows.
     pub opening: Opening,
 }
@@ -35,6 +39,7 @@ impl Default for Options {
             waiting_bytes_max: 8 << 20,
             tail_bytes: 16 << 20,
             spares_max: 2,
+            open_segments_max: 256,
             opening: Opening::default(),
         }
     }

@@ -107,8 +107,7 @@ impl Node {
         let auth = mapping::auth::config(settings);
         let authenticator = Authenticator::open(&auth).map_err(|error| Error::Auth(error.to_string()))?;
         let loops = mapping::edge::loops(settings);
-        let shards_count = mapping::shards::settings(settings, data.path()).count;
-        let own = open_files::own(loops, shards_count);
+        let own = open_files::own(loops, &mapping::shards::settings(settings, data.path()));
         let places = open_files::share(files_limit, own, settings.http.connections_max);
         if settings.http.listen.is_some() && places.http < settings.http.connections_max as usize {
             tracing::warn!(

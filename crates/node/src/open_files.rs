@@ -4,6 +4,7 @@
 //! needs for itself, so that no number of connections keeps a shard from its journal, and then what connections share.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use stadium_shard::Settings as ShardSettings;
 
 /// Descriptors of the process itself: standard streams, listeners, the control plane, clients of webhooks and of discovery, logs.
 const OF_THE_PROCESS: u64 = 96;
@@ -11,8 +12,7 @@ const OF_THE_PROCESS: u64 = 96;
 /// Descriptors of a loop: its epoll, wake-ups, timers, and its own socket of each listener.
 const OF_A_LOOP: u64 = 16;
 
-/// Descriptors of a shard: its folders with what they hold in reserve (6), the lock, `control`, the segment that is written and the
-/// next one, a checkpoint and the one before, and segments whose payloads are read.
+/// Descriptors of a shard, where there are few: what it holds in any case, and some segments whose payloads are read.
 const OF_A_SHARD: u64 = 32;
 
 /// The part of what is left for connections that the HTTP port may take at most.
@@ -48,8 +48,9 @@ pub(crate) fn limit() -> u64 {
 }
 
 /// What a server needs besides connections.
-pub(crate) fn own(loops: usize, shards: u16) -> u64 {
-    OF_THE_PROCESS + OF_A_LOOP * loops as u64 + OF_A_SHARD * u64::from(shards)
+pub(crate) fn own(loops: usize, shards: &ShardSettings) -> u64 {
+    let of_shards = (OF_A_SHARD * u64::from(shards.count)).min(shards.descriptors());
+    OF_THE_PROCESS + OF_A_LOOP * loops as u64 + of_shards
 }
 
 /// Shares out what a limit leaves besides the server's own among its connections.
@@ -63,13 +64,17 @@ pub(crate) fn share(limit: u64, own: u64, http_max: u32) -> Places {
 mod tests {
     use super::*;
 
+    fn own(loops: usize, shards: u16) -> u64 {
+        super::own(loops, &ShardSettings::in_directory("data", shards))
+    }
+
     #[test]
     fn connections_leave_the_server_what_it_needs() {
         // What systemd gives by default.
         let usual = share(524_288, own(8, 4), 1_024);
         assert_eq!(usual.http, 1_024);
         assert!(usual.devices > 520_000, "{usual:?}");
-        for (limit, loops, shards) in [(500, 1, 1), (1_024, 2, 2), (4_096, 16, 16)] {
+        for (limit, loops, shards) in [(500, 1, 1), (1_024, 2, 2), (4_096, 16, 16), (20_000, 2, 1_024)] {
             let own = own(loops, shards);
             let Places { http, devices } = share(limit, own, 100_000);
             assert!(http as u64 + devices + own <= limit, "{limit}: {http} and {devices}");

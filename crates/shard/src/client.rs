@@ -4,6 +4,7 @@
 //! [`Routed`], and the queues' own [`Route`](stadium_queue::Route). The client asks, and merges the
 //! answers ([`ScatterGather`]).
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use stadium_state_machine::{Merge as _, Route, Routed, StateMachine};
 
 use crate::answer::{Answer, of_machine, of_queues};
 use crate::core::{Progress, Search};
+use crate::driver::OnProgress;
 use crate::inner::Inner;
 use crate::mailbox::{Item, Mailbox};
 use crate::reply_slot::Answered;
@@ -19,7 +21,7 @@ use crate::routes::Routes;
 use crate::scatter_gather::{ScatterGather, Step};
 use crate::threads::Threads;
 use crate::ticket::Ticket;
-use crate::{Error, Settings, ShardMetrics};
+use crate::{Error, Settings, ShardMetrics, ThreadMetrics};
 
 /// The shards of this process. Cheap to clone.
 ///
@@ -31,7 +33,7 @@ pub struct Shards {
 
 impl Shards {
     /// Starts all shards and waits until each has recovered. `progress` is called with the progress
-    /// of each one, from its own thread, every few thousand records.
+    /// of each one, from the thread that opens it, every few thousand records.
     ///
     /// # Errors
     ///
@@ -40,19 +42,32 @@ impl Shards {
         settings: Settings,
         progress: impl Fn(u16, Progress) + Send + Sync + 'static,
     ) -> Result<Shards, Error> {
-        let mailbox = |_| Mailbox::new(settings.mailbox_commands_max, settings.mailbox_bytes_max);
-        let inner = Arc::new(Inner {
-            mailboxes: (0..settings.count).map(mailbox).collect(),
-            routes: Routes::new(settings.count),
-            kinds: settings.core(Place { shard: 0, shards: settings.count, hash_seed: 0 }).kinds(),
-            threads: Threads::new(settings.count),
-            transport: OnceLock::new(),
-        });
-        crate::driver::start(&inner, settings, Arc::new(progress))?;
-        let shards = Shards { inner };
+        let shards = Self::of(settings);
+        let progress: OnProgress = Arc::new(progress);
+        crate::start::start(&shards.inner, &progress)?;
         shards.finish_spreading();
         shards.finish_declaring();
         Ok(shards)
+    }
+
+    /// With no shard open, and no thread.
+    pub(crate) fn of(settings: Settings) -> Self {
+        let threads = Threads::new(settings.count, settings.threads());
+        let budget = settings.mailbox_budget().map(Arc::new);
+        let mailbox = |shard| {
+            let (commands, bytes) = (settings.mailbox_commands_max, settings.mailbox_bytes_max);
+            Mailbox::new(shard, threads.bell(shard), commands, bytes, budget.clone())
+        };
+        let inner = Inner {
+            mailboxes: (0..settings.count).map(mailbox).collect(),
+            routes: Routes::new(settings.count),
+            kinds: settings.core(Place { shard: 0, shards: settings.count, hash_seed: 0 }).kinds(),
+            threads,
+            transport: OnceLock::new(),
+            settings,
+            stops_next: AtomicUsize::new(0),
+        };
+        Shards { inner: Arc::new(inner) }
     }
 
     /// Hands a command to the shard that it belongs to, or to several where the queue is spread.
@@ -124,7 +139,13 @@ impl Shards {
         self.inner.routes.shards()
     }
 
-    /// Figures of each shard, as they were at most a tenth of a second ago.
+    /// Figures of each thread that drives shards.
+    pub fn thread_metrics(&self) -> Vec<ThreadMetrics> {
+        self.inner.threads.thread_metrics()
+    }
+
+    /// Figures of each shard, as they were at most a tenth of a second ago; a second where a thread
+    /// drives more than 16.
     pub fn metrics(&self) -> Vec<ShardMetrics> {
         let with_mailbox = |(mailbox, mut metrics): (&Mailbox, ShardMetrics)| {
             (metrics.mailbox_commands, metrics.mailbox_bytes, metrics.mailbox_full) = mailbox.figures();
@@ -151,9 +172,7 @@ impl Shards {
     /// was begun is finished, last checkpoints are written. Returns when their threads have ended,
     /// or after `at_most`; then false. May be called twice.
     pub fn stop(&self, at_most: Duration) -> bool {
-        for mailbox in &self.inner.mailboxes {
-            mailbox.post(Item::Stop);
-        }
+        self.inner.stop();
         self.inner.threads.join(at_most)
     }
 

@@ -1,255 +1,138 @@
-//! A thread for each shard: mail in, a turn, answers out, and sleep until there is more.
+//! Drives a shard's core: mail in, a turn, answers out.
 //!
-//! The thread owns its core. When a turn panics, which is a bug, the core throws its memory away
-//! and recovers from the journal, as after a failure of the disk. When the thread panics between
-//! turns the core does the same, and the output of a turn is sent all the same: it is true.
+//! When a turn panics, which is a bug, the core throws its memory away and recovers from the journal,
+//! as after a failure of the disk. When something panics between turns the core does the same, and
+//! the output of a turn is sent all the same: it is true.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use stadium_journal::Options;
 use stadium_queue::{Answer, Command, Place, Queues, Spread, Time};
 
+use crate::Error;
 use crate::core::{Core, CoreSettings, Output, Progress, Store};
+use crate::drive::{Drive, Turned};
 use crate::inner::Inner;
-use crate::mailbox::{Item, Mailbox};
+use crate::mailbox::Item;
 use crate::reply_slot::{Holder, Slot, Unclaimed as _};
-use crate::store::{FileStore, VolatileStore};
-use crate::{Error, Settings, Storage, directory};
 
 /// How old the figures of a shard may be.
 const METRICS_EVERY: Duration = Duration::from_millis(100);
 
+/// As much where a thread drives more shards than [`MANY_SHARDS`]: to publish figures takes as long
+/// as some commands.
+const METRICS_EVERY_OF_MANY: Duration = Duration::from_secs(1);
+
+const MANY_SHARDS: usize = 16;
+
 /// The longest sleep, so that a clock that was set forward is noticed.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
-/// How long the thread rests after a panic between turns, and before it tries again to open.
-const AFTER_PANIC: Duration = Duration::from_secs(1);
+pub(crate) type OnProgress = Arc<dyn Fn(u16, Progress) + Send + Sync>;
 
-/// How long a thread spins for the end of a commit before it parks, where many answers wait for it:
-/// to wake a halted processor takes long. The thread yields the core to others meanwhile.
-const SPIN: Duration = Duration::from_millis(1);
-
-/// With fewer answers that wait a thread does not spin.
-const SPIN_ANSWERS_MIN: usize = 8;
-
-type OnProgress = Arc<dyn Fn(u16, Progress) + Send + Sync>;
-
-/// Starts a thread for each shard, and waits until each has recovered.
-pub(crate) fn start(inner: &Arc<Inner>, settings: Settings, progress: OnProgress) -> Result<(), Error> {
-    let options = |shard| Options { shard: u32::from(shard), ..settings.journal.clone() };
-    match &settings.storage {
-        Storage::Files(directory) => {
-            directory::open(directory, settings.count)?;
-            let store =
-                |shard| FileStore { folder: directory::shard(directory, shard), options: options(shard) };
-            start_on(inner, &settings, &progress, store)
-        }
-        Storage::Memory { bytes_max } => {
-            directory::check_count(settings.count)?;
-            let store = |shard| VolatileStore::new(*bytes_max, &options(shard), seed());
-            start_on(inner, &settings, &progress, store)
-        }
-    }
-}
-
-/// Starts the threads, each on a store of its own. They are compiled for each kind of store, so
-/// that no append asks which it is.
-fn start_on<S: Store + Clone + 'static>(
-    inner: &Arc<Inner>,
-    settings: &Settings,
-    progress: &OnProgress,
-    store: impl Fn(u16) -> S,
-) -> Result<(), Error> {
-    let (started, starts) = channel();
-    for shard in 0..settings.count {
-        let driver = Driver::new(shard, inner, settings, store(shard), Arc::clone(progress));
-        let started = started.clone();
-        *inner.threads.running.lock() += 1;
-        let spawned =
-            std::thread::Builder::new().name(format!("shard {shard}")).spawn(move || driver.run(started));
-        match spawned {
-            Ok(thread) => inner.threads.joins.lock().push(thread),
-            Err(error) => {
-                *inner.threads.running.lock() -= 1;
-                stop_all(inner);
-                return Err(Error::Thread(error.to_string()));
-            }
-        }
-    }
-    drop(started);
-    for result in starts {
-        if let Err(error) = result {
-            stop_all(inner);
-            return Err(error);
-        }
-    }
-    Ok(())
-}
-
-fn stop_all(inner: &Inner) {
-    for mailbox in &inner.mailboxes {
-        mailbox.post(Item::Stop);
-    }
-    inner.threads.join(Duration::MAX / 4);
-}
-
-/// The state of a shard's thread.
-struct Driver<S> {
+/// A shard that is open.
+pub(crate) struct Driver<S: Store> {
     shard: u16,
     inner: Arc<Inner>,
-    store: S,
-    settings: CoreSettings,
-    progress: OnProgress,
+    core: Core<S, Holder, Queues>,
+    turn_commands_max: usize,
     items: Vec<Item>,
     output: Output<Holder, Queues>,
     wakers: Vec<Waker>,
     reopened: u64,
+    metrics_every: Duration,
     published: Instant,
     /// Something happened since the figures were published.
     unpublished: bool,
 }
 
-impl<S: Store + Clone> Driver<S> {
-    fn new(shard: u16, inner: &Arc<Inner>, settings: &Settings, store: S, progress: OnProgress) -> Self {
+impl<S: Store + Clone + 'static> Driver<S> {
+    /// Opens the journal, which reads it. Commands that arrive meanwhile wait in the mailbox.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Core::open`].
+    pub(crate) fn open(
+        shard: u16,
+        inner: &Arc<Inner>,
+        store: S,
+        progress: &OnProgress,
+    ) -> Result<Self, Error> {
+        let settings = &inner.settings;
         let hash_seed = seed() ^ u64::from(shard).rotate_left(32);
         let place = Place { shard, shards: settings.count, hash_seed };
-        let core = CoreSettings { stopwatch: micros, ..settings.core(place) };
-        Self {
+        let core = CoreSettings {
+            stopwatch: micros,
+            checkpoint_permits: inner.threads.checkpoint_permits.clone(),
+            ..settings.core(place)
+        };
+        let turn_commands_max = core.turn_commands_max;
+        let mut core = Core::open(store, core, now(), &mut |how_far| progress(shard, how_far))?;
+        let woken = Arc::clone(inner);
+        core.on_durable(Arc::new(move || woken.mailboxes[usize::from(shard)].knock()));
+        let is_one_of_many = inner.threads.shards_each() > MANY_SHARDS;
+        let mut driver = Self {
             shard,
             inner: Arc::clone(inner),
-            store,
-            settings: core,
-            progress,
+            core,
+            turn_commands_max,
             items: Vec::new(),
             output: Output::default(),
             wakers: Vec::new(),
             reopened: 0,
+            metrics_every: if is_one_of_many { METRICS_EVERY_OF_MANY } else { METRICS_EVERY },
             published: Instant::now(),
             unpublished: true,
-        }
+        };
+        driver.report_spread();
+        driver.publish();
+        Ok(driver)
     }
 
-    fn run(mut self, started: Sender<Result<(), Error>>) {
-        self.inner.mailboxes[usize::from(self.shard)].belongs_to(std::thread::current());
-        let opened = catch_unwind(AssertUnwindSafe(|| self.open()))
-            .unwrap_or_else(|_| Err(Error::Thread("it panicked while it read its journal".into())));
-        match opened {
-            Ok(mut core) => {
-                let inner = Arc::clone(&self.inner);
-                let shard = usize::from(self.shard);
-                core.on_durable(Arc::new(move || inner.mailboxes[shard].knock()));
-                self.report_spread(&core);
-                self.publish(&core);
-                // The start of all shards waits until this is dropped, too.
-                let _ = started.send(Ok(()));
-                drop(started);
-                while catch_unwind(AssertUnwindSafe(|| self.live(&mut core))).is_err() {
-                    tracing::error!(
-                        shard = self.shard,
-                        "Shard's thread panicked; the shard is recovered from its journal: please report this"
-                    );
-                    // A second panic in it would leave everybody waiting for a thread that is gone.
-                    let start_over = AssertUnwindSafe(|| core.start_over(now(), &mut self.output));
-                    let _ = catch_unwind(start_over);
-                    std::thread::sleep(AFTER_PANIC);
-                }
-            }
-            Err(error) => {
-                let _ = started.send(Err(error));
+    /// Hands in what is in the mailbox. Returns whether that was everything that devices notified the
+    /// shard of before it lost some notices.
+    fn take_mail(&mut self) -> bool {
+        let mailbox = &self.inner.mailboxes[usize::from(self.shard)];
+        let core = &mut self.core;
+        mailbox.listen();
+        if core.inbox_len() >= self.turn_commands_max {
+            return false;
+        }
+        let mut has_all_notices = false;
+        if self.items.is_empty() {
+            has_all_notices = mailbox.has_lost();
+            mailbox.take(&mut self.items);
+            self.items.reverse();
+        }
+        self.unpublished |= !self.items.is_empty();
+        // One that panics is gone, and no other.
+        while let Some(item) = self.items.pop() {
+            match item {
+                Item::Request(request) => core.submit(request),
+                Item::Vanished(caller) => core.vanished(caller),
+                Item::Release(leases) => core.release(leases),
+                Item::Command(caller, command) => core.submit_command(caller, command),
+                Item::Together(caller, together) => core.submit_together(caller, *together),
+                Item::Delivery(delivery) => core.deliver(delivery),
+                Item::Confirmation(confirmation) => core.confirmed(confirmation),
+                Item::StopWaiting => core.stop_waiting(),
+                Item::Checkpoint => core.checkpoint_soon(),
+                Item::Stop => core.stop(),
             }
         }
-        self.inner.mailboxes[usize::from(self.shard)].close();
-        let threads = &self.inner.threads;
-        threads.metrics[usize::from(self.shard)].lock().serving = false;
-        *threads.running.lock() -= 1;
-        threads.ended.notify_all();
-    }
-
-    /// To the end, which is asked for, or a panic.
-    fn live(&mut self, core: &mut Core<S, Holder, Queues>) {
-        let inner = Arc::clone(&self.inner);
-        let mailbox = &inner.mailboxes[usize::from(self.shard)];
-        // The rest of a turn before a panic.
-        self.send(core);
-        loop {
-            mailbox.listen();
-            let mut has_all_notices = false;
-            if core.inbox_len() < self.settings.turn_commands_max {
-                if self.items.is_empty() {
-                    has_all_notices = mailbox.has_lost();
-                    mailbox.take(&mut self.items);
-                    self.items.reverse();
-                }
-                self.unpublished |= !self.items.is_empty();
-                // One that panics is gone, and no other.
-                while let Some(item) = self.items.pop() {
-                    match item {
-                        Item::Request(request) => core.submit(request),
-                        Item::Vanished(caller) => core.vanished(caller),
-                        Item::Release(leases) => core.release(leases),
-                        Item::Command(caller, command) => core.submit_command(caller, command),
-                        Item::Together(caller, together) => core.submit_together(caller, *together),
-                        Item::Delivery(delivery) => core.deliver(delivery),
-                        Item::Confirmation(confirmation) => core.confirmed(confirmation),
-                        Item::StopWaiting => core.stop_waiting(),
-                        Item::Checkpoint => core.checkpoint_soon(),
-                        Item::Stop => core.stop(),
-                    }
-                }
-            }
-            let next = core.turn(now(), &mut self.output);
-            let is_undelivered = self.send(core);
-            if core.reopened() != self.reopened {
-                self.reopened = core.reopened();
-                self.report_spread(core);
-                if let Some(transport) = self.inner.transport.get() {
-                    transport.announce_again(self.shard);
-                }
-            }
-            if has_all_notices && core.inbox_len() == 0 && core.queues().is_some() {
-                self.ask_for_connections(core, mailbox);
-            }
-            self.unpublished |= next.at_once;
-            if self.unpublished && self.published.elapsed() >= METRICS_EVERY {
-                self.publish(core);
-            }
-            if next.stopped {
-                self.publish(core);
-                return;
-            }
-            if next.at_once || is_undelivered || mailbox.was_woken() {
-                continue;
-            }
-            if next.awaited >= SPIN_ANSWERS_MIN && was_woken_meanwhile(mailbox) {
-                continue;
-            }
-            let until = next.deadline.map_or(SLEEP_MAX, |deadline| {
-                Duration::from_millis(deadline.0.saturating_sub(now().0)).min(SLEEP_MAX)
-            });
-            std::thread::park_timeout(if self.unpublished { until.min(METRICS_EVERY) } else { until });
-        }
-    }
-
-    fn open(&self) -> Result<Core<S, Holder, Queues>, Error> {
-        let (shard, on_progress) = (self.shard, Arc::clone(&self.progress));
-        Core::open(self.store.clone(), self.settings.clone(), now(), &mut |progress| {
-            on_progress(shard, progress)
-        })
+        has_all_notices
     }
 
     /// Notices of devices were dropped: the platform forgets all connections, and those that there
     /// are are announced again.
-    fn ask_for_connections(&self, core: &mut Core<S, Holder, Queues>, mailbox: &Mailbox) {
+    fn ask_for_connections(&mut self) {
         tracing::warn!(
             shard = self.shard,
             "Shard was too far behind to get news of its devices; those that are connected arrive again"
         );
-        core.forget_connections(now(), || Holder::new(&Slot::new()));
-        mailbox.notify_again();
+        self.core.forget_connections(now(), || Holder::new(&Slot::new()));
+        self.inner.mailboxes[usize::from(self.shard)].notify_again();
         if let Some(transport) = self.inner.transport.get() {
             transport.announce_again(self.shard);
         }
@@ -257,7 +140,7 @@ impl<S: Store + Clone> Driver<S> {
 
     /// Sends the output of a turn. Returns whether something could not be delivered and is to be
     /// taken back.
-    fn send(&mut self, core: &mut Core<S, Holder, Queues>) -> bool {
+    fn send(&mut self) -> bool {
         self.unpublished |= !self.output.replies.is_empty();
         let mut is_undelivered = false;
         // One at a time: where somebody's waker panics, all others are answered and woken none the
@@ -267,7 +150,7 @@ impl<S: Store + Clone> Driver<S> {
             match reply.caller.answer(reply.answer) {
                 Ok(waker) => self.wakers.extend(waker),
                 Err(answer) => {
-                    core.undelivered(&answer);
+                    self.core.undelivered(&answer);
                     if let Ok(answer) = &answer {
                         Arc::clone(&self.inner).follow_up(answer);
                     }
@@ -304,16 +187,16 @@ impl<S: Store + Clone> Driver<S> {
         is_undelivered
     }
 
-    fn publish(&mut self, core: &Core<S, Holder, Queues>) {
-        *self.inner.threads.metrics[usize::from(self.shard)].lock() = core.metrics();
+    fn publish(&mut self) {
+        *self.inner.threads.metrics[usize::from(self.shard)].lock() = self.core.metrics();
         self.published = Instant::now();
         self.unpublished = false;
     }
 
     /// Notifies the routes which queues this shard holds as spread.
-    fn report_spread(&self, core: &Core<S, Holder, Queues>) {
+    fn report_spread(&self) {
         self.inner.routes.forget(self.shard);
-        let Some(queues) = core.queues() else {
+        let Some(queues) = self.core.queues() else {
             return;
         };
         let mut after = None;
@@ -330,16 +213,56 @@ impl<S: Store + Clone> Driver<S> {
     }
 }
 
-/// Spins for a while; true as soon as the shard was woken.
-fn was_woken_meanwhile(mailbox: &Mailbox) -> bool {
-    let until = Instant::now() + SPIN;
-    while Instant::now() < until {
-        if mailbox.was_woken() {
-            return true;
-        }
-        std::thread::yield_now();
+impl<S: Store + Clone + 'static> Drive for Driver<S> {
+    fn shard(&self) -> u16 {
+        self.shard
     }
-    false
+
+    fn recovers(&self) -> bool {
+        self.core.queues().is_none()
+    }
+
+    fn turn(&mut self) -> Turned {
+        // The rest of a turn before a panic.
+        self.send();
+        let has_all_notices = self.take_mail();
+        let next = self.core.turn(now(), &mut self.output);
+        let is_undelivered = self.send();
+        if self.core.reopened() != self.reopened {
+            self.reopened = self.core.reopened();
+            self.report_spread();
+            if let Some(transport) = self.inner.transport.get() {
+                transport.announce_again(self.shard);
+            }
+        }
+        if has_all_notices && self.core.inbox_len() == 0 && self.core.queues().is_some() {
+            self.ask_for_connections();
+        }
+        self.unpublished |= next.at_once;
+        if next.stopped || self.unpublished && self.published.elapsed() >= self.metrics_every {
+            self.publish();
+        }
+        let until = next.deadline.map_or(SLEEP_MAX, |deadline| {
+            Duration::from_millis(deadline.0.saturating_sub(now().0)).min(SLEEP_MAX)
+        });
+        Turned {
+            at_once: next.at_once || is_undelivered,
+            wait: if self.unpublished { until.min(self.metrics_every) } else { until },
+            awaited: next.awaited,
+            is_stopped: next.stopped,
+        }
+    }
+
+    fn start_over(&mut self) {
+        self.core.start_over(now(), &mut self.output);
+    }
+
+    fn end(self: Box<Self>) {
+        let (inner, shard) = (Arc::clone(&self.inner), self.shard);
+        // The journal is closed before anybody hears that the shard has ended.
+        drop(self);
+        inner.has_ended(shard);
+    }
 }
 
 /// The wall clock, in milliseconds.
@@ -354,7 +277,7 @@ fn micros() -> u64 {
 }
 
 /// Another number for each process: the standard library's own seed.
-fn seed() -> u64 {
+pub(crate) fn seed() -> u64 {
     use std::hash::{BuildHasher as _, Hasher as _};
     std::collections::hash_map::RandomState::new().build_hasher().finish()
 }

@@ -33,6 +33,17 @@ pub enum Error {
     Directory(String),
     /// A thread could not be started. SHARD-013.
     Thread(String),
+    /// The shard is open, is being opened or closed, or the server stops. SHARD-018.
+    NotNow(String),
+    /// The process may have fewer file descriptors than its shards hold. SHARD-017.
+    Descriptors {
+        /// How many shards there are.
+        shards: u16,
+        /// Descriptors that they need, with some for the rest of the process.
+        needed: u64,
+        /// Descriptors that the process may have.
+        limit: u64,
+    },
 }
 
 impl Error {
@@ -44,6 +55,8 @@ impl Error {
             Error::OtherShards { .. } => "SHARD-011",
             Error::Directory(_) => "SHARD-012",
             Error::Thread(_) => "SHARD-013",
+            Error::Descriptors { .. } => "SHARD-017",
+            Error::NotNow(_) => "SHARD-018",
         }
     }
 }
@@ -69,8 +82,13 @@ impl fmt::Display for Error {
                 "{place} was made for {made_for} shards, and the configuration asks for {asked}; \
                  the number is fixed when the directory is made: set shards.count to {made_for}"
             ),
-            Error::Directory(what) => f.write_str(what),
+            Error::Directory(what) | Error::NotNow(what) => f.write_str(what),
             Error::Thread(what) => write!(f, "no thread for a shard: {what}"),
+            Error::Descriptors { shards, needed, limit } => write!(
+                f,
+                "{shards} shards need {needed} file descriptors, and this process may have {limit}: raise the limit \
+                 (LimitNOFILE= of the systemd unit, --ulimit nofile= of the container, ulimit -Hn), or lower shards.count"
+            ),
         }?;
         write!(f, " ({})", self.code())
     }
@@ -95,6 +113,9 @@ pub const CODES: &[(&str, &str)] = &[
     ("SHARD-013", "a thread could not be started"),
     ("SHARD-014", "the server has no file descriptors left"),
     (UNKNOWN, "it is not known whether it happened"),
+    ("SHARD-016", "the shard is not open on this server"),
+    ("SHARD-017", "the process may have too few file descriptors for its shards"),
+    ("SHARD-018", "the shard cannot be opened now"),
     (OUTCOME_UNKNOWN, "the outcome is unknown: ask again with the same id"),
     (LOG_AWAY, "the replicated log does not answer"),
     (MOVED, "another node has the shard"),

@@ -2,6 +2,7 @@
 //!
 //! Commands go into mailboxes, and so do the messages between shards.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use stadium_push::Transport;
@@ -11,10 +12,11 @@ use stadium_state_machine::{Leasing as _, Refusal, StateMachine};
 use crate::answer::Answer;
 use crate::core::{AnyCommand, Confirmation, Delivery, Direct as _, Kinds, Request, Search};
 use crate::error::{busy, rejected};
-use crate::mailbox::{Item, Mailbox};
+use crate::mailbox::{Absence, Item, Mailbox};
 use crate::reply_slot::{Holder, One, Slot, Unclaimed};
 use crate::routes::Routes;
-use crate::threads::Threads;
+use crate::threads::{CHECKPOINTS_MAX, Threads};
+use crate::{Error, Settings};
 
 /// The shared state.
 pub(crate) struct Inner {
@@ -23,9 +25,68 @@ pub(crate) struct Inner {
     pub(crate) kinds: Kinds,
     pub(crate) threads: Threads,
     pub(crate) transport: OnceLock<Arc<dyn Transport>>,
+    pub(crate) settings: Settings,
+    /// The next shard that is asked to stop.
+    pub(crate) stops_next: AtomicUsize,
 }
 
 impl Inner {
+    /// Asks all shards to stop. They refuse requests at once, and as many as may write a checkpoint at
+    /// once stop at a time.
+    pub(crate) fn stop(&self) {
+        if !self.threads.stop() {
+            return;
+        }
+        for mailbox in &self.mailboxes {
+            mailbox.refuse(Absence::Stopping);
+            if self.mailboxes.len() > CHECKPOINTS_MAX {
+                mailbox.post(Item::StopWaiting);
+            }
+        }
+        for _ in 0..CHECKPOINTS_MAX {
+            self.stop_next();
+        }
+    }
+
+    /// Counts a shard that is about to be opened; commands wait for it from now on.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be opened now.
+    pub(crate) fn begin(&self, shard: u16) -> Result<(), Error> {
+        let mailbox = self.mailboxes.get(usize::from(shard)).ok_or_else(|| {
+            Error::NotNow(format!("there is no shard {shard}: there are {}", self.mailboxes.len()))
+        })?;
+        self.threads.begin(shard, || mailbox.open())
+    }
+
+    /// Asks one shard to stop, while the others go on.
+    pub(crate) fn stop_one(&self, shard: u16) {
+        if let Some(mailbox) = self.mailboxes.get(usize::from(shard)) {
+            mailbox.refuse(Absence::NotHere);
+            mailbox.post(Item::StopWaiting);
+            mailbox.post(Item::Stop);
+        }
+    }
+
+    /// Asks the next shard that is open to stop, if there is one.
+    fn stop_next(&self) {
+        while let Some(mailbox) = self.mailboxes.get(self.stops_next.fetch_add(1, Ordering::SeqCst)) {
+            if mailbox.post(Item::Stop) {
+                return;
+            }
+        }
+    }
+
+    /// A shard has ended, or could not be opened.
+    pub(crate) fn has_ended(&self, shard: u16) {
+        self.mailboxes[usize::from(shard)].close();
+        if self.threads.is_stopping() {
+            self.stop_next();
+        }
+        self.threads.has_ended(shard);
+    }
+
     /// Asks the queues of one shard.
     pub(crate) fn ask_queues(
         self: &Arc<Self>,

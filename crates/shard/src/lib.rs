@@ -1,17 +1,22 @@
 //! Runs the state machines on journals: validate, append, apply, commit, answer; checkpoints and recovery.
 //!
-//! One thread owns a shard. Anybody submits commands from any thread and gets a [`Ticket`], a future
+//! One thread drives a shard, and a thread drives many. Anybody submits commands from any thread and gets a [`Ticket`], a future
 //! that can also be waited for. No answer leaves before everything that it may have seen is durable.
 
+mod alarms;
 mod answer;
+mod bell;
 mod client;
 pub mod core;
 mod describe;
 mod directory;
+mod drive;
 mod driver;
 mod error;
 mod frame;
+mod helpers;
 mod inner;
+mod lifecycle;
 mod mailbox;
 mod metrics;
 mod pushes;
@@ -20,16 +25,18 @@ mod reply_slot;
 mod routes;
 mod scatter_gather;
 mod settings;
+mod start;
 mod store;
 mod threads;
 mod ticket;
 mod wallets;
+mod worker;
 
 pub use answer::{Answer, Done, Together};
 pub use client::Shards;
 pub use describe::{RecordDescription, describe_record};
 pub use error::{CODES, Error, LOG_AWAY, MOVED, OUTCOME_UNKNOWN, UNKNOWN};
-pub use metrics::ShardMetrics;
+pub use metrics::{ShardMetrics, ThreadMetrics};
 pub use replay::{Replayed, replay};
-pub use settings::{Settings, Storage};
+pub use settings::{NodeBudget, Settings, Storage};
 pub use ticket::Ticket;

@@ -1,18 +1,18 @@
-//! How other threads reach a shard's thread: a bounded mailbox with one wake-up.
+//! How other threads reach a shard: a bounded mailbox that rings once for the shard's thread.
 //!
-//! Senders push under a short lock; only the first one after the shard last looked pays for the
-//! wake-up. The shard takes everything at once, and the two vectors swap places, so that nothing is allocated
-//! once warm.
+//! Senders push under a short lock; only the first one after the shard last looked rings. The shard
+//! takes everything at once, and the two vectors swap places, so that nothing is allocated once warm.
+//! Where all mailboxes of a node together have a bound, they share a [`Budget`].
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::Thread;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use stadium_queue::{Command, Lease, Queues};
 use stadium_state_machine::{Refusal, StateMachine as _};
 
 use crate::answer::Together;
+use crate::bell::Bell;
 use crate::core::{AnyCommand, Confirmation, Delivery, Request};
 use crate::error::busy;
 use crate::reply_slot::Holder;
@@ -50,7 +50,68 @@ struct Items {
     bytes: usize,
     /// Bytes of notices.
     notice_bytes: usize,
-    closed: bool,
+    takes: Takes,
+}
+
+/// What a mailbox takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    Everything,
+    /// No requests: its shard is about to stop. Others wait for what it owes them.
+    NoRequests(Absence),
+    Nothing(Absence),
+}
+
+/// Why a shard takes no requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Absence {
+    /// The server stops.
+    Stopping,
+    /// The shard is not open in this process, while others are.
+    NotHere,
+}
+
+impl Absence {
+    fn refusal(self) -> Refusal {
+        match self {
+            Absence::Stopping => {
+                busy("SHARD-004", 5_000, "the server is stopping: ask again when it is back")
+            }
+            Absence::NotHere => busy("SHARD-016", 1_000, "the shard is not open on this server"),
+        }
+    }
+}
+
+/// A bound of all mailboxes of a node together. One command always fits into each, so that a shard
+/// with nothing to do is not refused for what waits elsewhere.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    requests_max: usize,
+    bytes_max: usize,
+    requests: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+impl Budget {
+    /// For so many commands, whose payloads have so many bytes together.
+    pub(crate) fn new(requests_max: usize, bytes_max: usize) -> Self {
+        Self { requests_max, bytes_max, requests: AtomicUsize::new(0), bytes: AtomicUsize::new(0) }
+    }
+
+    fn has_room(&self, bytes: usize) -> bool {
+        self.requests.load(Ordering::Relaxed) < self.requests_max
+            && self.bytes.load(Ordering::Relaxed).saturating_add(bytes) <= self.bytes_max
+    }
+
+    fn take(&self, bytes: usize) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn give_back(&self, requests: usize, bytes: usize) {
+        self.requests.fetch_sub(requests, Ordering::Relaxed);
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
 }
 
 /// Bytes of notices, at most: presence and progress of about a hundred thousand devices, which
@@ -60,41 +121,48 @@ const NOTICE_BYTES_MAX: usize = 16 << 20;
 
 /// A shard's mailbox.
 pub(crate) struct Mailbox {
+    shard: u16,
     items: Mutex<Items>,
     requests_max: usize,
     bytes_max: usize,
-    /// The shard is awake, or was woken and has not looked yet.
-    is_awake: AtomicBool,
-    thread: OnceLock<Thread>,
+    /// None where it cannot be exceeded.
+    budget: Option<Arc<Budget>>,
+    /// It has rung since the shard last looked.
+    has_rung: AtomicBool,
+    /// Of the shard's thread.
+    bell: Arc<Bell>,
     full: AtomicU64,
     /// A notice was dropped. None is taken until the shard knows.
     lost: AtomicBool,
 }
 
 impl Mailbox {
-    /// One for so many requests, whose payloads have so many bytes together. The shard may hold as many again that it took out
+    /// A closed one for so many requests, whose payloads have so many bytes together. The shard may hold as many again that it took out
     /// and has not carried out.
-    pub(crate) fn new(requests_max: usize, bytes_max: usize) -> Self {
+    pub(crate) fn new(
+        shard: u16,
+        bell: Arc<Bell>,
+        requests_max: usize,
+        bytes_max: usize,
+        budget: Option<Arc<Budget>>,
+    ) -> Self {
         Self {
+            shard,
             items: Mutex::new(Items {
                 items: Vec::new(),
                 requests: 0,
                 bytes: 0,
                 notice_bytes: 0,
-                closed: false,
+                takes: Takes::Nothing(Absence::NotHere),
             }),
             requests_max,
             bytes_max,
-            is_awake: AtomicBool::new(false),
-            thread: OnceLock::new(),
+            budget,
+            has_rung: AtomicBool::new(false),
+            bell,
             full: AtomicU64::new(0),
             lost: AtomicBool::new(false),
         }
-    }
-
-    /// The thread that looks into it.
-    pub(crate) fn belongs_to(&self, thread: Thread) {
-        let _ = self.thread.set(thread);
     }
 
     /// Posts a request to the queues, unless there are too many.
@@ -107,15 +175,25 @@ impl Mailbox {
     pub(crate) fn request(&self, item: Item, bytes: usize) -> Result<(), Refusal> {
         {
             let mut items = self.items.lock();
-            if items.closed {
-                return Err(closed());
+            if let Takes::NoRequests(why) | Takes::Nothing(why) = items.takes {
+                return Err(why.refusal());
             }
             let is_full = items.requests >= self.requests_max
                 || items.requests > 0 && items.bytes + bytes > self.bytes_max;
-            if is_full {
+            let is_over =
+                items.requests > 0 && self.budget.as_ref().is_some_and(|budget| !budget.has_room(bytes));
+            if is_full || is_over {
                 drop(items);
                 self.full.fetch_add(1, Ordering::Relaxed);
-                return Err(busy("SHARD-001", 100, "the shard has more commands waiting than it may"));
+                let reason = if is_full {
+                    "the shard has more commands waiting than it may"
+                } else {
+                    "the shards of this server have more commands waiting together than they may"
+                };
+                return Err(busy("SHARD-001", 100, reason));
+            }
+            if let Some(budget) = &self.budget {
+                budget.take(bytes);
             }
             items.requests += 1;
             items.bytes += bytes;
@@ -130,7 +208,7 @@ impl Mailbox {
     pub(crate) fn notify(&self, item: Item, bytes: usize) {
         {
             let mut items = self.items.lock();
-            if items.closed {
+            if matches!(items.takes, Takes::Nothing(_)) {
                 return;
             }
             let is_full = items.notice_bytes > 0 && items.notice_bytes + bytes > NOTICE_BYTES_MAX;
@@ -161,7 +239,7 @@ impl Mailbox {
     pub(crate) fn post(&self, item: Item) -> bool {
         {
             let mut items = self.items.lock();
-            if items.closed {
+            if matches!(items.takes, Takes::Nothing(_)) {
                 return false;
             }
             items.items.push(item);
@@ -170,18 +248,16 @@ impl Mailbox {
         true
     }
 
-    /// Wakes the shard, where it may be asleep.
+    /// Rings, unless it has since the shard last looked.
     pub(crate) fn knock(&self) {
-        if !self.is_awake.swap(true, Ordering::SeqCst)
-            && let Some(thread) = self.thread.get()
-        {
-            thread.unpark();
+        if !self.has_rung.swap(true, Ordering::SeqCst) {
+            self.bell.ring(self.shard);
         }
     }
 
-    /// The shard is about to look: from here on an item knocks again.
+    /// The shard is about to look: from here on an item rings again.
     pub(crate) fn listen(&self) {
-        self.is_awake.store(false, Ordering::SeqCst);
+        self.has_rung.store(false, Ordering::SeqCst);
     }
 
     /// Takes everything out.
@@ -189,22 +265,38 @@ impl Mailbox {
         debug_assert!(into.is_empty(), "what was taken before is done");
         let mut items = self.items.lock();
         std::mem::swap(&mut items.items, into);
+        self.forget_requests(&mut items);
+    }
+
+    fn forget_requests(&self, items: &mut Items) {
+        if let Some(budget) = &self.budget {
+            budget.give_back(items.requests, items.bytes);
+        }
         items.requests = 0;
         items.bytes = 0;
         items.notice_bytes = 0;
     }
 
-    /// Whether somebody knocked since the last look.
-    pub(crate) fn was_woken(&self) -> bool {
-        self.is_awake.load(Ordering::SeqCst)
+    /// The shard is about to stop: requests are refused from now on, everything else is taken.
+    pub(crate) fn refuse(&self, why: Absence) {
+        let mut items = self.items.lock();
+        if items.takes == Takes::Everything {
+            items.takes = Takes::NoRequests(why);
+        }
     }
 
     /// The shard has ended: nothing is taken any more, and the commands in it are let go.
     pub(crate) fn close(&self) {
-        let left = {
+        let (left, why) = {
             let mut items = self.items.lock();
-            items.closed = true;
-            std::mem::take(&mut items.items)
+            let why = match items.takes {
+                Takes::NoRequests(why) | Takes::Nothing(why) => why,
+                // It could not be opened.
+                Takes::Everything => Absence::NotHere,
+            };
+            items.takes = Takes::Nothing(why);
+            self.forget_requests(&mut items);
+            (std::mem::take(&mut items.items), why)
         };
         for item in left {
             let caller = match item {
@@ -213,10 +305,15 @@ impl Mailbox {
                 | Item::Together(caller, _) => caller,
                 _ => continue,
             };
-            if let Ok(Some(waker)) = caller.answer(Err(closed())) {
+            if let Ok(Some(waker)) = caller.answer(Err(why.refusal())) {
                 waker.wake();
             }
         }
+    }
+
+    /// The shard is being opened: everything is taken, and waits for it.
+    pub(crate) fn open(&self) {
+        self.items.lock().takes = Takes::Everything;
     }
 
     /// Requests, bytes of their payloads, and how many were refused so far.
@@ -224,8 +321,4 @@ impl Mailbox {
         let items = self.items.lock();
         (items.requests as u64, items.bytes as u64, self.full.load(Ordering::Relaxed))
     }
-}
-
-fn closed() -> Refusal {
-    busy("SHARD-004", 5_000, "the server is stopping: ask again when it is back")
 }

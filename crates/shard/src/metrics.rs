@@ -96,6 +96,15 @@ pub struct ShardMetrics {
     pub journal: stadium_journal::Metrics,
 }
 
+/// Figures of one thread that drives shards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadMetrics {
+    /// Which.
+    pub thread: usize,
+    /// Microseconds that it has spent on turns since the process started.
+    pub busy_us: u64,
+}
+
 /// Counts values in buckets of powers of two.
 #[derive(Debug, Clone)]
 pub(crate) struct Counts {

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use stadium_journal::{
-    Checkpoints, Error, FileCheckpoints, FileJournal, JournalId, MemoryBounds, MemoryLog, MemoryStore,
-    Opening, Options, make_folder,
+    Checkpoints, Error, FileCheckpoints, FileJournal, JournalId, JournalThreads, MemoryBounds, MemoryLog,
+    MemoryStore, Opening, Options, make_folder,
 };
 
 use crate::core::Store;
@@ -14,13 +14,16 @@ use crate::core::Store;
 pub(crate) struct FileStore {
     pub(crate) folder: PathBuf,
     pub(crate) options: Options,
+    /// Of all journals.
+    pub(crate) threads: JournalThreads,
 }
 
 impl Store for FileStore {
     type Journal = FileJournal;
 
     fn open(&mut self, opening: Opening) -> Result<FileJournal, Error> {
-        FileJournal::open(&self.folder.join("journal"), &Options { opening, ..self.options.clone() })
+        let options = Options { opening, ..self.options.clone() };
+        FileJournal::open_with(&self.folder.join("journal"), &options, self.threads.clone())
     }
 
     fn checkpoints(&mut self, journal: Option<JournalId>) -> Result<Box<dyn Checkpoints>, Error> {

@@ -55,6 +55,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-session",
             "stadium-journal",
             "stadium-table",
+            "stadium-wheel",
         ],
     ),
     ("stadium-console", &[]),

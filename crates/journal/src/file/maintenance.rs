@@ -7,10 +7,11 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::disk::DiskFile;
 use crate::error::lacks_descriptors;
+use crate::file::pool::Pool;
 use crate::file::segments::SegmentFile;
 use crate::file::shared::Shared;
 use crate::file::stock::{Made, Replace, Stock, is_full};
@@ -18,22 +19,30 @@ use crate::file::writer::{Progress, check_epoch};
 use crate::{Error, Position, SegmentNumber};
 
 /// How soon a full disk, or a process without descriptors, is looked at again.
-const FULL_RETRY: Duration = Duration::from_millis(250);
+pub(crate) const FULL_RETRY: Duration = Duration::from_millis(250);
 
 /// The requests of the shard's thread to the maintenance, and their results.
 pub(crate) struct Orders {
     state: Mutex<State>,
-    work: Condvar,
+    /// The owner waits here for the end.
+    done: Condvar,
 }
 
 struct State {
     next: Next,
     removed: VecDeque<(String, u64)>,
+    /// A next segment that was too small for the record that needed it: it steps aside for another one.
+    withdrawn: Option<Made>,
+    /// A thread has the maintenance, or will have it.
+    is_scheduled: bool,
+    /// When a thread has it again in any case.
+    retried_at: Option<Instant>,
     is_closing: bool,
+    is_closed: bool,
 }
 
 enum Next {
-    Wanted { number: SegmentNumber, base: Position, lacks: Option<Lack> },
+    Wanted { number: SegmentNumber, base: Position, bytes_min: u64, lacks: Option<Lack> },
     Ready(Made),
 }
 
@@ -78,8 +87,16 @@ pub(crate) enum NextSegment {
 
 impl Orders {
     pub(crate) fn new(after: &SegmentFile) -> Self {
-        let state = State { next: Next::after(after), removed: VecDeque::new(), is_closing: false };
-        Self { state: Mutex::new(state), work: Condvar::new() }
+        let state = State {
+            next: Next::after(after),
+            removed: VecDeque::new(),
+            withdrawn: None,
+            is_scheduled: false,
+            retried_at: None,
+            is_closing: false,
+            is_closed: false,
+        };
+        Self { state: Mutex::new(state), done: Condvar::new() }
     }
 
     /// Looks at the next segment without taking it.
@@ -97,26 +114,59 @@ impl Orders {
         }
     }
 
+    /// Orders a segment of so many bytes in place of the next one, where that is ready and smaller. False, and nothing
+    /// happened, where it is not, or the disk was full when a larger one was ordered and has had no room since.
+    pub(crate) fn enlarge(&self, bytes_min: u64, shared: &Shared) -> bool {
+        let mut state = self.state();
+        let Next::Ready(made) = &state.next else { return false };
+        let header = made.segment.header;
+        let is_full = made.segment.from_reserve && !shared.reserve_ready.load(Ordering::Acquire);
+        if header.capacity >= bytes_min || is_full {
+            return false;
+        }
+        let wanted = Next::Wanted { number: header.number, base: header.base, bytes_min, lacks: None };
+        if let Next::Ready(made) = std::mem::replace(&mut state.next, wanted) {
+            state.withdrawn = Some(made);
+        }
+        true
+    }
+
     /// Takes the next segment, if it is ready, and orders the one after it.
     pub(crate) fn take(&self) -> Option<(Arc<SegmentFile>, Arc<dyn DiskFile>)> {
         let mut state = self.state();
         let Next::Ready(made) = &state.next else { return None };
         let taken = (Arc::clone(&made.segment), Arc::clone(&made.file));
         state.next = Next::after(&taken.0);
-        drop(state);
-        self.work.notify_one();
         Some(taken)
     }
 
     /// Hands over the file of a segment that was removed.
     pub(crate) fn removed(&self, name: String, bytes: u64) {
         self.state().removed.push_back((name, bytes));
-        self.work.notify_one();
     }
 
-    pub(crate) fn close(&self) {
-        self.state().is_closing = true;
-        self.work.notify_one();
+    /// There are orders. True where a thread is to be given the maintenance.
+    pub(crate) fn schedule(&self) -> bool {
+        !std::mem::replace(&mut self.state().is_scheduled, true)
+    }
+
+    /// Ends the maintenance: what is being done is finished. True where a thread is to be given it.
+    pub(crate) fn close(&self) -> bool {
+        let mut state = self.state();
+        state.is_closing = true;
+        !state.is_closed && !std::mem::replace(&mut state.is_scheduled, true)
+    }
+
+    /// The maintenance has ended.
+    pub(crate) fn closed(&self) {
+        self.state().is_closed = true;
+        self.done.notify_all();
+    }
+
+    /// Waits until the maintenance has ended.
+    pub(crate) fn wait_closed(&self) {
+        let state = self.done.wait_while(self.state(), |state| !state.is_closed);
+        drop(state.unwrap_or_else(PoisonError::into_inner));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -127,8 +177,21 @@ impl Orders {
 impl Next {
     fn after(segment: &SegmentFile) -> Self {
         let number = SegmentNumber(segment.header.number.0 + 1);
-        Self::Wanted { number, base: segment.header.limit(), lacks: None }
+        Self::Wanted { number, base: segment.header.limit(), bytes_min: 0, lacks: None }
     }
+}
+
+/// What is left when a thread lets go of the maintenance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Rest {
+    /// More can be done at once.
+    More,
+    /// Nothing, until there is another order.
+    Nothing,
+    /// Room is missing: to be looked at again after [`FULL_RETRY`].
+    NoRoom,
+    /// The journal is being closed.
+    Closing,
 }
 
 /// Carries out [`Orders`].
@@ -150,26 +213,34 @@ impl Maintenance {
         Self { shared, control, orders, stock }
     }
 
-    /// The thread of a real journal.
-    pub(crate) fn run(mut self) {
+    /// For a thread: carries out the orders that there are, until other journals wait for the
+    /// thread.
+    pub(crate) fn carry_out(&mut self, pool: &Pool) -> Rest {
         loop {
-            while !self.orders.state().is_closing && self.step() == Progress::Worked {}
-            let state = self.orders.state();
-            if state.is_closing || self.shared.has_failed() {
-                return;
+            while !self.orders.state().is_closing && self.step() == Progress::Worked {
+                if pool.is_pressed() {
+                    return Rest::More;
+                }
             }
+            let mut state = self.orders.state();
+            if state.is_closing {
+                return Rest::Closing;
+            }
+            let is_failed = self.shared.has_failed();
             let is_waiting_for_room = matches!(state.next, Next::Wanted { .. })
                 || !self.shared.reserve_ready.load(Ordering::Acquire);
             // An order that came after the last look.
             let is_new = matches!(state.next, Next::Wanted { lacks: None, .. });
-            if is_new || !state.removed.is_empty() {
+            if !is_failed && (is_new || state.withdrawn.is_some() || !state.removed.is_empty()) {
                 continue;
             }
-            if is_waiting_for_room {
-                drop(self.orders.work.wait_timeout(state, FULL_RETRY));
-            } else {
-                drop(self.orders.work.wait(state));
+            state.is_scheduled = false;
+            let now = Instant::now();
+            if is_failed || !is_waiting_for_room || state.retried_at.is_some_and(|at| at > now) {
+                return Rest::Nothing;
             }
+            state.retried_at = Some(now + FULL_RETRY);
+            return Rest::NoRoom;
         }
     }
 
@@ -177,6 +248,14 @@ impl Maintenance {
     pub(crate) fn step(&mut self) -> Progress {
         if self.shared.has_failed() {
             return Progress::Nothing;
+        }
+        let withdrawn = self.orders.state().withdrawn.take();
+        if let Some(made) = withdrawn {
+            self.shared.segments.withdraw(&made.segment);
+            if let Err(error) = self.stock.recycle(&made.segment.name(), made.segment.header.capacity) {
+                self.shared.fail(self.why(&error));
+            }
+            return Progress::Worked;
         }
         let removed = self.orders.state().removed.pop_front();
         let progress = if let Some((name, bytes)) = removed {
@@ -199,14 +278,14 @@ impl Maintenance {
 
     fn make(&mut self) -> io::Result<Progress> {
         let order = match self.orders.state().next {
-            Next::Wanted { number, base, .. } => Some((number, base)),
+            Next::Wanted { number, base, bytes_min, .. } => Some((number, base, bytes_min)),
             Next::Ready(_) => None,
         };
-        if let Some((number, base)) = order {
+        if let Some((number, base, bytes_min)) = order {
             let had_reserve = self.stock.has_reserve();
-            let mut made = self.stock.segment(number, base, Replace::Nothing);
+            let mut made = self.stock.segment(number, base, bytes_min, Replace::Nothing);
             while made.as_ref().is_err_and(lacks_descriptors) && self.shared.segments.close_oldest() {
-                made = self.stock.segment(number, base, Replace::Nothing);
+                made = self.stock.segment(number, base, bytes_min, Replace::Nothing);
             }
             if had_reserve && !self.stock.has_reserve() {
                 tracing::warn!(

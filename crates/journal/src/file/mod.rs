@@ -1,11 +1,13 @@
 //! The journal on files: the shard's side of it.
 //!
 //! Appending encodes into the open batch and into memory; a commit hands the batch to the journal's
-//! thread ([`writer`]); a second thread keeps the next segment ready ([`maintenance`]). Opening is
-//! in [`recover`]. The shard's thread never waits for the disk unless it asks to.
+//! writer ([`writer`]); the maintenance keeps the next segment ready ([`maintenance`]). Threads that
+//! many journals share do the work of both ([`threads`]). Opening is in [`recover`]. The shard's
+//! thread never waits for the disk unless it asks to.
 
 mod maintenance;
 mod pace;
+mod pool;
 pub(crate) mod reader;
 pub(crate) mod recover;
 pub(crate) mod scan;
@@ -13,13 +15,13 @@ pub(crate) mod segments;
 pub(crate) mod shared;
 pub(crate) mod stock;
 mod tail;
+pub(crate) mod threads;
 mod writer;
 
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::disk::{Disk, DiskFile, LockGuard};
@@ -33,8 +35,9 @@ use crate::{
 use maintenance::{Maintenance, NextSegment, Orders};
 use reader::FileReader;
 use segments::SegmentFile;
-use shared::{Batch, QUEUED_BATCHES_MAX, Shared};
+use shared::{Batch, Pushed, QUEUED_BATCHES_MAX, Shared};
 use tail::Tail;
+use threads::{Hired, JournalThreads, ThreadCounts};
 use writer::{Progress, Writer};
 
 /// Room that is kept in each segment behind the last record, for a seal and the frame of its batch:
@@ -49,7 +52,7 @@ pub struct FileJournal {
     shared: Arc<Shared>,
     orders: Arc<Orders>,
     hands: Hands,
-    /// Held until the threads have ended; nothing if the lock was another's when it was fenced.
+    /// Held until the threads have let go of the journal; nothing if the lock was another's when it was fenced.
     guard: Option<LockGuard>,
     current: (Arc<SegmentFile>, Arc<dyn DiskFile>),
     open: Open,
@@ -86,7 +89,7 @@ impl Open {
 
 /// Who does the journal's own work.
 enum Hands {
-    Threads(Vec<JoinHandle<()>>),
+    Threads(Hired),
     Stepper(Stepper),
 }
 
@@ -119,9 +122,17 @@ impl FileJournal {
     /// # Errors
     /// `InUse`, `Corrupt`, `Foreign`, `Setting`, `Full`, `Io`.
     pub fn open(folder: &Path, options: &Options) -> Result<Self, Error> {
+        Self::open_with(folder, options, own_threads()?)
+    }
+
+    /// Opens the journal in a folder, or makes it there, with threads that others may have too.
+    ///
+    /// # Errors
+    /// As for [`FileJournal::open`].
+    pub fn open_with(folder: &Path, options: &Options, threads: JournalThreads) -> Result<Self, Error> {
         let disk = FolderDisk::create(folder)
             .map_err(|error| Error::io(format!("cannot make {}", folder.display()), &error))?;
-        Self::open_on(Arc::new(disk), options)
+        Self::open_on_with(Arc::new(disk), options, threads)
     }
 
     /// Opens the journal on any disk, with two threads of its own.
@@ -129,23 +140,22 @@ impl FileJournal {
     /// # Errors
     /// As for [`FileJournal::open`].
     pub fn open_on(disk: Arc<dyn Disk>, options: &Options) -> Result<Self, Error> {
-        let (mut journal, writer, maintenance) = Self::recover(disk, options)?;
-        let shard = options.shard;
-        let spawn = |name: String, body: Box<dyn FnOnce() + Send>| {
-            std::thread::Builder::new()
-                .name(name)
-                .spawn(body)
-                .map_err(|error| Error::io("cannot start the journal's threads", &error))
-        };
-        let mut threads = vec![spawn(format!("journal-{shard}"), Box::new(move || writer.run()))?];
-        match spawn(format!("maintenance-{shard}"), Box::new(move || maintenance.run())) {
-            Ok(thread) => threads.push(thread),
-            Err(error) => {
-                journal.hands = Hands::Threads(threads);
-                return Err(error);
-            }
-        }
-        journal.hands = Hands::Threads(threads);
+        Self::open_on_with(disk, options, own_threads()?)
+    }
+
+    /// Opens the journal on any disk, with threads that others may have too.
+    ///
+    /// # Errors
+    /// As for [`FileJournal::open`].
+    pub fn open_on_with(
+        disk: Arc<dyn Disk>,
+        options: &Options,
+        threads: JournalThreads,
+    ) -> Result<Self, Error> {
+        let journal = Self::recover(disk, options, |shared, orders, writer, maintenance| {
+            Hands::Threads(Hired::new(threads, shared, orders, writer, maintenance))
+        })?;
+        journal.order();
         Ok(journal)
     }
 
@@ -155,18 +165,23 @@ impl FileJournal {
     /// # Errors
     /// As for [`FileJournal::open`].
     pub fn open_stepped(disk: Arc<dyn Disk>, options: &Options) -> Result<(Self, Stepper), Error> {
-        let (mut journal, writer, maintenance) = Self::recover(disk, options)?;
-        let stepper =
-            Stepper { writer: Arc::new(Mutex::new(writer)), maintenance: Arc::new(Mutex::new(maintenance)) };
-        journal.hands = Hands::Stepper(stepper.clone());
-        Ok((journal, stepper))
+        let mut given = None;
+        let journal = Self::recover(disk, options, |_, _, writer, maintenance| {
+            let (writer, maintenance) = (Arc::new(Mutex::new(writer)), Arc::new(Mutex::new(maintenance)));
+            Hands::Stepper(given.insert(Stepper { writer, maintenance }).clone())
+        })?;
+        Ok((journal, given.expect("it was made with the journal")))
     }
 
-    fn recover(disk: Arc<dyn Disk>, options: &Options) -> Result<(Self, Writer, Maintenance), Error> {
+    fn recover(
+        disk: Arc<dyn Disk>,
+        options: &Options,
+        hands: impl FnOnce(&Arc<Shared>, &Arc<Orders>, Writer, Maintenance) -> Hands,
+    ) -> Result<Self, Error> {
         let begun = Instant::now();
         check(options)?;
         let found = recover::recover(&disk, options)?;
-        let shared = Shared::new(disk, found.segments, options.shard, found.id, found.epoch, found.durable);
+        let shared = Shared::new(disk, found.segments, options, found.id, found.epoch, found.durable);
         let shared = Arc::new(shared);
         let made = found.current;
         let orders = Arc::new(Orders::new(&made.segment));
@@ -178,7 +193,7 @@ impl FileJournal {
         );
         let maintenance =
             Maintenance::new(Arc::clone(&shared), found.control, Arc::clone(&orders), found.stock);
-        let tail_bytes = options.tail_bytes.max(options.waiting_bytes_max + 2 * options.record_bytes_max);
+        let tail_bytes_max = options.waiting_bytes_max + 2 * options.record_bytes_max;
         let first = made.segment.header.first();
         let opening_us = begun.elapsed().as_micros().try_into().unwrap_or(u64::MAX);
         tracing::info!(
@@ -189,9 +204,9 @@ impl FileJournal {
             opening_us,
             "The journal is open"
         );
-        let journal = Self {
+        Ok(Self {
+            hands: hands(&shared, &orders, writer, maintenance),
             orders,
-            hands: Hands::Threads(Vec::new()),
             guard: found.guard,
             current: (made.segment, made.file),
             open: Open { start: first, bytes: Vec::new(), records: 0 },
@@ -200,24 +215,29 @@ impl FileJournal {
             commit_wanted: false,
             committed: found.durable,
             end: found.end,
-            tail: Tail::new(tail_bytes, first),
+            tail: Tail::new(options.tail_bytes, tail_bytes_max, first),
             record_bytes_max: options.record_bytes_max,
             waiting_bytes_max: options.waiting_bytes_max as u64,
             opening_us,
             cut_bytes: found.cut_bytes,
             shared,
-        };
-        Ok((journal, writer, maintenance))
+        })
     }
 
-    /// Ends the journal's threads, where it has some: the operation under way is finished.
-    fn end_threads(&mut self) {
-        let Hands::Threads(threads) = &mut self.hands else { return };
-        self.shared.close();
-        self.orders.close();
-        for thread in threads.drain(..) {
-            // A panic in it was a bug and has been printed; nobody is left to notify here.
-            let _ = thread.join();
+    /// Ends the threads' work for this journal, where it has threads: the operation under way is
+    /// finished.
+    fn end_work(&self) {
+        if let Hands::Threads(hired) = &self.hands {
+            hired.end();
+        }
+    }
+
+    /// There are orders for the maintenance.
+    fn order(&self) {
+        if self.orders.schedule()
+            && let Hands::Threads(hired) = &self.hands
+        {
+            hired.make();
         }
     }
 
@@ -260,6 +280,10 @@ impl FileJournal {
 
     /// Seals the current segment and goes on in the next, in which so many bytes are needed.
     fn rotate(&mut self, needed: u64, room: Room) -> Result<(), Error> {
+        if self.orders.enlarge(needed, &self.shared) {
+            self.order();
+            return Err(Error::Busy { waiting: self.waiting_bytes() });
+        }
         match self.orders.next(needed, &self.shared) {
             NextSegment::Ready => {}
             NextSegment::ReadyReserved if room == Room::Reserved => {}
@@ -270,6 +294,7 @@ impl FileJournal {
         let Some(next) = self.orders.take() else {
             return Err(Error::Busy { waiting: self.waiting_bytes() });
         };
+        self.order();
         self.begin_batch();
         let at = self.open.end();
         let note = SealNote { durable: self.shared.durable(), reason: SealReason::Rotation };
@@ -313,7 +338,7 @@ impl FileJournal {
         self.begin_batch();
         let from = self.open.bytes.len();
         frame::encode_record(&mut self.open.bytes, self.current.0.seed, position, record);
-        self.tail.put(position, &self.open.bytes[from..]);
+        self.tail.put(position, &self.open.bytes[from..], self.shared.durable());
         self.open.records += 1;
         self.end = self.open.end();
         self.shared.counters.records.fetch_add(1, Ordering::Relaxed);
@@ -332,24 +357,33 @@ impl FileJournal {
             return;
         };
         let end = last.end();
-        if self.shared.push(&mut self.closed) {
-            self.committed = end;
-            self.closed_bytes = 0;
-            self.commit_wanted = false;
+        let pushed = self.shared.push(&mut self.closed);
+        if pushed == Pushed::Refused {
+            return;
+        }
+        self.committed = end;
+        self.closed_bytes = 0;
+        self.commit_wanted = false;
+        if pushed == Pushed::Waking
+            && let Hands::Threads(hired) = &self.hands
+        {
+            hired.write();
         }
     }
+}
+
+/// Threads for one journal.
+fn own_threads() -> Result<JournalThreads, Error> {
+    JournalThreads::start(ThreadCounts { writers: 1, makers: 1 })
 }
 
 fn check(options: &Options) -> Result<(), Error> {
     recover::check_size("segment_bytes", options.segment_bytes)?;
     recover::check_size("reserve_bytes", options.reserve_bytes)?;
-    let frames = NOTE_BYTES as u64 + FRAME_HEADER_BYTES as u64 + SEAL_ROOM;
-    let room = options.segment_bytes - HEADER_BYTES - frames - 8;
-    let most = usize::try_from(room).unwrap_or(usize::MAX).min(BODY_BYTES_MAX);
-    if options.record_bytes_max == 0 || options.record_bytes_max > most {
+    if options.record_bytes_max == 0 || options.record_bytes_max > BODY_BYTES_MAX {
         return Err(Error::Setting(format!(
-            "record_bytes_max is {}; it must be from 1 to {most} with segments of {} bytes",
-            options.record_bytes_max, options.segment_bytes
+            "record_bytes_max is {}; it must be from 1 to {BODY_BYTES_MAX}",
+            options.record_bytes_max
         )));
     }
     Ok(())
@@ -413,7 +447,7 @@ impl Journal for FileJournal {
     }
 
     fn stop(&mut self) -> Option<Position> {
-        self.end_threads();
+        self.end_work();
         // Who fenced this handle may have read records of it that were written and not yet durable.
         match self.shared.check() {
             Err(Error::Fenced { .. }) => None,
@@ -464,6 +498,7 @@ impl Journal for FileJournal {
         let below = below.min(self.shared.durable());
         while let Some((file, bytes)) = self.shared.segments.remove_first(below) {
             self.orders.removed(file.name(), bytes);
+            self.order();
         }
         Ok(())
     }
@@ -535,6 +570,7 @@ impl Segmented for FileJournal {
         match self.shared.segments.remove(segment, self.shared.durable()) {
             Some((file, bytes)) => {
                 self.orders.removed(file.name(), bytes);
+                self.order();
                 Ok(())
             }
             None => Err(Error::NoRecord(self.end)),
@@ -552,7 +588,7 @@ impl Segmented for FileJournal {
 
 impl Drop for FileJournal {
     fn drop(&mut self) {
-        self.end_threads();
+        self.end_work();
         if matches!(self.hands, Hands::Threads(_)) {
             self.guard = None;
         }

@@ -75,7 +75,7 @@ pub(crate) fn recover(disk: &Arc<dyn Disk>, options: &Options) -> Result<Recover
     let mut stock = Stock::new(Arc::clone(disk), options, slot.journal, slot.epoch, &names)
         .map_err(|error| on(&**disk, "looking at spares", &error))?;
 
-    let segments = Segments::new(Arc::clone(disk));
+    let segments = Segments::new(Arc::clone(disk), options.open_segments_max);
     let mut recovered = Ends::default();
     for (index, one) in loaded[..tail.used].iter().enumerate() {
         let mut file_bytes = one.file_bytes;
@@ -453,7 +453,7 @@ fn begin(
                 }
             }
         }
-        stock.segment(number, base, Replace::Empty)
+        stock.segment(number, base, 0, Replace::Empty)
     };
     make(stock).map_err(|error| on(disk, "making a segment", &error))
 }

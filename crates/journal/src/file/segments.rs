@@ -11,12 +11,6 @@ use crate::error::lacks_descriptors;
 use crate::header::Header;
 use crate::{Error, Position, Segment, SegmentNumber};
 
-/// Segments whose files are kept open, oldest use closed first.
-///
-/// 256 of 64 MiB are 16 GiB of payloads that are read without opening a file; more descriptors would come out of the
-/// bound that connections live under.
-const OPEN_FILES_MAX: usize = 256;
-
 /// What never changes of a segment.
 #[derive(Debug)]
 pub(crate) struct SegmentFile {
@@ -67,6 +61,7 @@ pub(crate) struct Segments {
 struct Table {
     entries: BTreeMap<Position, Entry>,
     open: usize,
+    open_max: usize,
     uses: u64,
 }
 
@@ -80,8 +75,10 @@ struct Entry {
 }
 
 impl Segments {
-    pub(crate) fn new(disk: Arc<dyn Disk>) -> Self {
-        Self { disk, table: Mutex::new(Table { entries: BTreeMap::new(), open: 0, uses: 0 }) }
+    /// None yet. So many files are kept open.
+    pub(crate) fn new(disk: Arc<dyn Disk>, open_max: usize) -> Self {
+        let table = Table { entries: BTreeMap::new(), open: 0, open_max, uses: 0 };
+        Self { disk, table: Mutex::new(table) }
     }
 
     /// Adds a segment; `file` stays open until others are used more.
@@ -126,6 +123,11 @@ impl Segments {
         let (&base, entry) = table.entries.first_key_value()?;
         entry.sealed_at.filter(|&sealed| sealed <= below)?;
         table.take(base)
+    }
+
+    /// Takes the next segment out again, which nobody has written to.
+    pub(crate) fn withdraw(&self, segment: &SegmentFile) {
+        self.table().take(segment.header.base);
     }
 
     /// Where the first segment begins.
@@ -231,7 +233,7 @@ impl Table {
     }
 
     fn close_some(&mut self) {
-        while self.open > OPEN_FILES_MAX && self.close_oldest() {}
+        while self.open > self.open_max && self.close_oldest() {}
     }
 
     /// Lets go of the file that was used longest ago, if one is open.

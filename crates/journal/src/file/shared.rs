@@ -8,16 +8,17 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::disk::{Disk, DiskFile};
+use crate::file::pool::Pool;
 use crate::file::segments::{SegmentFile, Segments};
 use crate::metrics::Counters;
-use crate::{Epoch, Error, JournalId, Position, Wake};
+use crate::{Epoch, Error, JournalId, Options, Position, Wake};
 
 /// Batches that wait while the writer is busy, before later ones are merged into the open batch.
 ///
 /// As many as a shard commits within one sync and the time for which a commit waits.
 pub(crate) const QUEUED_BATCHES_MAX: usize = 8;
 
-/// A longer buffer isn't kept for the next batch.
+/// A longer buffer isn't kept for the next batch, nor one of more than half of what may wait.
 const BUFFER_BYTES_KEPT: usize = 4 << 20;
 
 /// What became of the shard's appends between two commits, within one segment.
@@ -43,6 +44,7 @@ impl Batch {
 pub(crate) struct Shared {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) shard: u32,
+    buffer_bytes_kept: usize,
     pub(crate) id: JournalId,
     pub(crate) epoch: Epoch,
     pub(crate) segments: Segments,
@@ -57,7 +59,7 @@ pub(crate) struct Shared {
     queue: Mutex<Queue>,
     /// Batches wait in it: for a writer that spins.
     has_batches: AtomicBool,
-    /// The writer waits here for batches.
+    /// The thread that has the writer waits here for more batches.
     work: Condvar,
     /// The shard waits here for commits.
     done: Condvar,
@@ -67,14 +69,39 @@ pub(crate) struct Shared {
 struct Queue {
     batches: VecDeque<Batch>,
     buffers: Vec<Vec<u8>>,
+    /// A thread has the writer, or will have it.
+    is_scheduled: bool,
     is_closing: bool,
+    is_closed: bool,
+}
+
+/// What became of batches that were handed over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Pushed {
+    /// Nothing: enough of them wait.
+    Refused,
+    /// They wait for the thread that has the writer.
+    Taken,
+    /// They wait, and a thread is to be given the writer.
+    Waking,
+}
+
+/// What a thread that has the writer finds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Turn {
+    /// Batches.
+    Batches,
+    /// Nothing: it has let go of the writer.
+    Idle,
+    /// The journal is closed, and all was taken.
+    Closing,
 }
 
 impl Shared {
     pub(crate) fn new(
         disk: Arc<dyn Disk>,
         segments: Segments,
-        shard: u32,
+        options: &Options,
         id: JournalId,
         epoch: Epoch,
         durable: Position,
@@ -82,11 +109,14 @@ impl Shared {
         let queue = Queue {
             batches: VecDeque::with_capacity(2 * QUEUED_BATCHES_MAX),
             buffers: Vec::with_capacity(2 * QUEUED_BATCHES_MAX),
+            is_scheduled: false,
             is_closing: false,
+            is_closed: false,
         };
         Self {
             disk,
-            shard,
+            shard: options.shard,
+            buffer_bytes_kept: (options.waiting_bytes_max / 2).min(BUFFER_BYTES_KEPT),
             id,
             epoch,
             segments,
@@ -154,19 +184,23 @@ impl Shared {
         *lock(&self.wake) = Some(wake);
     }
 
-    /// Hands batches over; false, and nothing happened, if enough of them wait.
-    pub(crate) fn push(&self, batches: &mut VecDeque<Batch>) -> bool {
+    /// Hands batches over.
+    pub(crate) fn push(&self, batches: &mut VecDeque<Batch>) -> Pushed {
         let mut queue = lock(&self.queue);
         if queue.batches.len() >= QUEUED_BATCHES_MAX {
-            return false;
+            return Pushed::Refused;
         }
         let bytes: usize = batches.iter().map(|batch| batch.bytes.len()).sum();
         self.waiting.fetch_add(bytes as u64, Ordering::Relaxed);
         queue.batches.extend(batches.drain(..));
         self.has_batches.store(true, Ordering::Release);
+        let is_waking = !std::mem::replace(&mut queue.is_scheduled, true);
         drop(queue);
+        if is_waking {
+            return Pushed::Waking;
+        }
         self.work.notify_one();
-        true
+        Pushed::Taken
     }
 
     /// Whether [`Shared::push`] would take something now.
@@ -193,7 +227,7 @@ impl Shared {
 
     /// Gives a buffer back.
     pub(crate) fn give_back(&self, mut buffer: Vec<u8>) {
-        if buffer.capacity() > BUFFER_BYTES_KEPT {
+        if buffer.capacity() > self.buffer_bytes_kept {
             return;
         }
         buffer.clear();
@@ -208,7 +242,7 @@ impl Shared {
         lock(&self.queue).batches.is_empty()
     }
 
-    /// For the writer's thread: waits until so many records wait, or until a deadline.
+    /// For the thread that has the writer: waits until so many records wait, or until a deadline.
     pub(crate) fn wait_for_batch(&self, records: u64, until: Instant) {
         let mut queue = lock(&self.queue);
         loop {
@@ -221,28 +255,49 @@ impl Shared {
         }
     }
 
-    /// For the writer's thread: waits for work, awake for so long. False when the journal is closed and all was taken.
-    pub(crate) fn wait_for_work(&self, awake: Duration) -> bool {
-        let until = Instant::now() + awake;
-        while !self.has_batches.load(Ordering::Acquire) && Instant::now() < until {
-            std::thread::yield_now();
+    /// For the thread that has the writer: looks for more batches, for so long, unless other journals wait for the thread.
+    pub(crate) fn next_turn(&self, spin: Duration, pool: &Pool) -> Turn {
+        if !spin.is_zero() {
+            let until = Instant::now() + spin;
+            while !self.has_batches.load(Ordering::Acquire) && !pool.is_pressed() && Instant::now() < until {
+                std::thread::yield_now();
+            }
         }
         let mut queue = lock(&self.queue);
-        loop {
-            if !queue.batches.is_empty() {
-                return true;
-            }
-            if queue.is_closing {
-                return false;
-            }
-            queue = self.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        if self.has_failed() {
+            // Some may have come after the failure.
+            queue.batches.clear();
         }
+        if !queue.batches.is_empty() {
+            return Turn::Batches;
+        }
+        if queue.is_closing {
+            return Turn::Closing;
+        }
+        queue.is_scheduled = false;
+        Turn::Idle
     }
 
-    /// Lets the writer finish what was committed and end.
-    pub(crate) fn close(&self) {
-        lock(&self.queue).is_closing = true;
+    /// Lets the writer finish what was committed and end. True where a thread is to be given the writer.
+    pub(crate) fn close(&self) -> bool {
+        let mut queue = lock(&self.queue);
+        queue.is_closing = true;
+        let is_waking = !queue.is_closed && !std::mem::replace(&mut queue.is_scheduled, true);
+        drop(queue);
         self.work.notify_all();
+        is_waking
+    }
+
+    /// The writer has ended.
+    pub(crate) fn closed(&self) {
+        lock(&self.queue).is_closed = true;
+        self.done.notify_all();
+    }
+
+    /// Waits until the writer has ended.
+    pub(crate) fn wait_closed(&self) {
+        let queue = self.done.wait_while(lock(&self.queue), |queue| !queue.is_closed);
+        drop(queue.unwrap_or_else(PoisonError::into_inner));
     }
 
     /// For the shard's thread: waits until `ready`, which also gets the number of waiting batches,

@@ -90,16 +90,18 @@ impl Stock {
         self.spares.len() as u64 * self.segment_bytes + self.reserve.unwrap_or(0)
     }
 
-    /// Makes a segment. `StorageFull` when nothing is left.
+    /// Makes a segment of the usual size, or of so many bytes where they are more. `StorageFull` when nothing is left.
     pub(crate) fn segment(
         &mut self,
         number: SegmentNumber,
         base: Position,
+        bytes_min: u64,
         replace: Replace,
     ) -> io::Result<Made> {
         let shrink = if replace == Replace::Empty { Shrink::IfFull } else { Shrink::Never };
         let making = format!("{:012}-{}.new", number.0, self.epoch);
-        let (file, capacity, from_reserve) = self.blocks(&making, shrink)?;
+        let (file, capacity, from_reserve) =
+            self.blocks(&making, self.segment_bytes.max(bytes_min.next_multiple_of(HEADER_BYTES)), shrink)?;
         let header =
             Header { shard: self.shard, journal: self.journal, number, base, capacity, epoch: self.epoch };
         let page = header.encode();
@@ -116,9 +118,16 @@ impl Stock {
     }
 
     /// A file with blocks, under the name `making`: a spare, a fresh one, or the one set aside.
-    fn blocks(&mut self, making: &str, shrink: Shrink) -> io::Result<(Arc<dyn DiskFile>, u64, bool)> {
+    fn blocks(
+        &mut self,
+        making: &str,
+        wanted: u64,
+        shrink: Shrink,
+    ) -> io::Result<(Arc<dyn DiskFile>, u64, bool)> {
         // A file is opened before anything is done with its name: where no descriptor is left, all stays as it is.
-        while let Some(spare) = self.spares.last() {
+        while wanted == self.segment_bytes
+            && let Some(spare) = self.spares.last()
+        {
             let file = self.disk.open(spare)?;
             let bytes = file.length()?;
             self.disk.rename(spare, making)?;
@@ -128,9 +137,9 @@ impl Stock {
             }
             self.disk.remove(making)?;
         }
-        let fresh = self.fresh(making, self.segment_bytes);
+        let fresh = self.fresh(making, wanted);
         match (fresh, self.reserve) {
-            (Ok(file), _) => Ok((file, self.segment_bytes, false)),
+            (Ok(file), _) => Ok((file, wanted, false)),
             (Err(error), Some(bytes)) if is_full(&error) && bytes > 2 * HEADER_BYTES => {
                 let file = self.disk.open(RESERVE)?;
                 self.disk.rename(RESERVE, making)?;

@@ -6,10 +6,11 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::disk::DiskFile;
 use crate::file::pace::Pace;
+use crate::file::pool::Pool;
 use crate::file::segments::SegmentFile;
 use crate::file::shared::{Batch, Shared};
 use crate::frame::{self, BatchNote, NOTE_BYTES};
@@ -66,16 +67,20 @@ impl Writer {
         }
     }
 
-    /// The thread of a real journal.
-    pub(crate) fn run(mut self) {
-        while self.shared.wait_for_work(self.pace.spin_time()) {
-            if let Some((records, until)) = self.pace.batch_target() {
-                self.shared.wait_for_batch(records, until);
-            }
-            // One group: each begins at its own pace.
-            while self.step() == Progress::Worked && self.state != State::Idle {}
+    /// For a thread: makes one group durable. Each begins at its own pace, and at once where other
+    /// journals wait for the thread.
+    pub(crate) fn write_group(&mut self, pool: &Pool) {
+        if let Some((records, until)) = self.pace.batch_target()
+            && !pool.is_pressed()
+        {
+            self.shared.wait_for_batch(records, until);
         }
-        self.close();
+        while self.step() == Progress::Worked && self.state != State::Idle {}
+    }
+
+    /// How long a thread looks for the next batch before it turns to something else.
+    pub(crate) fn spin_time(&self) -> Duration {
+        self.pace.spin_time()
     }
 
     /// Does one thing: at most one operation that changes the disk.
@@ -171,7 +176,7 @@ impl Writer {
     }
 
     /// Leaves a mark that is durable, so that damage to the last batch will be known for what it is.
-    fn close(&self) {
+    pub(crate) fn close(&self) {
         if self.state == State::Failed || check_epoch(&self.shared, &*self.control).is_err() {
             return;
         }

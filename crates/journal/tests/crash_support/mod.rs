@@ -31,9 +31,11 @@ impl Random {
     }
 
     pub fn body(&mut self) -> Vec<u8> {
-        let length = match self.below(20) {
-            0 => 1 + self.below(6000),
-            1..=4 => 1 + self.below(900),
+        let length = match self.below(60) {
+            // Longer than a segment of [`options`].
+            0 => (64 << 10) + self.below(20 << 10),
+            1..=3 => 1 + self.below(6000),
+            4..=15 => 1 + self.below(900),
             _ => 1 + self.below(120),
         };
         let first = self.next();
@@ -45,7 +47,7 @@ pub fn options() -> Options {
     Options {
         segment_bytes: 64 << 10,
         reserve_bytes: 64 << 10,
-        record_bytes_max: 8 << 10,
+        record_bytes_max: 100 << 10,
         waiting_bytes_max: 24 << 10,
         tail_bytes: 48 << 10,
         spares_max: 1,

@@ -12,3 +12,4 @@ mod fuzz;
 mod journal_decode;
 mod names;
 mod repair;
+mod shared_threads;

@@ -9,8 +9,8 @@ pub(super) fn check(findings: &mut Findings<'_>) {
     let settings = &findings.loaded.settings;
     let http = if settings.http.listen.is_some() { u64::from(settings.http.connections_max) } else { 0 };
     let wanted = u64::from(settings.limits.connections_max) + http;
-    let shards = mapping::shards::settings(settings, &settings.server.data).count;
-    let own = open_files::own(mapping::edge::loops(settings), shards);
+    let shards = mapping::shards::settings(settings, &settings.server.data);
+    let own = open_files::own(mapping::edge::loops(settings), &shards);
     let room = open_files::limit().saturating_sub(own);
     if room >= wanted {
         return;

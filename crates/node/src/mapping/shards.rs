@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use stadium_queue::Bounds;
-use stadium_shard::{Settings as ShardSettings, Storage};
+use stadium_shard::{NodeBudget, Settings as ShardSettings, Storage};
 
 use crate::error::Error;
 use crate::settings::{Settings, ShardStore};
@@ -86,6 +86,16 @@ pub(crate) fn settings(settings: &Settings, data: &Path) -> ShardSettings {
         },
         mailbox_commands_max: shards.waiting_max as usize,
         mailbox_bytes_max: bytes(shards.waiting_bytes_max),
+        mailboxes_commands_max: shards.waiting_total_max as usize,
+        mailboxes_bytes_max: bytes(shards.waiting_total_bytes_max),
+        threads: shards.threads,
+        journal_threads: shards.journal_threads,
+        budget: NodeBudget {
+            preallocated_bytes: shards.preallocated_bytes_max,
+            memory_bytes: shards.journal_memory_bytes_max,
+            recovery_bytes: shards.recovery_bytes_max,
+            open_segments: shards.open_segments_max as usize,
+        },
         waiting_max: shards.consumers_max as usize,
         checkpoint_bytes: shards.checkpoint_journal_bytes,
         ..usual

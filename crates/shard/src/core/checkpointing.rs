@@ -11,7 +11,7 @@ use stadium_state_machine::{Milliseconds, Time};
 
 use super::machines::Machines;
 use super::segments::Segments;
-use super::settings::{CheckpointWriting, CoreSettings};
+use super::settings::{CheckpointPermit, CheckpointWriting, CoreSettings};
 use crate::frame::Opening;
 use crate::metrics::Counts;
 
@@ -23,6 +23,9 @@ const AFTER_FAILURE: Milliseconds = 10_000;
 
 /// How soon to look again while the disk or the writing thread is behind.
 const LOOK_AGAIN: Milliseconds = 2;
+
+/// How soon to look again while as many other shards as may write checkpoints.
+const PERMIT_WAIT: Milliseconds = 100;
 
 /// The checkpoints of a shard.
 pub(super) struct Checkpointing {
@@ -57,6 +60,7 @@ struct Run {
     position: Position,
     began_at: Time,
     began_us: u64,
+    _permit: CheckpointPermit,
     writer: Writer,
     /// A slice that the writer had no room for.
     held: Option<Vec<u8>>,
@@ -174,6 +178,9 @@ impl Checkpointing {
         let run = match &mut self.run {
             Some(run) => run,
             none => {
+                let Some(permit) = settings.checkpoint_permits.take() else {
+                    return Ok(Step::After(PERMIT_WAIT));
+                };
                 let position = journal.end();
                 let mut writer = Writer::new(self.checkpoints.begin(position)?, settings.checkpoint_writer)?;
                 let (position_in, machines_in) = (position.0, machines.kinds.len() as u32);
@@ -188,6 +195,7 @@ impl Checkpointing {
                     position,
                     began_at: now,
                     began_us: (settings.stopwatch)(),
+                    _permit: permit,
                     writer,
                     held: None,
                     state: RunState::Encoding,

@@ -41,7 +41,7 @@ pub(crate) use kinds::Kinds;
 pub use opening::Progress;
 pub(crate) use opening::replay_all;
 pub use ports::{Caller, Claim, Confirmation, Delivery, Next, Output, Reply, Request, Search, Store, Trial};
-pub use settings::{CheckpointWriting, CoreSettings};
+pub use settings::{CheckpointPermits, CheckpointWriting, CoreSettings};
 pub(crate) use slot::AnyAnswer;
 pub use slot::AnyCommand;
 

@@ -1,5 +1,8 @@
 //! Sizes and bounds of one shard.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use stadium_state_machine::{Milliseconds, Place};
 
 use super::composition::bounds::MachineBounds;
@@ -36,6 +39,8 @@ pub struct CoreSettings {
     pub checkpoint_slice_bytes: usize,
     /// Where checkpoints are written.
     pub checkpoint_writer: CheckpointWriting,
+    /// Allows checkpoints to be written at once, together with other shards.
+    pub checkpoint_permits: CheckpointPermits,
     /// A segment with a smaller part of it alive, in percent, is rewritten. 25.
     pub rewrite_below_percent: u8,
     /// Bytes of payloads that one turn rewrites. 256 KiB.
@@ -67,6 +72,34 @@ pub enum CheckpointWriting {
     InTurn,
 }
 
+/// How many checkpoints may be written at once by all shards that have a clone of it.
+#[derive(Debug, Clone)]
+pub struct CheckpointPermits(Arc<AtomicUsize>);
+
+impl CheckpointPermits {
+    /// So many.
+    #[must_use]
+    pub fn new(checkpoints_max: usize) -> Self {
+        Self(Arc::new(AtomicUsize::new(checkpoints_max)))
+    }
+
+    /// The right to write one, until it is dropped; none where as many as may are being written.
+    pub(super) fn take(&self) -> Option<CheckpointPermit> {
+        let one_less = |left: usize| left.checked_sub(1);
+        let taken = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_less);
+        taken.is_ok().then(|| CheckpointPermit(Arc::clone(&self.0)))
+    }
+}
+
+/// The right to write a checkpoint.
+pub(super) struct CheckpointPermit(Arc<AtomicUsize>);
+
+impl Drop for CheckpointPermit {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
 impl CoreSettings {
     /// The usual ones.
     pub fn for_shard(place: Place) -> Self {
@@ -82,6 +115,7 @@ impl CoreSettings {
             checkpoint_bytes: 64 << 20,
             checkpoint_slice_bytes: 64 << 10,
             checkpoint_writer: CheckpointWriting::OwnThread,
+            checkpoint_permits: CheckpointPermits::new(usize::MAX),
             rewrite_below_percent: 25,
             rewrite_slice_bytes: 256 << 10,
             history_keep_bytes: 256 << 20,

@@ -12,6 +12,7 @@ mod panics;
 mod replay;
 mod restored_memory;
 mod session_room;
+mod sharing;
 mod spending;
 mod trimming;
 mod wallets;
