@@ -1,7 +1,9 @@
 //! What a journal refuses, sorted by who must act.
 //!
 //! `Busy`, `Full` and `Descriptors` mean that nothing happened and that it may be tried again;
-//! `TooLarge` is the caller's mistake; everything else ends the handle or needs a person.
+//! `TooLarge` is the caller's mistake; everything else ends the handle or needs a person. After
+//! `Failed`, and after `Fenced` where [`crate::Journal::stop`] knows the durable position, the
+//! records behind it did not happen; after `Unknown` they may have.
 
 use std::{fmt, io};
 
@@ -39,6 +41,15 @@ pub enum Error {
         /// All before it is on disk.
         durable: Position,
         /// What failed, with the system's words.
+        what: String,
+    },
+    /// The log can be followed no further, so it is not known which of the records behind the durable position happened.
+    /// They may be found when the log is opened again, by this owner or by another. This handle appends nothing any more;
+    /// reads go on.
+    Unknown {
+        /// All before it happened, and is durable.
+        durable: Position,
+        /// What failed.
         what: String,
     },
     /// Another process has the journal open.
@@ -100,6 +111,7 @@ impl Error {
             Self::Setting(_) => "JRN-012",
             Self::Io { .. } => "JRN-011",
             Self::Descriptors => "JRN-013",
+            Self::Unknown { .. } => "JRN-014",
         }
     }
 
@@ -144,6 +156,12 @@ impl fmt::Display for Error {
             }
             Self::Failed { durable, what } => {
                 write!(f, "the journal stopped: {what}; all before position {durable} is on disk")?;
+            }
+            Self::Unknown { durable, what } => {
+                write!(
+                    f,
+                    "the journal stopped: {what}; whether records behind position {durable} count is unknown"
+                )?;
             }
             Self::InUse { place, process: 0 } => {
                 write!(f, "the journal {place} is in use by another process")?

@@ -21,7 +21,8 @@ pub trait Journal: Send {
     /// Puts a record into the open batch and gives it its position. Never waits for the disk.
     ///
     /// # Errors
-    /// `Busy`, `Full`, `TooLarge`: nothing happened. `Failed`, `Fenced`: this handle is at its end.
+    /// `Busy`, `Full`, `TooLarge`: nothing happened. `Failed`, `Fenced`, `Unknown`: this handle is at
+    /// its end.
     fn append(&mut self, record: &[u8]) -> Result<Position, Error>;
 
     /// Like [`Journal::append`], and may use the room set aside, so that records that free room
@@ -46,13 +47,15 @@ pub trait Journal: Send {
     /// While one commit runs others wait and become one. Calling it with nothing new is cheap.
     ///
     /// # Errors
-    /// `Failed`, `Fenced`.
+    /// `Failed`, `Fenced`, `Unknown`.
     fn commit(&mut self) -> Result<(), Error>;
 
     /// All before the position is on disk. Call it after each wake: it also starts a commit that had to wait for others.
     ///
     /// # Errors
-    /// `Failed`, `Fenced`: a commit failed, now and for ever on this handle.
+    /// A commit failed, now and for ever on this handle. `Failed`: the records behind the durable
+    /// position are cut when the journal is opened again. `Fenced`: somebody else is the owner.
+    /// `Unknown`: nobody can tell here which records behind the durable position count.
     fn durable(&mut self) -> Result<Position, Error>;
 
     /// Waits until all that was committed is durable, or `timeout` is over; then returns the
@@ -64,8 +67,11 @@ pub trait Journal: Send {
 
     /// Ends the writing: the records that were handed over become durable or do not, and none
     /// becomes so any more. Returns the durable position then, where it is known; records behind it
-    /// that are cut when the journal is opened again did not happen. Afterwards there are only
-    /// reads.
+    /// that are cut when the journal is opened again did not happen. `None`: records behind the last
+    /// durable position may have happened. Afterwards there are only reads.
+    ///
+    /// A replicated log cuts nothing. If it returns the position, the records behind it do not count
+    /// and never will, also after `Fenced`.
     fn stop(&mut self) -> Option<Position> {
         match self.durable() {
             Ok(durable) | Err(Error::Failed { durable, .. }) => Some(durable),
