@@ -7,7 +7,8 @@
 //!
 //! [`FileJournal`] is the journal on local files; the same code runs on a disk in memory with
 //! injected faults ([`memory`]). It is also [`Segmented`]. [`MemoryLog`] is a log in memory that
-//! can only be trimmed. [`conformance`] is what every implementation has to pass.
+//! can only be trimmed. A [`mirror`] keeps the files of a journal whose records another log makes
+//! durable. [`conformance`] is what every implementation has to pass.
 
 mod checkpoint;
 mod checkpoint_files;
@@ -32,7 +33,7 @@ pub use checkpoint::{CHUNK_BYTES_MAX, CheckpointInfo, CheckpointReader, Checkpoi
 pub use checkpoint_files::FileCheckpoints;
 pub use disk::{Disk, DiskFile, LockError, LockGuard};
 pub use error::{Damage, Error};
-pub use file::{FileJournal, Stepper};
+pub use file::{FileJournal, Stepper, mirror};
 pub use folder::FolderDisk;
 pub use journal::{Journal, Reader, Record, Room, Segment, Segmented, Wake};
 pub use made::make_folder;
