@@ -1,4 +1,7 @@
 //! The journal: what the shard's core sees of a replica.
+//!
+//! One handle is a standby, a claimant, an owner, and a standby again. It only passes on: the rules
+//! are in `stadium-journal-log`, what drives them in [`crate::replica`].
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

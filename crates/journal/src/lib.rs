@@ -5,10 +5,9 @@
 //! a position, so that recovery reads only the records after it. docs/formats/journal.md and
 //! docs/formats/checkpoint.md describe the bytes; the shard alone knows the content of a record.
 //!
-//! [`FileJournal`] is the journal on local files; the same code runs on a disk in memory with
-//! injected faults ([`memory`]). It is also [`Segmented`]. [`MemoryLog`] is a log in memory that
-//! can only be trimmed. A [`mirror`] keeps the files of a journal whose records another log makes
-//! durable. [`conformance`] is what every implementation has to pass.
+//! [`FileJournal`] is on local files, and [`Segmented`]; the same code runs on a disk in memory with
+//! faults ([`memory`]). [`MemoryLog`] can only be trimmed. A [`mirror`] has the files of a
+//! replicated log. [`conformance`] is the suite that every implementation has to pass.
 
 mod checkpoint;
 mod checkpoint_files;

@@ -1,4 +1,6 @@
 //! Owners and standbys on a calm topic: following, promotion, fencing, uncertain appends, restarts.
+//!
+//! Each test has one thing happen; `faults` has all of them happen at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
