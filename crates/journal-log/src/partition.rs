@@ -13,6 +13,9 @@ use crate::claim::Offset;
 ///
 /// No call waits. Outcomes arrive as events, in any order between calls of different kinds; the
 /// wake is called when there may be some. Dropping it gives up all that is under way.
+///
+/// A temporary failure is reported after a pause, such as the client's own timeout or back-off. So
+/// the driver, which has no clock, makes the call again at once.
 pub trait Partition: Send {
     /// Starts to append a message. Reports [`Event::Appended`] or [`Event::NotAppended`] with the
     /// same tag, exactly once. The message is copied before the call returns.

@@ -95,6 +95,16 @@ pub trait DiskFile: Send + Sync {
     /// `StorageFull`, others of the file system.
     fn allocate(&self, bytes: u64) -> io::Result<()>;
 
+    /// Makes the file this long, with blocks that need not be written: cheaper than
+    /// [`DiskFile::allocate`] now, dearer at the next sync. Where the file system cannot, a later
+    /// write finds out that there is no room.
+    ///
+    /// # Errors
+    /// As for `allocate`.
+    fn reserve(&self, bytes: u64) -> io::Result<()> {
+        self.allocate(bytes)
+    }
+
     /// Cuts the file.
     ///
     /// # Errors

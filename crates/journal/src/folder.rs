@@ -313,6 +313,13 @@ impl DiskFile for OpenFile {
         self.file().set_len(bytes)
     }
 
+    fn reserve(&self, bytes: u64) -> io::Result<()> {
+        match rustix::fs::fallocate(self.file(), FallocateFlags::empty(), 0, bytes) {
+            Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => self.file().set_len(bytes),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn truncate(&self, bytes: u64) -> io::Result<()> {
         self.file().set_len(bytes)
     }

@@ -5,9 +5,9 @@
 //! a position, so that recovery reads only the records after it. docs/formats/journal.md and
 //! docs/formats/checkpoint.md describe the bytes; the shard alone knows the content of a record.
 //!
-//! [`FileJournal`] is the journal on local files; the same code runs on a disk in memory with
-//! injected faults ([`memory`]). It is also [`Segmented`]. [`MemoryLog`] is a log in memory that
-//! can only be trimmed. [`conformance`] is what every implementation has to pass.
+//! [`FileJournal`] is on local files, and [`Segmented`]; the same code runs on a disk in memory with
+//! faults ([`memory`]). [`MemoryLog`] can only be trimmed. A [`mirror`] has the files of a
+//! replicated log. [`conformance`] is the suite that every implementation has to pass.
 
 mod checkpoint;
 mod checkpoint_files;
@@ -33,7 +33,7 @@ pub use checkpoint_files::FileCheckpoints;
 pub use disk::{Disk, DiskFile, LockError, LockGuard};
 pub use error::{Damage, Error};
 pub use file::threads::{JournalThreads, ThreadCounts};
-pub use file::{FileJournal, Stepper};
+pub use file::{FileJournal, Stepper, mirror};
 pub use folder::{FolderDisk, descriptors_max, free_bytes};
 pub use journal::{Journal, Reader, Record, Room, Segment, Segmented, Wake};
 pub use made::make_folder;

@@ -44,6 +44,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-session", &["stadium-state-machine", "stadium-table"]),
     ("stadium-journal", &[]),
     ("stadium-journal-log", &["stadium-journal"]),
+    ("stadium-journal-replicated", &["stadium-journal", "stadium-journal-log"]),
     ("stadium-audit", &["stadium-journal"]),
     (
         "stadium-shard",

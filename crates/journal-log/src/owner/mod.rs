@@ -256,6 +256,13 @@ impl<J: Judge> Owner<J> {
         self.phase == Phase::Ended
     }
 
+    /// Its own claim: the one whose fence it sent last, with the writer id of the next one after
+    /// [`Owner::claim_again`].
+    #[must_use]
+    pub fn own(&self) -> Claim {
+        self.own
+    }
+
     /// Its reader: how far it has read, and what counts there.
     #[must_use]
     pub fn reader(&self) -> &Reader<J> {

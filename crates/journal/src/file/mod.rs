@@ -6,6 +6,7 @@
 //! thread never waits for the disk unless it asks to.
 
 mod maintenance;
+pub mod mirror;
 mod pace;
 mod pool;
 pub(crate) mod reader;
@@ -473,16 +474,7 @@ impl Journal for FileJournal {
             return Ok(());
         }
         self.shared.counters.reads_from_disk.fetch_add(1, Ordering::Relaxed);
-        let opened = self.shared.segments.open_at(record)?;
-        let name = || format!("cannot read position {record} of {}", opened.segment.name());
-        let read = opened
-            .file
-            .read_at(into, opened.segment.offset(from))
-            .map_err(|error| Error::io(name(), &error))?;
-        if read < into.len() {
-            return Err(Error::NoRecord(record));
-        }
-        Ok(())
+        self.shared.segments.read(from, record, into)
     }
 
     fn reader(&self) -> Box<dyn Reader> {

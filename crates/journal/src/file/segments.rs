@@ -130,6 +130,13 @@ impl Segments {
         self.table().take(segment.header.base);
     }
 
+    /// Takes out the segments that begin at `from` or later.
+    pub(crate) fn cut(&self, from: Position) -> Vec<Arc<SegmentFile>> {
+        let mut table = self.table();
+        let bases: Vec<Position> = table.entries.range(from..).map(|(&base, _)| base).collect();
+        bases.into_iter().filter_map(|base| table.take(base).map(|(segment, _)| segment)).collect()
+    }
+
     /// Where the first segment begins.
     pub(crate) fn start(&self) -> Position {
         self.table().entries.first_key_value().map_or(Position::START, |(&base, _)| base)
@@ -184,6 +191,17 @@ impl Segments {
         table.close_some();
         drop(table);
         Ok(Opened { segment, file })
+    }
+
+    /// Reads from `from` on, a place within the record at `record`.
+    pub(crate) fn read(&self, from: Position, record: Position, into: &mut [u8]) -> Result<(), Error> {
+        let opened = self.open_at(record)?;
+        let name = || format!("cannot read position {record} of {}", opened.segment.name());
+        let read = opened
+            .file
+            .read_at(into, opened.segment.offset(from))
+            .map_err(|error| Error::io(name(), &error))?;
+        if read < into.len() { Err(Error::NoRecord(record)) } else { Ok(()) }
     }
 
     /// Lets go of the file that was used longest ago, so that its descriptor can be used otherwise. False where none is open.

@@ -1,0 +1,10 @@
+//! The integration tests of this crate, one program: each module is a suite, and its name
+//! a filter, as in `cargo test -p stadium-journal-replicated --test integration conformance::`.
+
+mod allocation;
+mod conformance;
+mod faults;
+mod fixtures;
+mod lost;
+mod place;
+mod roles;
