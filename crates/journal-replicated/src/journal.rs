@@ -245,6 +245,11 @@ impl Journal for ReplicatedJournal {
         self.replica.stop().then(|| self.replica.mirror.accepted())
     }
 
+    /// The [resume point](ReplicatedJournal::resume_point), encoded.
+    fn mark(&self) -> Vec<u8> {
+        self.resume_point().encode().to_vec()
+    }
+
     fn on_durable(&mut self, wake: Wake) {
         self.replica.signal.set_wake(wake);
     }
