@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use stadium_journal::{
-    Disk, Epoch, Error, Journal, JournalId, Metrics, Position, Reader, Record, Room, Segment, SegmentNumber,
-    Segmented, Wake,
+    Disk, Epoch, Error, Following, Journal, JournalId, Metrics, Position, Reader, Record, Room, Segment,
+    SegmentNumber, Segmented, Standing, Wake,
 };
 use stadium_journal_log::{Counts, Offset, Partition};
 
 use crate::follow::{find_ends, took_too_long};
 use crate::options::ReplicatedOptions;
-use crate::replica::{Replica, Standing};
+use crate::replica::Replica;
 use crate::resume::ResumePoint;
 
 /// The log of a shard in a cluster, as an owner or a standby has it.
@@ -309,6 +309,26 @@ impl Journal for ReplicatedJournal {
 
     fn metrics(&self) -> Metrics {
         self.replica.mirror.metrics()
+    }
+}
+
+impl Following for ReplicatedJournal {
+    fn poll(&mut self, on_record: &mut dyn FnMut(Record<'_>)) -> Result<Standing, Error> {
+        ReplicatedJournal::poll(self, on_record)
+    }
+
+    fn claim(&mut self) {
+        ReplicatedJournal::claim(self);
+    }
+
+    fn follow_again(&mut self) -> Result<(), Error> {
+        ReplicatedJournal::follow_again(self)
+    }
+
+    fn is_in_step(&mut self) -> bool {
+        let is_in_step = self.log_end().is_some_and(|end| end <= self.replica.mark().offset);
+        self.look_for_end();
+        is_in_step
     }
 }
 

@@ -19,5 +19,5 @@ mod signal;
 
 pub use journal::ReplicatedJournal;
 pub use options::{ReplicatedOptions, Spawn};
-pub use replica::Standing;
 pub use resume::{RESUME_BYTES, ResumePoint, Unreadable};
+pub use stadium_journal::Standing;

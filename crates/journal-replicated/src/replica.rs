@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use stadium_journal::mirror::{Batch, Mirror};
-use stadium_journal::{Damage, Disk, Epoch, Error, Position, Record};
+use stadium_journal::{Damage, Disk, Epoch, Error, Position, Record, Standing};
 use stadium_journal_log::partition::{Call, Event, Failure};
 use stadium_journal_log::{
     Effect, Error as LogError, Header, IN_FLIGHT_MAX, Mark, Offset, Owner, Partition, Reader, Sequence,
@@ -23,19 +23,6 @@ use crate::notes::Notes;
 use crate::options::ReplicatedOptions;
 use crate::resume::{ResumePoint, journal_id};
 use crate::signal::Signal;
-
-/// The standing of a replica to its log.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standing {
-    /// It follows the owner.
-    Following,
-    /// It claims the log.
-    Claiming,
-    /// It is the owner. After a failed append it may be about to claim the log again.
-    Serving,
-    /// It was fenced, or cannot go on.
-    Ended,
-}
 
 /// What a replica does.
 enum Role {

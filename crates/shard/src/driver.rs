@@ -59,16 +59,28 @@ impl<S: Store + Clone + 'static> Driver<S> {
         store: S,
         progress: &OnProgress,
     ) -> Result<Self, Error> {
-        let settings = &inner.settings;
-        let hash_seed = seed() ^ u64::from(shard).rotate_left(32);
-        let place = Place { shard, shards: settings.count, hash_seed };
-        let core = CoreSettings {
-            stopwatch: micros,
-            checkpoint_permits: inner.threads.checkpoint_permits.clone(),
-            ..settings.core(place)
-        };
-        let turn_commands_max = core.turn_commands_max;
-        let mut core = Core::open(store, core, now(), &mut |how_far| progress(shard, how_far))?;
+        let settings = core_settings(shard, inner);
+        let core = Core::open(store, settings, now(), &mut |how_far| progress(shard, how_far))?;
+        Ok(Self::of(shard, inner, core))
+    }
+}
+
+/// The settings of a shard's core in this process.
+pub(crate) fn core_settings(shard: u16, inner: &Inner) -> CoreSettings {
+    let settings = &inner.settings;
+    let hash_seed = seed() ^ u64::from(shard).rotate_left(32);
+    let place = Place { shard, shards: settings.count, hash_seed };
+    CoreSettings {
+        stopwatch: micros,
+        checkpoint_permits: inner.threads.checkpoint_permits.clone(),
+        ..settings.core(place)
+    }
+}
+
+impl<S: Store> Driver<S> {
+    /// Drives a core that is open.
+    pub(crate) fn of(shard: u16, inner: &Arc<Inner>, mut core: Core<S, Holder, Queues>) -> Self {
+        let turn_commands_max = core.settings().turn_commands_max;
         let woken = Arc::clone(inner);
         core.on_durable(Arc::new(move || woken.mailboxes[usize::from(shard)].knock()));
         let is_one_of_many = inner.threads.shards_each() > MANY_SHARDS;
@@ -87,7 +99,17 @@ impl<S: Store + Clone + 'static> Driver<S> {
         };
         driver.report_spread();
         driver.publish();
-        Ok(driver)
+        driver
+    }
+
+    /// The core, to be asked what became of it.
+    pub(crate) fn core(&self) -> &Core<S, Holder, Queues> {
+        &self.core
+    }
+
+    /// The core, without a driver.
+    pub(crate) fn into_core(self) -> Core<S, Holder, Queues> {
+        self.core
     }
 
     /// Hands in what is in the mailbox. Returns whether that was everything that devices notified the
@@ -118,6 +140,9 @@ impl<S: Store + Clone + 'static> Driver<S> {
                 Item::Confirmation(confirmation) => core.confirmed(confirmation),
                 Item::StopWaiting => core.stop_waiting(),
                 Item::Checkpoint => core.checkpoint_soon(),
+                Item::HandOver => core.hand_over(),
+                // It owns the shard.
+                Item::Own => {}
                 Item::Stop => core.stop(),
             }
         }
@@ -266,7 +291,7 @@ impl<S: Store + Clone + 'static> Drive for Driver<S> {
 }
 
 /// The wall clock, in milliseconds.
-fn now() -> Time {
+pub(crate) fn now() -> Time {
     Time(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64))
 }
 

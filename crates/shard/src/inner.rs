@@ -54,10 +54,22 @@ impl Inner {
     ///
     /// It cannot be opened now.
     pub(crate) fn begin(&self, shard: u16) -> Result<(), Error> {
-        let mailbox = self.mailboxes.get(usize::from(shard)).ok_or_else(|| {
-            Error::NotNow(format!("there is no shard {shard}: there are {}", self.mailboxes.len()))
-        })?;
+        let mailbox = self.mailboxes.get(usize::from(shard)).ok_or_else(|| self.no_shard(shard))?;
         self.threads.begin(shard, || mailbox.open())
+    }
+
+    /// As [`Self::begin`], of a shard whose owner is elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::begin`].
+    pub(crate) fn begin_following(&self, shard: u16) -> Result<(), Error> {
+        let mailbox = self.mailboxes.get(usize::from(shard)).ok_or_else(|| self.no_shard(shard))?;
+        self.threads.begin(shard, || mailbox.follow())
+    }
+
+    fn no_shard(&self, shard: u16) -> Error {
+        Error::NotNow(format!("there is no shard {shard}: there are {}", self.mailboxes.len()))
     }
 
     /// Asks one shard to stop, while the others go on.

@@ -37,6 +37,10 @@ pub(crate) enum Item {
     StopWaiting,
     /// Write a checkpoint now.
     Checkpoint,
+    /// Claim the log, and own the shard: a replica that follows.
+    Own,
+    /// Finish what was begun, and follow: a replica that owns the shard.
+    HandOver,
     /// Finish, and end.
     Stop,
 }
@@ -314,6 +318,16 @@ impl Mailbox {
     /// The shard is being opened: everything is taken, and waits for it.
     pub(crate) fn open(&self) {
         self.items.lock().takes = Takes::Everything;
+    }
+
+    /// The shard hands over, if it takes requests: they are refused from now on.
+    pub(crate) fn follow_if_open(&self) {
+        self.refuse(Absence::NotHere);
+    }
+
+    /// The shard follows its owner, who is elsewhere: requests are refused.
+    pub(crate) fn follow(&self) {
+        self.items.lock().takes = Takes::NoRequests(Absence::NotHere);
     }
 
     /// Requests, bytes of their payloads, and how many were refused so far.

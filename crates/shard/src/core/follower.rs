@@ -104,6 +104,23 @@ impl Follower {
         Ok(follower)
     }
 
+    /// The state of an owner whose records are all durable, before `end`.
+    pub(super) fn of_owner(mut machines: Machines, mut segments: Segments, end: Position) -> Self {
+        machines.checkpoint_abort();
+        segments.rewritten();
+        segments.dead.clear();
+        Self {
+            machines,
+            segments,
+            pins: Pins::default(),
+            staying: Vec::new(),
+            is_counted: true,
+            records: 0,
+            end,
+            mark: Vec::new(),
+        }
+    }
+
     /// The [mark](Journal::mark) of its checkpoint; empty where that keeps none.
     #[must_use]
     pub fn mark(&self) -> &[u8] {

@@ -40,7 +40,9 @@ pub use kinds::Kind;
 pub(crate) use kinds::Kinds;
 pub use opening::Progress;
 pub(crate) use opening::replay_all;
-pub use ports::{Caller, Claim, Confirmation, Delivery, Next, Output, Reply, Request, Search, Store, Trial};
+pub use ports::{
+    Caller, Claim, Confirmation, Delivery, Next, Output, ReplicaStore, Reply, Request, Search, Store, Trial,
+};
 pub use settings::{CheckpointPermits, CheckpointWriting, CoreSettings};
 pub(crate) use slot::AnyAnswer;
 pub use slot::AnyCommand;
@@ -70,6 +72,8 @@ pub struct Core<S: Store, C: Caller, M: Direct> {
     closed: Closed,
     /// Another owner's fence ended the journal: this core is not opened again.
     is_moved: bool,
+    /// It stops for another owner.
+    hands_over: bool,
     /// Refusals of what a failed journal did not make durable, until it is cut. As many as waited for it.
     given_up: Output<C, M>,
     stopping: Stopping,
@@ -109,6 +113,8 @@ enum Stopping {
     Finishing,
     /// The last checkpoint was asked for.
     Checkpoint,
+    /// Answers are outstanding; another owner takes the state over.
+    HandingOver,
     Stopped,
 }
 
@@ -157,6 +163,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
             running: Some(Box::new(running)),
             closed,
             is_moved: false,
+            hands_over: false,
             given_up: Output::default(),
             stopping: Stopping::No,
             finishing_until: None,
@@ -247,6 +254,27 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         }
     }
 
+    /// Takes no more commands, answers those that wait, and ends without a checkpoint: another owner
+    /// is to take the shard over. Turns go on until one returns `stopped`.
+    pub fn hand_over(&mut self) {
+        if self.stopping == Stopping::No {
+            self.stopping = Stopping::HandingOver;
+            self.hands_over = true;
+        }
+    }
+
+    /// The follower that a core becomes which has handed over: its state, and its journal, in which
+    /// everything is durable. None where it failed meanwhile.
+    pub fn into_follower(self) -> Option<(Follower, S::Journal)> {
+        let mut running = self.running?;
+        let end = running.journal.end();
+        if !running.journal.durable().is_ok_and(|durable| durable == end) {
+            return None;
+        }
+        let Running { journal, machines, segments, .. } = *running;
+        Some((Follower::of_owner(machines, segments, end), journal))
+    }
+
     /// The machine `N`, which the shard has, to be looked at; none while the journal is not open.
     pub fn machine<N: StateMachine>(&self) -> Option<&N> {
         self.running.as_ref().map(|running| running.machines.machine::<N>())
@@ -264,6 +292,11 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         self.running.as_mut().map(|running| &mut running.journal)
     }
 
+    /// Its sizes and bounds.
+    pub fn settings(&self) -> &CoreSettings {
+        &self.settings
+    }
+
     /// Where the journal and its checkpoints are.
     pub fn store(&mut self) -> &mut S {
         &mut self.store
@@ -272,6 +305,11 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
     /// Whether another owner has the shard: its fence ended this one, which stopped.
     pub fn is_moved(&self) -> bool {
         self.is_moved
+    }
+
+    /// Whether it has handed over, and [`Self::into_follower`] gives its state.
+    pub fn is_handed_over(&self) -> bool {
+        self.stopping == Stopping::Stopped && self.hands_over
     }
 
     /// Times that the journal failed and was opened again.

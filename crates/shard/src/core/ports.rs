@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use stadium_journal::{Checkpoints, Journal, JournalId, Opening};
+use stadium_journal::{Checkpoints, Following, Journal, JournalId, Opening};
 use stadium_state_machine::{Effects, Refusal, StateMachine, Time};
 
 use super::direct::Direct;
@@ -42,6 +42,18 @@ pub trait Store: Send {
         &mut self,
         journal: Option<JournalId>,
     ) -> Result<Box<dyn Checkpoints>, stadium_journal::Error>;
+}
+
+/// Where a shard's replica of a log is that several nodes keep.
+///
+/// [`Store::open`] opens the journal as its owner: it claims the log, and waits for that.
+pub trait ReplicaStore: Store<Journal: Following> {
+    /// Opens the journal as a follower.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::open`].
+    fn follow(&mut self, opening: Opening) -> Result<Self::Journal, stadium_journal::Error>;
 }
 
 /// Who asked: what the driver wants back with the answer.

@@ -105,7 +105,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         };
         // Work that a stopping shard still waits for is checked often.
         let background = match self.stopping {
-            Stopping::Finishing | Stopping::Checkpoint => Some(now.after(2)),
+            Stopping::Finishing | Stopping::Checkpoint | Stopping::HandingOver => Some(now.after(2)),
             Stopping::No | Stopping::Stopped => background,
         };
         let contended = (!self.ready.is_empty()).then(|| now.after(CONTENDED_WAIT));
@@ -456,6 +456,9 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
             Stopping::Finishing if self.inbox.is_empty() && !running.checkpointing.runs() => {
                 running.checkpointing.soon();
                 self.stopping = Stopping::Checkpoint;
+            }
+            Stopping::HandingOver if self.inbox.is_empty() && running.pending() == 0 => {
+                self.stopping = Stopping::Stopped;
             }
             // A checkpoint that fails is not waited for: the journal has everything.
             Stopping::Checkpoint

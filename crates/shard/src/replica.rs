@@ -1,0 +1,372 @@
+//! A replica of a shard whose log several nodes keep: it follows the owner, and owns the shard when
+//! it is told to.
+//!
+//! As a follower it applies each record as it arrives, so that it can take the shard over at once. An
+//! owner that was fenced begins anew as a follower, from its newest checkpoint: its memory has records
+//! that do not count. One that hands over keeps its state.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use stadium_journal::{Following as _, Holder as LogHolder, Journal as _, Opening, Position, Standing};
+use stadium_queue::Queues;
+
+use crate::core::{Core, Follower, Progress, ReplicaStore};
+use crate::drive::{Drive, Turned};
+use crate::driver::{Driver, core_settings, now};
+use crate::error::busy;
+use crate::inner::Inner;
+use crate::mailbox::Item;
+use crate::reply_slot::Holder;
+use crate::{Error, Shards};
+
+/// How soon a follower looks again whether it is in step, and an ended one tries again to follow.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Records that a follower applies before it settles their segments.
+const RECORDS_A_STEP: u64 = 4_096;
+
+/// A replica's standing, for whoever decides which node owns a shard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReplicaState {
+    /// It follows the owner. In step: it has applied what the log had half a second ago.
+    Following {
+        /// Whether it may take the shard over at once.
+        is_in_step: bool,
+    },
+    /// It owns the shard, and serves.
+    Serving {
+        /// The epoch of its claim.
+        epoch: u64,
+    },
+    /// It cannot follow now, for this reason, and tries again.
+    Away(String),
+}
+
+type OnState = Arc<dyn Fn(u16, ReplicaState) + Send + Sync>;
+
+impl Shards {
+    /// Opens a replica of a shard, which follows its owner, and waits until it has read its newest
+    /// checkpoint. `on_state` hears of each change of its state, from the thread that drives it.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be opened.
+    pub fn open_replica<S: ReplicaStore + Clone + 'static>(
+        &self,
+        shard: u16,
+        store: S,
+        on_state: impl Fn(u16, ReplicaState) + Send + Sync + 'static,
+    ) -> Result<(), Error> {
+        let inner = Arc::clone(&self.inner);
+        inner.begin_following(shard)?;
+        let on_state: OnState = Arc::new(on_state);
+        let (opened, opening) = channel();
+        self.inner.threads.helpers.run(Box::new(move || {
+            let replica = catch_unwind(AssertUnwindSafe(|| Replica::open(shard, &inner, store, on_state)))
+                .unwrap_or_else(|_| Err(Error::Thread("it panicked while it read its journal".into())));
+            let _ = opened.send(match replica {
+                Ok(replica) => {
+                    inner.threads.seat(Box::new(replica));
+                    Ok(())
+                }
+                Err(error) => {
+                    inner.has_ended(shard);
+                    Err(error)
+                }
+            });
+        }));
+        opening.recv().unwrap_or_else(|_| Err(Error::Thread("it ended before the replica was open".into())))
+    }
+
+    /// Has a replica of this process claim the log of its shard, and own it. Without effect on one
+    /// that owns it.
+    pub fn own(&self, shard: u16) {
+        self.tell(shard, Item::Own);
+    }
+
+    /// Has a replica of this process that owns its shard finish what was begun, and follow: for a
+    /// move. Requests are refused meanwhile (SHARD-016).
+    pub fn hand_over(&self, shard: u16) {
+        if let Some(mailbox) = self.inner.mailboxes.get(usize::from(shard)) {
+            mailbox.follow_if_open();
+            mailbox.post(Item::StopWaiting);
+        }
+        self.tell(shard, Item::HandOver);
+    }
+
+    fn tell(&self, shard: u16, item: Item) {
+        if let Some(mailbox) = self.inner.mailboxes.get(usize::from(shard)) {
+            mailbox.post(item);
+        }
+    }
+}
+
+/// A replica, driven by the thread of its shard.
+struct Replica<S: ReplicaStore> {
+    shard: u16,
+    inner: Arc<Inner>,
+    store: S,
+    on_state: OnState,
+    told: Option<ReplicaState>,
+    items: Vec<Item>,
+    role: Role<S>,
+}
+
+enum Role<S: ReplicaStore> {
+    Following(Box<Follows<S::Journal>>),
+    Owning(Box<Driver<S>>),
+    /// It is to be opened anew as a follower, from its newest checkpoint.
+    Away,
+}
+
+/// A follower and its journal.
+struct Follows<J> {
+    follower: Follower,
+    journal: J,
+    /// Where the follower settled last, in records.
+    settled: u64,
+    is_claiming: bool,
+}
+
+impl<S: ReplicaStore + Clone + 'static> Replica<S> {
+    fn open(shard: u16, inner: &Arc<Inner>, mut store: S, on_state: OnState) -> Result<Self, Error> {
+        let follows = follow(shard, inner, &mut store)?;
+        let mut replica = Self {
+            shard,
+            inner: Arc::clone(inner),
+            store,
+            on_state,
+            told: None,
+            items: Vec::new(),
+            role: Role::Following(Box::new(follows)),
+        };
+        replica.tell(ReplicaState::Following { is_in_step: false });
+        Ok(replica)
+    }
+
+    /// Tells of a state that is another than before.
+    fn tell(&mut self, state: ReplicaState) {
+        if self.told.as_ref() != Some(&state) {
+            self.told = Some(state.clone());
+            (self.on_state)(self.shard, state);
+        }
+    }
+
+    /// Takes the orders that concern a follower. True where it is to stop.
+    fn take_mail(&mut self) -> bool {
+        let mailbox = &self.inner.mailboxes[usize::from(self.shard)];
+        mailbox.listen();
+        mailbox.take(&mut self.items);
+        let mut stops = false;
+        for item in self.items.drain(..) {
+            match item {
+                Item::Own => {
+                    if let Role::Following(follows) = &mut self.role {
+                        follows.is_claiming = true;
+                        follows.journal.claim();
+                    }
+                }
+                Item::Stop => stops = true,
+                // The sender sends it again, to the owner.
+                Item::Delivery(delivery) => {
+                    let elsewhere = busy("SHARD-016", 1_000, "the shard is not open on this server");
+                    self.inner.confirm(delivery.shard, delivery.confirmation(Err(elsewhere)));
+                }
+                Item::Request(request) => refuse(&request.caller),
+                Item::Command(caller, _) | Item::Together(caller, _) => refuse(&caller),
+                Item::Vanished(_)
+                | Item::Release(_)
+                | Item::Confirmation(_)
+                | Item::StopWaiting
+                | Item::Checkpoint
+                | Item::HandOver => {}
+            }
+        }
+        stops
+    }
+
+    fn turn_following(&mut self) -> Turned {
+        if self.take_mail() {
+            return Turned { at_once: false, wait: LOOK_EVERY, awaited: 0, is_stopped: true };
+        }
+        let Role::Following(follows) = &mut self.role else { return again(LOOK_EVERY) };
+        match follows.poll() {
+            Ok(Standing::Serving) => self.promote(),
+            Ok(_) => {
+                let is_in_step = follows.journal.is_in_step();
+                if is_in_step {
+                    follows.follower.caught_up(&follows.journal);
+                }
+                if !follows.is_claiming {
+                    self.tell(ReplicaState::Following { is_in_step });
+                }
+                again(LOOK_EVERY)
+            }
+            Err(error) => self.lose(&error),
+        }
+    }
+
+    /// The log is claimed, and all records before the fence are applied.
+    fn promote(&mut self) -> Turned {
+        let Role::Following(follows) = std::mem::replace(&mut self.role, Role::Away) else {
+            return again(LOOK_EVERY);
+        };
+        let Follows { follower, journal, .. } = *follows;
+        let epoch = journal.epoch().0;
+        let settings = core_settings(self.shard, &self.inner);
+        match Core::promote(self.store.clone(), settings, follower, journal) {
+            Ok(core) => {
+                self.role = Role::Owning(Box::new(Driver::of(self.shard, &self.inner, core)));
+                self.inner.mailboxes[usize::from(self.shard)].open();
+                self.tell(ReplicaState::Serving { epoch });
+                again(Duration::ZERO)
+            }
+            Err(error) => self.lose(&error),
+        }
+    }
+
+    /// It cannot go on as it is: it is opened anew.
+    fn lose(&mut self, error: &dyn std::fmt::Display) -> Turned {
+        tracing::warn!(shard = self.shard, %error, "Replica cannot follow its log now; it is opened again");
+        self.role = Role::Away;
+        self.tell(ReplicaState::Away(error.to_string()));
+        again(LOOK_EVERY)
+    }
+
+    fn turn_owning(&mut self) -> Turned {
+        let Role::Owning(driver) = &mut self.role else { return again(LOOK_EVERY) };
+        let turned = driver.turn();
+        if !turned.is_stopped || !(driver.core().is_moved() || driver.core().is_handed_over()) {
+            return turned;
+        }
+        self.inner.mailboxes[usize::from(self.shard)].follow();
+        let Role::Owning(driver) = std::mem::replace(&mut self.role, Role::Away) else {
+            return again(LOOK_EVERY);
+        };
+        let Some((follower, mut journal)) = driver.into_core().into_follower() else {
+            self.tell(ReplicaState::Following { is_in_step: false });
+            return again(Duration::ZERO);
+        };
+        if let Err(error) = journal.follow_again() {
+            return self.lose(&error);
+        }
+        let follows = Follows::new(self.shard, &self.inner, follower, journal);
+        self.role = Role::Following(Box::new(follows));
+        self.tell(ReplicaState::Following { is_in_step: true });
+        again(Duration::ZERO)
+    }
+
+    fn turn_away(&mut self) -> Turned {
+        if self.take_mail() {
+            return Turned { at_once: false, wait: LOOK_EVERY, awaited: 0, is_stopped: true };
+        }
+        match follow(self.shard, &self.inner, &mut self.store) {
+            Ok(follows) => {
+                self.role = Role::Following(Box::new(follows));
+                self.tell(ReplicaState::Following { is_in_step: false });
+                again(Duration::ZERO)
+            }
+            Err(error) => self.lose(&error),
+        }
+    }
+}
+
+/// Opens the newest checkpoint, and follows the log from there.
+fn follow<S: ReplicaStore>(
+    shard: u16,
+    inner: &Arc<Inner>,
+    store: &mut S,
+) -> Result<Follows<S::Journal>, Error> {
+    let newest = store.checkpoints(None)?.newest()?;
+    let checkpoint = newest.as_ref().map_or(Position::START, |reader| reader.info().position);
+    let mut follower = Follower::new(&core_settings(shard, inner), newest, &mut |_: Progress| ())?;
+    store.resume(follower.mark());
+    let opening = Opening { checkpoint, after_failure: None, holder: LogHolder::Respect };
+    let journal = store.follow(opening)?;
+    // The mirror may have more than the checkpoint.
+    let mut reader = journal.reader();
+    reader.seek(follower.end())?;
+    while let Some(record) = reader.next()? {
+        follower.apply(record)?;
+        if follower.records().is_multiple_of(RECORDS_A_STEP) {
+            follower.settle(&journal);
+        }
+    }
+    Ok(Follows::new(shard, inner, follower, journal))
+}
+
+impl<J: stadium_journal::Following> Follows<J> {
+    fn new(shard: u16, inner: &Arc<Inner>, follower: Follower, mut journal: J) -> Self {
+        let woken = Arc::clone(inner);
+        journal.on_durable(Arc::new(move || woken.mailboxes[usize::from(shard)].knock()));
+        Self { settled: follower.records(), follower, journal, is_claiming: false }
+    }
+
+    /// Applies what has arrived.
+    fn poll(&mut self) -> Result<Standing, Error> {
+        let Self { follower, journal, .. } = self;
+        let mut applied = Ok(());
+        let standing = journal.poll(&mut |record| {
+            if applied.is_ok() {
+                applied = follower.apply(record);
+            }
+        });
+        applied?;
+        if follower.records() != self.settled {
+            self.settled = follower.records();
+            follower.settle(journal);
+        }
+        Ok(standing?)
+    }
+}
+
+impl<S: ReplicaStore + Clone + 'static> Drive for Replica<S> {
+    fn shard(&self) -> u16 {
+        self.shard
+    }
+
+    fn recovers(&self) -> bool {
+        match &self.role {
+            Role::Following(_) => false,
+            Role::Owning(driver) => driver.recovers(),
+            Role::Away => true,
+        }
+    }
+
+    fn turn(&mut self) -> Turned {
+        match &self.role {
+            Role::Following(_) => self.turn_following(),
+            Role::Owning(_) => self.turn_owning(),
+            Role::Away => self.turn_away(),
+        }
+    }
+
+    fn start_over(&mut self) {
+        match &mut self.role {
+            Role::Owning(driver) => driver.start_over(),
+            // Its state may be half of a record.
+            _ => self.role = Role::Away,
+        }
+    }
+
+    fn end(self: Box<Self>) {
+        let (inner, shard) = (Arc::clone(&self.inner), self.shard);
+        // The journal is closed before anybody hears that the shard has ended.
+        drop(self);
+        inner.has_ended(shard);
+    }
+}
+
+fn again(wait: Duration) -> Turned {
+    Turned { at_once: wait.is_zero(), wait, awaited: 0, is_stopped: false }
+}
+
+fn refuse(caller: &Holder) {
+    let elsewhere = busy("SHARD-016", 1_000, "the shard is not open on this server");
+    if let Ok(Some(waker)) = caller.answer(Err(elsewhere)) {
+        waker.wake();
+    }
+}
