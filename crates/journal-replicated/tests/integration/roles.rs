@@ -153,6 +153,37 @@ fn a_restart_reads_on_from_the_last_note() {
 }
 
 #[test]
+fn notes_are_taken_in_another_thread_where_there_is_one() {
+    let topic = MemoryTopic::new(1);
+    let disk = MemoryDisk::new(1);
+    let mut given = options(Opening::default());
+    given.spawn = Some(Arc::new(|job| drop(std::thread::spawn(job))));
+    let partition = topic.partition(0).expect("the topic has it");
+    let mut journal = ReplicatedJournal::open(partition, Arc::new(disk.clone()), &given).expect("it opens");
+    let mut all = Vec::new();
+    for number in 0..1_000 {
+        let mut body = record(number);
+        body.resize(6_000, 3);
+        all.push((append(&mut journal, &body), body));
+        if number % 100 == 99 {
+            make_durable(&mut journal);
+            // It waits for a note that is on its way.
+            journal.trim(all[all.len() - 60].0).expect("it works");
+        }
+    }
+    assert!(journal.stop().is_some());
+    let (start, end) = (journal.start(), journal.end());
+    drop(journal);
+    disk.crash(&mut |_| 0);
+    let journal = follow_from(&topic, &disk, start);
+    // Files that were removed may be there again, as with every journal.
+    assert!(journal.start() <= start && journal.end() == end);
+    let start = journal.start();
+    let kept = all.iter().position(|(position, _)| *position >= start).expect("some are left");
+    assert!(records(&journal) == all[kept..]);
+}
+
+#[test]
 fn a_deleted_mirror_starts_from_the_point_of_a_checkpoint() {
     let topic = MemoryTopic::new(1);
     let mut journal = owner(&topic, &MemoryDisk::new(1));
