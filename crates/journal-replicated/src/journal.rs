@@ -201,16 +201,18 @@ impl ReplicatedJournal {
         }
     }
 
+    /// Goes on as an owner, which gets no records of others. Those that a follower or a claimant
+    /// gets are for its caller, so they wait for [`ReplicatedJournal::poll`].
     fn pump(&mut self) -> Result<(), Error> {
-        // An owner gets no records of others.
-        self.replica.pump(&mut |_| ());
+        if self.replica.standing() == Standing::Serving {
+            self.replica.pump(&mut |_| ());
+        }
         self.replica.check()
     }
 
     /// Sealed segments may go once a later point is noted: the log would give them again.
     fn note_behind(&mut self, end: Position) -> Result<(), Error> {
         if end > self.replica.noted() {
-            self.pump()?;
             self.replica.note_now()?;
         }
         Ok(())
@@ -260,7 +262,8 @@ impl Journal for ReplicatedJournal {
     }
 
     fn stop(&mut self) -> Option<Position> {
-        self.replica.pump(&mut |_| ());
+        // An error has ended it, and is asked for below.
+        let _ = self.pump();
         self.replica.stop().then(|| self.replica.mirror.accepted())
     }
 

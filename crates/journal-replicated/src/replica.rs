@@ -529,6 +529,7 @@ impl Replica {
         self.sent.clear();
         self.given_up.clear();
         self.commit_wanted = false;
+        self.committed = Position::START;
         self.has_served = false;
         if let Err(error) = self.mirror.end_writing() {
             self.fail(error);

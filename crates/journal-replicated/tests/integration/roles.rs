@@ -43,6 +43,9 @@ fn a_standby_gets_each_record_as_it_is_acknowledged_and_is_promoted() {
     let mut first = owner(&topic, &disk);
     let mut standby = follow(&topic, &other);
     let mut all = write(&mut first, 0..300);
+    // Only `poll` takes them in, whatever else is called before.
+    assert_eq!(standby.durable(), Ok(Position::START));
+    assert_eq!(standby.wait(Duration::ZERO), Ok(Position::START));
     assert_eq!(poll(&mut standby), (all.clone(), Ok(Standing::Following)));
     assert_eq!(records(&standby), all);
     let end = first.resume_point().mark.end;
