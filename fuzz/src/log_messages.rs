@@ -3,6 +3,7 @@
 //!
 //! An ordinary function, so that the stable test `fuzz` of crates/journal-log runs it as well.
 
+use stadium_journal::mirror::Body;
 use stadium_journal::{Epoch, Position};
 use stadium_journal_log::{
     Claim, ClusterId, Effect, Header, Log, Mark, Offset, Owner, Reader, Rule, Sequence, WriterId,
@@ -14,7 +15,7 @@ const LOG: Log = Log { cluster: ClusterId(1), shard: 2 };
 const EVENTS: u8 = 6;
 
 /// Reads `data` in each way. The first byte chooses: 0 one message, otherwise a log of short
-/// messages. Panics on a broken promise; returns how many messages were read.
+/// messages. Panics on a broken promise; returns how many messages and records were read.
 pub fn log_messages(data: &[u8]) -> usize {
     let Some((&how, data)) = data.split_first() else { return 0 };
     if how != 0 {
@@ -24,7 +25,10 @@ pub fn log_messages(data: &[u8]) -> usize {
     let mut written = Vec::new();
     header.encode(body, &mut written).expect("what is read may be written");
     assert_eq!(written, data);
-    1
+    match Body::read(header.first, header.end, body) {
+        Ok(body) => 1 + body.records().map(|record| record.body.len().min(1)).sum::<usize>(),
+        Err(_) => 1,
+    }
 }
 
 /// Six bytes are an event and a message: epoch, writer, sequence, first position, bytes.
@@ -74,8 +78,13 @@ fn log(data: &[u8]) -> usize {
 pub fn samples() -> Vec<Vec<u8>> {
     let claim = Claim { epoch: Epoch(3), writer: WriterId(1) };
     let records = Header { log: LOG, claim, sequence: Sequence(1), first: Position(8), end: Position(24) };
+    let two = include_bytes!("../../crates/journal-replicated/tests/fixtures/v1/two-records.body");
+    let end = Position(0x1000 + two.len() as u64 - 64);
+    let whole = Header { first: Position(0x1000), end, ..records };
     let mut samples = Vec::new();
-    for (header, body) in [(Header::fence(LOG, claim), &b""[..]), (records, &b"records"[..])] {
+    for (header, body) in
+        [(Header::fence(LOG, claim), &b""[..]), (records, &b"records"[..]), (whole, &two[..])]
+    {
         let mut bytes = vec![0];
         header.encode(body, &mut bytes).expect("an owner may write it");
         samples.push(bytes);

@@ -184,18 +184,38 @@ impl ReplicatedJournal {
 
     fn append_to(&mut self, record: &[u8], room: Room) -> Result<Position, Error> {
         self.check_owner()?;
-        self.replica.mirror.append(record, room)
+        let appended = self.replica.mirror.append(record, room);
+        self.ended_by(appended)
     }
 
+    /// An error of the disk ends the handle; the caller's mistakes and lack of room do not.
+    fn ended_by<T>(&mut self, result: Result<T, Error>) -> Result<T, Error> {
+        match result {
+            Err(error @ (Error::TooLarge { .. } | Error::Setting(_))) => Err(error),
+            Err(error) if !error.is_temporary() => {
+                self.replica.end_unknown(error.to_string());
+                self.replica.check()?;
+                Err(error)
+            }
+            result => result,
+        }
+    }
+
+    /// Goes on as an owner, which gets no records of others. Those that a follower or a claimant
+    /// gets are for its caller, so they wait for [`ReplicatedJournal::poll`].
     fn pump(&mut self) -> Result<(), Error> {
-        // An owner gets no records of others.
-        self.replica.pump(&mut |_| ());
+        if self.replica.standing() == Standing::Serving {
+            self.replica.pump(&mut |_| ());
+        }
         self.replica.check()
     }
 
     /// Sealed segments may go once a later point is noted: the log would give them again.
     fn note_behind(&mut self, end: Position) -> Result<(), Error> {
-        if end > self.replica.noted() { self.replica.note_now() } else { Ok(()) }
+        if end > self.replica.noted() {
+            self.replica.note_now()?;
+        }
+        Ok(())
     }
 }
 
@@ -210,7 +230,8 @@ impl Journal for ReplicatedJournal {
 
     fn make_room(&mut self, bytes: usize, room: Room) -> Result<Position, Error> {
         self.check_owner()?;
-        self.replica.mirror.make_room(bytes, room)
+        let place = self.replica.mirror.make_room(bytes, room);
+        self.ended_by(place)
     }
 
     fn commit(&mut self) -> Result<(), Error> {
@@ -241,7 +262,8 @@ impl Journal for ReplicatedJournal {
     }
 
     fn stop(&mut self) -> Option<Position> {
-        self.replica.pump(&mut |_| ());
+        // An error has ended it, and is asked for below.
+        let _ = self.pump();
         self.replica.stop().then(|| self.replica.mirror.accepted())
     }
 
@@ -352,6 +374,7 @@ impl Segmented for ReplicatedJournal {
 
     fn seal(&mut self) -> Result<(), Error> {
         self.check_owner()?;
-        self.replica.mirror.seal()
+        let sealed = self.replica.mirror.seal();
+        self.ended_by(sealed)
     }
 }

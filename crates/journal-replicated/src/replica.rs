@@ -182,11 +182,11 @@ impl Replica {
     }
 
     /// Notes where the mirror is, before it returns.
+    ///
+    /// Nothing is being taken in, so the files are where the reader is.
     pub(crate) fn note_now(&mut self) -> Result<(), Error> {
         let point = self.resume_point();
-        if point.mark.end != self.mirror.accepted() || self.notes.noted() == point.mark.end {
-            return Ok(());
-        }
+        assert_eq!(point.mark.end, self.mirror.accepted(), "the reader is where the files are");
         let sync = self.mirror.sync();
         if let Err(what) = self.notes.note_now(&sync, &point) {
             self.end_unknown(what);
@@ -516,6 +516,7 @@ impl Replica {
         self.sent.clear();
         self.given_up.clear();
         self.commit_wanted = false;
+        self.committed = Position::START;
         self.has_served = false;
         if let Err(error) = self.mirror.end_writing() {
             self.fail(error);
@@ -527,7 +528,7 @@ impl Replica {
     }
 
     /// Ends the handle. Whether messages on their way count cannot be known from here.
-    fn end_unknown(&mut self, what: String) {
+    pub(crate) fn end_unknown(&mut self, what: String) {
         let durable = self.mirror.accepted();
         self.fail(match self.sent.is_empty() {
             true => Error::Failed { durable, what },
@@ -537,6 +538,11 @@ impl Replica {
 
     fn fail(&mut self, error: Error) {
         if self.failure.is_none() {
+            // `Full` and `Descriptors` promise that the same call may work later.
+            let error = match error.is_temporary() {
+                true => Error::Failed { durable: self.mirror.accepted(), what: error.to_string() },
+                false => error,
+            };
             match &error {
                 Error::Fenced { .. } => {
                     tracing::warn!(log = %self.reader().log(), %error, "The log has another owner");

@@ -3,8 +3,10 @@
 
 mod allocation;
 mod conformance;
+mod crashes;
 mod faults;
 mod fixtures;
+mod full;
 mod lost;
 mod place;
 mod roles;

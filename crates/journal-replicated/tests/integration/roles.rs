@@ -43,6 +43,9 @@ fn a_standby_gets_each_record_as_it_is_acknowledged_and_is_promoted() {
     let mut first = owner(&topic, &disk);
     let mut standby = follow(&topic, &other);
     let mut all = write(&mut first, 0..300);
+    // Only `poll` takes them in, whatever else is called before.
+    assert_eq!(standby.durable(), Ok(Position::START));
+    assert_eq!(standby.wait(Duration::ZERO), Ok(Position::START));
     assert_eq!(poll(&mut standby), (all.clone(), Ok(Standing::Following)));
     assert_eq!(records(&standby), all);
     let end = first.resume_point().mark.end;
@@ -150,6 +153,37 @@ fn a_restart_reads_on_from_the_last_note() {
     // The files reach the end: nothing is left to be read.
     let journal = follow(&topic, &disk);
     assert_eq!(journal.end(), end);
+}
+
+#[test]
+fn notes_are_taken_in_another_thread_where_there_is_one() {
+    let topic = MemoryTopic::new(1);
+    let disk = MemoryDisk::new(1);
+    let mut given = options(Opening::default());
+    given.spawn = Some(Arc::new(|job| drop(std::thread::spawn(job))));
+    let partition = topic.partition(0).expect("the topic has it");
+    let mut journal = ReplicatedJournal::open(partition, Arc::new(disk.clone()), &given).expect("it opens");
+    let mut all = Vec::new();
+    for number in 0..1_000 {
+        let mut body = record(number);
+        body.resize(6_000, 3);
+        all.push((append(&mut journal, &body), body));
+        if number % 100 == 99 {
+            make_durable(&mut journal);
+            // It waits for a note that is on its way.
+            journal.trim(all[all.len() - 60].0).expect("it works");
+        }
+    }
+    assert!(journal.stop().is_some());
+    let (start, end) = (journal.start(), journal.end());
+    drop(journal);
+    disk.crash(&mut |_| 0);
+    let journal = follow_from(&topic, &disk, start);
+    // Files that were removed may be there again, as with every journal.
+    assert!(journal.start() <= start && journal.end() == end);
+    let start = journal.start();
+    let kept = all.iter().position(|(position, _)| *position >= start).expect("some are left");
+    assert!(records(&journal) == all[kept..]);
 }
 
 #[test]
