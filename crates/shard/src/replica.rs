@@ -8,14 +8,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stadium_journal::{Following as _, Holder as LogHolder, Journal as _, Opening, Position, Standing};
-use stadium_queue::Queues;
 
 use crate::core::{Core, Follower, Progress, ReplicaStore};
 use crate::drive::{Drive, Turned};
-use crate::driver::{Driver, core_settings, now};
+use crate::driver::{Driver, core_settings};
 use crate::error::busy;
 use crate::inner::Inner;
 use crate::mailbox::Item;
@@ -129,6 +128,9 @@ struct Follows<J> {
     /// Where the follower settled last, in records.
     settled: u64,
     is_claiming: bool,
+    /// When the end of the log was looked for last.
+    looked: Instant,
+    is_in_step: bool,
 }
 
 impl<S: ReplicaStore + Clone + 'static> Replica<S> {
@@ -196,15 +198,17 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
         match follows.poll() {
             Ok(Standing::Serving) => self.promote(),
             Ok(_) => {
-                let is_in_step = follows.journal.is_in_step();
-                if is_in_step {
-                    follows.follower.caught_up(&follows.journal);
-                }
+                let is_in_step = follows.look();
                 if !follows.is_claiming {
                     self.tell(ReplicaState::Following { is_in_step });
                 }
                 again(LOOK_EVERY)
             }
+            // Another claimed it first.
+            Err(Error::Journal(stadium_journal::Error::Fenced { .. })) => match follows.follow_again() {
+                Ok(()) => again(Duration::ZERO),
+                Err(error) => self.lose(&error),
+            },
             Err(error) => self.lose(&error),
         }
     }
@@ -253,7 +257,8 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
         if let Err(error) = journal.follow_again() {
             return self.lose(&error);
         }
-        let follows = Follows::new(self.shard, &self.inner, follower, journal);
+        let mut follows = Follows::new(self.shard, &self.inner, follower, journal);
+        follows.is_in_step = true;
         self.role = Role::Following(Box::new(follows));
         self.tell(ReplicaState::Following { is_in_step: true });
         again(Duration::ZERO)
@@ -302,7 +307,25 @@ impl<J: stadium_journal::Following> Follows<J> {
     fn new(shard: u16, inner: &Arc<Inner>, follower: Follower, mut journal: J) -> Self {
         let woken = Arc::clone(inner);
         journal.on_durable(Arc::new(move || woken.mailboxes[usize::from(shard)].knock()));
-        Self { settled: follower.records(), follower, journal, is_claiming: false }
+        let settled = follower.records();
+        Self { follower, journal, settled, is_claiming: false, looked: Instant::now(), is_in_step: false }
+    }
+
+    /// Whether it is in step. Looks again now and then: what is found wakes the shard.
+    fn look(&mut self) -> bool {
+        if self.looked.elapsed() >= LOOK_EVERY || !self.is_in_step {
+            self.is_in_step = self.journal.is_in_step();
+            self.looked = Instant::now();
+        }
+        if self.is_in_step {
+            self.follower.caught_up(&self.journal);
+        }
+        self.is_in_step
+    }
+
+    fn follow_again(&mut self) -> Result<(), stadium_journal::Error> {
+        self.is_claiming = false;
+        self.journal.follow_again()
     }
 
     /// Applies what has arrived.

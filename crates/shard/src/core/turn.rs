@@ -201,7 +201,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         output: &mut Output<C, M>,
     ) -> Result<bool, Fault> {
         if self.stopping != Stopping::No {
-            running.answer(request.caller, Err(stopping()), began);
+            running.answer(request.caller, Err(self.why_stopping()), began);
             return Ok(true);
         }
         if let Some(Line { key, .. }) = M::line(&request.command) {
@@ -258,7 +258,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         began: u64,
     ) -> Result<Option<C>, Fault> {
         if self.stopping != Stopping::No {
-            running.answer(caller, Err(stopping()), began);
+            running.answer(caller, Err(self.why_stopping()), began);
             return Ok(None);
         }
         match running.carry_out(target, command, now) {
@@ -296,7 +296,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         began: u64,
     ) -> Result<bool, Fault> {
         if self.stopping != Stopping::No {
-            running.answer(caller, Err(stopping()), began);
+            running.answer(caller, Err(self.why_stopping()), began);
             return Ok(true);
         }
         let answer = match running.take_together(&beside.transfers, &beside.jobs, now) {
@@ -626,6 +626,11 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
                 self.closed.wait = (self.closed.wait * 2).min(wait_max);
             }
         }
+    }
+
+    /// Why it takes no more commands.
+    fn why_stopping(&self) -> Refusal {
+        if self.hands_over { moved() } else { stopping() }
     }
 
     fn not_open(&self) -> Refusal {

@@ -1,0 +1,93 @@
+//! A standby takes a shard over, and the owner before it accepts nothing any more.
+
+use std::sync::Arc;
+
+use stadium_journal_log::Topic;
+use stadium_journal_replicated::memory::MemoryTopic;
+use stadium_queue::Refusal;
+use stadium_shard::MOVED;
+
+use crate::fixture::{LONG, Node, put, until};
+
+fn topic(count: usize) -> Arc<dyn Topic> {
+    Arc::new(MemoryTopic::new(count))
+}
+
+#[test]
+fn a_standby_has_what_its_owner_acknowledged_and_takes_over() {
+    let topic = topic(1);
+    let (first, second) = (Node::new(&topic, 1), Node::new(&topic, 1));
+    first.follow(0);
+    second.follow(0);
+    let refusal = first.put("too early").expect_err("nobody owns the shard");
+    assert_eq!(refusal.code(), "SHARD-016");
+    first.own(0);
+    for number in 0..500 {
+        first.put(&format!("job {number}")).expect("it is accepted");
+    }
+    until("the standby is in step", || second.is_in_step(0));
+    second.own(0);
+    let jobs: Vec<_> = (0..500).map(|number| format!("job {number}")).collect();
+    assert_eq!(second.there(), jobs);
+    second.put("after").expect("the new owner accepts");
+    // The first owner is told by the log, at its next command at the latest.
+    match first.put("too late") {
+        Err(refusal) => assert!([MOVED, "SHARD-016"].contains(&refusal.code()), "{refusal}"),
+        Ok(answer) => panic!("a fenced owner accepted: {answer:?}"),
+    }
+    until("the first owner follows", || first.is_in_step(0));
+    // It has what the second one wrote, and none of its own.
+    first.own(0);
+    assert_eq!(first.there(), [jobs, vec!["after".to_owned()]].concat());
+}
+
+#[test]
+fn a_planned_move_refuses_and_loses_nothing() {
+    let topic = topic(1);
+    let (first, second) = (Node::new(&topic, 1), Node::new(&topic, 1));
+    first.follow(0);
+    second.follow(0);
+    first.own(0);
+    let tickets: Vec<_> = (0..200).map(|number| first.shards.submit(put(&format!("{number}")))).collect();
+    first.shards.hand_over(0);
+    let mut accepted = Vec::new();
+    for (number, ticket) in tickets.into_iter().enumerate() {
+        match ticket.wait(LONG).expect("it is answered") {
+            Ok(_) => accepted.push(number.to_string()),
+            Err(Refusal::Busy { .. }) => {}
+            Err(refusal) => panic!("{refusal}"),
+        }
+    }
+    until("the owner has handed over", || first.is_in_step(0));
+    second.own(0);
+    assert_eq!(second.there(), accepted);
+    // And back again: it kept its state.
+    second.put("there").expect("it is accepted");
+    second.shards.hand_over(0);
+    until("the second has handed over", || second.is_in_step(0));
+    first.own(0);
+    assert_eq!(first.there(), [accepted, vec!["there".to_owned()]].concat());
+}
+
+#[test]
+fn a_node_that_ended_comes_back_from_its_mirror_and_its_checkpoint() {
+    let topic = topic(2);
+    let node = Node::new(&topic, 2);
+    for shard in 0..2 {
+        node.follow(shard);
+        node.own(shard);
+    }
+    for number in 0..50 {
+        node.put(&format!("{number}")).expect("it is accepted");
+    }
+    // A stop writes a checkpoint.
+    for shard in 0..2 {
+        assert!(node.shards.close_shard(shard, LONG), "the shard stops");
+    }
+    for shard in 0..2 {
+        node.follow(shard);
+        node.own(shard);
+    }
+    assert_eq!(node.there(), (0..50).map(|number| number.to_string()).collect::<Vec<_>>());
+    node.put("after").expect("it is accepted");
+}
