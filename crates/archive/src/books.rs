@@ -12,7 +12,7 @@ use stadium_journal::{Epoch, FileCheckpoints, JournalId, Position, SegmentNumber
 use crate::Error;
 use crate::manifest::CHECKPOINTS_MAX;
 
-/// What is to be stored.
+/// The files of a shard that are to be stored.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Books {
     /// The folder of the shard, with `journal/` and `checkpoints/`.

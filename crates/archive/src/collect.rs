@@ -19,7 +19,7 @@ use crate::layout::{self, Upload};
 use crate::series;
 use crate::{Error, ShardArchive};
 
-/// What was removed.
+/// The objects that were removed.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Collected {
     /// Manifests.

@@ -142,3 +142,35 @@ impl std::error::Error for Error {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_its_section_and_every_section_its_code() {
+        let text = || "text".to_owned();
+        let io = || io::Error::other("text");
+        let all = [
+            Error::Store(StoreError::Url(text())),
+            Error::Store(StoreError::Credentials { help: "text", reason: text() }),
+            Error::Store(StoreError::NoBucket(text())),
+            Error::Store(StoreError::Refused { object: text(), reason: text() }),
+            Error::Fenced { epoch: Epoch(1), newer: Epoch(2) },
+            Error::Conflict(text()),
+            Error::Foreign(text()),
+            Error::Incomplete(text()),
+            Error::Damaged(text()),
+            Error::NotEmpty(PathBuf::new()),
+            Error::File { path: PathBuf::new(), error: io() },
+            Error::Changed(PathBuf::new()),
+            Error::Journal(stadium_journal::Error::Full),
+            Error::Books(text()),
+            Error::Unconditional(text()),
+        ];
+        let page = include_str!("../../../docs/reference/errors/archive.md");
+        let sections = page.lines().filter_map(|line| line.strip_prefix("## ")?.split(' ').next());
+        assert_eq!(sections.collect::<Vec<_>>(), all.each_ref().map(Error::code));
+        assert!(all.iter().all(|error| error.to_string().ends_with(&format!("({})", error.code()))));
+    }
+}

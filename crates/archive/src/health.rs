@@ -21,8 +21,8 @@ struct Failing {
 }
 
 impl Health {
-    /// Since when some shard could not be stored, without a success of that shard; `None` while all
-    /// can.
+    /// Since when the attempts to store some shard have been failing; `None` while none fail. A
+    /// shard that this process no longer stores does not count.
     #[must_use]
     pub fn failing_since(&self) -> Option<SystemTime> {
         self.failing.lock().values().map(|failing| failing.since).min()
@@ -34,9 +34,22 @@ impl Health {
         self.failing.lock().iter().map(|(shard, failing)| (*shard, failing.reason.clone())).collect()
     }
 
-    pub(crate) fn failed(&self, shard: u16, error: &Error) {
-        let reason = error.to_string();
-        let mut failing = self.failing.lock();
+    /// The attempts to store a shard, which end when the value is dropped.
+    pub(crate) fn attempts(&self, shard: u16) -> Attempts<'_> {
+        Attempts { health: self, shard }
+    }
+}
+
+/// A shard that is being stored. However the attempts end, nobody is waiting for the store then.
+pub(crate) struct Attempts<'a> {
+    health: &'a Health,
+    shard: u16,
+}
+
+impl Attempts<'_> {
+    pub(crate) fn failed(&self, error: &Error) {
+        let (shard, reason) = (self.shard, error.to_string());
+        let mut failing = self.health.failing.lock();
         match failing.get_mut(&shard) {
             Some(known) => known.reason = reason,
             None => {
@@ -46,10 +59,16 @@ impl Health {
         }
     }
 
-    pub(crate) fn works(&self, shard: u16) {
-        if let Some(failing) = self.failing.lock().remove(&shard) {
+    pub(crate) fn succeeded(&self) {
+        if let Some(failing) = self.health.failing.lock().get(&self.shard) {
             let seconds = failing.since.elapsed().unwrap_or_default().as_secs();
-            tracing::info!(shard, seconds, "The archive can be written again");
+            tracing::info!(shard = self.shard, seconds, "The archive can be written again");
         }
+    }
+}
+
+impl Drop for Attempts<'_> {
+    fn drop(&mut self) {
+        self.health.failing.lock().remove(&self.shard);
     }
 }

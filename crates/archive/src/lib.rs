@@ -34,4 +34,5 @@ pub use health::Health;
 pub use manifest::{Checkpoint, MARK_BYTES_MAX, Manifest, Segment};
 pub use restore::Restored;
 pub use shard::ShardArchive;
+pub use stadium_objects::Access;
 pub use whole::{Exported, Imported, export, import};

@@ -224,10 +224,10 @@ impl Manifest {
         checked.map(|()| manifest)
     }
 
-    /// What must hold before a manifest is stored, and after it was read.
+    /// Checks the rules of a manifest, before it is stored and after it was read.
     ///
     /// # Errors
-    /// What does not hold, in words.
+    /// The rule that it breaks, in words.
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.checkpoints.len() > CHECKPOINTS_MAX || self.segments.len() > SEGMENTS_MAX {
             return Err("it names too many files".to_owned());

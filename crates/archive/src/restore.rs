@@ -19,10 +19,10 @@ use stadium_objects::{Error as StoreError, read_object};
 use crate::shard::Meter;
 use crate::{Error, Manifest, Progress, ShardArchive, layout};
 
-/// What a folder that is being written is called until it is whole.
+/// The end of a folder's name until the folder is whole.
 const UNFINISHED: &str = "unfinished";
 
-/// What was restored.
+/// The result of a restore.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Restored {
     /// The number of the manifest.
@@ -166,8 +166,8 @@ struct Wanted {
     bytes: u64,
 }
 
-/// Checks that a folder is empty or not there, and returns the name under which it is written. What
-/// an interrupted restore left there is removed.
+/// Checks that a folder is empty or not there, and returns the name under which it is written.
+/// Remains of an interrupted restore are removed there.
 ///
 /// # Errors
 /// `NotEmpty`, `File`.

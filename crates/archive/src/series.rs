@@ -30,7 +30,7 @@ pub(crate) struct Entry {
     pub(crate) stored_ms: i64,
 }
 
-/// What became of a number.
+/// The outcome of a creation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Created {
     /// The object has it, and is the newest.
@@ -102,7 +102,7 @@ impl<'a> Series<'a> {
             Err(Refusal::Exists) => return Ok(Created::Taken),
             Err(Refusal::Failed(error)) => return Err(error),
         }
-        // Old numbers become free again when their objects are removed. The newest is never removed.
+        // Old numbers become free when their objects are removed. The newest is never removed.
         let newest = self.list().await?.last().map(|entry| entry.number);
         Ok(if newest == Some(number) { Created::Newest } else { Created::Taken })
     }

@@ -36,7 +36,7 @@ const DELAY_MAX: Duration = Duration::from_secs(60);
 pub struct ShardArchive {
     pub(crate) archive: Archive,
     pub(crate) shard: u16,
-    /// What was uploaded and stands in no manifest yet.
+    /// Files that were uploaded and stand in no manifest yet.
     done: Vec<Done>,
 }
 
@@ -123,6 +123,7 @@ impl ShardArchive {
         health: &Health,
         progress: Report<'_>,
     ) -> Result<Manifest, Error> {
+        let attempts = health.attempts(self.shard);
         let mut delay = DELAY_MIN;
         loop {
             let stored = match books() {
@@ -130,9 +131,9 @@ impl ShardArchive {
                 Err(error) => Err(error),
             };
             match stored {
-                Err(error) if error.is_passing() => health.failed(self.shard, &error),
+                Err(error) if error.is_passing() => attempts.failed(&error),
                 Ok(manifest) => {
-                    health.works(self.shard);
+                    attempts.succeeded();
                     return Ok(manifest);
                 }
                 Err(error) => return Err(error),

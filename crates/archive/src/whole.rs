@@ -12,7 +12,7 @@ use stadium_objects::{Access, Error as StoreError, Place};
 use crate::restore::{begin, finish};
 use crate::{Archive, Books, Collected, Error, Progress, Restored, Settings};
 
-/// What an export stored.
+/// The result of an export.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Exported {
     /// The number of the cut.
@@ -21,11 +21,11 @@ pub struct Exported {
     pub shards: u16,
     /// Bytes of all objects that the cut needs.
     pub bytes: u64,
-    /// What earlier exports had stored and nothing needs any more.
+    /// Objects of earlier exports that nothing needs any more.
     pub removed: Collected,
 }
 
-/// What an import wrote.
+/// The result of an import.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Imported {
     /// The number of the cut.

@@ -10,7 +10,7 @@ pub enum Error {
     Url(String),
     /// There are no credentials, or none that are believed.
     Credentials {
-        /// What to set or to look at.
+        /// The variables to set, or the things to check.
         help: &'static str,
         /// The store's error.
         reason: String,

@@ -22,7 +22,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(300);
 /// Time for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What is understood, in words for errors.
+/// The URLs that are understood, in words for errors.
 const SCHEMES: &str = "s3://BUCKET/PREFIX (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL), \
                        gs://BUCKET/PREFIX (GOOGLE_APPLICATION_CREDENTIALS), az://CONTAINER/PREFIX \
                        (AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ACCOUNT_KEY), file:///FOLDER";
@@ -32,7 +32,7 @@ const SCHEMES: &str = "s3://BUCKET/PREFIX (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_
 pub struct Place {
     /// The store.
     pub store: Arc<dyn ObjectStore>,
-    /// What the names of all objects begin with.
+    /// The beginning of the names of all objects.
     pub prefix: Path,
     /// The bucket or container, for errors.
     bucket: String,
@@ -46,13 +46,15 @@ impl Place {
     /// # Errors
     /// `Url`, `Credentials`.
     pub async fn find(url: &str, access: &Access) -> Result<Place, Error> {
-        // Whatever was installed before is as good: the first one stays.
+        // A provider that was installed before is as good, and stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let wrong = |why: &str| Error::Url(format!("{url:?} {why}: {SCHEMES}"));
+        // A key before the @ or in a query must not get into logs.
+        let shown = if url.contains(['?', '#', '@']) { "the URL".to_owned() } else { format!("{url:?}") };
+        let wrong = |why: &str| Error::Url(format!("{shown} {why}: {SCHEMES}"));
         let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("is no URL"))?;
         let (bucket, path) = rest.split_once('/').unwrap_or((rest, ""));
         if url.contains(['?', '#', '@']) {
-            return Err(wrong("has parts that mean nothing here"));
+            return Err(wrong("has parts that mean nothing here (?, # or @)"));
         }
         let prefix =
             Path::from_url_path(path).map_err(|error| wrong(&format!("has a bad path ({error})")))?;

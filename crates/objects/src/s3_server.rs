@@ -1,4 +1,5 @@
-//! An S3 server for tests: the crates `s3s` and `s3s-fs` on a loopback port, keeping objects in a folder.
+//! An S3 server for tests: the crates `s3s` and `s3s-fs` on a loopback port, keeping objects in a
+//! folder.
 //!
 //! It checks signatures as S3 does. It can answer *slow down* for a while, and be gone at once.
 //! Tests of several crates use it, so its calls panic where a test would.
@@ -80,7 +81,7 @@ impl S3Server {
         Self { address, folder, runtime: Some(runtime), slow_down, requests }
     }
 
-    /// What a person would have set.
+    /// The variables that a person would set.
     #[must_use]
     pub fn environment(&self) -> Vec<(String, String)> {
         [

@@ -19,7 +19,7 @@ use object_store::{
 };
 use tokio::sync::Notify;
 
-/// What happens at the chosen operation.
+/// The fault of the chosen operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fault {
     /// It fails, and nothing happened.

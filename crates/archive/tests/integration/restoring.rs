@@ -1,4 +1,4 @@
-//! What a restore refuses, and what it leaves out.
+//! A restore: the refusals, and the checkpoints that it leaves out.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -73,7 +73,7 @@ impl Shard {
         position
     }
 
-    /// What an owner with a replicated log stores: sealed segments, and checkpoints whose mark is
+    /// The books of an owner with a replicated log: sealed segments, and checkpoints whose mark is
     /// their position.
     pub(crate) fn books(&self) -> Books {
         let segments = self.journal.segmented().expect("it has segments").segments();

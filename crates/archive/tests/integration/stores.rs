@@ -108,6 +108,21 @@ fn a_store_that_is_away_is_reported_until_it_is_back() {
         assert!(seen > 0, "the failure was seen");
         assert_eq!(health.failing_since(), None, "and ended");
         assert!(health.reasons().is_empty());
+        // A shard that moves to another node fails here no longer.
+        server.slow_down(1_000);
+        let mut books = || Ok(listed.clone());
+        let mut ignore = |_| {};
+        let storing = to.store_patiently(&mut books, &health, &mut ignore);
+        let failing = async {
+            while health.failing_since().is_none() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            _ = storing => panic!("the store is away"),
+            () = failing => {}
+        }
+        assert_eq!(health.failing_since(), None);
     });
 }
 
