@@ -1,15 +1,19 @@
 //! All shards of a server or a cluster in one place, and the cuts over them.
+//!
+//! The number of shards is fixed when the archive is made. Each shard is kept by a
+//! [`ShardArchive`].
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use object_store::ObjectStoreExt as _;
 use stadium_journal::shards::COUNT_MAX;
 use stadium_objects::{Error as StoreError, Pace, Place};
 
-use crate::layout::{CUTS, ROOT};
-use crate::series::{self, Created, Refusal, Series};
+use crate::layout::ROOT;
+use crate::root::{Root, now_ms};
+use crate::series::{self, Created, Refusal};
 use crate::wire::{Reader, Writer};
 use crate::{Cut, Error, ShardArchive};
 
@@ -35,15 +39,7 @@ impl Default for Settings {
 /// An archive of a fixed number of shards. Clones share the bound on the bandwidth.
 #[derive(Clone, Debug)]
 pub struct Archive {
-    pub(crate) inner: Arc<Inner>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Inner {
-    pub(crate) place: Place,
-    pub(crate) pace: Pace,
-    pub(crate) grace_ms: i64,
-    pub(crate) shards: u16,
+    root: Arc<Root>,
 }
 
 impl Archive {
@@ -99,13 +95,13 @@ impl Archive {
         from.end()?;
         let pace = Pace::new(settings.upload_bytes_per_second);
         let grace_ms = i64::try_from(settings.grace.as_millis()).unwrap_or(i64::MAX);
-        Ok(Self { inner: Arc::new(Inner { place, pace, grace_ms, shards }) })
+        Ok(Self { root: Arc::new(Root { place, pace, grace_ms, shards }) })
     }
 
     /// The number of shards.
     #[must_use]
     pub fn shards(&self) -> u16 {
-        self.inner.shards
+        self.root.shards
     }
 
     /// The archive of one shard.
@@ -116,11 +112,7 @@ impl Archive {
         if shard >= self.shards() {
             return Err(Error::Books(format!("there is no shard {shard}, only {}", self.shards())));
         }
-        Ok(ShardArchive::new(self.clone(), shard))
-    }
-
-    pub(crate) fn cuts(&self) -> Series<'_> {
-        Series::new(&self.inner.place, CUTS.0.to_owned(), CUTS.1)
+        Ok(ShardArchive::new(Arc::clone(&self.root), shard))
     }
 
     /// The newest cut, if there is one.
@@ -128,15 +120,10 @@ impl Archive {
     /// # Errors
     /// Of the store; `Damaged`, `Foreign`.
     pub async fn newest_cut(&self) -> Result<Option<Cut>, Error> {
-        match self.cuts().list().await?.last() {
-            Some(newest) => self.read_cut(newest.number).await.map(Some),
+        match self.root.cuts().list().await?.last() {
+            Some(newest) => self.root.read_cut(newest.number).await.map(Some),
             None => Ok(None),
         }
-    }
-
-    pub(crate) async fn read_cut(&self, number: u64) -> Result<Cut, Error> {
-        let cuts = self.cuts();
-        Cut::decode(&cuts.name(number), &cuts.read(number).await?, self.shards(), number)
     }
 
     /// Names a manifest of each shard, in their order: they are one state of the server. The caller
@@ -153,10 +140,10 @@ impl Archive {
                 manifests.len()
             )));
         }
-        let newest = self.cuts().list().await?.last().map_or(0, |entry| entry.number);
+        let newest = self.root.cuts().list().await?.last().map_or(0, |entry| entry.number);
         let number = newest + 1;
         let cut = Cut { number, random: fastrand::u64(..), stored_ms: now_ms(), manifests };
-        match self.cuts().create(number, cut.encode()).await? {
+        match self.root.cuts().create(number, cut.encode()).await? {
             Created::Newest => Ok(cut),
             Created::Taken => Err(Error::Conflict("a cut".to_owned())),
         }
@@ -167,9 +154,9 @@ impl Archive {
     /// # Errors
     /// Of the store.
     pub async fn collect_cuts(&self) -> Result<u64, Error> {
-        let cuts = self.cuts();
+        let cuts = self.root.cuts();
         let entries = cuts.list().await?;
-        let old = &entries[..series::kept(&entries, self.inner.grace_ms).start];
+        let old = &entries[..series::kept(&entries, self.root.grace_ms).start];
         for entry in old {
             cuts.remove(entry.number).await?;
         }
@@ -189,10 +176,4 @@ fn unconditional() -> Error {
          overwrite each other's manifests, so it is not used"
             .to_owned(),
     )
-}
-
-/// Milliseconds since 1970.
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -10,7 +10,7 @@ use stadium_journal::inspect::{Inspection, SegmentState as Found};
 use stadium_journal::{Epoch, FileCheckpoints, JournalId, Position, SegmentNumber, copy};
 
 use crate::Error;
-use crate::manifest::CHECKPOINTS_MAX;
+use crate::manifest::{CHECKPOINTS_MAX, SegmentState};
 
 /// The files of a shard that are to be stored.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,15 +47,6 @@ pub struct SegmentSource {
     pub number: SegmentNumber,
     /// Whether its file can still change.
     pub state: SegmentState,
-}
-
-/// Whether records may be appended to a segment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SegmentState {
-    /// Nothing is appended any more. It is stored once.
-    Sealed,
-    /// It is written, or prepared. It is stored with each manifest.
-    Open,
 }
 
 /// When a file counts as the one that was stored before.

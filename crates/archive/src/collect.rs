@@ -39,7 +39,7 @@ impl ShardArchive {
     /// removed then.
     pub async fn collect(&self, epoch: Epoch) -> Result<Collected, Error> {
         let mut collected = Collected::default();
-        let grace_ms = self.archive.inner.grace_ms;
+        let grace_ms = self.root.grace_ms;
         let manifests = self.manifests();
         let entries = manifests.list().await?;
         let Some(newest) = entries.last() else { return Ok(collected) };
@@ -62,7 +62,7 @@ impl ShardArchive {
             manifests.remove(number).await?;
             collected.manifests += 1;
         }
-        let place = &self.archive.inner.place;
+        let place = &self.root.place;
         for folder in layout::file_folders(self.shard) {
             let listed: Vec<_> = place
                 .store
@@ -92,10 +92,10 @@ impl ShardArchive {
 
     /// The manifests of this shard that a kept cut names.
     async fn in_kept_cuts(&self) -> Result<HashSet<u64>, Error> {
-        let entries = self.archive.cuts().list().await?;
+        let entries = self.root.cuts().list().await?;
         let mut numbers = HashSet::new();
-        for entry in &entries[series::kept(&entries, self.archive.inner.grace_ms)] {
-            let cut = self.archive.read_cut(entry.number).await?;
+        for entry in &entries[series::kept(&entries, self.root.grace_ms)] {
+            let cut = self.root.read_cut(entry.number).await?;
             numbers.insert(cut.manifests[usize::from(self.shard)]);
         }
         Ok(numbers)

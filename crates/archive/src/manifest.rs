@@ -6,9 +6,9 @@
 use stadium_journal::copy::SegmentHead;
 use stadium_journal::{Epoch, JournalId, Position, SegmentNumber};
 
+use crate::Error;
 use crate::layout::{self, Upload};
 use crate::wire::{Reader, Writer};
-use crate::{Error, SegmentState};
 
 const MAGIC: &[u8; 8] = b"STADMANI";
 /// Checkpoints that a manifest names at most.
@@ -71,6 +71,15 @@ pub struct Segment {
     /// The checksum of its header.
     pub(crate) seed: u32,
     pub(crate) copy: Copy,
+}
+
+/// Whether records may be appended to a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SegmentState {
+    /// Nothing is appended any more. It is stored once.
+    Sealed,
+    /// It is written, or prepared. It is stored with each manifest.
+    Open,
 }
 
 impl Manifest {

@@ -137,7 +137,7 @@ impl ShardArchive {
             meter.add(part.len() as u64);
             Ok(())
         };
-        let read = read_object(&self.archive.inner.place, object, *stored_bytes, &mut write).await;
+        let read = read_object(&self.root.place, object, *stored_bytes, &mut write).await;
         let damage = match read {
             Ok(()) if <[u8; 32]>::from(hash.finalize()) == *sha256 => None,
             Ok(()) => Some(format!("{object} is damaged: its checksum is wrong")),

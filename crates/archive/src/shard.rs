@@ -6,6 +6,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
@@ -13,13 +14,13 @@ use stadium_journal::copy::{SegmentHead, segment_head, segment_name};
 use stadium_journal::{Epoch, Position};
 use stadium_objects::{Source, put_file};
 
-use crate::archive::now_ms;
 use crate::layout::{self, MANIFESTS, Upload};
 use crate::manifest::{CHECKPOINTS_MAX, Copy};
+use crate::root::{Root, now_ms};
 use crate::series::{Created, Series};
 use crate::{
-    Archive, Books, Checkpoint, CheckpointSource, Error, Health, Manifest, Progress, Reuse, Segment,
-    SegmentSource, SegmentState,
+    Books, Checkpoint, CheckpointSource, Error, Health, Manifest, Progress, Reuse, Segment, SegmentSource,
+    SegmentState,
 };
 
 /// How often a manifest is made anew because a writer of an older epoch took its number.
@@ -34,7 +35,7 @@ const DELAY_MAX: Duration = Duration::from_secs(60);
 /// as long as this handle lives.
 #[derive(Debug)]
 pub struct ShardArchive {
-    pub(crate) archive: Archive,
+    pub(crate) root: Arc<Root>,
     pub(crate) shard: u16,
     /// Files that were uploaded and stand in no manifest yet.
     done: Vec<Done>,
@@ -51,13 +52,13 @@ enum Done {
 type Report<'a> = &'a mut (dyn FnMut(Progress) + Send);
 
 impl ShardArchive {
-    pub(crate) fn new(archive: Archive, shard: u16) -> Self {
-        Self { archive, shard, done: Vec::new() }
+    pub(crate) fn new(root: Arc<Root>, shard: u16) -> Self {
+        Self { root, shard, done: Vec::new() }
     }
 
     pub(crate) fn manifests(&self) -> Series<'_> {
         let folder = format!("{}/{}", layout::shard(self.shard), MANIFESTS.0);
-        Series::new(&self.archive.inner.place, folder, MANIFESTS.1)
+        Series::new(&self.root.place, folder, MANIFESTS.1)
     }
 
     /// The newest manifest, if there is one.
@@ -304,13 +305,13 @@ impl ShardArchive {
 
     /// Uploads a file. Returns its hash.
     async fn put(&self, name: &str, source: &Source, meter: &mut Meter<'_>) -> Result<[u8; 32], Error> {
-        let inner = &self.archive.inner;
+        let root = &self.root;
         let mut hash = Sha256::new();
         let mut stored = |part: &[u8]| {
             hash.update(part);
             meter.add(part.len() as u64);
         };
-        put_file(&inner.place, name, source, &inner.pace, &mut stored).await?;
+        put_file(&root.place, name, source, &root.pace, &mut stored).await?;
         Ok(hash.finalize().into())
     }
 

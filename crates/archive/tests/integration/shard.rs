@@ -1,4 +1,5 @@
 //! A shard's folder as its owner writes it: a real journal with small segments, and checkpoints.
+//! Helpers for archives in a folder are here too.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,6 @@
-//! The same on a real S3 server in this process, with its signatures, parts and busy hours.
+//! A real S3 server in this process, with its signatures, parts and busy hours.
+//!
+//! Answers of a provider's own servers beyond S3's rules are not covered.
 
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
