@@ -25,6 +25,11 @@ REASONS = {
 
 # What the text of a page takes for granted, as commands before its first.
 BEFORE = {
+    # A server that has run and stopped.
+    "docs/archive.md": [
+        "stadium serve --trial --data data &",
+        "kill -TERM -- -$!; wait $! || true",
+    ],
     "docs/authentication.md": [
         "stadium serve --trial --data /tmp/stadium &",
         "export STADIUM_KEY=$(cat /tmp/stadium/admin.key)",

@@ -72,6 +72,12 @@ impl FileCheckpoints {
         Self { disk, shard, journal: None, whole: Arc::default() }
     }
 
+    /// The name of a checkpoint's file.
+    #[must_use]
+    pub fn file_name(position: Position) -> String {
+        file_name(position)
+    }
+
     /// The newest whole checkpoint at or before a position, if any; for a journal that was repaired.
     ///
     /// # Errors

@@ -139,6 +139,15 @@ impl Slot {
         (self.epoch.0 % 2 * SLOT_BYTES as u64, slot)
     }
 
+    /// A whole `control` in which only this slot is valid.
+    pub(crate) fn control(&self) -> [u8; CONTROL_BYTES] {
+        let mut control = [0; CONTROL_BYTES];
+        let (offset, slot) = self.encode();
+        let offset = usize::try_from(offset).expect("control has two slots");
+        control[offset..offset + slot.len()].copy_from_slice(&slot);
+        control
+    }
+
     /// The newest valid slot of the first bytes of `control`.
     ///
     /// # Errors

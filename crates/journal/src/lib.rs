@@ -12,6 +12,7 @@
 mod checkpoint;
 mod checkpoint_files;
 pub mod conformance;
+pub mod copy;
 mod disk;
 mod error;
 mod file;
@@ -28,6 +29,7 @@ mod metrics;
 mod options;
 mod position;
 pub mod repair;
+pub mod shards;
 
 pub use checkpoint::{CHUNK_BYTES_MAX, CheckpointInfo, CheckpointReader, CheckpointWriter, Checkpoints};
 pub use checkpoint_files::FileCheckpoints;

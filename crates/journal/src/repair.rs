@@ -13,7 +13,7 @@ use crate::file::scan::scan;
 use crate::file::segments::{SegmentFile, segment_name, segment_number};
 use crate::folder::FolderDisk;
 use crate::frame::{self, FRAME_ALIGN, Frame, NOTE_BYTES, NoFrame, SealNote, SealReason};
-use crate::header::{CONTROL_BYTES, HEADER_BYTES, HEADER_USED, Header, Slot};
+use crate::header::{HEADER_BYTES, HEADER_USED, Header, Slot};
 use crate::inspect::read_header;
 use crate::{Epoch, Error, Position, SegmentNumber};
 
@@ -134,14 +134,10 @@ impl Work<'_> {
     }
 
     fn write_control(&mut self, names: &[String], slot: Slot) -> Result<(), Error> {
-        let mut bytes = [0; CONTROL_BYTES];
-        let (offset, used) = slot.encode();
-        let offset = usize::try_from(offset).expect("control has two slots");
-        bytes[offset..offset + used.len()].copy_from_slice(&used);
         if names.iter().any(|name| name == CONTROL) {
             self.keep(CONTROL)?;
         }
-        self.put(CONTROL, &bytes)
+        self.put(CONTROL, &slot.control())
     }
 
     /// Gives a file another name, under which nothing looks for it.

@@ -1,26 +1,15 @@
-//! The data directory of the shards, and what is fixed in it.
+//! The data directory of the shards is opened for one number of shards, and for no other.
 //!
-//! ```text
-//! shards            version and number of shards, written when the directory is made
-//! shard-0000/       journal/ and checkpoints/ of the first shard
-//! shard-0001/       ...
-//! ```
-//!
-//! A job's id contains its shard, and a queue's name hashes to one: so their number cannot change.
+//! The journal's crate has the layout of the directory ([`stadium_journal::shards`]).
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
+
+use stadium_journal::shards::{self, COUNT_MAX, VERSION};
+
+pub(crate) use stadium_journal::shards::folder as shard;
 
 use crate::Error;
-
-const FILE: &str = "shards";
-const FILE_NEW: &str = "shards.new";
-const VERSION: u32 = 1;
-
-/// Shards at most: a job's id has ten bits for them.
-const COUNT_MAX: u16 = 1_024;
 
 /// More shards start only where disk and descriptors suffice for all of them; fewer start with what there is.
 const FEW_SHARDS: u16 = 16;
@@ -49,22 +38,14 @@ pub(crate) fn check_descriptors(count: u16, needed: u64, limit: u64) -> Result<(
 /// It was made for another number, or cannot be used, or its disk is too small.
 pub(crate) fn open(directory: &Path, count: u16, bytes: u64) -> Result<(), Error> {
     check_count(count)?;
-    let path = directory.join(FILE);
+    let path = shards::file(directory);
     let failed =
         |what: &str, error: io::Error| Error::Directory(format!("{what} {}: {error}", path.display()));
     stadium_journal::make_folder(directory).map_err(|error| failed("cannot make the folder of", error))?;
-    match fs::read_to_string(&path) {
-        Ok(text) => {
-            let made_for =
-                parse(&text).map_err(|what| Error::Directory(format!("{}: {what}", path.display())))?;
-            if made_for != count {
-                return Err(Error::OtherShards {
-                    made_for,
-                    asked: count,
-                    place: directory.display().to_string(),
-                });
-            }
-            Ok(())
+    match shards::count(directory) {
+        Ok(made_for) if made_for == count => Ok(()),
+        Ok(made_for) => {
+            Err(Error::OtherShards { made_for, asked: count, place: directory.display().to_string() })
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             if shard(directory, 0).exists() {
@@ -83,7 +64,7 @@ pub(crate) fn open(directory: &Path, count: u16, bytes: u64) -> Result<(), Error
                     directory.display()
                 )));
             }
-            write(directory, count).map_err(|error| failed("cannot write", error))
+            shards::write(directory, count).map_err(|error| failed("cannot write", error))
         }
         Err(error) => Err(failed("cannot read", error)),
     }
@@ -109,39 +90,8 @@ pub(crate) fn check_count(count: u16) -> Result<(), Error> {
 ///
 /// The number is unknown.
 pub(crate) fn count(directory: &Path) -> Result<u16, Error> {
-    let path = directory.join(FILE);
-    let failed = |what: String| Error::Directory(format!("{}: {what}", path.display()));
-    let text = fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
-    parse(&text).map_err(failed)
-}
-
-/// The folder of a shard.
-pub(crate) fn shard(directory: &Path, shard: u16) -> PathBuf {
-    directory.join(format!("shard-{shard:04}"))
-}
-
-fn write(directory: &Path, count: u16) -> io::Result<()> {
-    let new = directory.join(FILE_NEW);
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-    write!(file, "version = {VERSION}\ncount = {count}\n")?;
-    file.sync_all()?;
-    fs::rename(&new, directory.join(FILE))?;
-    File::open(directory)?.sync_all()
-}
-
-fn parse(text: &str) -> Result<u16, String> {
-    let value = |name: &str| {
-        text.lines().find_map(|line| {
-            line.split_once('=').filter(|(key, _)| key.trim() == name).map(|(_, value)| value.trim())
-        })
-    };
-    match value("version").and_then(|version| version.parse::<u32>().ok()) {
-        Some(VERSION) => {}
-        Some(version) => return Err(format!("it has version {version}; known is {VERSION}")),
-        None => return Err("it has no version".into()),
-    }
-    let count = value("count").and_then(|count| count.parse().ok());
-    count.filter(|count| (1..=COUNT_MAX).contains(count)).ok_or_else(|| "it has no number of shards".into())
+    shards::count(directory)
+        .map_err(|error| Error::Directory(format!("{}: {error}", shards::file(directory).display())))
 }
 
 #[cfg(test)]

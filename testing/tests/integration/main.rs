@@ -1,6 +1,7 @@
 //! The integration tests of this crate, one program: each module is a suite, and its name
 //! a filter, as in `cargo test -p stadium-testing --test integration device_credentials::`.
 
+mod archive;
 mod device_credentials;
 mod devices_own_rights;
 mod drain;

@@ -46,6 +46,8 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-journal-log", &["stadium-journal"]),
     ("stadium-journal-replicated", &["stadium-journal", "stadium-journal-log"]),
     ("stadium-audit", &["stadium-journal"]),
+    ("stadium-objects", &[]),
+    ("stadium-archive", &["stadium-journal", "stadium-objects"]),
     (
         "stadium-shard",
         &[
@@ -58,6 +60,10 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-table",
             "stadium-wheel",
         ],
+    ),
+    (
+        "stadium-cluster",
+        &["stadium-journal", "stadium-journal-log", "stadium-journal-replicated", "stadium-shard"],
     ),
     ("stadium-console", &[]),
     (
@@ -127,6 +133,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-rpc-build",
             "stadium-discovery",
             "stadium-http-client",
+            "stadium-objects",
             "stadium-scenario",
             "stadium-report",
         ],
@@ -139,6 +146,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-report",
             "stadium-scenario",
             "stadium-journal",
+            "stadium-archive",
             "stadium-audit",
             "stadium-rpc",
             "stadium-rsocket",
@@ -187,14 +195,16 @@ const DOORS: &[Door] = &[
             "stadium-discovery",
             "stadium-example-voting",
             "stadium-load",
+            "stadium-objects",
+            "stadium-archive",
             "stadium-rpc",
         ],
-        why: "tokio runs the control plane only, in load the live page and uploads, and in rpc what a service brings",
+        why: "tokio runs the control plane only, object stores too, in load the live page, and in rpc what a service brings",
     },
     Door {
         name: "axum",
-        open_to: &["stadium-http", "stadium-example-voting", "stadium-load"],
-        why: "the HTTP API lives in one crate; an example and a load run's live page have their own",
+        open_to: &["stadium-http", "stadium-example-voting", "stadium-load", "stadium-objects"],
+        why: "the HTTP API lives in one crate; an example, a load run's live page and the S3 server of tests have their own",
     },
     Door {
         name: "mio",

@@ -34,7 +34,8 @@ impl SegmentFile {
 }
 
 /// The name of a segment's file.
-pub(crate) fn segment_name(number: SegmentNumber) -> String {
+#[must_use]
+pub fn segment_name(number: SegmentNumber) -> String {
     format!("{:012}.segment", number.0)
 }
 

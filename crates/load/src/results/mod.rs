@@ -5,17 +5,11 @@
 
 #[cfg(feature = "upload")]
 mod copy;
-mod failure;
 mod files;
-#[cfg(feature = "upload")]
-mod place;
 mod transfer;
 mod upload;
 
-pub use failure::Error as UploadError;
 pub use files::{Error, read, write};
-pub use transfer::{Sent, UploadOptions};
+pub use stadium_objects::{Access, Error as UploadError};
+pub use transfer::Sent;
 pub use upload::{CAN_UPLOAD, upload};
-
-#[cfg(all(test, feature = "upload"))]
-mod store;

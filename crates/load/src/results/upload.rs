@@ -1,13 +1,14 @@
 //! Copies a run's files to an object store: S3 and what speaks like it, Google, Azure, or a folder.
 //!
 //! The result goes last: where `result.json` lies, the rest lies too. Requests that fail for a
-//! passing reason are repeated for [`UploadOptions::retry_for`]; nothing here is removed, so an
+//! passing reason are repeated for [`Access::retry_for`]; nothing here is removed, so an
 //! upload that failed can be made again.
 
 use std::path::PathBuf;
 
-use super::failure::Error;
-use super::transfer::{Sent, UploadOptions};
+use stadium_objects::{Access, Error};
+
+use super::transfer::Sent;
 
 /// Whether this program can upload: it was built with the feature `upload`.
 pub const CAN_UPLOAD: bool = cfg!(feature = "upload");
@@ -23,22 +24,18 @@ pub const CAN_UPLOAD: bool = cfg!(feature = "upload");
 pub fn upload(
     files: &[PathBuf],
     url: &str,
-    options: &UploadOptions,
-    progress: &mut dyn FnMut(Sent<'_>),
+    access: &Access,
+    progress: &mut (dyn FnMut(Sent<'_>) + Send),
 ) -> Result<Vec<String>, Error> {
     #[cfg(feature = "upload")]
     {
-        // Whatever was installed before is as good: the first one stays.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Error::Refused { file: url.to_owned(), reason: error.to_string() })?;
-        runtime.block_on(super::copy::send(files, url, options, progress))
+        let runtime = stadium_objects::runtime()
+            .map_err(|error| Error::Refused { object: url.to_owned(), reason: error.to_string() })?;
+        runtime.block_on(super::copy::send(files, url, access, progress))
     }
     #[cfg(not(feature = "upload"))]
     {
-        let _ = (files, options, progress);
+        let _ = (files, access, progress);
         Err(Error::Url(format!("{url:?} cannot be uploaded to: this program was built without `upload`")))
     }
 }

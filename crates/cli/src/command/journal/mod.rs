@@ -1,9 +1,10 @@
-//! `stadium journal`: the journals of a data directory, looked at and repaired without a server.
+//! `stadium journal`: the journals of a data directory, looked at, repaired and copied without a server.
 //!
 //! `verify` and `dump` change nothing, and may look at what a server has open. `verify` also replays what no server has open, as a start
 //! does. `repair` needs it closed, and destroys nothing: damaged files are kept under another name. Where journals are is found in
-//! [`place`].
+//! [`place`]; [`archive`] copies them into an object store and back.
 
+mod archive;
 mod dump;
 mod place;
 
@@ -42,6 +43,10 @@ enum Action {
         #[arg(long)]
         yes: bool,
     },
+    /// Copy all shards of a stopped server into an archive: a folder, S3, Google or Azure
+    Export(archive::ExportArguments),
+    /// Write all shards of an archive into a data directory that has none
+    Import(archive::ImportArguments),
 }
 
 /// Runs one of them.
@@ -50,6 +55,8 @@ pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failu
         Action::Verify { place } => verify(&place, terminal),
         Action::Dump(arguments) => dump::run(&arguments, terminal),
         Action::Repair { place, yes } => mend(&place, yes, terminal),
+        Action::Export(arguments) => archive::export(&arguments, terminal),
+        Action::Import(arguments) => archive::import(&arguments, terminal),
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use clap::Args;
-use stadium_load::results::{self, UploadOptions};
+use stadium_load::results::{self, Access};
 use stadium_load::run::{Control, Progress, RunOptions};
 use stadium_load::scrape::{self, Scrape};
 use stadium_load::view::{self, Lines, Page, Wish};
@@ -130,7 +130,7 @@ fn keep(arguments: &Arguments, result: &RunResult, terminal: &Terminal) -> Resul
 fn upload(files: &[PathBuf], url: &str, result: &RunResult, terminal: &Terminal) -> Result<(), Failure> {
     let url = format!("{}/{}/", url.trim_end_matches('/'), result.id);
     let bar = terminal.progress(0, "uploading");
-    let stored = results::upload(files, &url, &UploadOptions::default(), &mut |sent| {
+    let stored = results::upload(files, &url, &Access::default(), &mut |sent| {
         bar.set_length(sent.of_bytes);
         bar.set_position(sent.bytes);
     });

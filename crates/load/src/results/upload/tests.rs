@@ -9,12 +9,13 @@ use std::time::Duration;
 use object_store::aws::AmazonS3Builder;
 use object_store::{Attribute, ObjectStore, ObjectStoreExt as _};
 
-use super::*;
-use crate::results::copy::PART_BYTES;
-use crate::results::store::Store;
+use stadium_objects::PART_BYTES;
+use stadium_objects::s3_server::S3Server;
 
-fn options(environment: Vec<(String, String)>) -> UploadOptions {
-    UploadOptions { retry_for: Duration::from_millis(1_500), environment }
+use super::*;
+
+fn access(environment: Vec<(String, String)>) -> Access {
+    Access { retry_for: Duration::from_millis(1_500), environment }
 }
 
 /// A run's files: a small one, and a result that needs two parts and a bit.
@@ -35,11 +36,11 @@ fn content_type(name: &str) -> &'static str {
 
 #[test]
 fn what_is_uploaded_is_listed_and_read_back_the_same() {
-    let store = Store::start("runs");
+    let store = S3Server::start("runs");
     let folder = tempfile::tempdir().expect("a folder can be had");
     let files = files(folder.path());
     let mut seen: Vec<(String, u64, u64)> = Vec::new();
-    let copies = upload(&files, "s3://runs/spring/run-1/", &options(store.environment()), &mut |sent| {
+    let copies = upload(&files, "s3://runs/spring/run-1/", &access(store.environment()), &mut |sent| {
         seen.push((sent.file.to_owned(), sent.bytes, sent.of_bytes));
     })
     .expect("it is uploaded");
@@ -77,9 +78,9 @@ fn what_is_uploaded_is_listed_and_read_back_the_same() {
 
 #[test]
 fn a_bucket_that_is_not_there_is_named() {
-    let store = Store::start("runs");
+    let store = S3Server::start("runs");
     let folder = tempfile::tempdir().expect("a folder can be had");
-    let error = upload(&files(folder.path()), "s3://other/x", &options(store.environment()), &mut ignore)
+    let error = upload(&files(folder.path()), "s3://other/x", &access(store.environment()), &mut ignore)
         .expect_err("there is no such bucket");
     assert!(matches!(&error, Error::NoBucket(name) if name == "other"), "{error}");
     assert!(error.to_string().contains("create it first"), "{error}");
@@ -87,18 +88,18 @@ fn a_bucket_that_is_not_there_is_named() {
 
 #[test]
 fn without_credentials_and_with_false_ones_it_names_what_to_set() {
-    let store = Store::start("runs");
+    let store = S3Server::start("runs");
     let folder = tempfile::tempdir().expect("a folder can be had");
     let files = files(folder.path());
     // Nobody answers where a machine of Amazon would ask for a role.
     let mut environment = store.environment();
     environment.retain(|(name, _)| name.contains("ENDPOINT"));
     environment.push(("AWS_METADATA_ENDPOINT".into(), "http://127.0.0.1:9".into()));
-    let error = upload(&files, "s3://runs/x", &options(environment), &mut ignore).expect_err("nobody may");
+    let error = upload(&files, "s3://runs/x", &access(environment), &mut ignore).expect_err("nobody may");
     assert!(error.to_string().contains("set AWS_ACCESS_KEY_ID"), "{error}");
     let mut environment = store.environment();
     environment[1].1 = "another secret".into();
-    let error = upload(&files, "s3://runs/x", &options(environment), &mut ignore).expect_err("it is false");
+    let error = upload(&files, "s3://runs/x", &access(environment), &mut ignore).expect_err("it is false");
     assert!(matches!(error, Error::Credentials { .. }), "{error}");
     assert!(!error.to_string().contains("another secret"), "no secret in an error: {error}");
     assert_eq!(store.names("runs"), [] as [&str; 0]);
@@ -106,33 +107,32 @@ fn without_credentials_and_with_false_ones_it_names_what_to_set() {
 
 #[test]
 fn a_store_that_is_busy_is_asked_again() {
-    let store = Store::start("runs");
+    let store = S3Server::start("runs");
     let folder = tempfile::tempdir().expect("a folder can be had");
     let file = folder.path().join("series.csv");
     fs::write(&file, "at_s\r\n").expect("it is written");
     store.slow_down(2);
-    let options = UploadOptions { retry_for: Duration::from_secs(20), ..options(store.environment()) };
-    upload(&[file], "s3://runs", &options, &mut ignore).expect("it is uploaded in the end");
+    let access = Access { retry_for: Duration::from_secs(20), ..access(store.environment()) };
+    upload(&[file], "s3://runs", &access, &mut ignore).expect("it is uploaded in the end");
     assert_eq!(fs::read_to_string(store.object("runs/series.csv")).expect("it is there"), "at_s\r\n");
     assert!(store.requests() >= 3, "{} requests", store.requests());
 }
 
 #[test]
 fn a_store_that_vanishes_ends_it_without_a_result() {
-    let mut store = Store::start("runs");
+    let mut store = S3Server::start("runs");
     let folder = tempfile::tempdir().expect("a folder can be had");
     let files = files(folder.path());
     let environment = store.environment();
     let mut parts = 0;
-    let error = upload(&files, "s3://runs/x", &options(environment), &mut |sent| {
+    let error = upload(&files, "s3://runs/x", &access(environment), &mut |sent| {
         parts += u32::from(sent.file == "result.json" && sent.bytes > PART_BYTES as u64);
         if parts == 1 {
             store.vanish();
         }
     })
     .expect_err("the store is gone");
-    assert!(matches!(&error, Error::Refused { file, .. } if file == "result.json"), "{error}");
-    assert!(error.to_string().contains("the files are kept here"), "{error}");
+    assert!(matches!(&error, Error::Refused { object, .. } if object == "result.json"), "{error}");
     assert!(store.names("runs/x").contains(&"series.csv".to_owned()));
     assert!(!store.names("runs/x").contains(&"result.json".to_owned()), "half a result is no result");
     assert!(files.iter().all(|file| file.exists()));
@@ -143,7 +143,7 @@ fn a_folder_is_a_store_too() {
     let folder = tempfile::tempdir().expect("a folder can be had");
     let files = files(folder.path());
     let url = format!("file://{}/kept/run%201", folder.path().display());
-    upload(&files, &url, &options(Vec::new()), &mut ignore).expect("it is copied");
+    upload(&files, &url, &access(Vec::new()), &mut ignore).expect("it is copied");
     for file in &files {
         let copy = folder.path().join("kept/run 1").join(file.file_name().expect("it has a name"));
         assert!(fs::read(copy).expect("it is there") == fs::read(file).expect("it is there"));
@@ -164,11 +164,11 @@ fn a_url_that_means_nothing_is_explained() {
         ("s3://key:secret@runs/x", "mean nothing here"),
         ("s3://runs/a/../b", "bad path"),
     ] {
-        let error = upload(&files, url, &options(Vec::new()), &mut ignore).expect_err(url).to_string();
+        let error = upload(&files, url, &access(Vec::new()), &mut ignore).expect_err(url).to_string();
         assert!(error.contains(says) && error.contains("s3://BUCKET"), "{url}: {error}");
     }
     let missing = vec![folder.path().join("none.json")];
     let error =
-        upload(&missing, "file:///tmp/x", &options(Vec::new()), &mut ignore).expect_err("it is not there");
+        upload(&missing, "file:///tmp/x", &access(Vec::new()), &mut ignore).expect_err("it is not there");
     assert!(error.to_string().contains("none.json"), "{error}");
 }

@@ -1,7 +1,9 @@
-//! Where an upload goes: a URL becomes a store and a prefix in it.
+//! A URL becomes a store and a prefix in it.
 //!
-//! Credentials come from the variables that each provider's own tools use; those names are in [`SCHEMES`].
+//! Credentials come from the variables that each provider's own tools use; those names are in
+//! [`SCHEMES`]. A folder is written with `fsync`: what was stored survives a loss of power.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,35 +14,47 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{ClientOptions, ObjectStore, RetryConfig};
 
-use super::failure::{Error, chain};
-use super::transfer::UploadOptions;
+use crate::Access;
+use crate::failure::{Error, chain};
 
 /// Time for one request: a part of 8 MiB over a slow line.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(300);
 /// Time for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What is understood, in words for errors.
+/// The URLs that are understood, in words for errors.
 const SCHEMES: &str = "s3://BUCKET/PREFIX (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL), \
                        gs://BUCKET/PREFIX (GOOGLE_APPLICATION_CREDENTIALS), az://CONTAINER/PREFIX \
                        (AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ACCOUNT_KEY), file:///FOLDER";
 
-/// A store and where in it.
-pub(super) struct Place {
-    pub(super) store: Arc<dyn ObjectStore>,
-    pub(super) prefix: Path,
+/// A store and where in it. Clones share the store's connections.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The store.
+    pub store: Arc<dyn ObjectStore>,
+    /// The beginning of the names of all objects.
+    pub prefix: Path,
     /// The bucket or container, for errors.
-    pub(super) bucket: String,
+    bucket: String,
+    /// Where the prefix is a folder of this machine.
+    folder: Option<PathBuf>,
 }
 
 impl Place {
     /// Finds the store of a URL, and makes sure that there are credentials.
-    pub(super) async fn find(url: &str, options: &UploadOptions) -> Result<Place, Error> {
-        let wrong = |why: &str| Error::Url(format!("{url:?} {why}: {SCHEMES}"));
+    ///
+    /// # Errors
+    /// `Url`, `Credentials`.
+    pub async fn find(url: &str, access: &Access) -> Result<Place, Error> {
+        // A provider that was installed before is as good, and stays.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        // A key before the @ or in a query must not get into logs.
+        let shown = if url.contains(['?', '#', '@']) { "the URL".to_owned() } else { format!("{url:?}") };
+        let wrong = |why: &str| Error::Url(format!("{shown} {why}: {SCHEMES}"));
         let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("is no URL"))?;
         let (bucket, path) = rest.split_once('/').unwrap_or((rest, ""));
         if url.contains(['?', '#', '@']) {
-            return Err(wrong("has parts that mean nothing here"));
+            return Err(wrong("has parts that mean nothing here (?, # or @)"));
         }
         let prefix =
             Path::from_url_path(path).map_err(|error| wrong(&format!("has a bad path ({error})")))?;
@@ -49,8 +63,8 @@ impl Place {
         }
         let store: Arc<dyn ObjectStore> = match scheme {
             "s3" => {
-                let store = s3(bucket, options)?;
-                if !options.flag("aws_skip_signature") {
+                let store = s3(bucket, access)?;
+                if !access.flag("aws_skip_signature") {
                     store
                         .credentials()
                         .get_credential()
@@ -62,15 +76,15 @@ impl Place {
             "gs" => {
                 let mut builder = GoogleCloudStorageBuilder::new()
                     .with_bucket_name(bucket)
-                    .with_client_options(client(options, "google"))
-                    .with_retry(retry(options));
-                for (name, value) in options.variables("google_") {
+                    .with_client_options(client(access, "google"))
+                    .with_retry(retry(access));
+                for (name, value) in access.variables("google_") {
                     if let Ok(key) = name.parse::<GoogleConfigKey>() {
                         builder = builder.with_config(key, value);
                     }
                 }
                 let store = builder.build().map_err(|error| credentials(GS_HELP, &error))?;
-                if !options.flag("google_skip_signature") {
+                if !access.flag("google_skip_signature") {
                     store
                         .credentials()
                         .get_credential()
@@ -82,15 +96,15 @@ impl Place {
             "az" => {
                 let mut builder = MicrosoftAzureBuilder::new()
                     .with_container_name(bucket)
-                    .with_client_options(client(options, "azure"))
-                    .with_retry(retry(options));
-                for (name, value) in options.variables("azure_") {
+                    .with_client_options(client(access, "azure"))
+                    .with_retry(retry(access));
+                for (name, value) in access.variables("azure_") {
                     if let Ok(key) = name.parse::<AzureConfigKey>() {
                         builder = builder.with_config(key, value);
                     }
                 }
                 let store = builder.build().map_err(|error| credentials(AZ_HELP, &error))?;
-                if !options.flag("azure_skip_signature") {
+                if !access.flag("azure_skip_signature") {
                     store
                         .credentials()
                         .get_credential()
@@ -99,11 +113,58 @@ impl Place {
                 }
                 Arc::new(store)
             }
-            "file" if bucket.is_empty() && !path.is_empty() => Arc::new(LocalFileSystem::new()),
+            "file" if bucket.is_empty() && !path.is_empty() => {
+                Arc::new(LocalFileSystem::new().with_fsync(true))
+            }
             "file" => return Err(wrong("is no folder of this machine: three slashes, then its path")),
             _ => return Err(wrong("has a scheme that is not known")),
         };
-        Ok(Place { store, prefix, bucket: bucket.to_owned() })
+        let folder = (scheme == "file").then(|| PathBuf::from(format!("/{prefix}")));
+        Ok(Place { store, prefix, bucket: bucket.to_owned(), folder })
+    }
+
+    /// The place with another store, such as one that wraps its own: the same names, in the same
+    /// bucket.
+    #[must_use]
+    pub fn with_store(self, store: Arc<dyn ObjectStore>) -> Self {
+        Self { store, ..self }
+    }
+
+    /// The folder of this machine that the place is, if it is one.
+    #[must_use]
+    pub fn folder(&self) -> Option<&std::path::Path> {
+        self.folder.as_deref()
+    }
+
+    /// The object of a name below the prefix; folders in the name are divided by slashes.
+    #[must_use]
+    pub fn object(&self, name: &str) -> Path {
+        name.split('/').fold(self.prefix.clone(), |path, part| path.join(part))
+    }
+
+    /// The error of a write or a listing: where nothing is read, what is not found is the bucket.
+    #[must_use]
+    pub fn refused(&self, object: &str, error: &object_store::Error) -> Error {
+        match self.failed(object, error) {
+            Error::Missing(_) => Error::NoBucket(self.bucket.clone()),
+            other => other,
+        }
+    }
+
+    /// The error of a read.
+    #[must_use]
+    pub fn failed(&self, object: &str, error: &object_store::Error) -> Error {
+        let reason = chain(error);
+        match error {
+            object_store::Error::NotFound { .. } => Error::Missing(object.to_owned()),
+            object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. } => {
+                Error::Credentials {
+                    help: "look at the key, its rights and the clock of this machine",
+                    reason,
+                }
+            }
+            _ => Error::Refused { object: object.to_owned(), reason },
+        }
     }
 }
 
@@ -115,12 +176,12 @@ fn credentials(help: &'static str, error: &object_store::Error) -> Error {
     Error::Credentials { help, reason: chain(error) }
 }
 
-fn s3(bucket: &str, options: &UploadOptions) -> Result<object_store::aws::AmazonS3, Error> {
+fn s3(bucket: &str, access: &Access) -> Result<object_store::aws::AmazonS3, Error> {
     let mut builder = AmazonS3Builder::new()
         .with_bucket_name(bucket)
-        .with_client_options(client(options, "aws"))
-        .with_retry(retry(options));
-    for (name, value) in options.variables("aws_") {
+        .with_client_options(client(access, "aws"))
+        .with_retry(retry(access));
+    for (name, value) in access.variables("aws_") {
         let Ok(key) = name.parse::<AmazonS3ConfigKey>() else { continue };
         builder = builder.with_config(key, &value);
         // An endpoint that is named without TLS is meant so.
@@ -131,7 +192,7 @@ fn s3(bucket: &str, options: &UploadOptions) -> Result<object_store::aws::Amazon
     builder.build().map_err(|error| credentials(S3_HELP, &error))
 }
 
-fn client(options: &UploadOptions, provider: &str) -> ClientOptions {
+fn client(access: &Access, provider: &str) -> ClientOptions {
     // A report opens in the browser that follows a link to it.
     let typed = [
         ("html", "text/html; charset=utf-8"),
@@ -145,9 +206,9 @@ fn client(options: &UploadOptions, provider: &str) -> ClientOptions {
         })
         .with_timeout(REQUEST_TIMEOUT)
         .with_connect_timeout(CONNECT_TIMEOUT)
-        .with_allow_http(options.flag(&format!("{provider}_allow_http")))
+        .with_allow_http(access.flag(&format!("{provider}_allow_http")))
 }
 
-fn retry(options: &UploadOptions) -> RetryConfig {
-    RetryConfig { retry_timeout: options.retry_for, ..RetryConfig::default() }
+fn retry(access: &Access) -> RetryConfig {
+    RetryConfig { retry_timeout: access.retry_for, ..RetryConfig::default() }
 }

@@ -1,33 +1,42 @@
-//! Why an upload failed.
+//! Why a store could not be used.
 
 use std::path::PathBuf;
 use std::{fmt, io};
 
-/// Why an upload failed.
+/// Why a store could not be used.
 #[derive(Debug)]
 pub enum Error {
-    /// The URL cannot be uploaded to; the text names what can.
+    /// The URL names no store; the text names what does.
     Url(String),
     /// There are no credentials, or none that are believed.
     Credentials {
-        /// The operation.
+        /// The variables to set, or the things to check.
         help: &'static str,
         /// The store's error.
         reason: String,
     },
     /// There is no such bucket or container.
     NoBucket(String),
-    /// A file here cannot be read.
+    /// A file here cannot be read or written.
     File {
         /// Its name.
         path: PathBuf,
         /// The system's error.
         error: io::Error,
     },
-    /// The store did not take a file, also when asked again.
+    /// An object is not there.
+    Missing(String),
+    /// An object has fewer bytes than it should.
+    Short {
+        /// The object.
+        object: String,
+        /// The bytes that it should have.
+        wanted: u64,
+    },
+    /// The store failed, also when asked again.
     Refused {
-        /// Its name.
-        file: String,
+        /// The object, or what was asked.
+        object: String,
         /// Its error.
         reason: String,
     },
@@ -46,10 +55,10 @@ impl fmt::Display for Error {
                     "there is no bucket {bucket:?}: create it first, or look at the region and the endpoint"
                 )
             }
-            Error::File { path, error } => write!(f, "{} cannot be read: {error}", path.display()),
-            Error::Refused { file, reason } => {
-                write!(f, "{file} could not be stored, the files are kept here: {reason}")
-            }
+            Error::File { path, error } => write!(f, "{}: {error}", path.display()),
+            Error::Missing(object) => write!(f, "{object} is not in the store"),
+            Error::Short { object, wanted } => write!(f, "{object} has fewer than {wanted} bytes"),
+            Error::Refused { object, reason } => write!(f, "the store failed at {object}: {reason}"),
         }
     }
 }
@@ -63,9 +72,9 @@ impl std::error::Error for Error {
     }
 }
 
-#[cfg(feature = "upload")]
 /// An error with its causes, none repeated, on one line.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
+#[cfg(feature = "clients")]
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -1,6 +1,8 @@
-//! An S3 server for tests: the crates `s3s` and `s3s-fs` on a loopback port, keeping objects in a folder.
+//! An S3 server for tests: the crates `s3s` and `s3s-fs` on a loopback port, keeping objects in a
+//! folder.
 //!
 //! It checks signatures as S3 does. It can answer *slow down* for a while, and be gone at once.
+//! Tests of several crates use it, so its calls panic where a test would.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -24,7 +26,9 @@ const SECRET: &str = "a secret of tests";
 const NO_SUCH_BUCKET: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>NoSuchBucket</Code>\
                               <Message>The specified bucket does not exist</Message></Error>";
 
-pub(super) struct Store {
+/// The server. It ends when it is dropped.
+#[derive(Debug)]
+pub struct S3Server {
     address: SocketAddr,
     folder: TempDir,
     runtime: Option<tokio::runtime::Runtime>,
@@ -34,8 +38,13 @@ pub(super) struct Store {
     requests: Arc<AtomicUsize>,
 }
 
-impl Store {
-    pub(super) fn start(bucket: &str) -> Self {
+impl S3Server {
+    /// Starts it on a free port, with one bucket.
+    ///
+    /// # Panics
+    /// Where the system has no folder or no port.
+    #[must_use]
+    pub fn start(bucket: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder can be had");
         fs::create_dir(folder.path().join(bucket)).expect("a folder can be made");
         let mut builder = S3ServiceBuilder::new(FileSystem::new(folder.path()).expect("the folder is there"));
@@ -69,11 +78,12 @@ impl Store {
             .expect("loopback can be listened at");
         let address = listener.local_addr().expect("it listens");
         runtime.spawn(axum::serve(listener, router).into_future());
-        Store { address, folder, runtime: Some(runtime), slow_down, requests }
+        Self { address, folder, runtime: Some(runtime), slow_down, requests }
     }
 
-    /// What a person would have set.
-    pub(super) fn environment(&self) -> Vec<(String, String)> {
+    /// The variables that a person would set.
+    #[must_use]
+    pub fn environment(&self) -> Vec<(String, String)> {
         [
             ("AWS_ACCESS_KEY_ID", KEY.to_owned()),
             ("AWS_SECRET_ACCESS_KEY", SECRET.to_owned()),
@@ -86,28 +96,32 @@ impl Store {
     }
 
     /// Refuses so many requests with *slow down*.
-    pub(super) fn slow_down(&self, requests: usize) {
+    pub fn slow_down(&self, requests: usize) {
         self.slow_down.store(requests, Ordering::SeqCst);
     }
 
-    pub(super) fn requests(&self) -> usize {
+    /// Requests seen until now.
+    #[must_use]
+    pub fn requests(&self) -> usize {
         self.requests.load(Ordering::SeqCst)
     }
 
-    /// Where an object lies.
-    pub(super) fn object(&self, path: &str) -> PathBuf {
+    /// The file of an object.
+    #[must_use]
+    pub fn object(&self, path: &str) -> PathBuf {
         self.folder.path().join(path)
     }
 
     /// Ends with every connection, as a machine whose power fails.
-    pub(super) fn vanish(&mut self) {
+    pub fn vanish(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
 
-    /// Names of what lies in a folder of a bucket.
-    pub(super) fn names(&self, path: &str) -> Vec<String> {
+    /// Names of what lies in a folder of a bucket, sorted.
+    #[must_use]
+    pub fn names(&self, path: &str) -> Vec<String> {
         let entries = fs::read_dir(self.folder.path().join(Path::new(path)));
         let mut names: Vec<String> = entries
             .map(|entries| {
@@ -119,7 +133,7 @@ impl Store {
     }
 }
 
-impl Drop for Store {
+impl Drop for S3Server {
     fn drop(&mut self) {
         self.vanish();
     }

@@ -1,0 +1,36 @@
+//! The books of shards in an object store: checkpoints, segments, and manifests that name them.
+//!
+//! [`ShardArchive::store`] uploads files of a shard and then creates a manifest with the next
+//! number, which succeeds for one writer only; an older epoch is refused. A manifest names only
+//! complete objects. [`ShardArchive::collect`] removes objects that no kept manifest names.
+//! [`ShardArchive::restore`] writes the folder of a shard again, each checksum verified. A cut
+//! ([`Archive::cut`]) names a manifest of each shard: [`export`] and [`import`] copy the shards of
+//! a stopped server as one state. docs/formats/archive.md has the layout and the reasons why
+//! nothing that is needed is removed.
+
+mod archive;
+mod books;
+mod collect;
+mod cut;
+mod error;
+mod health;
+mod layout;
+mod manifest;
+mod restore;
+mod root;
+mod series;
+mod shard;
+mod whole;
+mod wire;
+
+pub use archive::{Archive, Settings};
+pub use books::{Books, CheckpointSource, Progress, Reuse, SegmentSource};
+pub use collect::Collected;
+pub use cut::Cut;
+pub use error::Error;
+pub use health::Health;
+pub use manifest::{Checkpoint, MARK_BYTES_MAX, Manifest, Segment, SegmentState};
+pub use restore::Restored;
+pub use shard::ShardArchive;
+pub use stadium_objects::Access;
+pub use whole::{Exported, Imported, export, import};

@@ -1,0 +1,12 @@
+//! The integration tests of this crate, one program: each module is a suite, and its name a
+//! filter, as in `cargo test -p stadium-archive --test integration writers::`.
+
+mod export;
+mod faulty;
+mod formats;
+mod garbage;
+mod interruptions;
+mod restoring;
+mod shard;
+mod stores;
+mod writers;
