@@ -44,6 +44,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-session", &["stadium-state-machine", "stadium-table"]),
     ("stadium-journal", &[]),
     ("stadium-journal-log", &["stadium-journal"]),
+    ("stadium-journal-kafka", &["stadium-journal", "stadium-journal-log"]),
     ("stadium-audit", &["stadium-journal"]),
     (
         "stadium-shard",
@@ -176,6 +177,7 @@ struct Door {
 /// Outside crates with a reason to be kept in one place.
 const DOORS: &[Door] = &[
     Door { name: "rdkafka", open_to: &["stadium-journal-kafka"], why: "a default build needs no broker" },
+    Door { name: "rskafka", open_to: &["stadium-journal-kafka"], why: "a default build needs no broker" },
     Door {
         name: "tokio",
         open_to: &[
@@ -187,7 +189,8 @@ const DOORS: &[Door] = &[
             "stadium-load",
             "stadium-rpc",
         ],
-        why: "tokio runs the control plane only, in load the live page and uploads, and in rpc what a service brings",
+        why: "tokio runs the control plane only, in load the live page and uploads, in rpc what a service brings, \
+              and in journal-kafka the client that is not the default",
     },
     Door {
         name: "axum",
@@ -275,6 +278,7 @@ mod tests {
         assert!(!allowed("stadium-edge", "tokio"));
         assert!(allowed("stadium-journal-kafka", "rdkafka"));
         assert!(!allowed("stadium-node", "rdkafka"));
+        assert!(!allowed("stadium-node", "rskafka"));
         assert!(!allowed("stadium-mqtt", "mio"));
     }
 }
