@@ -437,7 +437,7 @@ fn libraries() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// What Maven fetches: the broker, its tools, and what they log with.
+/// The project that Maven fetches for: the broker, its tools, and what they log with.
 const PROJECT: &str = r"<project><modelVersion>4.0.0</modelVersion>
 <groupId>stadium</groupId><artifactId>kafka</artifactId><version>1</version>
 <dependencies>

@@ -42,7 +42,7 @@ pub(crate) fn with_code(code: &str, what: impl std::fmt::Display) -> String {
     format!("{what} ({code})")
 }
 
-/// What is known after a failure.
+/// The facts that are known after a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Verdict {
     /// One of [`CODES`].
@@ -76,7 +76,7 @@ impl Verdict {
     }
 }
 
-/// What follows from an error code that a broker answered to a request that was sent once.
+/// The verdict on an error code that a broker answered to a request that was sent once.
 ///
 /// A broker checks a produce request before it appends: only those codes leave it open whether the
 /// message stands in the log that come after the append, or from no check at all.

@@ -15,7 +15,7 @@ use crate::failure::{TOO_MANY_BYTES, Verdict};
 /// Calls of one partition, other than appends, that wait at a time. A driver has one of each kind.
 const CALLS_MAX: usize = 16;
 
-/// What waits.
+/// An item that waits.
 pub(crate) enum Item<S> {
     /// An outcome of an append, or of a call that finds or trims.
     Event(Event),

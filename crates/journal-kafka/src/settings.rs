@@ -20,7 +20,7 @@ pub(crate) const BATCH_BYTES_MAX: usize = 17 * 1024 * 1024;
 /// How a node talks to Kafka.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Brokers to ask first, each as HOST:PORT. They tell of all others.
+    /// Brokers to ask first, each as HOST:PORT. They name all others.
     pub bootstrap: Vec<String>,
     /// The cluster's name, which names the topic, see [`topic_name`].
     pub cluster: String,
@@ -142,7 +142,7 @@ pub struct Identity {
     pub key: PathBuf,
 }
 
-/// What a broker's certificate is compared with.
+/// The strictness about the name in a broker's certificate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ServerName {
     /// It must be signed by an authority, and be for the broker's name or address.

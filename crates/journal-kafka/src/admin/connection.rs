@@ -206,7 +206,7 @@ impl Connection {
     }
 }
 
-/// What both kinds of stream are.
+/// Both kinds of stream.
 trait ReadWrite: Read + Write {}
 
 impl<S: Read + Write> ReadWrite for S {}

@@ -47,12 +47,12 @@ impl Replication {
     }
 }
 
-/// What was found.
+/// The result of a check that passed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Checked {
     /// Whether the topic was made.
     pub is_made: bool,
-    /// What does no harm now and should be known, a sentence each.
+    /// A sentence for each thing that does no harm now and should be changed.
     pub warnings: Vec<String>,
 }
 

@@ -19,7 +19,7 @@ const DESCRIBE_CONFIGS: Api = Api::new(32, 1);
 /// How long a broker may take to make a topic.
 const CREATE_WITHIN_MS: i32 = 10_000;
 
-/// A broker as its cluster tells of it.
+/// A broker, as the metadata of its cluster has it.
 pub(super) struct Broker {
     pub(super) id: i32,
     /// HOST:PORT.
@@ -51,7 +51,7 @@ pub(super) enum Resource<'a> {
     Broker(i32),
 }
 
-/// What a broker can do.
+/// The requests and features of a broker.
 pub(super) struct Able {
     /// Key of each request, and the range of its versions.
     requests: Vec<(i16, i16, i16)>,
@@ -78,7 +78,7 @@ impl Able {
 }
 
 impl Connection {
-    /// What the broker can do. A broker before 2.4 answers with an older version of the answer,
+    /// The requests and features of the broker. A broker before 2.4 answers with an older version of the answer,
     /// which has an error in the same place and the list of requests in an older form.
     pub(super) fn versions(&mut self) -> Result<Able, Failure> {
         let mut body = Writer::default();

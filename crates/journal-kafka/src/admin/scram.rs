@@ -33,7 +33,7 @@ pub(super) struct Client<'p> {
     first_bare: String,
 }
 
-/// What the broker must answer last, which proves that it knows the password too.
+/// The broker's last answer, which proves that it knows the password too.
 pub(super) struct Expected(String);
 
 impl<'p> Client<'p> {

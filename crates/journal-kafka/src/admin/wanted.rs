@@ -126,7 +126,7 @@ pub(super) fn wrong(
     found
 }
 
-/// What a broker's settings make slow.
+/// Sentences about settings of a broker that slow the log down or are too narrow for it.
 pub(super) fn broker_warnings(id: i32, values: &[(String, String)]) -> Vec<String> {
     let value = |setting: &str| {
         values.iter().find(|(name, _)| name == setting).and_then(|(_, value)| value.parse::<u64>().ok())

@@ -61,7 +61,7 @@ impl Words {
     }
 }
 
-/// What follows from a code of librdkafka: its own below zero, a broker's otherwise.
+/// The verdict on a code of librdkafka: its own below zero, a broker's otherwise.
 fn verdict(code: RDKafkaErrorCode) -> Verdict {
     match code {
         RDKafkaErrorCode::QueueFull => Verdict::later(TOO_MANY_BYTES),

@@ -163,7 +163,7 @@ impl Partition for KafkaPartition {
         self.read.next = from;
         self.read.left = Some(bytes_max.max(1));
         if goes_on {
-            // The queue has told of what is in it already.
+            // The queue's content was reported when it arrived.
             self.outbox.wake();
             return;
         }

@@ -25,10 +25,10 @@ use crate::settings::Settings;
 /// Consumers that a node opens: readers of one shard at a time.
 const CONSUMERS_MAX: usize = 8;
 
-/// How long the thread of a consumer waits before it looks whether it is to end.
+/// Time between two looks of a consumer's thread at the flag that ends it.
 ///
-/// It then wakes all readers: librdkafka tells of a queue once, when it stops being empty, and users
-/// report that this may be missed (rust-rdkafka, pull request 840).
+/// The thread then wakes all readers: librdkafka reports a queue once, when it stops being empty, and
+/// users found that the report may be missed (rust-rdkafka, pull request 840).
 const POLL: Duration = Duration::from_millis(500);
 
 /// A step of a read, from another thread.

@@ -1,4 +1,4 @@
-//! What the partitions of a node share.
+//! The clients that the partitions of a node share.
 //!
 //! It goes with the last of the node and its partitions.
 

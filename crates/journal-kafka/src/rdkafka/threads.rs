@@ -63,7 +63,7 @@ pub(super) struct Helpers {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What a thread asks brokers with.
+/// The clients that threads ask brokers with.
 struct Clients {
     topic: String,
     timeout: Duration,

@@ -107,7 +107,7 @@ enum Stopped {
 async fn fetch(lane: &Lane, from: Offset, left: usize) -> Result<Vec<RecordAndOffset>, Stopped> {
     let last = parking_lot::Mutex::new(None);
     let client = lane.connect(&last).await.map_err(Stopped::Failed)?;
-    // Whoever begins another read meanwhile finds no connection that is busy with this one.
+    // A read that begins meanwhile must not wait for a connection that is busy with this one.
     let mut busy = Busy { lane, client: Some(client) };
     let client = Arc::clone(busy.client.as_ref().expect("it was just put there"));
     let most = i32::try_from(left.clamp(64 * 1024, FETCH_BYTES)).expect("at most a MiB");

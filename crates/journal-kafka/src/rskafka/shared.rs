@@ -1,4 +1,4 @@
-//! What the partitions of a node share: settings, threads, and the client that finds leaders.
+//! The shared parts of a node's partitions: settings, threads, and the client that finds leaders.
 //!
 //! rskafka waits without end for a broker that is stopped. The client is given up then, and the next
 //! one asks other brokers.
@@ -23,12 +23,12 @@ const THREADS: usize = 2;
 /// The runtime, which ends with the node and the last partition.
 pub(super) struct Threads(Option<Runtime>);
 
-/// What the tasks of a node share.
+/// The shared parts of a node's tasks.
 pub(super) struct Shared {
     pub(super) settings: Settings,
     pub(super) topic: String,
     tls: Option<Arc<ClientConfig>>,
-    /// What asks for leaders, and connects. Made again when a broker that it asks does not answer.
+    /// The client that finds leaders, and connects. Made again when a broker that it asks does not answer.
     client: Mutex<Option<Arc<Client>>>,
     /// Bytes of unacknowledged messages that are left.
     pub(super) bytes: Arc<Semaphore>,

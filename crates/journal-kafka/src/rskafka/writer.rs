@@ -22,7 +22,7 @@ use super::reader::Step;
 use super::request::{ask, find_ends, offset};
 use crate::outbox::{Item, Outbox};
 
-/// What the task is asked for.
+/// A call that the task serves.
 pub(super) enum Command {
     Append {
         tag: u64,

@@ -60,7 +60,7 @@ fn a_read_begins_at_its_offset_and_replaces_the_one_before(client: Client) {
     for number in 0..100 {
         assert_eq!(player.appended(&text(number)), number);
     }
-    // Whatever the read before has brought, or is about to.
+    // The read before may have brought messages, or be about to.
     for from in [50, 0, 99, 10, 11, 10] {
         player.read(from, usize::MAX);
         for offset in from..(from + 3).min(100) {

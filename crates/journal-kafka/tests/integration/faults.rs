@@ -29,7 +29,7 @@ fn rounds() -> u32 {
     }
 }
 
-/// What a writer of a shard knows.
+/// The facts that a writer of a shard has.
 #[derive(Default)]
 struct Written {
     /// Number of each acknowledged message, by offset.
@@ -39,7 +39,7 @@ struct Written {
     longest_pause: Duration,
 }
 
-/// Appends to a shard until it is told to stop, then waits for what is on its way.
+/// Appends to a shard until the flag is set, then waits for the outcomes that are left.
 fn write(topic: &Arc<dyn Topic>, shard: u32, is_over: &AtomicBool) -> Written {
     let mut player = Player::new(topic, shard);
     let mut written = Written::default();
@@ -135,7 +135,7 @@ fn under_appends(test: &str, settings: impl Fn(&mut Settings), fault: impl FnOnc
     }
 }
 
-/// What a fault works with.
+/// The brokers and topics that a fault works with.
 struct Progress<'k> {
     kafka: &'k mut stadium_testing::kafka::Kafka,
     topics: &'k [(Client, Arc<dyn Topic>)],

@@ -150,7 +150,7 @@ impl Player {
         self.event("an outcome", |event| matches!(event, Event::Appended { .. } | Event::NotAppended { .. }))
     }
 
-    /// Appends, and waits for the offset. Brokers that come to know of a topic refuse for a moment.
+    /// Appends, and waits for the offset. Brokers refuse for a moment after a topic was made.
     pub fn appended(&mut self, message: &[u8]) -> u64 {
         let deadline = Instant::now() + PATIENCE;
         loop {

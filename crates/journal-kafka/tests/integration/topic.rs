@@ -6,7 +6,7 @@ use stadium_testing::ports;
 
 use crate::stage::{self, brokers};
 
-/// The settings that a topic is made with, as the brokers tell of them.
+/// The settings that a topic is made with, as the brokers show them.
 const WANTED: &[(&str, &str)] = &[
     ("min.insync.replicas", "2"),
     ("unclean.leader.election.enable", "false"),
