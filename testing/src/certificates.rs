@@ -56,6 +56,11 @@ impl Authority {
         self.sign("server", names, ExtendedKeyUsagePurpose::ServerAuth)
     }
 
+    /// A server's certificate for this name alone.
+    pub fn server_named(&self, name: &str) -> Result<Identity> {
+        self.sign(name, vec![name.to_owned()], ExtendedKeyUsagePurpose::ServerAuth)
+    }
+
     /// A device's certificate with this common name.
     pub fn device(&self, name: &str) -> Result<Identity> {
         self.sign(name, Vec::new(), ExtendedKeyUsagePurpose::ClientAuth)

@@ -13,6 +13,7 @@ pub mod faults;
 pub mod fleet;
 pub mod geo;
 pub mod interop;
+pub mod kafka;
 pub mod killable;
 pub mod network;
 pub mod ports;

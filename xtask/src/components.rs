@@ -23,6 +23,9 @@ struct Component {
 /// What the suites start or drive.
 const COMPONENTS: &[Component] = &[
     Component { probe: &["cc", "--version"], package: "build-essential" },
+    // librdkafka is built from its source, and takes OpenSSL from the system.
+    Component { probe: &["pkg-config", "--version"], package: "pkg-config" },
+    Component { probe: &["test", "-e", "/usr/include/openssl/ssl.h"], package: "libssl-dev" },
     Component { probe: &["mosquitto", "-h"], package: "mosquitto" },
     Component { probe: &["mosquitto_sub", "--help"], package: "mosquitto-clients" },
     Component { probe: &["mosquitto_pub", "--help"], package: "mosquitto-clients" },

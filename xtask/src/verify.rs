@@ -50,14 +50,38 @@ const CHECKS: &[Check] = &[
         };
         // What a client or a server of a static list is built of: neither etcd nor ZooKeeper.
         bare(&["-p", "stadium-rpc", "-p", "stadium-discovery", "--lib"])?;
+        // Each client of Kafka without the other.
+        bare(&["-p", "stadium-journal-kafka", "--lib", "--features", "rdkafka"])?;
+        bare(&["-p", "stadium-journal-kafka", "--lib", "--features", "rskafka"])?;
         // A program that only serves, and a load lab that neither draws nor uploads.
         bare(&["-p", "stadium-cli", "-p", "stadium-load", "--lib", "--bins"])
     }),
+    ("linked", linked),
     ("docs", |_| {
         let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"]);
         command(doc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"))
     }),
 ];
+
+/// What a standalone build must not link: it needs no broker, and nobody's C libraries for one.
+const NOT_LINKED: [&str; 3] = ["rdkafka-sys", "rskafka", "openssl-sys"];
+
+/// Checks what the binary with its default features is built from.
+fn linked(_: &Path) -> Result<()> {
+    let tree =
+        cargo(&["tree", "-p", "stadium-cli", "--edges", "normal,build", "--prefix", "none"]).output()?;
+    if !tree.status.success() {
+        bail!("`cargo tree` ended with {}", tree.status);
+    }
+    let text = String::from_utf8_lossy(&tree.stdout);
+    let is_linked = |name: &&str| text.lines().any(|line| line.split(' ').next() == Some(name));
+    match NOT_LINKED.iter().find(|name| is_linked(name)) {
+        Some(name) => {
+            bail!("a standalone `stadium` would link `{name}`: `cargo tree -p stadium-cli -i {name}`")
+        }
+        None => Ok(()),
+    }
+}
 
 /// Every step that runs the programs, which must be built for it.
 const CHECKS_OF_PROGRAMS: &[Check] = &[("generated", generated::check)];

@@ -45,6 +45,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-journal", &[]),
     ("stadium-journal-log", &["stadium-journal"]),
     ("stadium-journal-replicated", &["stadium-journal", "stadium-journal-log"]),
+    ("stadium-journal-kafka", &["stadium-journal", "stadium-journal-log"]),
     ("stadium-audit", &["stadium-journal"]),
     ("stadium-objects", &[]),
     ("stadium-archive", &["stadium-journal", "stadium-objects"]),
@@ -186,6 +187,7 @@ struct Door {
 /// Outside crates with a reason to be kept in one place.
 const DOORS: &[Door] = &[
     Door { name: "rdkafka", open_to: &["stadium-journal-kafka"], why: "a default build needs no broker" },
+    Door { name: "rskafka", open_to: &["stadium-journal-kafka"], why: "a default build needs no broker" },
     Door {
         name: "tokio",
         open_to: &[
@@ -199,7 +201,8 @@ const DOORS: &[Door] = &[
             "stadium-archive",
             "stadium-rpc",
         ],
-        why: "tokio runs the control plane only, object stores too, in load the live page, and in rpc what a service brings",
+        why: "tokio runs the control plane only, object stores too, in load the live page, in rpc what a service brings, \
+              and in journal-kafka the client that is not the default",
     },
     Door {
         name: "axum",
@@ -287,6 +290,7 @@ mod tests {
         assert!(!allowed("stadium-edge", "tokio"));
         assert!(allowed("stadium-journal-kafka", "rdkafka"));
         assert!(!allowed("stadium-node", "rdkafka"));
+        assert!(!allowed("stadium-node", "rskafka"));
         assert!(!allowed("stadium-mqtt", "mio"));
     }
 }
