@@ -3,7 +3,7 @@
 //! The suites look into it and act on it through its JSON gateway, which shares no code with the product.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -17,8 +17,10 @@ use crate::ports;
 /// How long to wait for what should come soon; generous, because the machine may be busy with a build.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The program that Debian's package etcd-server installs.
-const INSTALLED: &str = "etcd";
+/// `STADIUM_ETCD`, or the program that Debian's package etcd-server installs.
+fn program() -> PathBuf {
+    std::env::var_os("STADIUM_ETCD").map_or_else(|| "etcd".into(), PathBuf::from)
+}
 
 /// Members that know each other. They end with their owner.
 pub struct Cluster {
@@ -48,20 +50,15 @@ pub struct Key {
 impl Cluster {
     /// Starts `count` members and waits until they serve.
     pub fn start(count: usize) -> Self {
-        Self::start_with(Path::new(INSTALLED), count, None)
+        Self::start_with(count, None)
     }
 
     /// One member that also serves TLS.
     pub fn start_with_tls(certificate: PathBuf, key: PathBuf) -> Self {
-        Self::start_with(Path::new(INSTALLED), 1, Some((certificate, key)))
+        Self::start_with(1, Some((certificate, key)))
     }
 
-    /// Starts members of another etcd than the installed one.
-    pub fn start_program(program: &Path, count: usize) -> Self {
-        Self::start_with(program, count, None)
-    }
-
-    fn start_with(program: &Path, count: usize, tls: Option<(PathBuf, PathBuf)>) -> Self {
+    fn start_with(count: usize, tls: Option<(PathBuf, PathBuf)>) -> Self {
         let free_port = || ports::free().expect("a free port");
         let member =
             |_| Member { client: free_port(), secure: free_port(), peer: free_port(), process: None };
@@ -69,7 +66,7 @@ impl Cluster {
         let timeout = Duration::from_secs(3);
         let agent = ureq::Agent::config_builder().timeout_global(Some(timeout)).build().into();
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let mut cluster = Self { program: program.to_owned(), members, folder, agent, tls };
+        let mut cluster = Self { program: program(), members, folder, agent, tls };
         (0..count).for_each(|number| cluster.revive(number));
         cluster.until_ready();
         cluster

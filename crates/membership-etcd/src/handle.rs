@@ -7,10 +7,11 @@ use std::time::Duration;
 use stadium_membership::{Error, Request, Write};
 use tokio::sync::{mpsc, watch};
 
+use crate::command::Command;
 use crate::config::Config;
 use crate::lease::Certainty;
 use crate::shared::{Connection, Counts, Report, Shared, Snapshot};
-use crate::thread::{self, Command};
+use crate::thread;
 
 /// Writes and requests that wait for the thread `membership`.
 ///

@@ -6,6 +6,7 @@
 //! [`create`] makes a cluster. docs/membership.md describes keys and failures.
 
 mod boot_time;
+mod command;
 mod config;
 mod create;
 mod handle;

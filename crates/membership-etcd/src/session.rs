@@ -19,13 +19,13 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::boot_time::boot_time;
+use crate::command::Command;
 use crate::config::Config;
 use crate::create;
 use crate::keys::Keys;
 use crate::lease::Certainty;
 use crate::loads;
 use crate::shared::{Connection, Report, Shared};
-use crate::thread::Command;
 
 /// Between two keep-alives.
 const BEAT: Duration = Duration::from_millis(500);

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use stadium_etcd::Members;
 use stadium_etcd::messages::RangeRequest;
-use stadium_membership::{Error, Request, Write};
+use stadium_membership::Error;
 use tokio::sync::{mpsc, watch};
 
+use crate::command::Command;
 use crate::config::Config;
 use crate::keys::Keys;
 use crate::lease::Certainty;
@@ -27,14 +28,6 @@ const STAGGER: Duration = Duration::from_millis(40);
 /// The pause between two attempts to reach a member. Short: a lease lives for two seconds, and after
 /// an outage of all of etcd each node must be back within that.
 const RETRY: Duration = Duration::from_millis(150);
-
-/// A command of a handle.
-#[derive(Debug)]
-pub(crate) enum Command {
-    Write(Write),
-    Request(Request),
-    Withdraw(Request),
-}
 
 /// Starts the thread.
 pub(crate) fn start(

@@ -59,7 +59,7 @@ pub enum Change {
     /// `cluster`.
     Cluster(Option<Cluster>),
     /// `nodes/NODE`.
-    Node(NodeName, Option<Node>),
+    Node(NodeName, Option<Box<Node>>),
     /// `map/SHARD`.
     Entry(Shard, Option<Entry>),
     /// An entry that cannot be read.
@@ -125,7 +125,7 @@ impl View {
         self.revision = self.revision.max(revision);
         match change {
             Change::Cluster(cluster) => self.cluster = cluster.map(Arc::new),
-            Change::Node(name, node) => put(&mut self.nodes, name, node, revision),
+            Change::Node(name, node) => put(&mut self.nodes, name, node.map(|node| *node), revision),
             Change::Entry(shard, entry) => {
                 self.damaged.remove(&shard);
                 put(&mut self.map, shard, entry, revision);

@@ -182,6 +182,8 @@ const DOORS: &[Door] = &[
     Door {
         name: "tokio",
         open_to: &[
+            "stadium-etcd",
+            "stadium-membership-etcd",
             "stadium-http",
             "stadium-node",
             "stadium-journal-kafka",

@@ -1,4 +1,5 @@
 //! Nodes and members of etcd that are killed, stopped and cut off.
+//! Each test prints the times that it measured.
 
 use std::time::{Duration, Instant};
 

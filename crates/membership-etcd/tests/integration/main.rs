@@ -4,4 +4,5 @@
 mod failures;
 mod fixture;
 mod joining;
+mod newer;
 mod planning;

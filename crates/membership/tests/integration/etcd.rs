@@ -87,7 +87,7 @@ impl Etcd {
             let mut changed = node.clone();
             change(&mut changed);
             if changed != *node {
-                self.put(Change::Node(name.clone(), Some(changed)));
+                self.put(Change::Node(name.clone(), Some(Box::new(changed))));
             }
         }
     }

@@ -1,4 +1,5 @@
 //! The planner on nodes that do as they are asked: balance, pace, zones, drains, deaths, requests.
+//! Each write of a plan is judged before it is carried out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -56,7 +57,7 @@ impl Stage {
 
     fn join(&mut self, text: &str, zone: Option<&str>) {
         self.incarnations += 1;
-        self.etcd.put(Change::Node(name(text), Some(node(self.incarnations, zone))));
+        self.etcd.put(Change::Node(name(text), Some(Box::new(node(self.incarnations, zone)))));
     }
 
     fn die(&mut self, text: &str) {

@@ -1,4 +1,5 @@
 //! The duties of a node, view by view.
+//! The views are those of a small etcd that the tests change.
 
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ impl Stage {
             if in_step.contains(one) {
                 node.in_step.insert(SHARD);
             }
-            etcd.put(Change::Node(name(one), Some(node)));
+            etcd.put(Change::Node(name(one), Some(Box::new(node))));
         }
         let entry = Entry::new(replicas.iter().map(|one| name(one)).collect());
         etcd.put(Change::Entry(SHARD, Some(entry)));
@@ -239,7 +240,7 @@ fn an_owner_whose_lease_ended_serves_on_and_records_its_next_incarnation() {
     assert!(!stage.me.reads_under_lease(SHARD));
     assert_eq!(stage.turn(), [], "the view is of its former incarnation");
     assert_eq!(stage.me.serves().collect::<Vec<_>>(), [SHARD]);
-    stage.etcd.put(Change::Node(name("a"), Some(node(2, None))));
+    stage.etcd.put(Change::Node(name("a"), Some(Box::new(node(2, None)))));
     let orders = stage.turn();
     assert!(stage.write(&orders), "nobody claimed meanwhile, so no fence is needed");
     assert_eq!(stage.turn(), []);
@@ -254,7 +255,7 @@ fn an_owner_whose_lease_ended_follows_when_a_standby_took_over() {
     let entry = stage.entry().with_first(&name("b"), Some(Incarnation(1)));
     stage.etcd.put(Change::Entry(SHARD, Some(entry)));
     stage.me.registered(Incarnation(2));
-    stage.etcd.put(Change::Node(name("a"), Some(node(2, None))));
+    stage.etcd.put(Change::Node(name("a"), Some(Box::new(node(2, None)))));
     assert_eq!(stage.turn(), [Order::Follow(SHARD)]);
 }
 

@@ -1,4 +1,5 @@
 //! The world: etcd, the logs, nodes, and everything that happens to them in a seed's order.
+//! It judges each read, each write of the map, and the end.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -199,7 +200,7 @@ impl<R: Rule> World<R> {
                 self.leases.insert(incarnation, (at, self.now));
                 let mut key = node(incarnation.0, None);
                 key.has_data = self.nodes[at].shards.keys().copied().collect();
-                self.etcd.put(Change::Node(me, Some(key)));
+                self.etcd.put(Change::Node(me, Some(Box::new(key))));
                 self.nodes[at].from_etcd.push_back(Answer::Confirmed { incarnation, sent });
             }
             Message::KeepAlive { incarnation, sent } => {
