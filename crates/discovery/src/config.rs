@@ -171,9 +171,13 @@ impl Config {
                 name::check_name(&service.name)?;
                 name::check_version(&service.version)
             }),
-            Backend::Etcd { .. } if !cfg!(feature = "etcd") => Err(absent("etcd")),
+            #[cfg(not(feature = "etcd"))]
+            Backend::Etcd { .. } => Err(absent("etcd")),
             Backend::ZooKeeper { .. } if !cfg!(feature = "zookeeper") => Err(absent("zookeeper")),
-            Backend::Etcd { endpoints, tls, .. } => check_endpoints(endpoints, tls.as_ref()),
+            #[cfg(feature = "etcd")]
+            Backend::Etcd { endpoints, user, tls } => {
+                access(endpoints, user.as_ref(), tls.as_ref()).check().map_err(Error::Setting)
+            }
             Backend::ZooKeeper { connect, .. } if connect.trim().is_empty() => {
                 Err(Error::Setting("connect names no ZooKeeper server".to_owned()))
             }
@@ -187,29 +191,20 @@ fn absent(feature: &str) -> Error {
     Error::Setting(format!("this program was built without the feature `{feature}` of stadium-discovery"))
 }
 
-fn check_endpoints(endpoints: &[String], tls: Option<&Tls>) -> Result<(), Error> {
-    if endpoints.is_empty() || endpoints.len() > ENDPOINTS_MAX {
-        let what = format!("{} etcd endpoints are named; 1 to {ENDPOINTS_MAX} may be", endpoints.len());
-        return Err(Error::Setting(what));
+/// How etcd is reached by these settings.
+#[cfg(feature = "etcd")]
+pub(crate) fn access(
+    endpoints: &[String],
+    user: Option<&Credentials>,
+    tls: Option<&Tls>,
+) -> stadium_etcd::Access {
+    stadium_etcd::Access {
+        endpoints: endpoints.to_vec(),
+        user: user.map(|one| stadium_etcd::User { name: one.user.clone(), password: one.password.clone() }),
+        tls: tls.map(|one| stadium_etcd::Tls {
+            authorities: one.authorities.clone(),
+            identity: one.identity.clone(),
+            server_name: one.server_name.clone(),
+        }),
     }
-    for endpoint in endpoints {
-        let scheme = endpoint.split_once("://").map(|(scheme, _)| scheme);
-        match (scheme, tls) {
-            (Some("http"), _) | (Some("https"), Some(_)) => {}
-            (Some("https"), None) => {
-                let what = format!(
-                    "endpoint {endpoint:?} needs TLS: name the authorities that signed its certificate"
-                );
-                return Err(Error::Setting(what));
-            }
-            _ => {
-                let what = format!("endpoint {endpoint:?} is neither http://HOST:PORT nor https://HOST:PORT");
-                return Err(Error::Setting(what));
-            }
-        }
-    }
-    Ok(())
 }
-
-/// Endpoints of one etcd. A cluster has at most seven members in practice; more is a mistake in the settings.
-const ENDPOINTS_MAX: usize = 32;

@@ -10,6 +10,8 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::LocalSet;
 
 use crate::command::Command;
+#[cfg(feature = "etcd")]
+use crate::config::access;
 use crate::config::{Backend, Config};
 use crate::error::Error;
 #[cfg(feature = "etcd")]
@@ -54,7 +56,8 @@ async fn serve(
         Backend::Static(services) => fixed(services).serve(commands, &unwatched).await,
         #[cfg(feature = "etcd")]
         Backend::Etcd { endpoints, user, tls } => {
-            let backend = etcd::Backend::new(&hub.config, endpoints, user, tls);
+            let access = access(&endpoints, user.as_ref(), tls.as_ref());
+            let backend = etcd::Backend::new(&hub.config, access);
             let link = tokio::task::spawn_local(link::run(hub.clone(), backend));
             hub.serve(commands, &unwatched).await;
             link.abort();

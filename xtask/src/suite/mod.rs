@@ -49,13 +49,14 @@ pub(crate) struct Options {
     /// So many test programs run at a time; those that watch the clock always run alone
     #[arg(long, default_value_t = 3, value_name = "N")]
     jobs: usize,
-    /// What takes long too: 10,000 seeds of the simulator and 100 kills of each kill suite
+    /// What takes long too: 10,000 seeds of the simulator, 100 kills of each kill suite, a newer etcd
     #[arg(long)]
     long: bool,
 }
 
 /// What `--long` sets, where the environment does not: how much the suites do that can do more.
-const LONG: [(&str, &str); 2] = [("STADIUM_SEEDS", "10000"), ("STADIUM_KILLS", "100")];
+const LONG: [(&str, &str); 3] =
+    [("STADIUM_SEEDS", "10000"), ("STADIUM_KILLS", "100"), ("STADIUM_NEWER_ETCD", "1")];
 
 /// The suites, by the language of their tests.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -16,7 +16,10 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-mqtt", &[]),
     ("stadium-reactor", &["stadium-addresses", "stadium-wheel"]),
     ("stadium-rsocket", &[]),
-    ("stadium-discovery", &[]),
+    ("stadium-etcd", &[]),
+    ("stadium-discovery", &["stadium-etcd"]),
+    ("stadium-membership", &[]),
+    ("stadium-membership-etcd", &["stadium-etcd", "stadium-membership"]),
     ("stadium-rpc", &["stadium-reactor", "stadium-rsocket", "stadium-discovery"]),
     ("stadium-rpc-build", &[]),
     (
@@ -191,6 +194,8 @@ const DOORS: &[Door] = &[
     Door {
         name: "tokio",
         open_to: &[
+            "stadium-etcd",
+            "stadium-membership-etcd",
             "stadium-http",
             "stadium-node",
             "stadium-journal-kafka",

@@ -17,6 +17,7 @@ const NO_IO: &[&str] = &[
     "registry",
     "push",
     "journal-log",
+    "membership",
     "http-client",
     "report",
 ];

@@ -10,13 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Instant;
 
-use tokio::sync::watch;
-use tonic::{Code, Streaming};
-
-use super::api::{Client, Failure};
-use super::messages::{
-    Event, EventType, KeyValue, PutRequest, RangeRequest, WatchCreateRequest, WatchResponse,
+use stadium_etcd::messages::{
+    Event, EventType, KeyValue, PutRequest, RangeRequest, WatchCreateRequest, WatchResponse, end_of,
 };
+use stadium_etcd::{Client, Code, Failure, Mark, Streaming};
+use tokio::sync::watch;
+
 use crate::hub::{EntryId, Hub};
 use crate::instance::{Instance, State, Value};
 use crate::link::{self, Trouble};
@@ -26,8 +25,6 @@ use crate::registration::{Entry, Standing};
 use crate::roster::{After, INSTANCES_MAX};
 use crate::timing::{Timing, sleep_until};
 
-/// Keys in one answer to a question for a list.
-const PAGE_KEYS: i64 = 1000;
 /// Keys that a list of the whole tree may have; the rest is counted as unreadable.
 const LIST_KEYS_MAX: usize = 100_000;
 
@@ -40,14 +37,6 @@ pub(super) struct Memory {
     pub(super) marks: BTreeMap<String, Mark>,
     /// The lease of each entry.
     pub(super) leases: BTreeMap<EntryId, i64>,
-}
-
-/// How far a name was followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mark {
-    cluster_id: u64,
-    /// All events up to this revision were seen.
-    revision: i64,
 }
 
 /// One stretch of contact with one member.
@@ -74,31 +63,20 @@ impl Session {
     }
 }
 
-/// The question that shows whether a member is of use.
-pub(super) fn probe(prefix: &str) -> RangeRequest {
-    RangeRequest { limit: 1, keys_only: true, ..below(&format!("{prefix}/")) }
-}
-
-/// All keys that begin with `start`, which ends with a slash.
-fn below(start: &str) -> RangeRequest {
-    RangeRequest { key: start.into(), range_end: end_of(start), limit: 0, revision: 0, keys_only: false }
-}
-
-/// The first key after all that begin with `start`.
-fn end_of(start: &str) -> Vec<u8> {
-    let mut end: Vec<u8> = start.into();
-    // `/` is followed by `0`.
-    if let Some(last) = end.last_mut() {
-        *last += 1;
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        match failure.is_refusal() {
+            true => Self::Refused(failure.what),
+            false => Self::Lost(failure.what),
+        }
     }
-    end
 }
 
 impl link::Session for Session {
     async fn ended(&self) -> String {
         loop {
             tokio::time::sleep(self.timing.beat).await;
-            match self.client.range(probe(&self.prefix)).await {
+            match self.client.range(RangeRequest::probe(&format!("{}/", self.prefix))).await {
                 Ok(_) => self.touched(),
                 Err(failure) => return failure.what,
             }
@@ -123,7 +101,7 @@ impl link::Session for Session {
 
     async fn list(&self, hub: &Hub) -> Result<Vec<(String, Instance)>, Trouble> {
         let start = format!("{}/", self.prefix);
-        let listed = self.read(&start, LIST_KEYS_MAX).await?;
+        let listed = self.client.list(&start, LIST_KEYS_MAX).await?;
         let mut found = Vec::new();
         let mut unreadable = listed.dropped;
         for kv in &listed.kvs {
@@ -137,40 +115,7 @@ impl link::Session for Session {
     }
 }
 
-/// What a list came to.
-struct Listed {
-    kvs: Vec<KeyValue>,
-    dropped: u64,
-    mark: Mark,
-}
-
 impl Session {
-    /// Reads all keys below `start`, in pages of one revision.
-    async fn read(&self, start: &str, keys_max: usize) -> Result<Listed, Failure> {
-        let mut question = RangeRequest { limit: PAGE_KEYS, ..below(start) };
-        let mut listed = Listed { kvs: Vec::new(), dropped: 0, mark: Mark { cluster_id: 0, revision: 0 } };
-        loop {
-            let answer = self.client.range(question.clone()).await?;
-            let header = answer.header.unwrap_or_default();
-            if question.revision == 0 {
-                listed.mark = Mark { cluster_id: header.cluster_id, revision: header.revision };
-                question.revision = header.revision;
-            }
-            let last = answer.kvs.last().map(|kv| kv.key.clone());
-            listed.kvs.extend(answer.kvs);
-            match last {
-                Some(last) if answer.more && listed.kvs.len() < keys_max => {
-                    question.key = last;
-                    question.key.push(0);
-                }
-                _ => {
-                    listed.dropped = u64::from(answer.more);
-                    return Ok(listed);
-                }
-            }
-        }
-    }
-
     /// Lists and watches `name` until it is time to list again (`Ok`) or there is trouble.
     async fn follow_once(
         &self,
@@ -180,7 +125,7 @@ impl Session {
         mark: Option<Mark>,
     ) -> Result<(), Trouble> {
         let start = format!("{}/{name}/", self.prefix);
-        let listed = self.read(&start, INSTANCES_MAX).await?;
+        let listed = self.client.list(&start, INSTANCES_MAX).await?;
         let mut present = BTreeSet::new();
         let mut found = Vec::new();
         let mut unreadable = listed.dropped;

@@ -242,7 +242,7 @@ fn it_speaks_tls_and_logs_in() {
     std::fs::write(&certificate, made.cert.pem()).expect("a file");
     std::fs::write(&key, made.signing_key.serialize_pem()).expect("a file");
     let etcd = Cluster::start_with_tls(certificate.clone(), key);
-    etcd.enable_authentication("stadium", "secret");
+    etcd.enable_authentication("stadium", "secret", "/services");
 
     let backend = |password: &str, authorities| Backend::Etcd {
         endpoints: vec![format!("https://localhost:{}", etcd.secure_port())],
