@@ -2,7 +2,6 @@
 //! namespaces whose network swallows packets.
 
 mod certificates;
-mod faults;
 mod fixture;
 mod flow;
 mod members;
