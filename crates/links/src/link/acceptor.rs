@@ -147,8 +147,9 @@ impl Acceptor {
     fn open(&mut self, stream: StreamId, out: &mut Vec<u8>, deliver: &mut dyn FnMut(Delivery<'_>)) {
         self.stream = Some(stream);
         let us = &self.us;
-        let sent = self.connection.payload(stream, Completes::No, None, |out| us.encode(out), out);
+        // The dialer sends as soon as it knows us: by then it has this credit, which has no end.
         let granted = self.connection.request_n(stream, REQUEST_N_MAX, out);
+        let sent = self.connection.payload(stream, Completes::No, None, |out| us.encode(out), out);
         debug_assert_eq!((sent, granted), (Ok(()), Ok(())), "the channel has just been opened");
         if let Some(peer) = &self.peer {
             deliver(Delivery::Up(peer));

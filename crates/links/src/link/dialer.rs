@@ -182,6 +182,9 @@ impl Dialer {
             let (dialled, answered) = (self.node.clone(), hello.node);
             return Err(End::Refuses(Refusal::OtherNode { dialled, answered }));
         }
+        if session.connection.credit(session.stream) < REQUEST_N_MAX {
+            return Err(End::Violation("the peer bounds the payloads of the channel".into()));
+        }
         judge(&hello).map_err(End::Refuses)?;
         self.outbox.credit().link.set_bounds(self.credit.within(hello.credit));
         self.outbox.open();
