@@ -2,7 +2,7 @@
 
 use stadium_reactor::{ConnectionId, Io};
 
-use super::link_loop::Item;
+use super::item::Item;
 use super::shared::Shared;
 use super::tls::certified_name;
 use crate::link::{Acceptor, Delivery, End, Hello, Incarnation, Lane, NodeName, Refusal};

@@ -1,4 +1,7 @@
 //! One connection that a loop keeps to another node.
+//!
+//! It outlives its sockets: when one ends, requests under way have their outcomes, and the node is
+//! dialled again after a wait.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,7 +12,7 @@ use stadium_reactor::{CloseReason, ConnectionId, Io};
 use stadium_rpc::balance::{Backoff, Random};
 
 use super::figures::add;
-use super::link_loop::Item;
+use super::item::Item;
 use super::peer::PeerLane;
 use super::shared::Shared;
 use crate::link::{Dialer, End, Event, Hello, Incarnation};

@@ -1,4 +1,6 @@
 //! The figures of a link: counted by its loop, read by anybody.
+//!
+//! Counts only grow. They are read one by one, so that sums of them may be off by what is under way.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;

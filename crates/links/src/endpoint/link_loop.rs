@@ -1,4 +1,6 @@
 //! One loop of an endpoint: the handler of its connections.
+//!
+//! Connections that this node dials are in [`Dial`], those of other nodes in [`Accepted`].
 
 use std::sync::Arc;
 
@@ -9,23 +11,9 @@ use stadium_rpc::balance::Random;
 
 use super::accepted::Accepted;
 use super::dial::Dial;
-use super::peer::Peer;
+use super::item::Item;
 use super::shared::Shared;
 use crate::link::{Incarnation, Lane, NodeName};
-
-/// What other threads send to a loop.
-pub(super) enum Item {
-    /// A node was added or changed.
-    Member(Arc<Peer>),
-    /// A later incarnation of a node is known: links with earlier ones end.
-    Later(NodeName, Incarnation),
-    /// A node was removed.
-    Gone(NodeName),
-    /// Messages wait for the lane of this number.
-    Flush(u64),
-    /// Answers wait for this connection.
-    Answers(ConnectionId),
-}
 
 /// Whose a connection is.
 enum Role {
@@ -61,13 +49,9 @@ impl LinkLoop {
         Self { shared, index, dials, roles, random, reached: (0, 0) }
     }
 
-    fn member(&mut self, io: &mut Io<Item>, peer: &Peer) {
+    fn member(&mut self, io: &mut Io<Item>, node: &NodeName) {
         // One that was removed meanwhile is not dialled.
-        let is_current =
-            self.shared.peers.read().get(&peer.node).is_some_and(|one| std::ptr::eq(&**one, peer));
-        if !is_current {
-            return;
-        }
+        let Some(peer) = self.shared.peers.read().get(node).cloned() else { return };
         let addresses = peer.addresses.lock().clone();
         for lane in peer.lanes_of(self.index) {
             match self.dials.get_mut(&lane.number) {
@@ -191,7 +175,7 @@ impl Handler for LinkLoop {
                     accepted.flush(io, id);
                 }
             }
-            Item::Member(peer) => self.member(io, &peer),
+            Item::Member(node) => self.member(io, &node),
             Item::Later(node, incarnation) => {
                 for dial in self.dials.values_mut().filter(|dial| dial.lane.node == node) {
                     dial.end_earlier(io, incarnation);

@@ -8,6 +8,7 @@
 mod accepted;
 mod dial;
 mod figures;
+mod item;
 mod link_loop;
 mod peer;
 mod seam;
@@ -33,7 +34,8 @@ use crate::link::{
     Arrival, Hello, Lane, Members, NodeName, Outgoing, Reach, ReachWatch, Refused, Tag, VERSIONS, Wake,
     Window, protocol,
 };
-use link_loop::{Item, LinkLoop};
+use item::Item;
+use link_loop::LinkLoop;
 use peer::{Peer, PeerLane};
 use shared::Shared;
 use tls::Tls;
@@ -120,11 +122,12 @@ impl Endpoint {
         let arrival = self.shared.members.lock().insert(node.clone(), incarnation);
         let peer = {
             let mut peers = self.shared.peers.write();
-            let make = || Arc::new(Peer::new(&self.shared, node.clone()));
+            let Shared { settings, node_window, loops, .. } = &*self.shared;
+            let make = || Arc::new(Peer::new(settings, node_window, loops, node.clone()));
             Arc::clone(peers.entry(node.clone()).or_insert_with(make))
         };
         *peer.addresses.lock() = addresses;
-        self.shared.broadcast(|| Item::Member(Arc::clone(&peer)));
+        self.shared.broadcast(|| Item::Member(node.clone()));
         if arrival == Arrival::Later {
             self.shared.broadcast(|| Item::Later(node.clone(), incarnation));
         }

@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use stadium_reactor::LoopHandle;
 
 use super::figures::{Counts, LinkFigures};
-use super::link_loop::Item;
-use super::shared::Shared;
+use super::item::Item;
+use super::settings::Settings;
 use crate::link::{Credit, Lane, NodeName, Outbox, Window};
 
 /// Distinguishes the lanes of an endpoint, those of nodes that were removed included.
@@ -17,7 +17,6 @@ static LANES: AtomicU64 = AtomicU64::new(0);
 
 /// Another node.
 pub(super) struct Peer {
-    pub(super) node: NodeName,
     pub(super) addresses: Mutex<Vec<SocketAddr>>,
     control: Arc<PeerLane>,
     data: Vec<Arc<PeerLane>>,
@@ -35,30 +34,33 @@ pub(super) struct PeerLane {
 }
 
 impl Peer {
-    pub(super) fn new(shared: &Shared, node: NodeName) -> Self {
+    pub(super) fn new(
+        settings: &Settings,
+        node_window: &Arc<Window>,
+        loops: &[LoopHandle<Item>],
+        node: NodeName,
+    ) -> Self {
         let lane = |lane, loop_index: usize| {
             let bounds = match lane {
-                Lane::Data => shared.settings.credit,
-                Lane::Control => shared.settings.control_credit,
+                Lane::Data => settings.credit,
+                Lane::Control => settings.control_credit,
             };
-            let credit =
-                Credit { link: Arc::new(Window::new(bounds)), node: Arc::clone(&shared.node_window) };
+            let credit = Credit { link: Arc::new(Window::new(bounds)), node: Arc::clone(node_window) };
             Arc::new(PeerLane {
                 number: LANES.fetch_add(1, Ordering::Relaxed),
                 node: node.clone(),
                 lane,
                 // There are at most 64 loops.
                 loop_index: loop_index as u16,
-                outbox: Arc::new(Outbox::new(&shared.settings.timing, credit)),
+                outbox: Arc::new(Outbox::new(&settings.timing, credit)),
                 counts: Counts::default(),
-                handle: shared.loops[loop_index].clone(),
+                handle: loops[loop_index].clone(),
             })
         };
         Self {
             control: lane(Lane::Control, 0),
-            data: (0..shared.loops.len()).map(|index| lane(Lane::Data, index)).collect(),
+            data: (0..loops.len()).map(|index| lane(Lane::Data, index)).collect(),
             addresses: Mutex::default(),
-            node,
         }
     }
 

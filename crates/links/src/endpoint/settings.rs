@@ -1,4 +1,6 @@
 //! The settings of an endpoint, and why it does not start.
+//!
+//! The options of sockets and listeners follow from them.
 
 use std::fmt;
 use std::io;

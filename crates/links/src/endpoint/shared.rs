@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
 use stadium_reactor::LoopHandle;
 
-use super::link_loop::Item;
+use super::item::Item;
 use super::peer::Peer;
 use super::seam::Receiver;
 use super::settings::Settings;

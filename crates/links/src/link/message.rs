@@ -2,17 +2,7 @@
 //!
 //! A batch is the data of one payload on the link's channel: messages one behind the other.
 //!
-//! ```text
-//! message   length u32 | kind u8 | head | body        the length counts what follows it
-//! request   1 | shard u32 | generation u64 | number u64 | deadline u32 (ms that are left) | body
-//! answer    2 | number u64 | status u8 | body
-//! letter    3 | shard u32 | generation u64 | body
-//! credit    4 | messages u32 | bytes u64
-//! ping      5 | stamp u64
-//! pong      6 | stamp u64
-//! void      0 | anything: a request whose deadline passed before it left
-//! ```
-//! Integers are big-endian. Requests, letters and voids take credit, with all their bytes.
+//! [`Message`] has the format. Requests, letters and voids take credit, with all their bytes.
 
 /// Length and kind of a message.
 const PREFIX_BYTES: usize = 5;
@@ -78,6 +68,18 @@ pub enum Status {
 }
 
 /// One message of a batch.
+///
+/// ```text
+/// message   length u32 | kind u8 | head | body        the length counts what follows it
+/// request   1 | shard u32 | generation u64 | number u64 | deadline u32 (ms that are left) | body
+/// answer    2 | number u64 | status u8 | body
+/// letter    3 | shard u32 | generation u64 | body
+/// credit    4 | messages u32 | bytes u64
+/// ping      5 | stamp u64
+/// pong      6 | stamp u64
+/// void      0 | anything: a request whose deadline passed before it left
+/// ```
+/// Integers are big-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message<'a> {
     /// A request and its number, which no other request of the connection has.

@@ -1,4 +1,6 @@
 //! Fixture: nodes that echo, with the outcomes of their requests, and ways to wait for them.
+//!
+//! A node keeps everything that it is notified of, so that a test finds a second outcome too.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;

@@ -1,4 +1,6 @@
 //! Requests, answers and letters between nodes; credit.
+//!
+//! Nothing breaks here.
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
 //! Nodes as processes: killed, stopped, and going on. The binary of this test is its own node.
+//!
+//! The first test is the node: it does nothing unless the environment names one.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::SocketAddr;

@@ -1,4 +1,6 @@
 //! Peers that are no nodes: bytes that are no TLS, no RSocket, no link; frames that are too long.
+//!
+//! Each is refused with a reason where it can be told one, and links of nodes go on.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

@@ -1,4 +1,6 @@
 //! The checker: what was asked, where it arrived, how it was answered, and what became of it.
+//!
+//! It knows nothing of links but docs/links.md.
 
 use stadium_links::{NotSent, Outcome, Tag, Unknown};
 
