@@ -1,4 +1,5 @@
-//! A warm request and its answer allocate nothing: on the sender's thread, and on the loops of both ends.
+//! A warm request and its answer allocate nothing: on the sender's thread, and on the loops of both
+//! ends.
 //!
 //! The allocator counts for all threads but that of the test itself, whose waiting is not the
 //! links' business; what it allocates while it sends is read apart.
@@ -109,7 +110,8 @@ fn warm_requests_answers_and_letters_allocate_nothing() {
             (here, counting::allocations() - before)
         })
         .collect();
-    // Pings, and a batch that is longer than any before, are no request's cost: a quiet stretch is looked for.
+    // Pings, and a batch that is longer than any before, are no request's cost: a quiet stretch is
+    // looked for.
     assert!(stretches.contains(&(0, 0)), "allocations of the sender and of the loops: {stretches:?}");
     let all: u64 = stretches.iter().map(|(here, loops)| here + loops).sum();
     assert!(all < 100, "20 stretches of 920 requests and letters each: {stretches:?}");

@@ -24,7 +24,8 @@ impl Accepted {
             &shared.settings.timing,
             shared.protocol.clone(),
             shared.settings.answer_bytes_max,
-            // There is one such item for each connection at most, so that the mailbox's bound is not needed.
+            // There is one such item for each connection at most, so that the mailbox's bound is
+            // not needed.
             move || handle.send_beyond_bound(Item::Answers(id)),
             io.now(),
         );

@@ -1,6 +1,7 @@
 //! The figures of a link: counted by its loop, read by anybody.
 //!
-//! Counts only grow. They are read one by one, so that sums of them may be off by what is under way.
+//! Counts only grow. They are read one by one, so that sums of them may be off by what is under
+//! way.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -28,7 +29,7 @@ pub struct LinkFigures {
     pub bytes_received: u64,
     /// Batches written.
     pub batches: u64,
-    /// Requests with an outcome, and those without: see [`Losses`].
+    /// Requests that were answered with a body.
     pub answers: u64,
     /// Requests that were not answered, and messages that were not taken.
     pub losses: Losses,

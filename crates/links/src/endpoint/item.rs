@@ -1,7 +1,7 @@
 //! What other threads send to a loop of an endpoint.
 //!
-//! Items are few: those about members are rare, and of the others there is at most one for each lane
-//! and each connection. They are sent beyond the mailbox's bound.
+//! Items are few: those about members are rare, and of the others there is at most one for each
+//! lane and each connection. They are sent beyond the mailbox's bound.
 
 use stadium_reactor::ConnectionId;
 

@@ -111,8 +111,8 @@ impl Endpoint {
         self.address
     }
 
-    /// Adds another node, or states its addresses and a later incarnation of it. Connections to other addresses,
-    /// and with earlier incarnations, end.
+    /// Adds another node, or states its addresses and a later incarnation of it. Connections to
+    /// other addresses, and with earlier incarnations, end.
     pub fn set_member(&self, member: Member) {
         let Member { node, addresses, incarnation } = member;
         if node == self.shared.us.node {

@@ -86,8 +86,8 @@ impl Peer {
 }
 
 impl PeerLane {
-    /// Has the loop take what waits. There is one such item for each lane at most, so that the mailbox's bound is
-    /// not needed.
+    /// Has the loop take what waits. There is one such item for each lane at most, so that the
+    /// mailbox's bound is not needed.
     pub(super) fn wake(&self) {
         self.handle.send_beyond_bound(Item::Flush(self.number));
     }

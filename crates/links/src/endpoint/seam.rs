@@ -10,8 +10,8 @@ use crate::link::{
 ///
 /// Messages to one shard leave on one connection, in the order in which they were taken.
 pub trait Carrier: Send + Sync {
-    /// Sends a request. Its outcome comes by [`Receiver::completed`] under `tag`, at the latest soon after
-    /// `within`, and exactly once. The caller chooses tags that are not under way.
+    /// Sends a request. Its outcome comes by [`Receiver::completed`] under `tag`, at the latest
+    /// soon after `within`, and exactly once. The caller chooses tags that are not under way.
     ///
     /// # Errors
     ///
@@ -26,8 +26,8 @@ pub trait Carrier: Send + Sync {
         message: Outgoing<'_>,
     ) -> Result<(), Refused>;
 
-    /// Sends a letter, which nobody answers. It is lost where the link breaks: senders that need more repeat it
-    /// until the receiver confirms it by a letter of its own.
+    /// Sends a letter, which nobody answers. It is lost where the link breaks: senders that need
+    /// more repeat it until the receiver confirms it by a letter of its own.
     ///
     /// # Errors
     ///
@@ -38,20 +38,22 @@ pub trait Carrier: Send + Sync {
     fn reach(&self) -> Reach;
 }
 
-/// Is called on the threads of the links' loops: an implementation hands over and returns, and never waits.
-/// It may call the [`Carrier`].
+/// Is called on the threads of the links' loops: an implementation hands over and returns, and
+/// never waits. It may call the [`Carrier`].
 pub trait Receiver: Send + Sync + 'static {
-    /// A request of another node. A `reply` that is dropped makes its outcome unknown at the caller. The
-    /// receiver refuses a target whose generation is over by an answer of its own.
+    /// A request of another node. A `reply` that is dropped makes its outcome unknown at the
+    /// caller. The receiver refuses a target whose generation is over by an answer of its own.
     fn request(&self, from: From<'_>, request: Request<'_>, reply: Reply);
 
-    /// A letter of another node. Where there is no room for it, it is dropped here: its sender repeats it.
+    /// A letter of another node. Where there is no room for it, it is dropped here: its sender
+    /// repeats it.
     fn letter(&self, from: From<'_>, letter: Letter<'_>);
 
     /// A request has its outcome.
     fn completed(&self, tag: Tag, outcome: Outcome<'_>);
 
-    /// There is room again for senders that were refused: by the link to `node`, or by the bound of the whole node.
+    /// There is room again for senders that were refused: by the link to `node`, or by the bound of
+    /// the whole node.
     fn room(&self, node: Option<&NodeName>) {
         let _ = node;
     }

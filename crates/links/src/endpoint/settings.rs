@@ -44,20 +44,20 @@ pub struct Settings {
     pub tls: TlsSettings,
     /// Times, and the size of messages.
     pub timing: Timing,
-    /// What each link for data may have on its way; also what this node lets others have. More hides the
-    /// round trip of a distant node, and costs as much memory for each link.
+    /// What each link for data may have on its way; also what this node lets others have. More
+    /// hides the round trip of a distant node, and costs as much memory for each link.
     pub credit: Bounds,
     /// The same of the control connection.
     pub control_credit: Bounds,
     /// What all links that this node dials may have on their way together.
     pub node_credit: Bounds,
-    /// Bytes of answers that may wait for a node that reads slowly, for each of its connections. Beyond it
-    /// their outcomes are unknown there.
+    /// Bytes of answers that may wait for a node that reads slowly, for each of its connections.
+    /// Beyond it their outcomes are unknown there.
     pub answer_bytes_max: usize,
     /// Connections of a loop, dialled and accepted.
     pub connections_max: usize,
-    /// The longest wait before a node is dialled again, in milliseconds. Waits begin at 50 ms and are drawn at
-    /// random.
+    /// The longest wait before a node is dialled again, in milliseconds. Waits begin at 50 ms and
+    /// are drawn at random.
     pub redial_ms_max: u64,
 }
 

@@ -55,7 +55,8 @@ impl Shared {
         self.loops.iter().for_each(|handle| handle.send_beyond_bound(item()));
     }
 
-    /// Decides about the other half of a connection. A later incarnation ends links with earlier ones.
+    /// Decides about the other half of a connection. A later incarnation ends links with earlier
+    /// ones.
     pub(super) fn judge(&self, them: &Hello) -> Result<(), Refusal> {
         let arrival = self.members.lock().judge(&self.us, them)?;
         if arrival == Arrival::Later {

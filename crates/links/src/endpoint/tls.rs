@@ -1,8 +1,8 @@
 //! Mutual TLS of links: one identity for both directions, and the cluster's own authorities.
 //!
 //! The dialler checks that the certificate of the other half carries the name of the node that it
-//! dials; the other half compares the certificate's only DNS name with the hello. Sessions are never
-//! resumed: each connection shows its certificate.
+//! dials; the other half compares the certificate's only DNS name with the hello. Sessions are
+//! never resumed: each connection shows its certificate.
 
 use parking_lot::Mutex;
 use stadium_reactor::tls::{
@@ -19,7 +19,8 @@ const ALPN: &[u8] = b"stadium-link";
 /// Certificate, key and authorities of a node.
 #[derive(Clone, Debug)]
 pub struct TlsSettings {
-    /// The node's certificate, whose only DNS name is the node's, for both sides of TLS; and its key.
+    /// The node's certificate, whose only DNS name is the node's, for both sides of TLS; and its
+    /// key.
     pub identity: Identity,
     /// The authorities of the cluster's nodes.
     pub authorities: Authorities,

@@ -1,4 +1,5 @@
-//! The half of a link that is dialled: it accepts or refuses the other, hands over what comes, and answers.
+//! The half of a link that is dialled: it accepts or refuses the other, hands over what comes, and
+//! answers.
 //!
 //! It lives as long as its connection. Requests are handed over with a [`Reply`]; letters are taken
 //! when the driver's function has returned, and their credit goes back at once. A dialer that has
@@ -56,8 +57,9 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// For a connection that has just come. `us` is our introduction, with the credit that we give. `wake` is
-    /// called, on any thread, when answers wait; `answer_bytes_max` bounds them, in bytes.
+    /// For a connection that has just come. `us` is our introduction, with the credit that we give.
+    /// `wake` is called, on any thread, when answers wait; `answer_bytes_max` bounds them, in
+    /// bytes.
     pub fn new(
         us: Hello,
         timing: &Timing,
@@ -84,8 +86,9 @@ impl Acceptor {
         self.peer.as_ref()
     }
 
-    /// Takes bytes that came, and returns how many were used. Answers that `deliver` gives at once are left for
-    /// [`flush`](Self::flush), which the driver calls next. With an [`End`] it writes what is in `out` and closes.
+    /// Takes bytes that came, and returns how many were used. Answers that `deliver` gives at once
+    /// are left for [`flush`](Self::flush), which the driver calls next. With an [`End`] it writes
+    /// what is in `out` and closes.
     ///
     /// # Errors
     ///
@@ -214,8 +217,8 @@ impl Acceptor {
         Ok(())
     }
 
-    /// Appends the answers that wait. Call it where all that was written before has left. Returns whether anything
-    /// was appended.
+    /// Appends the answers that wait. Call it where all that was written before has left. Returns
+    /// whether anything was appended.
     pub fn flush(&mut self, out: &mut Vec<u8>) -> bool {
         let Some(stream) = self.stream else { return false };
         let waiting = &mut self.waiting;

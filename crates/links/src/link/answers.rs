@@ -50,7 +50,8 @@ impl fmt::Debug for Answers {
 }
 
 impl Answers {
-    /// An empty one. `wake` is called, on any thread, when something waits that the loop does not know of.
+    /// An empty one. `wake` is called, on any thread, when something waits that the loop does not
+    /// know of.
     pub(crate) fn new(
         bytes_max: usize,
         body_bytes_max: usize,
@@ -112,8 +113,8 @@ impl Reply {
         Self { answers: Arc::clone(answers), number, bytes, is_answered: false }
     }
 
-    /// Answers. Where the answer is longer than a link carries, or too many bytes of answers wait, the caller
-    /// learns that its outcome is unknown.
+    /// Answers. Where the answer is longer than a link carries, or too many bytes of answers wait,
+    /// the caller learns that its outcome is unknown.
     pub fn answer(mut self, body: &[u8]) {
         self.send(Status::Answer, body);
     }

@@ -1,9 +1,10 @@
 //! The half of a link that dials: it introduces itself, sends batches, and hears answers.
 //!
-//! A dialer outlives its connections. Nothing is sent before the other half has introduced itself and
-//! was accepted, so a request is on its way to one incarnation at most. A request counts as sent
-//! from the moment at which its bytes are written to `out`. When a connection is lost, requests that
-//! were sent end as unknown, and those that still waited as not sent. Nothing is sent twice.
+//! A dialer outlives its connections. Nothing is sent before the other half has introduced itself
+//! and was accepted, so a request is on its way to one incarnation at most. A request counts as
+//! sent from the moment at which its bytes are written to `out`. When a connection is lost,
+//! requests that were sent end as unknown, and those that still waited as not sent. Nothing is sent
+//! twice.
 
 use std::sync::Arc;
 
@@ -87,7 +88,8 @@ impl Dialer {
         }
     }
 
-    /// Begins a connection that has just been made: appends SETUP, with our introduction, and the channel.
+    /// Begins a connection that has just been made: appends SETUP, with our introduction, and the
+    /// channel.
     pub fn begin(&mut self, us: &Hello, now_us: u64, out: &mut Vec<u8>) {
         debug_assert!(self.session.is_none(), "a connection that is lost was reported");
         let mut introduction = Vec::new();
@@ -111,8 +113,8 @@ impl Dialer {
         self.session.as_ref()?.peer.as_ref().map(|hello| hello.incarnation)
     }
 
-    /// Takes bytes that came, and returns how many were used. With an [`End`] the driver writes what is
-    /// in `out`, closes, and calls [`lost`](Self::lost).
+    /// Takes bytes that came, and returns how many were used. With an [`End`] the driver writes
+    /// what is in `out`, closes, and calls [`lost`](Self::lost).
     ///
     /// # Errors
     ///
@@ -242,8 +244,8 @@ impl Dialer {
         }
     }
 
-    /// Appends what waits in the outbox. Call it where all that was written before has left, so that
-    /// what waits behind a slow peer still is not sent. Returns whether anything was appended.
+    /// Appends what waits in the outbox. Call it where all that was written before has left, so
+    /// that what waits behind a slow peer still is not sent. Returns whether anything was appended.
     pub fn flush(&mut self, now_ms: u64, out: &mut Vec<u8>) -> bool {
         let Some(session) = self.session.as_mut().filter(|session| session.peer.is_some()) else {
             return false;

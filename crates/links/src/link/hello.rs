@@ -1,4 +1,5 @@
-//! The introduction of a node: in the SETUP of the half that dials, and in the first payload of the other.
+//! The introduction of a node: in the SETUP of the half that dials, and in the first payload of the
+//! other.
 //!
 //! ```text
 //! 1 | cluster u64 | incarnation u64 | versions u16 u16 | levels u32 u32 | lane u8 | loop u16
@@ -24,8 +25,8 @@ pub const VERSIONS: Range<u16> = Range { first: 1, last: 1 };
 /// The MIME type of both payloads of SETUP.
 pub(crate) const MIME: &str = "application/vnd.stadium.link";
 
-/// A node's name: 1 to 63 letters, digits, dots and hyphens in lower case. A certificate carries it as its
-/// only DNS name. Cheap to clone.
+/// A node's name: 1 to 63 letters, digits, dots and hyphens in lower case. A certificate carries it
+/// as its only DNS name. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeName(Arc<str>);
 

@@ -22,8 +22,8 @@ pub enum Arrival {
 }
 
 impl Members {
-    /// Adds a member, or states that an incarnation of it is known. An earlier one than is known changes
-    /// nothing. Returns whether links with earlier incarnations are to be ended.
+    /// Adds a member, or states that an incarnation of it is known. An earlier one than is known
+    /// changes nothing. Returns whether links with earlier incarnations are to be ended.
     pub fn insert(&mut self, node: NodeName, incarnation: Incarnation) -> Arrival {
         match self.known.get_mut(&node) {
             Some(known) if *known < incarnation => {

@@ -32,7 +32,8 @@ pub struct Tag(pub u64);
 pub struct Target {
     /// The shard.
     pub shard: u32,
-    /// The generation of the shard's map entry that the sender acts on. The receiver refuses an old one.
+    /// The generation of the shard's map entry that the sender acts on. The receiver refuses an old
+    /// one.
     pub generation: u64,
 }
 
@@ -150,7 +151,8 @@ pub(crate) fn write_answer(number: u64, status: Status, body: &[u8], out: &mut V
     out.extend_from_slice(body);
 }
 
-/// Appends a message of the link itself: credit, ping or pong. The others are written by their own functions.
+/// Appends a message of the link itself: credit, ping or pong. The others are written by their own
+/// functions.
 pub(crate) fn write_own(message: &Message<'_>, out: &mut Vec<u8>) {
     match message {
         Message::Credit { messages, bytes } => {

@@ -1,9 +1,9 @@
 //! A link without I/O: both halves take bytes and the current time, and return bytes and events.
 //!
-//! [`Dialer`] is the half that connects and sends requests and letters; [`Acceptor`] is the half that
-//! receives them and answers. [`Outbox`] and [`Answers`] collect what other threads send until the
-//! loop takes it as one batch. Nothing here opens a socket, reads a clock, starts a thread or draws
-//! a random number, so that the simulator runs exactly this code.
+//! [`Dialer`] is the half that connects and sends requests and letters; [`Acceptor`] is the half
+//! that receives them and answers. [`Outbox`] and [`Answers`] collect what other threads send until
+//! the loop takes it as one batch. Nothing here opens a socket, reads a clock, starts a thread or
+//! draws a random number, so that the simulator runs exactly this code.
 
 mod acceptor;
 mod answers;

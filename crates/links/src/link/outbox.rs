@@ -36,7 +36,8 @@ impl Credit {
         Ok(())
     }
 
-    /// Gives credit back. Returns whether senders to the link, and senders to any, are to hear of room.
+    /// Gives credit back. Returns whether senders to the link, and senders to any, are to hear of
+    /// room.
     pub(crate) fn give(&self, messages: u64, bytes: u64) -> (bool, bool) {
         if messages == 0 && bytes == 0 {
             return (false, false);
@@ -108,7 +109,8 @@ struct Pending {
 #[derive(Debug)]
 pub struct Outbox {
     pending: Mutex<Pending>,
-    /// The earliest deadline of what waits, at most; `u64::MAX` where nothing does. Changed under the lock.
+    /// The earliest deadline of what waits, at most; `u64::MAX` where nothing does. Changed under
+    /// the lock.
     deadline_ms: AtomicU64,
     credit: Credit,
     body_bytes_max: usize,
@@ -131,7 +133,8 @@ impl Outbox {
     ///
     /// # Errors
     ///
-    /// There is no link, or no credit, or the body is too long. Nothing is sent, and no outcome follows.
+    /// There is no link, or no credit, or the body is too long. Nothing is sent, and no outcome
+    /// follows.
     pub fn request(
         &self,
         now_ms: u64,
@@ -211,7 +214,8 @@ impl Outbox {
         std::mem::swap(&mut pending.waiting, empty);
     }
 
-    /// Takes waiting requests out whose deadline has passed, into `expired`. Their bytes leave as voids.
+    /// Takes waiting requests out whose deadline has passed, into `expired`. Their bytes leave as
+    /// voids.
     pub(crate) fn expire(&self, now_ms: u64, expired: &mut Vec<Tag>) {
         if self.deadline_ms.load(Ordering::Relaxed) > now_ms {
             return;

@@ -1,8 +1,8 @@
 //! The outcomes of requests, and why links refuse and end.
 //!
 //! The sorting is by what the caller may conclude. [`Refused`] and [`Outcome::NotSent`] mean that
-//! nothing happened: the caller may answer Busy. [`Outcome::Unknown`] means that the request may have
-//! been executed (CLU-001).
+//! nothing happened: the caller may answer Busy. [`Outcome::Unknown`] means that the request may
+//! have been executed (CLU-001).
 
 use std::fmt;
 

@@ -46,12 +46,14 @@ pub(crate) struct Requests {
     fired: Vec<u32>,
 }
 
-/// The wheel's tick of a time. Ticks are milliseconds and go around; deadlines are nearer than that.
+/// The wheel's tick of a time. Ticks are milliseconds and go around; deadlines are nearer than
+/// that.
 fn tick(ms: u64) -> u32 {
     ms as u32
 }
 
-/// The longest time to a deadline that the wheel can tell from one that has passed, in milliseconds.
+/// The longest time to a deadline that the wheel can tell from one that has passed, in
+/// milliseconds.
 const DEADLINE_MS_MAX: u64 = 1 << 30;
 
 impl Requests {

@@ -43,7 +43,8 @@ impl Handler for Stranger {
     }
 }
 
-/// Connects with a certificate of the cluster, writes, and returns what was heard until the node closed.
+/// Connects with a certificate of the cluster, writes, and returns what was heard until the node
+/// closed.
 fn says(address: SocketAddr, node: &str, tls: &TlsSettings, writes: Vec<u8>) -> String {
     let mut one = Loop::new(LoopSettings::default()).expect("a loop");
     let tls = ClientTls::new(&ClientTlsSettings {

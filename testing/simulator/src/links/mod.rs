@@ -1,8 +1,8 @@
 //! The world of links: nodes of a cluster that ask each other over connections that break.
 //!
-//! Both halves of a link are the product's (`stadium-links`). Sockets, time and nodes are simulated,
-//! and the checker keeps books of its own. docs/simulator.md describes what is simulated and
-//! checked.
+//! Both halves of a link are the product's (`stadium-links`). Sockets, time and nodes are
+//! simulated, and the checker keeps books of its own. docs/simulator.md describes what is simulated
+//! and checked.
 
 mod books;
 mod node;

@@ -1,8 +1,8 @@
 //! The whole simulation: instances of nodes and connections between them, step by step.
 //!
 //! One thing happens in each step, chosen by the seed. Bytes arrive in any portions and with any
-//! delay, in each direction in order, as over TCP. At the end all connections end, and the books are
-//! closed.
+//! delay, in each direction in order, as over TCP. At the end all connections end, and the books
+//! are closed.
 
 use fastrand::Rng;
 use stadium_links::link::{Acceptor, Arrival, Delivery, Event, Refusal, protocol};
@@ -85,7 +85,8 @@ impl Events {
     }
 }
 
-/// Time after which a silent link has certainly ended, where the world looks after each step of time.
+/// Time after which a silent link has certainly ended, where the world looks after each step of
+/// time.
 const SILENCE_MS: u64 = 2_000;
 
 impl World {
@@ -279,7 +280,8 @@ impl World {
                 connection.acceptor = None;
                 let words = end.to_string();
                 summary.earlier += u64::from(words.contains("CLU-204"));
-                // The halves are the product's, and nobody else writes: neither breaks the protocol.
+                // The halves are the product's, and nobody else writes: neither breaks the
+                // protocol.
                 if words.contains("CLU-207") {
                     return Err(format!("connection {place} ends: {words}"));
                 }
