@@ -376,8 +376,8 @@ fn everything_happens_to_links() {
     }
     let links::Summary { answered, busy, not_sent, unknown, refused, up, silent, earlier, restarts, .. } =
         sum;
-    let often = [answered, busy, not_sent, unknown, refused, up, silent, earlier, restarts];
-    assert!(often.iter().all(|count| *count > 200), "{sum:?}");
+    let often = [answered, not_sent, unknown, refused, up, silent, earlier, restarts];
+    assert!(often.iter().all(|count| *count > 200) && busy > 20, "{sum:?}");
 }
 
 #[test]
