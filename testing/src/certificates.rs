@@ -12,6 +12,10 @@ use rcgen::{
 };
 use tempfile::TempDir;
 
+/// A node is a server and a client.
+const BOTH_SIDES: [ExtendedKeyUsagePurpose; 2] =
+    [ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+
 /// An authority.
 #[derive(Debug)]
 pub struct Authority {
@@ -53,7 +57,7 @@ impl Authority {
     /// A server's certificate for 127.0.0.1 and localhost.
     pub fn server(&self) -> Result<Identity> {
         let names = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
-        self.sign("server", names, ExtendedKeyUsagePurpose::ServerAuth)
+        self.sign("server", names, &[ExtendedKeyUsagePurpose::ServerAuth])
     }
 
     /// A server's certificate for this name alone.
@@ -63,7 +67,20 @@ impl Authority {
 
     /// A device's certificate with this common name.
     pub fn device(&self, name: &str) -> Result<Identity> {
-        self.sign(name, Vec::new(), ExtendedKeyUsagePurpose::ClientAuth)
+        self.sign(name, Vec::new(), &[ExtendedKeyUsagePurpose::ClientAuth])
+    }
+
+    /// The certificate of a node of a cluster, for both sides of TLS: its only DNS name is the node's.
+    pub fn node(&self, name: &str) -> Result<Identity> {
+        self.sign(name, vec![name.to_owned()], &BOTH_SIDES)
+    }
+
+    /// The same, and over since 2024.
+    pub fn expired_node(&self, name: &str) -> Result<Identity> {
+        let mut params = CertificateParams::new(vec![name.to_owned()])?;
+        params.not_before = date_time_ymd(2023, 1, 1);
+        params.not_after = date_time_ymd(2024, 1, 1);
+        self.sign_with(name, params, &BOTH_SIDES)
     }
 
     /// The file of its revocation list, which names these certificates from now on, and no other.
@@ -87,10 +104,18 @@ impl Authority {
         Ok(file)
     }
 
-    fn sign(&self, name: &str, names: Vec<String>, usage: ExtendedKeyUsagePurpose) -> Result<Identity> {
-        let mut params = CertificateParams::new(names)?;
+    fn sign(&self, name: &str, names: Vec<String>, usages: &[ExtendedKeyUsagePurpose]) -> Result<Identity> {
+        self.sign_with(name, CertificateParams::new(names)?, usages)
+    }
+
+    fn sign_with(
+        &self,
+        name: &str,
+        mut params: CertificateParams,
+        usages: &[ExtendedKeyUsagePurpose],
+    ) -> Result<Identity> {
         params.distinguished_name.push(DnType::CommonName, name);
-        params.extended_key_usages.push(usage);
+        params.extended_key_usages.extend_from_slice(usages);
         let serial = self.signed.fetch_add(1, Ordering::Relaxed);
         params.serial_number = Some(serial.into());
         let key = KeyPair::generate()?;

@@ -11,6 +11,7 @@ mod clock;
 mod counter;
 mod effect;
 mod ledger;
+pub mod links;
 pub mod log;
 mod lying;
 mod machine;
@@ -52,6 +53,8 @@ pub enum World {
     Shards,
     /// Nodes that write to a replicated log: [`log`].
     Log,
+    /// Nodes that ask each other over links: [`links`].
+    Links,
 }
 
 /// Lines of the trace that a report ends with.
@@ -66,6 +69,7 @@ impl fmt::Display for Failure {
         let world = match self.world {
             World::Shards => "",
             World::Log => "log ",
+            World::Links => "links ",
         };
         write!(f, "replay: cargo run -p stadium-simulator -- {world}--seed {} --verbose", self.seed)
     }

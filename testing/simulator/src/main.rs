@@ -1,14 +1,14 @@
 //! `stadium-simulator`: runs seeds, or replays one with everything that happens.
 //!
 //! Without a word the seeds are those of shards on simulated disks; with the word `log` they are
-//! those of nodes that write to a replicated log.
+//! those of nodes that write to a replicated log, with `links` those of nodes that ask each other.
 
 use std::num::NonZeroU64;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use stadium_simulator::{Failure, Sabotage, log, run, run_printed};
+use stadium_simulator::{Failure, Sabotage, links, log, run, run_printed};
 
 /// Runs shards on simulated disks and checks every promise.
 #[derive(Parser)]
@@ -30,6 +30,27 @@ enum World {
         #[arg(long = "break", value_name = "RULE")]
         broken: Option<Broken>,
     },
+    /// Runs nodes that ask each other over links that break, and checks every promise.
+    Links {
+        #[command(flatten)]
+        seeds: Seeds,
+        /// Breaks a rule, which must be found out.
+        #[arg(long = "break", value_name = "RULE")]
+        broken: Option<BrokenLinks>,
+    },
+}
+
+/// A rule of links.
+#[derive(Clone, Copy, ValueEnum)]
+enum BrokenLinks {
+    /// Requests that were under way when their link broke are sent again
+    Resend,
+    /// Requests that were under way when their link broke count as not sent
+    Unsent,
+    /// A deadline that passes gives credit back
+    Credit,
+    /// Earlier incarnations are let in
+    Incarnation,
 }
 
 /// A rule of the replicated log.
@@ -82,6 +103,19 @@ fn main() -> ExitCode {
             seeds.run(
                 |seed| log::run_printed(seed, sabotage).map(|summary| format!("{summary:?}")),
                 |seed| log::run(seed, sabotage).map(|summary| format!("{summary:?}")),
+            )
+        }
+        Some(World::Links { seeds, broken }) => {
+            let sabotage = match broken {
+                None => links::Sabotage::None,
+                Some(BrokenLinks::Resend) => links::Sabotage::Resend,
+                Some(BrokenLinks::Unsent) => links::Sabotage::Unsent,
+                Some(BrokenLinks::Credit) => links::Sabotage::Credit,
+                Some(BrokenLinks::Incarnation) => links::Sabotage::Incarnation,
+            };
+            seeds.run(
+                |seed| links::run_printed(seed, sabotage).map(|summary| format!("{summary:?}")),
+                |seed| links::run(seed, sabotage).map(|summary| format!("{summary:?}")),
             )
         }
     }

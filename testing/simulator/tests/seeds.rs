@@ -6,7 +6,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stadium_simulator::{Failure, Sabotage, log, run};
+use stadium_simulator::{Failure, Sabotage, links, log, run};
 
 fn setting(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |text| text.parse().expect("a number of seeds"))
@@ -364,6 +364,45 @@ fn one_seed_is_one_run_of_the_replicated_log() {
     for seed in 0..100 {
         let runs =
             [(); 2].map(|()| log::run(seed, log::Sabotage::None).map(|summary| format!("{summary:?}")).ok());
+        assert_eq!(runs[0], runs[1], "seed {seed}");
+    }
+}
+
+#[test]
+fn requests_over_links_have_one_outcome_each_and_it_is_true() {
+    let (from, count) = (setting("STADIUM_SEEDS_FROM", 0), setting("STADIUM_SEEDS", 1_000));
+    let failure = first_failure_of(from * 5, count * 5, |seed| links::run(seed, links::Sabotage::None).err());
+    if let Some(failure) = failure {
+        panic!("{failure}");
+    }
+}
+
+#[test]
+fn drivers_of_links_that_break_a_rule_are_found_out() {
+    use links::Sabotage::{Credit, Incarnation, Resend, Unsent};
+    for sabotage in [Resend, Unsent, Credit, Incarnation] {
+        let failure = first_failure_of(0, 50, |seed| links::run(seed, sabotage).err());
+        assert!(failure.is_some(), "50 seeds did not notice {sabotage:?}");
+    }
+}
+
+#[test]
+fn everything_happens_to_links() {
+    let mut sum = links::Summary::default();
+    for seed in 0..300 {
+        sum += links::run(seed, links::Sabotage::None).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+    let links::Summary { answered, busy, not_sent, unknown, refused, up, silent, earlier, restarts, .. } =
+        sum;
+    let often = [answered, not_sent, unknown, refused, up, silent, earlier, restarts];
+    assert!(often.iter().all(|count| *count > 200) && busy > 20, "{sum:?}");
+}
+
+#[test]
+fn one_seed_is_one_run_of_links() {
+    for seed in 0..50 {
+        let runs = [(); 2]
+            .map(|()| links::run(seed, links::Sabotage::None).map(|summary| format!("{summary:?}")).ok());
         assert_eq!(runs[0], runs[1], "seed {seed}");
     }
 }

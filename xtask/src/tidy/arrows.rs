@@ -23,6 +23,10 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-rpc", &["stadium-reactor", "stadium-rsocket", "stadium-discovery"]),
     ("stadium-rpc-build", &[]),
     (
+        "stadium-links",
+        &["stadium-journal-log", "stadium-reactor", "stadium-rpc", "stadium-rsocket", "stadium-wheel"],
+    ),
+    (
         "stadium-edge",
         &[
             "stadium-addresses",
@@ -173,6 +177,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-state-machine",
             "stadium-journal",
             "stadium-journal-log",
+            "stadium-links",
             "stadium-mqtt",
             "stadium-session",
         ],
