@@ -137,12 +137,6 @@ impl MemoryTopic {
         true
     }
 
-    /// Whether a call or an answer is on its way.
-    #[must_use]
-    pub fn is_busy(&self) -> bool {
-        !self.state().network.is_empty()
-    }
-
     /// The leader of a partition changes: all calls that wait there fail, and each append may or may
     /// not arrive later.
     pub fn change_leader(&self, shard: usize) {
