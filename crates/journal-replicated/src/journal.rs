@@ -110,7 +110,9 @@ impl ReplicatedJournal {
     /// opened or followed again.
     ///
     /// # Errors
-    /// Those of [`Journal::durable`]. After `Fenced` it may follow again; all others end it.
+    /// Those of [`Journal::durable`]. `Corrupt` if the log has lost what the mirror has, or has other
+    /// records; `Foreign` if its records are not ours or of a newer version. After `Fenced` it may
+    /// follow again; all others end it.
     pub fn poll(&mut self, on_record: &mut dyn FnMut(Record<'_>)) -> Result<Standing, Error> {
         self.replica.pump(on_record);
         self.replica.check().map(|()| self.replica.standing())

@@ -26,7 +26,7 @@ struct State {
     partitions: Vec<Log>,
     clients: BTreeMap<u64, Client>,
     clients_made: u64,
-    /// Calls and answers on their way, in no order.
+    /// Calls and answers on their way, oldest first.
     network: Vec<Packet>,
     /// Where calls fail: the source of choices.
     faults: Option<Choose>,
@@ -126,7 +126,7 @@ impl MemoryTopic {
         }
         let place = state.choose(choices);
         let wakes = if place < state.network.len() {
-            let packet = state.network.swap_remove(place);
+            let packet = state.network.remove(place);
             state.carry_out(packet)
         } else {
             let client = reads[place - state.network.len()];
@@ -135,12 +135,6 @@ impl MemoryTopic {
         drop(state);
         wakes.into_iter().for_each(|wake| wake());
         true
-    }
-
-    /// Whether a call or an answer is on its way.
-    #[must_use]
-    pub fn is_busy(&self) -> bool {
-        !self.state().network.is_empty()
     }
 
     /// The leader of a partition changes: all calls that wait there fail, and each append may or may

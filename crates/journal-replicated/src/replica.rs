@@ -157,11 +157,11 @@ impl Replica {
             None | Some(Error::Fenced { .. }) => {}
             Some(error) => return Err(error.clone()),
         }
+        self.failure = None;
         if let Role::Owning(owner) = &self.role {
             self.role = Role::Following(owner.reader().clone());
             self.end_writing();
         }
-        self.failure = None;
         self.calls.find_ends();
         self.calls.read_anew(self.mark().offset);
         self.check()
@@ -221,15 +221,12 @@ impl Replica {
         let (accepted, known) = (self.mirror.accepted(), self.mirror.known_end());
         let is_read = self.log_end.is_some_and(|end| end <= self.mark().offset);
         if self.lost == Lost::Refuse && accepted < known && is_read {
-            self.failure = Some(Error::Corrupt(Damage {
-                file: self.mirror.disk().place(),
-                offset: 0,
-                position: accepted,
-                what: format!(
-                    "the log ends here and had records up to position {known}, which this mirror still has: its \
-                     replicas have lost acknowledged messages; `stadium cluster restore-log` appends them again"
-                ),
-            }));
+            let what = format!(
+                "the log ends here and had records up to position {known}, which this mirror still has: its \
+                 replicas have lost acknowledged messages; `stadium cluster restore-log` appends them again"
+            );
+            let file = self.mirror.disk().place();
+            self.fail(Error::Corrupt(Damage { file, offset: 0, position: accepted, what }));
         }
     }
 
@@ -237,8 +234,10 @@ impl Replica {
         WriterId(self.mirror.disk().random().max(1))
     }
 
+    /// Stops at a failure: what is accepted behind it must not be written, or it would leave a hole.
     fn carry_out(&mut self) {
-        while let Role::Owning(owner) = &mut self.role
+        while self.failure.is_none()
+            && let Role::Owning(owner) = &mut self.role
             && let Some(effect) = owner.next_effect()
         {
             self.carry_out_one(effect);
@@ -538,10 +537,18 @@ impl Replica {
 
     fn fail(&mut self, error: Error) {
         if self.failure.is_none() {
-            // `Full` and `Descriptors` promise that the same call may work later.
-            let error = match error.is_temporary() {
-                true => Error::Failed { durable: self.mirror.accepted(), what: error.to_string() },
-                false => error,
+            // Others, such as `Full`, promise that the same call may work later.
+            let ends = matches!(
+                error,
+                Error::Fenced { .. }
+                    | Error::Failed { .. }
+                    | Error::Unknown { .. }
+                    | Error::Corrupt(_)
+                    | Error::Foreign(_)
+            );
+            let error = match ends {
+                true => error,
+                false => Error::Failed { durable: self.mirror.accepted(), what: error.to_string() },
             };
             match &error {
                 Error::Fenced { .. } => {

@@ -2,9 +2,12 @@
 //!
 //! An owner refuses records before they have a position; records that free room go on.
 
+use std::sync::Arc;
+
 use stadium_journal::conformance::{append, make_durable};
+use stadium_journal::inspect::Inspection;
 use stadium_journal::memory::{Kept, MemoryDisk};
-use stadium_journal::{Error, Journal, Room};
+use stadium_journal::{Error, Journal, Position, Room};
 use stadium_journal_replicated::Standing;
 use stadium_journal_replicated::memory::MemoryTopic;
 
@@ -91,4 +94,51 @@ fn after_a_sync_that_failed_the_journal_ends_and_reads_the_log_again() {
     let found = records(&journal);
     assert!(found.len() > 200, "{} records", found.len());
     assert!(all.starts_with(&found));
+}
+
+#[test]
+fn a_failed_write_leaves_no_hole() {
+    for write in 0..4 {
+        let topic = MemoryTopic::new(1);
+        let disk = MemoryDisk::new(1);
+        let mut journal = owner(&topic, &disk);
+        // The write of a batch fails, with more of them accepted behind it: calls wait, in order.
+        topic.set_faults(Some(Box::new(|below| if below < 8 { 0 } else { below - 1 })));
+        for _ in 0..4 {
+            append(&mut journal, &RECORD);
+            journal.commit().expect("it works");
+        }
+        while topic.step() {}
+        disk.fail_write(write);
+        let ended = journal.durable();
+        topic.set_faults(None);
+        assert!(matches!(ended, Err(Error::Unknown { .. })), "write {write}: {ended:?}");
+        let seen = records(&journal);
+        drop(journal);
+        disk.kill();
+        let journal = owner(&topic, &disk);
+        let all = records(&journal);
+        assert!(all.starts_with(&seen), "write {write}");
+        assert_eq!((seen.len() as u64, all.len()), (write, 4));
+    }
+}
+
+#[test]
+fn the_tools_for_journals_read_a_mirror() {
+    let topic = MemoryTopic::new(1);
+    let disk = MemoryDisk::new(1);
+    let mut journal = owner(&topic, &disk);
+    let mut records = 0;
+    for _ in 0..100 {
+        append(&mut journal, &RECORD);
+        records += 1;
+    }
+    make_durable(&mut journal);
+    assert!(journal.stop().is_some());
+    drop(journal);
+    let inspection = Inspection::open_on(Arc::new(disk)).expect("it is a journal's folder");
+    let report = inspection.verify(Position::START).expect("it is readable");
+    assert_eq!(report.damages, []);
+    assert_eq!(report.records, records);
+    assert!(report.segments.len() > 5);
 }

@@ -293,12 +293,6 @@ impl Mirror {
         &self.files.shared.disk
     }
 
-    /// The longest record, bytes.
-    #[must_use]
-    pub fn record_bytes_max(&self) -> usize {
-        self.options.record_bytes_max
-    }
-
     /// Counts since it was opened. Nothing is synced on the way of a commit, so `sync_us` is empty.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
