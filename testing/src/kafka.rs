@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -147,7 +147,6 @@ impl Kafka {
     /// Kills a broker with SIGKILL.
     pub fn kill(&mut self, broker: usize) -> Result<()> {
         let running = self.brokers[broker].running.take().context("the broker does not run")?;
-        // The shell ends with the broker's process gone.
         running.end()
     }
 
@@ -350,13 +349,14 @@ impl Broker {
     }
 
     /// Starts the broker under a shell that kills it when its own input ends. We hold the other end
-    /// of that pipe, so the broker goes with us even if we are killed or nobody drops the value.
+    /// of that pipe, so broker and data go with us even if we are killed or nobody drops the value.
     fn launch(&self, java: &Command) -> Result<Running> {
         const SCRIPT: &str = r#"exec 3<&0; "$@" </dev/null >"$BROKER_LOG" 2>&1 & echo $!; exec >&-
-            cat <&3 >/dev/null; kill -KILL $!"#;
+            read -r word <&3; kill -KILL $!; wait $! 2>/dev/null; [ "$word" = keep ] || rm -rf "$CLUSTER""#;
         let mut shell = Command::new("sh");
         shell.args(["-c", SCRIPT, "broker"]).arg(java.get_program()).args(java.get_args());
         shell.env("BROKER_LOG", self.log()).env("LOG_DIR", &self.folder);
+        shell.env("CLUSTER", self.folder.parent().context("a broker's folder is in the cluster's")?);
         shell.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut shell = shell.spawn().context("cannot start a shell")?;
         let mut line = String::new();
@@ -367,17 +367,14 @@ impl Broker {
 }
 
 impl Running {
-    /// Kills the broker and waits until it is gone.
+    /// Kills the broker, whose data stay, and waits until it is gone.
     fn end(mut self) -> Result<()> {
-        drop(self.shell.stdin.take());
-        // A shell that goes leaves the broker to the system's first process; SIGKILL was sent before.
+        let mut stdin = self.shell.stdin.take().context("its input is a pipe")?;
+        stdin.write_all(b"keep\n")?;
+        drop(stdin);
+        // It waits for the broker.
         self.shell.wait()?;
-        let process = PathBuf::from(format!("/proc/{}", self.process.0));
-        until(Duration::from_secs(20), "a broker to go", || {
-            let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
-            let is_dead = stat.rsplit_once(')').is_none_or(|(_, rest)| rest.starts_with(" Z"));
-            Ok(is_dead.then_some(()))
-        })
+        Ok(())
     }
 }
 
