@@ -304,8 +304,9 @@ fn a_thousand() {
         by_shard.into_values().collect()
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    // Those that drive shards, write, make segments, help, and write checkpoints.
-    let threads_max = before + cores + 8 + 4 + cores.max(8) + 32;
+    // Those that drive shards, write, make segments, write checkpoints, and help: helpers of the round
+    // before stay for a second, and the system shows some that have ended.
+    let threads_max = before + cores + 8 + 4 + 32 + 2 * cores.max(8) + 8;
     for round in 0..2 {
         let begun = Instant::now();
         let shards = data.open();
