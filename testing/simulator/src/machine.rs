@@ -183,6 +183,7 @@ impl Machine {
             waiting_bytes_max: 128 << 10,
             tail_bytes: 32 << 10,
             spares_max: 1,
+            open_segments_max: 8,
             opening: Opening::default(),
         };
         let disk = |random| {

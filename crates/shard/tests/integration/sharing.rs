@@ -215,9 +215,9 @@ fn shards_are_opened_and_closed_while_others_serve() {
     };
     let open = |shard: usize| shards.open_shard(shard as u16, stores[shard].clone(), |_| ());
     assert!(names.iter().all(|name| is_not_here(name)));
-    for shard in 0..3 {
+    for (shard, name) in names.iter().enumerate().take(3) {
         open(shard).expect("it opens");
-        placed(&shards, put(&names[shard], "here"));
+        placed(&shards, put(name, "here"));
         assert!(shards.metrics()[shard].serving);
     }
     assert!(is_not_here(&names[3]));
