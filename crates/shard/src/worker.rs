@@ -15,8 +15,8 @@ use parking_lot::Mutex;
 
 use crate::alarms::Alarms;
 use crate::bell::Bell;
+use crate::blocking::Helpers;
 use crate::drive::{Drive, Outcome, Turned, take_turn};
-use crate::helpers::Helpers;
 
 /// How long a thread spins for the end of a commit before it parks, where many answers wait for it:
 /// to wake a halted processor takes long. The thread yields the core to others meanwhile.

@@ -1,4 +1,6 @@
 //! Many shards on few threads: none waits for another one's disk, panic, recovery or load.
+//!
+//! That they take turns fairly is tested in `worker.rs`, with shards that are told what to do.
 
 use crate::fixture;
 
