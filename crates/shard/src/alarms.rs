@@ -38,13 +38,13 @@ impl Alarms {
     }
 
     /// Milliseconds since the start, as the wheel counts them.
-    fn tick(&self) -> u64 {
-        self.start.elapsed().as_millis() as u64
+    fn tick(&self, now: Instant) -> u64 {
+        now.saturating_duration_since(self.start).as_millis() as u64
     }
 
     /// The shard wants a turn after this time, at most a few days, in place of what it wanted before.
-    pub(crate) fn set(&mut self, place: usize, after: Duration) {
-        let at = self.tick() + after.as_millis() as u64;
+    pub(crate) fn set(&mut self, place: usize, after: Duration, now: Instant) {
+        let at = self.tick(now) + after.as_millis() as u64;
         self.clear(place);
         self.wheel.arm(&mut self.links, place as u32, at as u32);
     }
@@ -55,8 +55,8 @@ impl Alarms {
     }
 
     /// Calls `due` with each shard whose time has come.
-    pub(crate) fn take_due(&mut self, mut due: impl FnMut(usize)) {
-        let now = self.tick();
+    pub(crate) fn take_due(&mut self, now: Instant, mut due: impl FnMut(usize)) {
+        let now = self.tick(now);
         self.wheel.advance(&mut self.links, now as u32, &mut self.fired);
         for place in self.fired.drain(..) {
             due(place as usize);
@@ -65,8 +65,8 @@ impl Alarms {
 
     /// How long until one's time comes, or the alarms are to be looked at all the same; none where
     /// there is none.
-    pub(crate) fn next(&self) -> Option<Duration> {
-        let elapsed = self.start.elapsed();
+    pub(crate) fn next(&self, now: Instant) -> Option<Duration> {
+        let elapsed = now.saturating_duration_since(self.start);
         let now = elapsed.as_millis() as u64;
         let ahead = self.wheel.next()?.wrapping_sub(now as u32);
         // One that has passed already is behind.
@@ -84,22 +84,22 @@ mod tests {
     #[test]
     fn each_shard_has_its_last_alarm_alone() {
         let mut alarms = Alarms::new(3);
-        assert_eq!(alarms.next(), None);
+        assert_eq!(alarms.next(Instant::now()), None);
         let begun = Instant::now();
-        alarms.set(0, Duration::from_secs(60));
-        alarms.set(2, Duration::from_secs(60));
-        alarms.set(2, Duration::from_millis(20));
-        alarms.set(1, Duration::from_millis(10));
+        alarms.set(0, Duration::from_secs(60), begun);
+        alarms.set(2, Duration::from_secs(60), begun);
+        alarms.set(2, Duration::from_millis(20), begun);
+        alarms.set(1, Duration::from_millis(10), begun);
         alarms.clear(1);
         let mut due = Vec::new();
         while due.is_empty() {
-            std::thread::sleep(alarms.next().expect("two are set"));
-            alarms.take_due(|place| due.push(place));
+            std::thread::sleep(alarms.next(Instant::now()).expect("two are set"));
+            alarms.take_due(Instant::now(), |place| due.push(place));
         }
         assert_eq!(due, [2]);
         assert!(begun.elapsed() >= Duration::from_millis(19));
         assert!(
-            alarms.next().is_some_and(|next| next < Duration::from_secs(1)),
+            alarms.next(Instant::now()).is_some_and(|next| next < Duration::from_secs(1)),
             "it is looked at in between"
         );
     }

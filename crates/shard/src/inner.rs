@@ -107,11 +107,15 @@ impl Inner {
         search: Search,
     ) -> Result<One, Refusal> {
         let mailbox = self.mailbox(shard)?;
-        let taken_back =
-            matches!(command, Command::Reserve { .. }).then(|| Arc::clone(self) as Arc<dyn Unclaimed>);
+        let is_taken_back = matches!(command, Command::Reserve { .. });
+        // It is passed on to no other one.
+        let alone = matches!(search, Search::Here).then_some(shard);
         let slot = Slot::new();
         mailbox.queue_request(Request { caller: Holder::new(&slot), command, search })?;
-        Ok(One::new(slot, taken_back))
+        if !is_taken_back {
+            return Ok(One::new(slot));
+        }
+        Ok(One::taken_back(slot, Arc::clone(self) as Arc<dyn Unclaimed>, alone))
     }
 
     /// Asks a machine of one shard.
@@ -206,8 +210,12 @@ impl Unclaimed for Inner {
         }
     }
 
-    fn vanished(&self, caller: u64) {
-        for mailbox in &self.mailboxes {
+    fn vanished(&self, caller: u64, alone: Option<u16>) {
+        let asked = match alone {
+            Some(shard) => self.mailboxes.get(usize::from(shard)).map_or(&[][..], std::slice::from_ref),
+            None => &self.mailboxes,
+        };
+        for mailbox in asked {
             mailbox.post(Item::Vanished(caller));
         }
     }

@@ -6,6 +6,7 @@
 mod alarms;
 mod answer;
 mod bell;
+mod blocking;
 mod client;
 pub mod core;
 mod describe;
@@ -14,7 +15,6 @@ mod drive;
 mod driver;
 mod error;
 mod frame;
-mod helpers;
 mod inner;
 mod lifecycle;
 mod mailbox;

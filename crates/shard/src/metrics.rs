@@ -1,4 +1,6 @@
 //! What a shard counts, for operators and for the estimate of a recovery.
+//!
+//! A thread that drives shards counts the time that it spends on turns.
 
 use stadium_journal::Histogram;
 use stadium_queue::Time;

@@ -169,8 +169,9 @@ pub(crate) trait Unclaimed: Send + Sync {
     /// Gives back the jobs that an answer reserved.
     fn release(&self, answer: &Answer);
 
-    /// Nobody waits for this request any more.
-    fn vanished(&self, caller: u64);
+    /// Nobody waits for this request any more. `alone` is the shard that it was asked of, where no
+    /// other one can have it.
+    fn vanished(&self, caller: u64, alone: Option<u16>);
 
     /// Shards that follow an answer do so all the same.
     fn follow_up(self: Arc<Self>, answer: &Answer);
@@ -187,15 +188,20 @@ pub(crate) struct One {
 enum Unseen {
     /// Nothing.
     Dropped,
-    /// A reserve is taken back.
-    TakenBack(Arc<dyn Unclaimed>),
+    /// A reserve is taken back, from this shard where it was asked of one alone.
+    TakenBack(Arc<dyn Unclaimed>, Option<u16>),
     /// Other shards may have to follow.
     Followed(Arc<dyn Unclaimed>),
 }
 
 impl One {
-    pub(crate) fn new(slot: Arc<Slot>, taken_back: Option<Arc<dyn Unclaimed>>) -> Self {
-        One { slot: Some(slot), unseen: taken_back.map_or(Unseen::Dropped, Unseen::TakenBack) }
+    pub(crate) fn new(slot: Arc<Slot>) -> Self {
+        One { slot: Some(slot), unseen: Unseen::Dropped }
+    }
+
+    /// A reserve, which is taken back where nobody takes its answer.
+    pub(crate) fn taken_back(slot: Arc<Slot>, shards: Arc<dyn Unclaimed>, alone: Option<u16>) -> Self {
+        One { slot: Some(slot), unseen: Unseen::TakenBack(shards, alone) }
     }
 
     /// One whose answer may be for other shards too, also where nobody waits for it any more.
@@ -224,8 +230,10 @@ impl Drop for One {
         };
         let answer = slot.leave();
         match (&self.unseen, answer) {
-            (Unseen::TakenBack(shards), Some(Ok(answer))) => shards.release(&answer),
-            (Unseen::TakenBack(shards), None) => shards.vanished(Arc::as_ptr(&slot) as usize as u64),
+            (Unseen::TakenBack(shards, _), Some(Ok(answer))) => shards.release(&answer),
+            (Unseen::TakenBack(shards, alone), None) => {
+                shards.vanished(Arc::as_ptr(&slot) as usize as u64, *alone);
+            }
             (Unseen::Followed(shards), Some(Ok(answer))) => Arc::clone(shards).follow_up(&answer),
             // The shard that answers later sees to it.
             (Unseen::Followed(_), None) | (Unseen::Dropped, _) | (_, Some(Err(_))) => {}

@@ -1,4 +1,6 @@
 //! Sizes and bounds of all shards of a process.
+//!
+//! Where there are many, each has its part of what the whole node may have ([`NodeBudget`]).
 
 use std::path::PathBuf;
 

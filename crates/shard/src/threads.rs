@@ -1,7 +1,7 @@
 //! The threads of all shards, and what they publish.
 //!
 //! Each drives its part of the shards ([`crate::worker`]); helpers open and close them
-//! ([`crate::helpers`]).
+//! ([`crate::blocking`]).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use parking_lot::{Condvar, Mutex};
 use stadium_queue::{QueueName, QueueSettings};
 
 use crate::bell::Bell;
+use crate::blocking::Helpers;
 use crate::core::CheckpointPermits;
 use crate::drive::Drive;
-use crate::helpers::Helpers;
 use crate::worker::{Desk, Worker};
 use crate::{Error, ShardMetrics, ThreadMetrics};
 

@@ -116,7 +116,7 @@ mod tests {
     fn pair() -> (Ticket, Holder) {
         let slot = Slot::new();
         let holder = Holder::new(&slot);
-        (Ticket::one(Ok(One::new(slot, None)), of_queues), holder)
+        (Ticket::one(Ok(One::new(slot)), of_queues), holder)
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Shards {
             let mailbox = self.inner.mailbox(shard)?;
             let slot = Slot::new();
             mailbox.request(Item::Together(Holder::new(&slot), Box::new(together)), bytes)?;
-            Ok(One::new(slot, None))
+            Ok(One::new(slot))
         };
         let last = shards.pop().expect("a shard at least");
         if shards.is_empty() {

@@ -15,8 +15,8 @@ use parking_lot::Mutex;
 
 use crate::alarms::Alarms;
 use crate::bell::Bell;
+use crate::blocking::Helpers;
 use crate::drive::{Drive, Outcome, Turned, take_turn};
-use crate::helpers::Helpers;
 
 /// How long a thread spins for the end of a commit before it parks, where many answers wait for it:
 /// to wake a halted processor takes long. The thread yields the core to others meanwhile.
@@ -31,6 +31,7 @@ pub(crate) struct Desk {
     /// Shared with the mailboxes of its shards.
     pub(crate) bell: Arc<Bell>,
     arrivals: Mutex<Vec<Arrival>>,
+    has_arrivals: AtomicBool,
     is_closing: AtomicBool,
     /// Microseconds that the thread has spent on turns.
     busy_us: AtomicU64,
@@ -51,6 +52,7 @@ impl Desk {
 
     fn arrive(&self, drive: Box<dyn Drive>, outcome: Outcome) {
         self.arrivals.lock().push(Arrival { drive, outcome });
+        self.has_arrivals.store(true, Ordering::SeqCst);
         self.bell.wake();
     }
 
@@ -78,6 +80,8 @@ pub(crate) struct Worker {
     alarms: Alarms,
     rung: Vec<u16>,
     arrived: Vec<Arrival>,
+    /// When it last looked at the clock: after a turn, or before a round of them.
+    now: Instant,
     /// Answers of all its shards that wait for a commit.
     awaited: usize,
     /// Shards that it drives, those that are with helpers included.
@@ -111,6 +115,7 @@ impl Worker {
             alarms: Alarms::new(places),
             rung: Vec::with_capacity(2 * places),
             arrived: Vec::new(),
+            now: Instant::now(),
             awaited: 0,
             driven: 0,
         }
@@ -121,6 +126,7 @@ impl Worker {
         self.desk.bell.belongs_to(std::thread::current());
         loop {
             self.desk.bell.listen();
+            self.now = Instant::now();
             self.welcome();
             self.take_rung();
             self.take_due();
@@ -131,18 +137,21 @@ impl Worker {
                 self.wait();
                 continue;
             }
-            let begun = Instant::now();
+            let begun = self.now;
             for _ in 0..self.ready.len() {
                 if let Some(place) = self.ready.pop_front() {
                     self.turn(place);
                 }
             }
-            self.desk.busy_us.fetch_add(begun.elapsed().as_micros() as u64, Ordering::Relaxed);
+            self.desk.busy_us.fetch_add((self.now - begun).as_micros() as u64, Ordering::Relaxed);
         }
     }
 
     /// Shards that were opened, or come back from helpers.
     fn welcome(&mut self) {
+        if !self.desk.has_arrivals.swap(false, Ordering::SeqCst) {
+            return;
+        }
         std::mem::swap(&mut *self.desk.arrivals.lock(), &mut self.arrived);
         while let Some(Arrival { drive, outcome }) = self.arrived.pop() {
             let place = usize::from(drive.shard()) / self.threads;
@@ -167,7 +176,7 @@ impl Worker {
 
     fn take_due(&mut self) {
         let (seats, ready) = (&mut self.seats, &mut self.ready);
-        self.alarms.take_due(|place| {
+        self.alarms.take_due(self.now, |place| {
             seats[place].rests = false;
             make_ready(seats, ready, place);
         });
@@ -179,6 +188,7 @@ impl Worker {
         let Some(drive) = &mut seat.drive else { return };
         if !drive.recovers() {
             let outcome = take_turn(&mut **drive);
+            self.now = Instant::now();
             self.after(place, outcome);
             return;
         }
@@ -211,25 +221,24 @@ impl Worker {
                 if turned.at_once {
                     make_ready(&mut self.seats, &mut self.ready, place);
                 } else {
-                    self.alarms.set(place, turned.wait);
+                    self.alarms.set(place, turned.wait, self.now);
                 }
             }
             Outcome::Rests(wait) => {
                 seat.rests = true;
-                self.alarms.set(place, wait);
+                self.alarms.set(place, wait, self.now);
             }
         }
     }
 
     /// Waits until there is something to do.
     fn wait(&mut self) {
-        if self.awaited >= SPIN_ANSWERS_MIN && was_rung_meanwhile(&self.desk.bell) {
+        if self.desk.bell.was_rung()
+            || self.awaited >= SPIN_ANSWERS_MIN && was_rung_meanwhile(&self.desk.bell)
+        {
             return;
         }
-        if self.desk.bell.was_rung() {
-            return;
-        }
-        match self.alarms.next() {
+        match self.alarms.next(self.now) {
             Some(next) => std::thread::park_timeout(next),
             None => std::thread::park(),
         }

@@ -10,7 +10,7 @@ use prometheus_client::encoding::NoLabelSet;
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
 use stadium_queue::QueueStats;
-use stadium_shard::ShardMetrics;
+use stadium_shard::{ShardMetrics, ThreadMetrics};
 use stadium_wallet::AssetView;
 
 use crate::metrics::encoder::Encoder;
@@ -32,7 +32,8 @@ pub(crate) fn encode(to: &mut Encoder<'_>, sources: &Sources) -> fmt::Result {
     let Some(shards) = sources.app.shards.get() else { return Ok(()) };
     sources.queues.read(|look| queues(to, &look))?;
     sources.wallets.read(|look| assets(to, &look.assets))?;
-    of_shards(to, &shards.metrics())
+    of_shards(to, &shards.metrics())?;
+    of_threads(to, &shards.thread_metrics())
 }
 
 /// The figures of one series.
@@ -238,6 +239,23 @@ fn scaled(buckets: &[(u64, u64)], sum: u64, scale: f64) -> Buckets {
     (buckets, sum as f64 * scale)
 }
 
+/// Shards whose histograms have series of their own. Those of more would be tens of thousands of lines.
+const DISTRIBUTIONS_MAX: usize = 64;
+
+/// Who stands for all shards, where they are more.
+const ALL: &str = "(all)";
+
+/// The sum of two of one kind. A shard that is not open yet has no buckets.
+fn sum((mut buckets, sum): Buckets, (more, more_sum): Buckets) -> Buckets {
+    if buckets.len() < more.len() {
+        return self::sum((more, more_sum), (buckets, sum));
+    }
+    if buckets.len() == more.len() {
+        buckets.iter_mut().zip(&more).for_each(|((_, count), (_, more))| *count += more);
+    }
+    (buckets, sum + more_sum)
+}
+
 /// One histogram of a shard: name, help, unit, and where it stands.
 type Distribution = (&'static str, &'static str, Option<Unit>, fn(&ShardMetrics) -> Buckets);
 
@@ -287,12 +305,45 @@ fn of_shards(to: &mut Encoder<'_>, shards: &[ShardMetrics]) -> fmt::Result {
     }
     for (name, help, unit, of) in distributions() {
         let mut family = to.0.encode_descriptor(name, help, unit.as_ref(), MetricType::Histogram)?;
-        for shard in shards {
-            let (buckets, sum) = of(shard);
+        let series: Vec<(String, Buckets)> = if shards.len() <= DISTRIBUTIONS_MAX {
+            shards.iter().map(|shard| (shard.shard.to_string(), of(shard))).collect()
+        } else {
+            vec![(ALL.to_owned(), shards.iter().map(of).fold(Buckets::default(), sum))]
+        };
+        for (shard, (buckets, sum)) in series {
             let count = buckets.iter().map(|(_, count)| count).sum();
-            let labels = [("shard", shard.shard.to_string())];
+            let labels = [("shard", shard)];
             family.encode_family(&labels)?.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
         }
     }
     Ok(())
+}
+
+fn of_threads(to: &mut Encoder<'_>, threads: &[ThreadMetrics]) -> fmt::Result {
+    let mut family = to.0.encode_descriptor(
+        "shard_thread_busy",
+        "What a thread that drives shards has spent on turns",
+        Some(&Unit::Seconds),
+        MetricType::Counter,
+    )?;
+    for thread in threads {
+        let labels = [("thread", thread.thread.to_string())];
+        let busy_s = thread.busy_us as f64 * US;
+        family.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(&busy_s, None)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Buckets, sum};
+
+    #[test]
+    fn histograms_are_summed_and_those_without_buckets_add_nothing() {
+        let one: Buckets = (vec![(1.0, 2), (f64::INFINITY, 1)], 9.0);
+        let two: Buckets = (vec![(1.0, 5), (f64::INFINITY, 0)], 3.0);
+        let empty: Buckets = (vec![(f64::INFINITY, 0)], 0.0);
+        let all = [empty.clone(), one, empty, two].into_iter().fold(Buckets::default(), sum);
+        assert_eq!(all, (vec![(1.0, 7), (f64::INFINITY, 1)], 12.0));
+    }
 }

@@ -147,26 +147,20 @@ struct Making {
 impl Work for Making {
     fn work(self: Arc<Self>, pool: &Pool) {
         let mut place = lock(&self.maintenance);
-        loop {
-            let Some(maintenance) = &mut *place else { return };
-            match maintenance.carry_out(pool) {
-                Rest::More => {
-                    drop(place);
-                    pool.push(self);
-                    return;
-                }
-                Rest::Nothing => return,
-                Rest::NoRoom => {
-                    let again = Arc::clone(&self);
-                    drop(place);
-                    pool.push_later(again, FULL_RETRY);
-                    return;
-                }
-                Rest::Closing => {
-                    *place = None;
-                    self.orders.closed();
-                    return;
-                }
+        let Some(maintenance) = &mut *place else { return };
+        match maintenance.carry_out(pool) {
+            Rest::Nothing => {}
+            Rest::More => {
+                drop(place);
+                pool.push(self);
+            }
+            Rest::NoRoom => {
+                drop(place);
+                pool.push_later(self, FULL_RETRY);
+            }
+            Rest::Closing => {
+                *place = None;
+                self.orders.closed();
             }
         }
     }

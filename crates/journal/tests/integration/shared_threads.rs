@@ -70,10 +70,9 @@ fn two_hundred_journals_share_three_threads_and_all_is_there_afterwards() {
 #[test]
 fn a_journal_whose_disk_hangs_keeps_one_thread_and_the_others_go_on() {
     let shared = threads(2, 2);
-    let gate = Arc::new(Gate::default());
-    let hanging = HangingDisk(Arc::new(MemoryDisk::new(1)), Arc::clone(&gate));
-    let mut stuck =
-        FileJournal::open_on_with(Arc::new(hanging), &options(0), shared.clone()).expect("it opens");
+    let hanging = HangingDisk::new(MemoryDisk::new(1));
+    let opened = FileJournal::open_on_with(Arc::new(hanging.clone()), &options(0), shared.clone());
+    let mut stuck = opened.expect("it opens");
     append(&mut stuck, b"before");
     make_durable(&mut stuck);
     hanging.hang(true);

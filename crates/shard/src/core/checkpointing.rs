@@ -60,11 +60,12 @@ struct Run {
     position: Position,
     began_at: Time,
     began_us: u64,
-    _permit: CheckpointPermit,
     writer: Writer,
     /// A slice that the writer had no room for.
     held: Option<Vec<u8>>,
     state: RunState,
+    /// Given back when the writer's thread has ended: fields are dropped in their order.
+    _permit: CheckpointPermit,
 }
 
 #[derive(PartialEq, Eq, Clone, Copy)]
@@ -195,10 +196,10 @@ impl Checkpointing {
                     position,
                     began_at: now,
                     began_us: (settings.stopwatch)(),
-                    _permit: permit,
                     writer,
                     held: None,
                     state: RunState::Encoding,
+                    _permit: permit,
                 })
             }
         };

@@ -17,10 +17,9 @@ words! {
 
 group! {
     /// Shards: each owns its share of the queues, and a journal below `server.data`. A few threads drive all of them.
-    ///
-    /// Settings that end in `_total_max`, and those of the journals here, hold for all shards of the server together: each
-    /// shard gets an equal part where that is less than its own setting says. With the other settings at their defaults that
-    /// is so from 17 shards on.
+    /// Settings with `total` in their names, and those of the journals here, hold for all shards of the server
+    /// together: each shard gets an equal part where that is less than its own setting says. With the other settings at
+    /// their defaults that is so from 17 shards on.
     pub struct Shards {
         /// How many shards. Fixed when the data directory is made, because a job's place follows from it. 0 means as many as the
         /// directory has, and for a new one as many as there are cores, at most 4.
