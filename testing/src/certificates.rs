@@ -62,7 +62,7 @@ impl Authority {
 
     /// A server's certificate for this name alone.
     pub fn server_named(&self, name: &str) -> Result<Identity> {
-        self.sign(name, vec![name.to_owned()], ExtendedKeyUsagePurpose::ServerAuth)
+        self.sign(name, vec![name.to_owned()], &[ExtendedKeyUsagePurpose::ServerAuth])
     }
 
     /// A device's certificate with this common name.

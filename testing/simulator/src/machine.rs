@@ -204,11 +204,7 @@ impl Machine {
             waiting_bytes_max: 128 << 10,
             tail_bytes: 32 << 10,
             spares_max: 1,
-<<<<<<< HEAD
-            open_segments_max: usize::MAX,
-=======
             open_segments_max: 8,
->>>>>>> ba03db284768a7f88aa28321a763e9995230823e
             opening: Opening::default(),
         };
         let disk = |random| {
