@@ -141,8 +141,8 @@ impl<S: Store> Driver<S> {
                 Item::StopWaiting => core.stop_waiting(),
                 Item::Checkpoint => core.checkpoint_soon(),
                 Item::HandOver => core.hand_over(),
-                // It owns the shard.
-                Item::Own => {}
+                // It serves already.
+                Item::Claim | Item::Serve => {}
                 Item::Stop => core.stop(),
             }
         }

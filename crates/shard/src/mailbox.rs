@@ -37,8 +37,10 @@ pub(crate) enum Item {
     StopWaiting,
     /// Write a checkpoint now.
     Checkpoint,
-    /// Claim the log, and own the shard: a replica that follows.
-    Own,
+    /// Claim the log: a replica that follows.
+    Claim,
+    /// Serve: a replica that has claimed the log.
+    Serve,
     /// Finish what was begun, and follow: a replica that owns the shard.
     HandOver,
     /// Finish, and end.

@@ -35,6 +35,11 @@ pub enum ReplicaState {
         /// Whether it may take the shard over at once.
         is_in_step: bool,
     },
+    /// It has claimed the log, and applied all records before its fence. It may serve.
+    Claimed {
+        /// The epoch of its claim.
+        epoch: u64,
+    },
     /// It owns the shard, and serves.
     Serving {
         /// The epoch of its claim.
@@ -80,10 +85,19 @@ impl Shards {
         opening.recv().unwrap_or_else(|_| Err(Error::Thread("it ended before the replica was open".into())))
     }
 
-    /// Has a replica of this process claim the log of its shard, and own it. Without effect on one
-    /// that owns it.
-    pub fn own(&self, shard: u16) {
-        self.tell(shard, Item::Own);
+    /// Has a replica of this process claim the log of its shard: [`ReplicaState::Claimed`]. From
+    /// then on no other owner's records count. Without effect on one that has claimed it.
+    pub fn claim(&self, shard: u16) {
+        self.tell(shard, Item::Claim);
+    }
+
+    /// Has a replica that has claimed the log serve the shard: [`ReplicaState::Serving`]. Without
+    /// effect on others, and on one that serves.
+    ///
+    /// It is a step of its own because reads of a former owner must have ended before: whoever
+    /// decides ownership makes sure of that.
+    pub fn serve(&self, shard: u16) {
+        self.tell(shard, Item::Serve);
     }
 
     /// Has a replica of this process that owns its shard finish what was begun, and follow: for a
@@ -128,6 +142,8 @@ struct Follows<J> {
     /// Where the follower settled last, in records.
     settled: u64,
     is_claiming: bool,
+    /// It serves as soon as the log is claimed.
+    is_to_serve: bool,
     /// When the end of the log was looked for last.
     looked: Instant,
     is_in_step: bool,
@@ -165,10 +181,15 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
         let mut stops = false;
         for item in self.items.drain(..) {
             match item {
-                Item::Own => {
+                Item::Claim => {
                     if let Role::Following(follows) = &mut self.role {
                         follows.is_claiming = true;
                         follows.journal.claim();
+                    }
+                }
+                Item::Serve => {
+                    if let Role::Following(follows) = &mut self.role {
+                        follows.is_to_serve = follows.is_claiming;
                     }
                 }
                 Item::Stop => stops = true,
@@ -196,7 +217,12 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
         }
         let Role::Following(follows) = &mut self.role else { return again(LOOK_EVERY) };
         match follows.poll() {
-            Ok(Standing::Serving) => self.promote(),
+            Ok(Standing::Serving) if follows.is_to_serve => self.promote(),
+            Ok(Standing::Serving) => {
+                let epoch = follows.journal.epoch().0;
+                self.tell(ReplicaState::Claimed { epoch });
+                again(LOOK_EVERY)
+            }
             Ok(_) => {
                 let is_in_step = follows.look();
                 if !follows.is_claiming {
@@ -308,7 +334,15 @@ impl<J: stadium_journal::Following> Follows<J> {
         let woken = Arc::clone(inner);
         journal.on_durable(Arc::new(move || woken.mailboxes[usize::from(shard)].knock()));
         let settled = follower.records();
-        Self { follower, journal, settled, is_claiming: false, looked: Instant::now(), is_in_step: false }
+        Self {
+            follower,
+            journal,
+            settled,
+            is_claiming: false,
+            is_to_serve: false,
+            looked: Instant::now(),
+            is_in_step: false,
+        }
     }
 
     /// Whether it is in step. Looks again now and then: what is found wakes the shard.
@@ -324,7 +358,7 @@ impl<J: stadium_journal::Following> Follows<J> {
     }
 
     fn follow_again(&mut self) -> Result<(), stadium_journal::Error> {
-        self.is_claiming = false;
+        (self.is_claiming, self.is_to_serve) = (false, false);
         self.journal.follow_again()
     }
 

@@ -70,7 +70,9 @@ impl Node {
 
     /// Claims a shard, and waits until it serves.
     pub fn own(&self, shard: u16) {
-        self.shards.own(shard);
+        self.shards.claim(shard);
+        until("the log is claimed", || matches!(self.state(shard), Some(ReplicaState::Claimed { .. })));
+        self.shards.serve(shard);
         until("the shard serves", || self.serves(shard));
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use stadium_journal_log::Topic;
 use stadium_journal_replicated::memory::MemoryTopic;
 use stadium_queue::Refusal;
-use stadium_shard::MOVED;
+use stadium_shard::{MOVED, ReplicaState};
 
 use crate::fixture::{LONG, Node, put, until};
 
@@ -20,6 +20,10 @@ fn a_standby_has_what_its_owner_acknowledged_and_takes_over() {
     first.follow(0);
     second.follow(0);
     let refusal = first.put("too early").expect_err("nobody owns the shard");
+    assert_eq!(refusal.code(), "SHARD-016");
+    first.shards.claim(0);
+    until("the log is claimed", || matches!(first.state(0), Some(ReplicaState::Claimed { .. })));
+    let refusal = first.put("too early").expect_err("a claim alone serves nothing");
     assert_eq!(refusal.code(), "SHARD-016");
     first.own(0);
     for number in 0..500 {
