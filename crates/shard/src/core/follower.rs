@@ -8,7 +8,7 @@ use stadium_journal::{CheckpointInfo, CheckpointReader, Journal, Position, Recor
 use stadium_state_machine::{PayloadAt, Time};
 
 use super::machines::Machines;
-use super::opening::Progress;
+use super::progress::Progress;
 use super::segments::Segments;
 use super::settings::CoreSettings;
 use crate::Error;

@@ -17,6 +17,7 @@ mod opening;
 mod outbox;
 mod payloads;
 mod ports;
+mod progress;
 mod rewriting;
 mod running;
 mod segments;
@@ -38,11 +39,11 @@ pub use direct::Direct;
 pub use follower::Follower;
 pub use kinds::Kind;
 pub(crate) use kinds::Kinds;
-pub use opening::Progress;
 pub(crate) use opening::replay_all;
 pub use ports::{
     Caller, Claim, Confirmation, Delivery, Next, Output, ReplicaStore, Reply, Request, Search, Store, Trial,
 };
+pub use progress::Progress;
 pub use settings::{CheckpointPermits, CheckpointWriting, CoreSettings};
 pub(crate) use slot::AnyAnswer;
 pub use slot::AnyCommand;

@@ -9,31 +9,13 @@ use super::checkpointing::Checkpointing;
 use super::direct::Direct;
 use super::follower::{Begun, Follower};
 use super::ports::{Caller, Store};
+use super::progress::Progress;
 use super::running::Running;
 use super::settings::CoreSettings;
 use crate::Error;
 
 /// Records between two words about progress.
 const RECORDS_A_STEP: u64 = 4_096;
-
-/// How far a recovery is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    /// The newest checkpoint is read.
-    Checkpoint {
-        /// Bytes so far.
-        bytes: u64,
-        /// Bytes in all.
-        bytes_all: u64,
-    },
-    /// Records after it are applied.
-    Records {
-        /// Records so far.
-        records: u64,
-        /// Bytes of journal so far.
-        bytes: u64,
-    },
-}
 
 /// What the last recovery measured.
 #[derive(Debug, Clone, Copy, Default)]
