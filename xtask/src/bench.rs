@@ -48,6 +48,8 @@ enum Name {
     Push,
     /// The load lab: requests, sessions and devices from one machine, against five other load generators
     Load,
+    /// A shard whose log is in Kafka: commands beside a bare producer, a takeover, a standby's memory; only printed
+    Cluster,
 }
 
 impl Name {
@@ -61,6 +63,7 @@ impl Name {
             Self::Wallet => "wallet",
             Self::Push => "push",
             Self::Load => "load",
+            Self::Cluster => "cluster",
         }
     }
 }
@@ -72,14 +75,22 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     if !good {
         bail!("cannot bench");
     }
-    let mut bench = Command::new(root.join("target/dist/stadium-bench"));
-    let status = bench.arg(options.name.role()).args(&options.rest).status()?;
+    let status = match options.name {
+        // Its parts have no server of their own yet that a client could measure from outside.
+        Name::Cluster => Command::new(root.join("target/dist/examples/figures")).args(&options.rest).status()?,
+        name => {
+            let mut bench = Command::new(root.join("target/dist/stadium-bench"));
+            bench.arg(name.role()).args(&options.rest).status()?
+        }
+    };
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn build(name: Name) -> Result<()> {
     let dist = ["build", "--profile", "dist", "--package"];
-    command(&mut cargo(&[&dist[..], &["stadium-bench"]].concat()))?;
+    if name != Name::Cluster {
+        command(&mut cargo(&[&dist[..], &["stadium-bench"]].concat()))?;
+    }
     match name {
         Name::Edge | Name::Queue | Name::Push | Name::Load => {
             command(&mut cargo(&[&dist[..], &["stadium-cli"]].concat()))
@@ -91,6 +102,9 @@ fn build(name: Name) -> Result<()> {
         }
         Name::Rpc | Name::Streams => {
             command(&mut cargo(&[&dist[..], &["stadium-rpc", "--examples"]].concat()))
+        }
+        Name::Cluster => {
+            command(&mut cargo(&[&dist[..], &["stadium-cluster", "--example", "figures"]].concat()))
         }
     }
 }
@@ -111,6 +125,7 @@ fn peers(root: &Path, name: Name) -> Result<()> {
         Name::Wallet => components::for_wallet_bench(),
         Name::Push => Ok(()),
         Name::Load => load_peers(root),
+        Name::Cluster => components::for_cluster_bench(),
     }
 }
 

@@ -82,12 +82,26 @@ const QUEUE_PEERS: &[Component] = &[
     Component { probe: &["setpriv", "--version"], package: "util-linux" },
 ];
 
+/// Builds the client of Kafka, and runs its brokers.
+const CLUSTER_PARTS: &[Component] = &[
+    Component { probe: &["cc", "--version"], package: "build-essential" },
+    Component { probe: &["pkg-config", "--version"], package: "pkg-config" },
+    Component { probe: &["test", "-e", "/usr/include/openssl/ssl.h"], package: "libssl-dev" },
+    Component { probe: &["javac", "--version"], package: "openjdk-17-jdk-headless" },
+    Component { probe: &["mvn", "--version"], package: "maven" },
+];
+
 /// Peers that `bench wallet` starts.
 const WALLET_PEERS: &[Component] = &[
     Component { probe: &["redis-server", "--version"], package: "redis-server" },
     Component { probe: &["test", "-e", "/usr/lib/postgresql"], package: "postgresql" },
     Component { probe: &["setpriv", "--version"], package: "util-linux" },
 ];
+
+/// Makes sure that what builds and runs Kafka is here.
+pub(crate) fn for_cluster_bench() -> Result<()> {
+    install(CLUSTER_PARTS)
+}
 
 /// Makes sure that everything the suites need is here.
 pub(crate) fn for_suites() -> Result<()> {
