@@ -148,9 +148,11 @@ impl ReplicatedJournal {
         self.replica.resume_point()
     }
 
-    /// Looks for the end of the log anew, for [`ReplicatedJournal::log_end`].
+    /// Looks for the end of the log anew, for [`ReplicatedJournal::log_end`], unless it looks already.
     pub fn look_for_end(&mut self) {
-        self.replica.calls.find_ends();
+        if !self.replica.calls.is_finding() {
+            self.replica.calls.find_ends();
+        }
     }
 
     /// The end of the log when it was looked for last. A follower that has read up to there was in
