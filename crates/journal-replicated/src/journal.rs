@@ -150,9 +150,7 @@ impl ReplicatedJournal {
 
     /// Looks for the end of the log anew, for [`ReplicatedJournal::log_end`], unless it looks already.
     pub fn look_for_end(&mut self) {
-        if !self.replica.calls.is_finding() {
-            self.replica.calls.find_ends();
-        }
+        self.replica.look_for_end();
     }
 
     /// The end of the log when it was looked for last. A follower that has read up to there was in
