@@ -1,8 +1,17 @@
-//! A node's replicas of the shards of a cluster.
+//! A node of a cluster: its replicas of shards, and which of them it serves.
 //!
-//! [`ReplicatedStore`] is where a replica keeps its mirror and its checkpoints, and how it reaches
-//! the log. `stadium_shard::Shards::open_replica` runs a replica on it.
+//! [`ClusterNode`] joins the cluster, and has the replicas of its process follow, claim, serve and
+//! hand over as membership orders. [`ReplicatedStore`] is where a replica keeps its mirror and its
+//! checkpoints, and how it reaches the log. docs/cluster.md describes a cluster as a whole.
 
+mod bell;
+mod duties;
+mod helpers;
+mod node;
+mod replicas;
+mod settings;
 mod store;
 
+pub use node::ClusterNode;
+pub use settings::NodeSettings;
 pub use store::ReplicatedStore;

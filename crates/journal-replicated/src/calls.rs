@@ -50,6 +50,11 @@ impl Calls {
         self.partition.find_ends();
     }
 
+    /// Whether a search has no answer yet.
+    pub(crate) fn is_finding(&self) -> bool {
+        self.finds > 0
+    }
+
     /// A search has an outcome. Returns whether it was the last one.
     pub(crate) fn find_ended(&mut self) -> bool {
         self.finds = self.finds.saturating_sub(1);

@@ -148,9 +148,9 @@ impl ReplicatedJournal {
         self.replica.resume_point()
     }
 
-    /// Looks for the end of the log anew, for [`ReplicatedJournal::log_end`].
+    /// Looks for the end of the log anew, for [`ReplicatedJournal::log_end`], unless it looks already.
     pub fn look_for_end(&mut self) {
-        self.replica.calls.find_ends();
+        self.replica.look_for_end();
     }
 
     /// The end of the log when it was looked for last. A follower that has read up to there was in

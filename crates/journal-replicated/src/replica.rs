@@ -56,6 +56,8 @@ pub(crate) struct Replica {
     pub(crate) epoch: Epoch,
     /// The end of the log, when it was looked for last.
     pub(crate) log_end: Option<Offset>,
+    /// Where it read when it looked for the end last: messages may arrive before the answer.
+    looked_at: Offset,
     role: Role,
     has_served: bool,
     /// Batches on their way, oldest first.
@@ -101,6 +103,7 @@ impl Replica {
             commit_wanted: false,
             epoch: Epoch(0),
             log_end: None,
+            looked_at: Offset(0),
             role: Role::Following(reader),
             has_served: false,
             sent: VecDeque::with_capacity(IN_FLIGHT_MAX),
@@ -108,7 +111,7 @@ impl Replica {
             read_to: Offset(0),
             lost,
         };
-        replica.calls.find_ends();
+        replica.find_ends();
         replica.calls.read_on(mark.offset);
         Ok(replica)
     }
@@ -117,6 +120,19 @@ impl Replica {
         match &self.role {
             Role::Following(reader) => reader,
             Role::Owning(owner) => owner.reader(),
+        }
+    }
+
+    /// Looks for the ends of the log.
+    fn find_ends(&mut self) {
+        self.looked_at = self.mark().offset;
+        self.calls.find_ends();
+    }
+
+    /// The same, unless it looks already.
+    pub(crate) fn look_for_end(&mut self) {
+        if !self.calls.is_finding() {
+            self.find_ends();
         }
     }
 
@@ -162,7 +178,7 @@ impl Replica {
             self.role = Role::Following(owner.reader().clone());
             self.end_writing();
         }
-        self.calls.find_ends();
+        self.find_ends();
         self.calls.read_anew(self.mark().offset);
         self.check()
     }
@@ -246,7 +262,7 @@ impl Replica {
 
     fn carry_out_one(&mut self, effect: Effect) {
         match effect {
-            Effect::FindEnd => self.calls.find_ends(),
+            Effect::FindEnd => self.find_ends(),
             Effect::Read { to, .. } => {
                 self.read_to = self.read_to.max(to);
                 self.calls.read_on(self.mark().offset);
@@ -422,7 +438,7 @@ impl Replica {
                 owner.end(end);
             }
             Role::Following(reader) => {
-                let known = reader.mark().offset;
+                let known = self.looked_at.min(reader.mark().offset);
                 if end < known {
                     self.end_unreadable(&LogError::Shortened { known, found: end });
                 }
@@ -490,7 +506,7 @@ impl Replica {
         match call {
             _ if !is_wanted => {}
             _ if !failure.is_temporary => self.end_unknown(failure.what),
-            Call::FindEnds => self.calls.find_ends(),
+            Call::FindEnds => self.find_ends(),
             Call::Read | Call::Trim => self.read_on(),
         }
     }

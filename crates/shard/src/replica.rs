@@ -24,6 +24,10 @@ use crate::{Error, Shards};
 /// How soon a follower looks again whether it is in step, and an ended one tries again to follow.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
+/// How soon a follower that is not in step looks again. Each look asks the log for its end, and the
+/// answer wakes the follower: without a pause it would ask for nothing else.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
 /// Records that a follower applies before it settles their segments.
 const RECORDS_A_STEP: u64 = 4_096;
 
@@ -101,7 +105,8 @@ impl Shards {
     }
 
     /// Has a replica of this process that owns its shard finish what was begun, and follow: for a
-    /// move. Requests are refused meanwhile (SHARD-016).
+    /// move. Requests are refused meanwhile (SHARD-016). One that claims, or has claimed and does not
+    /// serve, follows at once. Either tells its state when it follows.
     pub fn hand_over(&self, shard: u16) {
         if let Some(mailbox) = self.inner.mailboxes.get(usize::from(shard)) {
             mailbox.follow_if_open();
@@ -145,7 +150,7 @@ struct Follows<J> {
     /// It serves as soon as the log is claimed.
     is_to_serve: bool,
     /// When the end of the log was looked for last.
-    looked: Instant,
+    looked: Option<Instant>,
     is_in_step: bool,
 }
 
@@ -178,9 +183,10 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
         let mailbox = &self.inner.mailboxes[usize::from(self.shard)];
         mailbox.listen();
         mailbox.take(&mut self.items);
-        let mut stops = false;
+        let (mut stops, mut gives_up) = (false, false);
         for item in self.items.drain(..) {
             match item {
+                Item::HandOver => gives_up = true,
                 Item::Claim => {
                     if let Role::Following(follows) = &mut self.role {
                         follows.is_claiming = true;
@@ -204,11 +210,25 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
                 | Item::Release(_)
                 | Item::Confirmation(_)
                 | Item::StopWaiting
-                | Item::Checkpoint
-                | Item::HandOver => {}
+                | Item::Checkpoint => {}
             }
         }
+        if gives_up && !stops {
+            self.give_up_claim();
+        }
         stops
+    }
+
+    /// Ends a claim that does not serve. Its end is told even where it was in step before, too.
+    fn give_up_claim(&mut self) {
+        let Role::Following(follows) = &mut self.role else { return };
+        if !follows.is_claiming {
+            return;
+        }
+        self.told = None;
+        if let Err(error) = follows.follow_again() {
+            self.lose(&error);
+        }
     }
 
     fn turn_following(&mut self) -> Turned {
@@ -225,16 +245,20 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
             }
             Ok(_) => {
                 let is_in_step = follows.look();
+                let wait = follows.look_after();
                 if !follows.is_claiming {
                     self.tell(ReplicaState::Following { is_in_step });
                 }
-                again(LOOK_EVERY)
+                again(wait)
             }
-            // Another claimed it first.
-            Err(Error::Journal(stadium_journal::Error::Fenced { .. })) => match follows.follow_again() {
-                Ok(()) => again(Duration::ZERO),
-                Err(error) => self.lose(&error),
-            },
+            // Another claimed it first. Whoever ordered the claim hears that it follows.
+            Err(Error::Journal(stadium_journal::Error::Fenced { .. })) => {
+                self.told = None;
+                match follows.follow_again() {
+                    Ok(()) => again(Duration::ZERO),
+                    Err(error) => self.lose(&error),
+                }
+            }
             Err(error) => self.lose(&error),
         }
     }
@@ -340,21 +364,25 @@ impl<J: stadium_journal::Following> Follows<J> {
             settled,
             is_claiming: false,
             is_to_serve: false,
-            looked: Instant::now(),
+            looked: None,
             is_in_step: false,
         }
     }
 
     /// Whether it is in step. Looks again now and then: what is found wakes the shard.
     fn look(&mut self) -> bool {
-        if self.looked.elapsed() >= LOOK_EVERY || !self.is_in_step {
+        if self.looked.is_none_or(|looked| looked.elapsed() >= self.look_after()) {
             self.is_in_step = self.journal.is_in_step();
-            self.looked = Instant::now();
+            self.looked = Some(Instant::now());
         }
         if self.is_in_step {
             self.follower.caught_up(&self.journal);
         }
         self.is_in_step
+    }
+
+    fn look_after(&self) -> Duration {
+        if self.is_in_step { LOOK_EVERY } else { LOOK_AGAIN }
     }
 
     fn follow_again(&mut self) -> Result<(), stadium_journal::Error> {

@@ -71,7 +71,14 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "stadium-cluster",
-        &["stadium-journal", "stadium-journal-log", "stadium-journal-replicated", "stadium-shard"],
+        &[
+            "stadium-journal",
+            "stadium-journal-log",
+            "stadium-journal-replicated",
+            "stadium-membership",
+            "stadium-membership-etcd",
+            "stadium-shard",
+        ],
     ),
     ("stadium-console", &[]),
     (

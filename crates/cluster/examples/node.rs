@@ -1,0 +1,149 @@
+//! A node of a cluster as a process, for tests that kill and stop it:
+//! `node NAME ETCD,.. BROKER,.. FOLDER CLUSTER SHARDS`.
+//!
+//! It reads requests from its input, each a line `NUMBER put QUEUE ID`, `NUMBER jobs QUEUE`, `NUMBER
+//! serves` or `NUMBER drain`, and answers each by a line `NUMBER ok ..`, `NUMBER busy CODE` or `NUMBER
+//! unknown CODE`, in any order. It ends with its input. `RUST_LOG` sets what it logs to its stderr.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use stadium_cluster::{ClusterNode, NodeSettings};
+use stadium_journal::Options;
+use stadium_journal_kafka::{Client, Settings as KafkaSettings, open};
+use stadium_membership::{
+    Cluster, ClusterId, Formats, Incarnation, Node, Settings as PlannerSettings, Versions,
+};
+use stadium_membership_etcd::{Access, Config};
+use stadium_queue::{Answer, Command, Dedup, Key, NewJob, QueueName, Refusal};
+use stadium_shard::{OUTCOME_UNKNOWN, Settings, Shards, UNKNOWN};
+
+/// How long a request may take; longer than the pause of a failover.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
+
+fn main() {
+    tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .init();
+    let mut arguments = std::env::args().skip(1);
+    let mut next = |what: &str| arguments.next().unwrap_or_else(|| panic!("give {what}"));
+    let name = next("a name");
+    let list = |text: String| text.split(',').map(str::to_owned).collect::<Vec<_>>();
+    let (etcd, brokers) = (list(next("members of etcd")), list(next("brokers")));
+    let folder = PathBuf::from(next("a folder"));
+    let cluster = next("the name of the cluster");
+    let count: u16 = next("the number of shards").parse().expect("a number");
+    let topic = open(Client::ALL[0], &KafkaSettings::new(brokers, &cluster), count.into()).expect("a topic");
+    let mut settings = Settings::in_directory(folder.join("data"), count);
+    settings.journal = mirror();
+    let shards = Shards::open_none(settings).expect("threads");
+    let settings = NodeSettings { membership: config(&name, etcd, cluster, count), folder, mirror: mirror() };
+    let node = Arc::new(parking_lot::Mutex::new(Some(
+        ClusterNode::start(settings, &shards, topic).expect("a node"),
+    )));
+    for line in std::io::stdin().lines() {
+        let line = line.expect("text");
+        let (shards, node) = (shards.clone(), Arc::clone(&node));
+        // A shard that pauses must not hold up requests to others.
+        std::thread::spawn(move || {
+            let (number, request) = line.split_once(' ').expect("a number and a request");
+            let words: Vec<&str> = request.split(' ').collect();
+            let answer = match words[..] {
+                ["put", queue, id] => put(&shards, queue, id),
+                ["jobs", queue] => jobs(&shards, queue),
+                ["serves"] => node
+                    .lock()
+                    .as_ref()
+                    .map_or_else(String::new, |node| format!("ok {} {}", node.serves(), node.is_certain())),
+                ["drain"] => {
+                    let node = node.lock().take().expect("a node that was not drained");
+                    format!("ok {}", node.drain(Duration::from_secs(30)))
+                }
+                _ => panic!("{line:?} is no request"),
+            };
+            writeln!(std::io::stdout(), "{number} {answer}").expect("somebody reads the answer");
+        });
+    }
+    drop(node.lock().take());
+    shards.stop(ANSWERED_WITHIN);
+}
+
+fn mirror() -> Options {
+    Options {
+        segment_bytes: 1 << 20,
+        reserve_bytes: 256 << 10,
+        record_bytes_max: 256 << 10,
+        waiting_bytes_max: 512 << 10,
+        tail_bytes: 1 << 20,
+        ..Options::default()
+    }
+}
+
+fn config(name: &str, endpoints: Vec<String>, cluster: String, shards: u16) -> Config {
+    let formats = Formats { log: 1, checkpoint: 1 };
+    Config {
+        etcd: Access { endpoints, user: None, tls: None },
+        cluster,
+        expected: Some(Cluster { id: ClusterId(7), shards: shards.into(), formats, feature_level: 1 }),
+        node: name.parse().expect("a good name"),
+        about: Node {
+            incarnation: Incarnation(0),
+            addresses: BTreeMap::new(),
+            zone: None,
+            versions: Versions { program: "test".to_owned(), level_min: 1, level_max: 1 },
+            load: 0.0,
+            in_step: Default::default(),
+            has_data: Default::default(),
+            draining: false,
+        },
+        planner: PlannerSettings { settle: Duration::from_secs(1), ..PlannerSettings::default() },
+    }
+}
+
+fn put(shards: &Shards, queue: &str, id: &str) -> String {
+    let dedup = Dedup { id: Key::new(id).expect("an id"), window: None };
+    let job =
+        NewJob { payload: Bytes::copy_from_slice(id.as_bytes()), dedup: Some(dedup), ..NewJob::default() };
+    let queue = QueueName::new(queue).expect("a name");
+    let put = Command::Put { queue, jobs: vec![job], principal: None };
+    answer(shards.submit(put).wait(ANSWERED_WITHIN), |_| id.to_owned())
+}
+
+/// All payloads, in their order.
+fn jobs(shards: &Shards, queue: &str) -> String {
+    let queue = QueueName::new(queue).expect("a name");
+    let mut all = Vec::new();
+    let mut after = None;
+    loop {
+        let page =
+            Command::Peek { queue: queue.clone(), state: None, key: None::<Key>, after, jobs_max: 1_000 };
+        match shards.submit(page).wait(ANSWERED_WITHIN) {
+            Some(Ok(Answer::Jobs(jobs))) if !jobs.is_empty() => {
+                after = jobs.last().map(|job| job.job);
+                all.extend(jobs.iter().map(|job| String::from_utf8_lossy(&job.payload).into_owned()));
+            }
+            Some(Ok(Answer::Jobs(_))) => return format!("ok {}", all.join(" ")),
+            other => return answer(other, |other| panic!("{other:?}")),
+        }
+    }
+}
+
+fn answer(
+    answer: Option<Result<Answer<Bytes>, Refusal>>,
+    ok: impl FnOnce(Answer<Bytes>) -> String,
+) -> String {
+    match answer {
+        Some(Ok(answer)) => format!("ok {}", ok(answer)),
+        Some(Err(refusal)) if [UNKNOWN, OUTCOME_UNKNOWN].contains(&refusal.code()) => {
+            format!("unknown {}", refusal.code())
+        }
+        Some(Err(refusal)) => format!("busy {}", refusal.code()),
+        None => "unknown late".to_owned(),
+    }
+}

@@ -1,0 +1,184 @@
+//! The thread `cluster` of a node: it carries out what the succession orders, and reports back.
+//!
+//! It waits for nothing but its bell. Replicas are opened and closed by helpers, and writes to etcd
+//! are left to the thread `membership`, so a slow disk or an etcd that is away holds up no claim.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use stadium_membership::{
+    FirstInStep, Incarnation, NodeName, Order, Rule as _, Shard, ShardSet, Succession, View,
+};
+use stadium_membership_etcd::{Membership, Report, Snapshot, boot_time};
+
+use crate::bell::{Bell, News};
+use crate::replicas::{Aim, Outcome, Replicas};
+
+/// The shortest and the longest pause of a thread that nobody wakes.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+
+/// How long a node that ends waits for its last commits and farewells.
+const LEAVES_WITHIN: Duration = Duration::from_secs(2);
+
+/// What the thread and the handle share.
+#[derive(Default)]
+pub(crate) struct Common {
+    pub(crate) bell: Arc<Bell>,
+    pub(crate) ends: AtomicBool,
+    pub(crate) is_draining: AtomicBool,
+    /// The bits of an `f32`.
+    pub(crate) load: AtomicU32,
+    pub(crate) status: Mutex<Status>,
+    pub(crate) changed: Condvar,
+}
+
+/// What the thread tells of the node.
+#[derive(Clone, Copy, Default, PartialEq)]
+pub(crate) struct Status {
+    pub(crate) serves: ShardSet,
+    /// It drains, others know it, and it owns nothing.
+    pub(crate) is_drained: bool,
+}
+
+/// The state of the thread.
+pub(crate) struct Duties {
+    me: NodeName,
+    membership: Arc<Membership>,
+    succession: Succession<FirstInStep>,
+    incarnation: Option<Incarnation>,
+    replicas: Replicas,
+    common: Arc<Common>,
+}
+
+impl Duties {
+    pub(crate) fn new(
+        me: NodeName,
+        membership: Arc<Membership>,
+        replicas: Replicas,
+        common: Arc<Common>,
+    ) -> Self {
+        // The first registration replaces this incarnation.
+        let succession = Succession::new(me.clone(), Incarnation(0));
+        Self { me, membership, succession, incarnation: None, replicas, common }
+    }
+
+    /// Runs until the handle ends it. The replicas that it leaves follow, where there was time.
+    pub(crate) fn run(mut self) -> Replicas {
+        while !self.common.ends.load(Ordering::Acquire) {
+            let news = self.common.bell.wait(Instant::now() + self.pause());
+            self.take(news);
+            self.turn();
+        }
+        self.leave();
+        self.replicas
+    }
+
+    fn pause(&self) -> Duration {
+        let now = boot_time();
+        if !self.membership.certainty().is_certain_at(now) {
+            return PAUSE.0;
+        }
+        let until = self.succession.deadline().map(|deadline| deadline.since(now));
+        until.unwrap_or(PAUSE.1).clamp(PAUSE.0, PAUSE.1)
+    }
+
+    /// Takes what came of earlier orders.
+    fn take(&mut self, news: News) {
+        let Self { succession, replicas, .. } = self;
+        for (number, state) in news.states {
+            let shard = Shard(u32::from(number));
+            tracing::debug!(%shard, ?state, "Replica changed");
+            replicas.on_state(number, &state, |outcome| match outcome {
+                Outcome::Claimed(generation) => succession.claimed(shard, generation),
+                Outcome::Fenced => succession.fenced(shard, boot_time()),
+                Outcome::HandedOver => succession.handed_over(shard),
+                Outcome::CaughtUp => succession.caught_up(shard),
+                Outcome::FellBehind => succession.fell_behind(shard),
+            });
+        }
+        // A replica tells its first states before the helper says that it is open.
+        for (shard, done) in news.done {
+            replicas.on_done(shard, done);
+        }
+        replicas.tick(Instant::now());
+    }
+
+    /// Decides anew, and carries it out.
+    fn turn(&mut self) {
+        let snapshot = self.membership.snapshot();
+        self.register(&snapshot);
+        let now = boot_time();
+        let is_certain = self.membership.certainty().is_certain_at(now);
+        for order in self.succession.turn(&snapshot.view, is_certain, now) {
+            self.carry_out(order);
+        }
+        let is_draining = self.common.is_draining.load(Ordering::Acquire);
+        self.membership.report(Report {
+            load: f32::from_bits(self.common.load.load(Ordering::Relaxed)),
+            in_step: self.succession.announced(),
+            has_data: self.replicas.has_data(),
+            draining: is_draining,
+        });
+        self.publish(&snapshot.view, is_draining);
+    }
+
+    fn register(&mut self, snapshot: &Snapshot) {
+        if snapshot.incarnation != self.incarnation {
+            self.incarnation = snapshot.incarnation;
+            if let Some(incarnation) = snapshot.incarnation {
+                self.succession.registered(incarnation);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, order: Order) {
+        let (shard, aim) = match order {
+            Order::Follow(shard) => (shard, Aim::Follow),
+            Order::Claim(shard, generation) => (shard, Aim::Claim(generation)),
+            Order::Serve(shard) => (shard, Aim::Serve),
+            Order::HandOver(shard, _) => (shard, Aim::HandOver),
+            Order::Stop(shard) => (shard, Aim::Stop),
+            Order::Write(write) => {
+                // One that finds no room is ordered again half a second later.
+                if let Err(error) = self.membership.write(write) {
+                    tracing::warn!(%error, "A write to the map waits");
+                }
+                return;
+            }
+        };
+        // The map has no shard beyond the cluster's number, unless somebody wrote it by hand.
+        if let Ok(number) = u16::try_from(shard.0) {
+            tracing::debug!(%shard, ?aim, "Membership orders");
+            self.replicas.order(number, aim);
+        }
+    }
+
+    fn publish(&self, view: &View, is_draining: bool) {
+        let owns = |shard: &Shard| FirstInStep::owner(view, *shard) == Some(&self.me);
+        let is_known = view.node(&self.me).is_some_and(|node| node.draining);
+        let status = Status {
+            serves: self.succession.serves().collect(),
+            is_drained: is_draining
+                && is_known
+                && self.replicas.owned().is_empty()
+                && !view.map.keys().any(owns),
+        };
+        let mut last = self.common.status.lock();
+        if *last != status {
+            *last = status;
+            self.common.changed.notify_all();
+        }
+    }
+
+    /// Has all commits end and all farewells written, while the lease still is the node's.
+    fn leave(&mut self) {
+        let until = Instant::now() + LEAVES_WITHIN;
+        self.replicas.leave_all();
+        while !self.replicas.owned().is_empty() && Instant::now() < until {
+            let news = self.common.bell.wait(until);
+            self.take(news);
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The replicas of a node: what each is to do, what it does, and the next step between the two.
+//!
+//! Orders come while a replica is still being opened, still claims, or still hands over. So an order
+//! only sets the aim. A step is taken when the one before has been answered by a state.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use stadium_journal::Options;
+use stadium_journal_log::{ClusterId, Log, Topic};
+use stadium_membership::{Shard, ShardSet};
+use stadium_shard::{ReplicaState, Shards};
+
+use crate::bell::Done;
+use crate::helpers::Helpers;
+use crate::store::ReplicatedStore;
+
+/// How long after a replica could not be opened it is tried again, and how often a hand-over is
+/// asked for that is not done: a shard that starts over forgets that it was asked.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// What a replica is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aim {
+    Follow,
+    /// By the map's entry of this generation.
+    Claim(u64),
+    Serve,
+    /// Follow after a farewell, and say so.
+    HandOver,
+    /// Be closed.
+    Stop,
+}
+
+/// What a replica does, as far as its states tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doing {
+    Opening,
+    /// It could not be opened, and is tried again then.
+    Failed(Instant),
+    Closing,
+    /// It follows, or is away.
+    Following,
+    Claiming(u64),
+    Claimed(u64),
+    Serving,
+    /// It was asked to follow, last at this time.
+    Leaving(Instant),
+}
+
+/// What a replica came to, for the succession.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Claimed(u64),
+    /// It claimed or served, and does so no more, by no order of this node.
+    Fenced,
+    HandedOver,
+    CaughtUp,
+    FellBehind,
+}
+
+struct Replica {
+    aim: Aim,
+    doing: Doing,
+}
+
+/// The replicas of a node.
+pub(crate) struct Replicas {
+    shards: Shards,
+    helpers: Helpers,
+    topic: Arc<dyn Topic>,
+    cluster: ClusterId,
+    folder: PathBuf,
+    mirror: Options,
+    replicas: BTreeMap<u16, Replica>,
+    has_data: ShardSet,
+}
+
+impl Replicas {
+    pub(crate) fn new(
+        shards: Shards,
+        helpers: Helpers,
+        topic: Arc<dyn Topic>,
+        cluster: ClusterId,
+        folder: PathBuf,
+        mirror: Options,
+    ) -> Self {
+        let has_data =
+            (0..shards.count()).filter(|shard| folder_of(&folder, *shard).exists()).map(number).collect();
+        Self { shards, helpers, topic, cluster, folder, mirror, replicas: BTreeMap::new(), has_data }
+    }
+
+    /// Shards with state on disk: of a life before, or that were in step once in this one.
+    pub(crate) fn has_data(&self) -> ShardSet {
+        self.has_data
+    }
+
+    /// Shards that a replica serves, or that it has not stopped to serve yet.
+    pub(crate) fn owned(&self) -> ShardSet {
+        let owns = |replica: &Replica| matches!(replica.doing, Doing::Serving | Doing::Leaving(_));
+        self.replicas.iter().filter(|(_, replica)| owns(replica)).map(|(shard, _)| number(*shard)).collect()
+    }
+
+    /// Sets the aim, and takes the first step to it.
+    pub(crate) fn order(&mut self, shard: u16, aim: Aim) {
+        match self.replicas.get_mut(&shard) {
+            Some(replica) => replica.aim = aim,
+            None if aim == Aim::Stop => return,
+            None => {
+                self.replicas.insert(shard, Replica { aim, doing: Doing::Opening });
+                self.open(shard);
+                return;
+            }
+        }
+        self.step(shard);
+    }
+
+    /// A replica told its state. What that means for the succession is given to `tell`.
+    pub(crate) fn on_state(&mut self, shard: u16, state: &ReplicaState, mut tell: impl FnMut(Outcome)) {
+        let Some(replica) = self.replicas.get_mut(&shard) else { return };
+        match (state, replica.doing) {
+            (ReplicaState::Claimed { .. }, Doing::Claiming(generation)) => {
+                replica.doing = Doing::Claimed(generation);
+                self.has_data.insert(number(shard));
+                if replica.aim == Aim::Claim(generation) {
+                    tell(Outcome::Claimed(generation));
+                }
+            }
+            (ReplicaState::Claimed { .. } | ReplicaState::Serving { .. }, _) => {}
+            (ReplicaState::Following { .. } | ReplicaState::Away(_), doing) => {
+                let is_away = matches!(state, ReplicaState::Away(_));
+                let is_in_step = *state == ReplicaState::Following { is_in_step: true };
+                match doing {
+                    Doing::Claiming(_) | Doing::Claimed(_) | Doing::Serving => {
+                        replica.doing = Doing::Following;
+                        replica.aim = Aim::Follow;
+                        tell(Outcome::Fenced);
+                    }
+                    Doing::Leaving(_) => {
+                        replica.doing = Doing::Following;
+                        if replica.aim == Aim::HandOver {
+                            replica.aim = Aim::Follow;
+                            tell(if is_away { Outcome::Fenced } else { Outcome::HandedOver });
+                        }
+                    }
+                    _ => {}
+                }
+                if is_in_step {
+                    self.has_data.insert(number(shard));
+                }
+                tell(if is_in_step { Outcome::CaughtUp } else { Outcome::FellBehind });
+            }
+        }
+        self.step(shard);
+    }
+
+    /// A helper has done its work.
+    pub(crate) fn on_done(&mut self, shard: u16, done: Done) {
+        let Some(replica) = self.replicas.get_mut(&shard) else { return };
+        match done {
+            Done::Opened(Ok(())) => replica.doing = Doing::Following,
+            Done::Opened(Err(error)) => {
+                tracing::warn!(shard, error, "Replica cannot be opened now; it is tried again");
+                replica.doing = Doing::Failed(Instant::now() + AGAIN);
+            }
+            Done::Closed(false) => self.helpers.close(shard),
+            Done::Closed(true) if replica.aim == Aim::Stop => {
+                self.replicas.remove(&shard);
+                return;
+            }
+            Done::Closed(true) => {
+                replica.doing = Doing::Opening;
+                self.open(shard);
+            }
+        }
+        self.step(shard);
+    }
+
+    /// Does what is due by time alone.
+    pub(crate) fn tick(&mut self, now: Instant) {
+        let is_due = |replica: &Replica| match replica.doing {
+            Doing::Failed(until) => now >= until,
+            Doing::Leaving(asked) => now >= asked + AGAIN,
+            _ => false,
+        };
+        let due: Vec<u16> =
+            self.replicas.iter().filter(|(_, replica)| is_due(replica)).map(|(shard, _)| *shard).collect();
+        for shard in due {
+            let Some(replica) = self.replicas.get_mut(&shard) else { continue };
+            match replica.doing {
+                Doing::Failed(_) if replica.aim == Aim::Stop => _ = self.replicas.remove(&shard),
+                Doing::Failed(_) => {
+                    replica.doing = Doing::Opening;
+                    self.open(shard);
+                }
+                _ => self.leave(shard),
+            }
+        }
+    }
+
+    /// Has all replicas follow that own their shards.
+    pub(crate) fn leave_all(&mut self) {
+        for shard in self.owned().iter() {
+            if let Ok(shard) = u16::try_from(shard.0) {
+                self.order(shard, Aim::Follow);
+            }
+        }
+    }
+
+    /// Closes all replicas. Blocks for as long as they take, at most 10 s for each of four at a time.
+    pub(crate) fn close(self) {
+        for (shard, replica) in &self.replicas {
+            if !matches!(replica.doing, Doing::Failed(_) | Doing::Closing) {
+                self.helpers.close(*shard);
+            }
+        }
+        // Dropping the helpers waits for them.
+    }
+
+    fn step(&mut self, shard: u16) {
+        let Some(replica) = self.replicas.get_mut(&shard) else { return };
+        match (replica.aim, replica.doing) {
+            (_, Doing::Opening | Doing::Failed(_) | Doing::Closing | Doing::Leaving(_)) => {}
+            (Aim::Stop, Doing::Following) => {
+                replica.doing = Doing::Closing;
+                self.helpers.close(shard);
+            }
+            (Aim::Claim(generation), Doing::Following) => {
+                replica.doing = Doing::Claiming(generation);
+                self.shards.claim(shard);
+            }
+            (Aim::Claim(wanted), Doing::Claiming(begun) | Doing::Claimed(begun)) if wanted == begun => {}
+            (Aim::Serve, Doing::Claimed(_)) => {
+                replica.doing = Doing::Serving;
+                self.shards.serve(shard);
+            }
+            (Aim::Serve, _) | (Aim::Follow | Aim::HandOver, Doing::Following) => {}
+            // A fence by another entry may be an old one: the claim begins anew from following.
+            (Aim::Follow | Aim::HandOver | Aim::Stop | Aim::Claim(_), _) => self.leave(shard),
+        }
+    }
+
+    fn leave(&mut self, shard: u16) {
+        if let Some(replica) = self.replicas.get_mut(&shard) {
+            replica.doing = Doing::Leaving(Instant::now());
+            self.shards.hand_over(shard);
+        }
+    }
+
+    fn open(&self, shard: u16) {
+        let log = Log { cluster: self.cluster, shard: u32::from(shard) };
+        let folder = folder_of(&self.folder, shard);
+        let store = ReplicatedStore::new(Arc::clone(&self.topic), folder, log, self.mirror.clone());
+        self.helpers.open(shard, store);
+    }
+}
+
+fn folder_of(folder: &Path, shard: u16) -> PathBuf {
+    folder.join(format!("shard-{shard}"))
+}
+
+fn number(shard: u16) -> Shard {
+    Shard(u32::from(shard))
+}
