@@ -17,6 +17,7 @@ const NO_IO: &[&str] = &[
     "registry",
     "push",
     "journal-log",
+    "shard-wire",
     "http-client",
     "report",
 ];
