@@ -25,7 +25,7 @@ fn main() {
 fn measure(name: &str, item: &Item) {
     let mut out = Vec::with_capacity(1 << 20);
     encode(item, &mut out).expect("it is short");
-    let bytes = Bytes::from(BytesMut::from(&out[..]).freeze());
+    let bytes = BytesMut::from(&out[..]).freeze();
     let mut write = || {
         out.clear();
         encode(item, &mut out).expect("it is short");

@@ -8,15 +8,16 @@
 #[macro_use]
 mod macros;
 mod batch;
-mod common;
 mod error;
 mod item;
+mod outcome;
 mod push;
 mod queue;
 mod reader;
 mod registry;
 mod session;
 #[cfg(test)]
+#[path = "../tests/tables/mod.rs"]
 mod tests;
 mod value;
 mod wallet;

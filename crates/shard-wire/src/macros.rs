@@ -151,7 +151,7 @@ macro_rules! oneof {
 
         #[cfg(test)]
         impl $crate::tests::Cases for $type {
-            const CASES: &'static [(&'static str, fn(&mut $crate::tests::Random) -> Self)] = &[$(
+            const CASES: &'static [$crate::tests::Case<Self>] = &[$(
                 (stringify!($case), |_random| {
                     Self::$case
                         $({ $($field: $crate::value::Field::sample(_random)),* })?

@@ -1,4 +1,6 @@
-//! The types of the push platform.
+//! The types of the push platform: commands, answers, messages.
+//!
+//! Those of devices and audiences are in `registry`.
 
 use prost::encoding::WireType;
 use stadium_push::feed::{Feed, FeedName, Kind, Kinds, Webhook};

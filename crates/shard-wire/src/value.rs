@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use compact_str::CompactString;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
+use stadium_state_machine::{PrincipalId, Time};
 
 use crate::Error;
 use crate::reader::Reader;
@@ -699,4 +700,10 @@ delimited! {
         |random: &mut Random| random.text().into();
     Bytes "bytes" |input: &mut Reader<'_>| Ok(input.take_bytes()),
         |random: &mut Random| random.text().into();
+}
+
+newtype!(Time(u64));
+
+text! {
+    PrincipalId = PrincipalId::new, ["k_0011223344556677", "anna@example.org"];
 }

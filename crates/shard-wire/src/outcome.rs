@@ -1,22 +1,16 @@
-//! Types that all machines have in common, and refusals.
+//! Outcomes: a value or the refusal that stands for it.
 //!
 //! The code of a refusal is a text of this process: it is found in the lists of all crates.
 
 use prost::encoding::WireType;
 use stadium_shard::TOO_OLD;
-use stadium_state_machine::{PrincipalId, Refusal, Time};
+use stadium_state_machine::Refusal;
 
 use crate::Error;
 use crate::reader::Reader;
 #[cfg(test)]
 use crate::tests::{Random, Schema};
 use crate::value::{Field, Value, part_bytes, put_head, put_value, take_value, value_bytes};
-
-newtype!(Time(u64));
-
-text! {
-    PrincipalId = PrincipalId::new, ["k_0011223344556677", "anna@example.org"];
-}
 
 /// Which kind of refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,6 @@
 //! Bytes that no node writes, and items of newer nodes.
+//!
+//! Neither panics, nor takes more memory than its length allows, nor harms the items beside it.
 
 use bytes::Bytes;
 use proptest::prelude::*;

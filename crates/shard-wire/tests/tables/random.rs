@@ -15,9 +15,12 @@ pub(crate) struct Random {
     is_full: bool,
 }
 
-/// The cases of an enum, each with its name and a value of it.
+/// The name of an enum's case, and how a value of it is made.
+pub(crate) type Case<T> = (&'static str, fn(&mut Random) -> T);
+
+/// The cases of an enum.
 pub(crate) trait Cases: Sized + 'static {
-    const CASES: &'static [(&'static str, fn(&mut Random) -> Self)];
+    const CASES: &'static [Case<Self>];
 }
 
 impl Random {
