@@ -11,7 +11,7 @@ use stadium_state_machine::{Milliseconds, Refusal, busy, rejected, unknown};
 use crate::Error;
 use crate::item::{Confirmation, Item, Machine, Response};
 use crate::reader::{Budget, Reader};
-use crate::value::{Value, put_value, take_inner};
+use crate::value::{Value, part_bytes, put_head, take_inner};
 
 /// Bytes of an item at most: a command or a message is a record, of at most 17 MiB, and an answer
 /// has as many jobs as fit.
@@ -38,17 +38,14 @@ pub fn encode(item: &Item, batch: &mut Vec<u8>) -> Result<(), Error> {
     if bytes > ITEM_BYTES_MAX {
         return Err(Error::too_large(bytes, ITEM_BYTES_MAX));
     }
-    let end = batch.len() + item_bytes(item);
+    let end = batch.len() + part_bytes(ITEMS, bytes);
     if end > BATCH_BYTES_MAX {
         return Err(Error::too_large(end, BATCH_BYTES_MAX));
     }
-    put_value(ITEMS, item, batch);
+    put_head(ITEMS, bytes, batch);
+    item.put(batch);
     debug_assert_eq!(batch.len(), end, "its length is known before it is written");
     Ok(())
-}
-
-fn item_bytes(item: &Item) -> usize {
-    crate::value::value_bytes(ITEMS, item)
 }
 
 /// What was read of a batch.

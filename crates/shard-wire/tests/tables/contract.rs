@@ -16,7 +16,7 @@ const FILE: &str = "stadium/shard/v1/wire.proto";
 const HEAD: &str = "\
 // Commands, answers and messages of shards between the nodes of a cluster: docs/formats/shard-wire.md.
 //
-// Written by `STADIUM_BLESS=1 cargo test -p stadium-shard-wire contract` out of the tables in
+// Written by `SHARD_WIRE_WRITE=1 cargo test -p stadium-shard-wire contract` out of the tables in
 // crates/shard-wire/src. The numbers stay for ever. Times are milliseconds since 1970, spans
 // milliseconds; bytes of 16 are little-endian integers. A type is described in its machine's crate.
 
@@ -40,7 +40,7 @@ fn the_contract_is_that_of_the_tables() {
     Item::schema(&mut schema);
     let written = format!("{HEAD}{}", schema.text());
     let path = proto().join(FILE);
-    if std::env::var_os("STADIUM_BLESS").is_some() {
+    if std::env::var_os("SHARD_WIRE_WRITE").is_some() {
         fs::create_dir_all(path.parent().expect("a folder")).expect("it can be made");
         // In one step: the other test reads it at the same time.
         let whole = path.with_extension("proto.new");

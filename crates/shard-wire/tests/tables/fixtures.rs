@@ -1,7 +1,7 @@
 //! Bytes of version 1, which stay for ever: for each case of each command, answer and message.
 //!
 //! A file of tests/fixtures/v1 has three lines for a case: its name, its bytes, and what they mean.
-//! `STADIUM_BLESS=1` adds cases that are not there yet, and never changes bytes.
+//! `SHARD_WIRE_WRITE=1` adds cases that are not there yet, and never changes bytes.
 
 use std::fmt::Debug;
 use std::fs;
@@ -62,7 +62,7 @@ fn add_missing<V: Cases + Value + Debug>(of: &str) {
 }
 
 fn check<V: Cases + Value + Debug>(of: &str) {
-    if std::env::var_os("STADIUM_BLESS").is_some() {
+    if std::env::var_os("SHARD_WIRE_WRITE").is_some() {
         add_missing::<V>(of);
     }
     let fixtures = read(of);

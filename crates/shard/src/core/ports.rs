@@ -203,9 +203,7 @@ impl Delivery {
     /// # Errors
     ///
     /// It is for another machine than `M`: it comes back.
-    pub fn into_machine<M: StateMachine>(
-        self,
-    ) -> Result<stadium_state_machine::Delivery<M::Message>, Self> {
+    pub fn into_machine<M: StateMachine>(self) -> Result<stadium_state_machine::Delivery<M::Message>, Self> {
         if self.of::<M>().is_none() {
             return Err(self);
         }
