@@ -15,5 +15,6 @@ pub mod rsocket_decode;
 pub mod scenario_text;
 pub mod seeds;
 pub mod session_events;
+pub mod shard_items;
 pub mod state_machine;
 pub mod wallet_events;

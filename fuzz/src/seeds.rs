@@ -3,11 +3,20 @@
 
 use stadium_registry::Changes;
 
-use crate::{log_messages, push_events, queue_events, registry_input, session_events, wallet_events};
+use crate::{
+    log_messages, push_events, queue_events, registry_input, session_events, shard_items, wallet_events,
+};
 
 /// The targets that have first inputs.
-pub const TARGETS: [&str; 6] =
-    ["log_messages", "push_events", "queue_events", "registry_checkpoint", "session_events", "wallet_events"];
+pub const TARGETS: [&str; 7] = [
+    "log_messages",
+    "push_events",
+    "queue_events",
+    "registry_checkpoint",
+    "session_events",
+    "shard_items",
+    "wallet_events",
+];
 
 /// The first inputs of a target; none for one that is not in [`TARGETS`].
 pub fn of(target: &str) -> Vec<Vec<u8>> {
@@ -38,6 +47,7 @@ pub fn of(target: &str) -> Vec<Vec<u8>> {
             inputs
                 .extend(chunks(session_events::SESSIONS.saved(&mut session_events::some_sessions())));
         }
+        "shard_items" => inputs.extend(shard_items::samples()),
         "wallet_events" => {
             inputs.extend(wallet_events::following().iter().map(|events| [&[1], &events[..]].concat()));
             inputs.extend(chunks(wallet_events::base().ledger_chunks()));

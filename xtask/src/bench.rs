@@ -77,7 +77,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     }
     let status = match options.name {
         // Its parts have no server of their own yet that a client could measure from outside.
-        Name::Cluster => Command::new(root.join("target/dist/examples/figures")).args(&options.rest).status()?,
+        Name::Cluster => {
+            Command::new(root.join("target/dist/examples/figures")).args(&options.rest).status()?
+        }
         name => {
             let mut bench = Command::new(root.join("target/dist/stadium-bench"));
             bench.arg(name.role()).args(&options.rest).status()?

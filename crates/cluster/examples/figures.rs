@@ -54,7 +54,9 @@ fn measure(jobs: usize) -> Result<()> {
 
     let mut owner = Node::start(&bootstrap)?;
     owner.ask("claim")?;
-    println!("one shard, {WINDOW} puts of one job of {PAYLOAD} bytes at a time; beside it, messages of that size:");
+    println!(
+        "one shard, {WINDOW} puts of one job of {PAYLOAD} bytes at a time; beside it, messages of that size:"
+    );
     let mut ratios = Vec::new();
     for _ in 0..3 {
         let answer = owner.ask("load")?;
@@ -87,7 +89,9 @@ fn measure(jobs: usize) -> Result<()> {
     owner.child.kill()?;
     owner.child.wait()?;
     let [fenced, answered] = numbers(&standby.ask("take")?)?;
-    println!("takeover with {jobs} jobs after SIGKILL: fence after {fenced:.1} ms, first answer after {answered:.1} ms");
+    println!(
+        "takeover with {jobs} jobs after SIGKILL: fence after {fenced:.1} ms, first answer after {answered:.1} ms"
+    );
     let [left] = numbers(&standby.ask("count")?)?;
     println!("jobs there: {left:.0}");
     Ok(())
@@ -264,12 +268,7 @@ impl Replica {
         std::thread::sleep(Duration::from_millis(1_200));
         let after = self.shards.metrics().remove(0).journal;
         let (messages, bytes) = (after.commits - before.commits, after.bytes - before.bytes);
-        Ok(format!(
-            "{} {} {}",
-            done as f64 / seconds,
-            messages as f64 / seconds,
-            bytes as f64 / seconds
-        ))
+        Ok(format!("{} {} {}", done as f64 / seconds, messages as f64 / seconds, bytes as f64 / seconds))
     }
 
     fn fill(&self, jobs: usize) -> Result<String> {
@@ -304,11 +303,7 @@ impl Replica {
 
 fn put(queue: &str, jobs: usize) -> Command {
     let job = NewJob { payload: Bytes::from(vec![b'x'; PAYLOAD]), ..NewJob::default() };
-    Command::Put {
-        queue: QueueName::new(queue).expect("a name"),
-        jobs: vec![job; jobs],
-        principal: None,
-    }
+    Command::Put { queue: QueueName::new(queue).expect("a name"), jobs: vec![job; jobs], principal: None }
 }
 
 /// Memory of this process that is resident, KiB.

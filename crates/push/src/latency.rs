@@ -16,6 +16,19 @@ pub struct Spread {
     buckets: Vec<u32>,
 }
 
+/// All that a [`Spread`] consists of, for whoever sends one to another process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpreadParts {
+    /// The shortest, in milliseconds.
+    pub first: Milliseconds,
+    /// The longest, in milliseconds.
+    pub last: Milliseconds,
+    /// How many values.
+    pub count: u64,
+    /// How many of each bucket.
+    pub buckets: Vec<u32>,
+}
+
 /// Values below are their own buckets.
 const EXACT: u64 = 16;
 
@@ -114,13 +127,25 @@ impl Spread {
         let (first, last, count) = (input.number()?, input.number()?, input.number()?);
         let buckets = input.small::<u16>()?;
         let buckets = (0..buckets).map(|_| input.small()).collect::<Result<Vec<u32>, _>>()?;
+        Self::of_parts(SpreadParts { first, last, count, buckets })
+            .ok_or_else(|| corrupt("a distribution of latencies that no pushes have"))
+    }
+
+    /// All that it consists of.
+    pub fn to_parts(&self) -> SpreadParts {
+        let Self { first, last, count, ref buckets } = *self;
+        SpreadParts { first, last, count, buckets: buckets.clone() }
+    }
+
+    /// The distribution of these parts; none where no values have it.
+    pub fn of_parts(parts: SpreadParts) -> Option<Self> {
+        let SpreadParts { first, last, count, buckets } = parts;
         let sum: u64 = buckets.iter().map(|&one| u64::from(one)).sum();
         let adds_up = sum == count || sum < count && buckets.contains(&u32::MAX);
         let ends = if count == 0 { 0 } else { bucket(last.min(VALUE_MAX)) + 1 };
-        if first > last || last > VALUE_MAX || count > COUNT_MAX || !adds_up || buckets.len() != ends {
-            return Err(corrupt("a distribution of latencies that no pushes have"));
-        }
-        Ok(Self { first, last, count, buckets })
+        let is_one =
+            first <= last && last <= VALUE_MAX && count <= COUNT_MAX && adds_up && buckets.len() == ends;
+        is_one.then_some(Self { first, last, count, buckets })
     }
 }
 

@@ -66,7 +66,7 @@ pub use cancel::{AtHome, Cancellation};
 pub use command::{Arrival, Command, Departure, Happened, Held, Sighting, Step};
 pub use dispatch::{ConnectionName, Dispatch, LATE_STEPS, Recipient};
 pub use figures::Figures;
-pub use latency::Spread;
+pub use latency::{Spread, SpreadParts};
 pub use names::{AudienceName, ClickAction, CollapseKey, PushId, ScheduleName};
 pub use notification::{
     Audience, Cap, Civil, Content, Missed, NewPush, NewSchedule, Notification, Options, Pace, QuietHours,
@@ -81,5 +81,6 @@ pub use shard_message::ShardMessage;
 pub use stadium_registry::{AppName, DeviceId, client_ids};
 pub use stadium_state_machine::{Corrupt, Milliseconds, Refusal, Time};
 pub use template::render;
+pub use trace::STEP_WORDS;
 pub use transport::{Transport, TransportCommand};
 pub use validate::check;

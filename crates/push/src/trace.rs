@@ -17,6 +17,25 @@ use crate::{
     Answer, Civil, ClickAction, ConnectionName, NewPush, PushId, Refusal, State, Time, Trace, TraceStep, When,
 };
 
+/// The words of [`TraceStep::what`]; `other` stands for one of a newer version.
+pub const STEP_WORDS: &[&str] = &[
+    "accepted",
+    "scheduled",
+    "started",
+    "cancelled",
+    "targeted",
+    "sent",
+    "acknowledged",
+    "opened",
+    "clicked",
+    "expired",
+    "collapsed",
+    "crowded out",
+    "refused",
+    "too large",
+    "other",
+];
+
 impl Platform {
     pub(crate) fn state_of_single(&self, app: &App, single: &Single) -> State {
         if single.click.is_some() {
@@ -275,6 +294,7 @@ impl<'a> Behaviour<'a> {
     }
 
     fn step(&mut self, at: Time, what: &'static str, connection: Option<ConnectionName>) {
+        debug_assert!(STEP_WORDS.contains(&what), "a word of the list: {what}");
         self.steps.push(TraceStep { at, what, connection, action: None });
     }
 

@@ -217,8 +217,13 @@ fn usual_zone(text: &str) -> Option<CompactString> {
 }
 
 impl ZoneName {
-    /// One that an older version accepted and the time zone database of this one may not know: its devices live by UTC then.
-    pub(crate) fn recorded(text: &str) -> Result<Self, InvalidName> {
+    /// One that another version accepted and the time zone database of this one may not know: its
+    /// devices live by UTC then.
+    ///
+    /// # Errors
+    ///
+    /// A text that is too long, or not of visible ASCII characters.
+    pub fn recorded(text: &str) -> Result<Self, InvalidName> {
         let fits =
             (1..=Self::BYTES_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
         if fits { Ok(Self(text.into())) } else { Self::new(text) }

@@ -74,6 +74,18 @@ impl Location {
         fits.then(|| Self { latitude: part(latitude), longitude: part(longitude) })
     }
 
+    /// The place at so many ten-millionths of a degree, where there is one.
+    pub fn of_ten_millionths(latitude: i32, longitude: i32) -> Option<Self> {
+        let location = Self { latitude, longitude };
+        location.is_on_earth().then_some(location)
+    }
+
+    /// Its latitude and its longitude, in ten-millionths of a degree: exact.
+    pub fn ten_millionths(self) -> (i32, i32) {
+        let Self { latitude, longitude } = self;
+        (latitude, longitude)
+    }
+
     /// Degrees, positive in the north.
     pub fn latitude(self) -> f64 {
         f64::from(self.latitude) / DEGREE

@@ -20,7 +20,7 @@ mod sessions;
 pub use bounds::Bounds;
 pub use change::{Change, Connect, Keep, Origin, Presence, Receiver, Subscription, Will, Withdraw};
 pub use command::{Answer, Command, Figures, Outcome};
-pub use message::Message;
+pub use message::{Message, MessageParts};
 pub use page::{Owed, Page, Part, RetainedImage, SessionImage};
 pub use sessions::Sessions;
 pub use stadium_state_machine::{Corrupt, Place, Refusal, Time};

@@ -19,6 +19,23 @@ pub struct Message {
     pub expires_at: Option<Time>,
 }
 
+/// All that a [`Message`] consists of, for whoever sends one to another process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageParts {
+    /// Topic, properties and payload, in this order.
+    pub bytes: Bytes,
+    /// Bytes of the topic.
+    pub topic_bytes: u16,
+    /// Bytes of the properties.
+    pub properties_bytes: u32,
+    /// As [`Message::qos`].
+    pub qos: u8,
+    /// As [`Message::retain`].
+    pub retain: bool,
+    /// As [`Message::expires_at`].
+    pub expires_at: Option<Time>,
+}
+
 impl Message {
     /// A message of one buffer: so many bytes of topic, which are UTF-8, so many of properties, and the payload. `None` where the lengths
     /// do not fit the buffer or the topic is no text.
@@ -29,6 +46,19 @@ impl Message {
             return None;
         }
         Some(Self { bytes, topic_bytes, properties_bytes, qos: 0, retain: false, expires_at: None })
+    }
+
+    /// All that it consists of. Its bytes are shared.
+    pub fn to_parts(&self) -> MessageParts {
+        let Self { ref bytes, topic_bytes, properties_bytes, qos, retain, expires_at } = *self;
+        MessageParts { bytes: bytes.clone(), topic_bytes, properties_bytes, qos, retain, expires_at }
+    }
+
+    /// The message of these parts; `None` as [`Self::new`], and for a QoS above 2.
+    pub fn of_parts(parts: MessageParts) -> Option<Self> {
+        let MessageParts { bytes, topic_bytes, properties_bytes, qos, retain, expires_at } = parts;
+        let message = Self::new(bytes, topic_bytes, properties_bytes)?;
+        (qos <= 2).then_some(Self { qos, retain, expires_at, ..message })
     }
 
     /// A message of parts, copied.

@@ -56,7 +56,8 @@ pub enum Answer {
 }
 
 impl Answer {
-    pub(crate) fn of<M: StateMachine>(answer: M::Answer) -> Self {
+    /// An answer of the machine `M`.
+    pub fn of<M: StateMachine>(answer: M::Answer) -> Self {
         Answer::Machine(MachineId::of::<M>(), Box::new(answer))
     }
 

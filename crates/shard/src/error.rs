@@ -119,6 +119,7 @@ pub const CODES: &[(&str, &str)] = &[
     (OUTCOME_UNKNOWN, "the outcome is unknown: ask again with the same id"),
     (LOG_AWAY, "the replicated log does not answer"),
     (MOVED, "another node has the shard"),
+    (TOO_OLD, "a node is too old for it"),
 ];
 
 /// The code of a request whose outcome the shard does not know.
@@ -133,6 +134,10 @@ pub const LOG_AWAY: &str = "CLU-002";
 
 /// The code of a request to a shard that another node has.
 pub const MOVED: &str = "CLU-003";
+
+/// The code of a request between nodes that the node which gets it is too old for; it stands for
+/// the codes of newer nodes too.
+pub const TOO_OLD: &str = "CLU-004";
 
 /// The record may stand in the replicated log, or come there later.
 pub(crate) fn outcome_unknown(why: &str) -> Refusal {

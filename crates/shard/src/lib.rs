@@ -36,7 +36,7 @@ mod worker;
 pub use answer::{Answer, Done, Together};
 pub use client::Shards;
 pub use describe::{RecordDescription, describe_record};
-pub use error::{CODES, Error, LOG_AWAY, MOVED, OUTCOME_UNKNOWN, UNKNOWN};
+pub use error::{CODES, Error, LOG_AWAY, MOVED, OUTCOME_UNKNOWN, TOO_OLD, UNKNOWN};
 pub use metrics::{ShardMetrics, ThreadMetrics};
 pub use replay::{Replayed, replay};
 pub use replica::ReplicaState;

@@ -365,3 +365,11 @@ pub struct Delivery<M> {
     /// Its content.
     pub message: M,
 }
+
+impl<M> Delivery<M> {
+    /// The same delivery with another form of its content.
+    pub fn map<N>(self, form: impl FnOnce(M) -> N) -> Delivery<N> {
+        let Self { shard, number, confirmed_below, message } = self;
+        Delivery { shard, number, confirmed_below, message: form(message) }
+    }
+}

@@ -80,6 +80,18 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-shard",
         ],
     ),
+    (
+        "stadium-shard-wire",
+        &[
+            "stadium-state-machine",
+            "stadium-queue",
+            "stadium-wallet",
+            "stadium-push",
+            "stadium-registry",
+            "stadium-session",
+            "stadium-shard",
+        ],
+    ),
     ("stadium-console", &[]),
     (
         "stadium-http",

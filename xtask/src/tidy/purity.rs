@@ -18,6 +18,7 @@ const NO_IO: &[&str] = &[
     "push",
     "journal-log",
     "membership",
+    "shard-wire",
     "http-client",
     "report",
 ];

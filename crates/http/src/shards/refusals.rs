@@ -118,6 +118,7 @@ pub(crate) const STATUSES: &[(&str, u16)] = &[
     (stadium_shard::OUTCOME_UNKNOWN, 504),
     (stadium_shard::LOG_AWAY, 503),
     (stadium_shard::MOVED, 503),
+    (stadium_shard::TOO_OLD, 503),
     ("SHARD-003", 503),
     ("SHARD-004", 503),
     ("SHARD-005", 503),
@@ -138,6 +139,8 @@ fn status(refusal: &Refusal) -> u16 {
     match refusal {
         Refusal::Unknown { .. } => 504,
         Refusal::Busy { .. } => known().unwrap_or(503),
+        // A newer node rejected it: to ask again does not help.
+        Refusal::Rejected { code: stadium_shard::TOO_OLD, .. } => 422,
         Refusal::Rejected { .. } => known().unwrap_or(422),
     }
 }

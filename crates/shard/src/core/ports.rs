@@ -208,6 +208,25 @@ impl Delivery {
         Delivery { machine, shard, number, message }
     }
 
+    /// A delivery to `M`.
+    pub fn to_machine<M: StateMachine>(delivery: stadium_state_machine::Delivery<M::Message>) -> Self {
+        let (shard, number) = (delivery.shard, delivery.number);
+        Self::new(MachineId::of::<M>(), shard, number, Box::new(delivery))
+    }
+
+    /// The delivery as its machine sees it.
+    ///
+    /// # Errors
+    ///
+    /// It is for another machine than `M`: it comes back.
+    pub fn into_machine<M: StateMachine>(self) -> Result<stadium_state_machine::Delivery<M::Message>, Self> {
+        if self.of::<M>().is_none() {
+            return Err(self);
+        }
+        let message = self.message.into_any().downcast();
+        Ok(*message.expect("it was looked at"))
+    }
+
     /// As its machine sees it; none where that is not `M`.
     pub fn of<M: StateMachine>(&self) -> Option<&stadium_state_machine::Delivery<M::Message>> {
         (self.machine == MachineId::of::<M>()).then(|| self.message.any().downcast_ref())?

@@ -28,6 +28,20 @@ impl AnyCommand {
         AnyCommand { machine: MachineId::of::<M>(), command: Box::new(command), bytes }
     }
 
+    /// The command itself.
+    ///
+    /// # Errors
+    ///
+    /// It is for another machine than `M`: it comes back.
+    pub fn into_machine<M: StateMachine>(self) -> Result<M::Command, Self> {
+        let Self { machine, command, bytes } = self;
+        match command.downcast() {
+            Ok(command) if machine == MachineId::of::<M>() => Ok(*command),
+            Ok(command) => Err(Self { machine, command, bytes }),
+            Err(command) => Err(Self { machine, command, bytes }),
+        }
+    }
+
     pub(crate) fn machine(&self) -> MachineId {
         self.machine
     }
@@ -54,6 +68,8 @@ pub(crate) type AnyAnswer = Box<dyn Any + Send>;
 pub(crate) trait AnyMessage: Any + Send + fmt::Debug {
     fn any(&self) -> &dyn Any;
 
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+
     fn cloned(&self) -> Box<dyn AnyMessage>;
 
     fn is_same(&self, other: &dyn AnyMessage) -> bool;
@@ -61,6 +77,10 @@ pub(crate) trait AnyMessage: Any + Send + fmt::Debug {
 
 impl<T: Clone + PartialEq + fmt::Debug + Send + 'static> AnyMessage for Delivery<T> {
     fn any(&self) -> &dyn Any {
+        self
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
     }
 
