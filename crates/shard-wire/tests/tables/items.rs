@@ -116,6 +116,29 @@ fn what_a_shard_hands_over_comes_back() {
     }
 }
 
+#[test]
+fn a_command_of_a_shard_is_that_of_its_machine() {
+    use stadium_shard::core::AnyCommand;
+    for seed in 0..100 {
+        let mut random = Random::seeded(seed, 600);
+        let (wallet, push, session) =
+            (Value::sample(&mut random), Value::sample(&mut random), Value::sample(&mut random));
+        let texts = (format!("{wallet:?}"), format!("{push:?}"), format!("{session:?}"));
+        match Command::try_from(AnyCommand::of::<stadium_wallet::Ledger>(wallet)) {
+            Ok(Command::Wallet(command)) => assert_eq!(format!("{command:?}"), texts.0),
+            other => panic!("it is the wallets': {other:?}"),
+        }
+        match Command::try_from(AnyCommand::of::<stadium_push::Platform>(push)) {
+            Ok(Command::Push(command)) => assert_eq!(format!("{command:?}"), texts.1),
+            other => panic!("it is the push platform's: {other:?}"),
+        }
+        match Command::try_from(AnyCommand::of::<stadium_session::Sessions>(session)) {
+            Ok(Command::Session(command)) => assert_eq!(format!("{command:?}"), texts.2),
+            other => panic!("it is the sessions': {other:?}"),
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn batches_return(all in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..800), 0..6)) {
