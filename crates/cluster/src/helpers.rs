@@ -19,7 +19,7 @@ const HELPERS: usize = 4;
 const CLOSES_WITHIN: Duration = Duration::from_secs(10);
 
 enum Work {
-    Open(u16, ReplicatedStore),
+    Open(u16, Box<ReplicatedStore>),
     Close(u16),
 }
 
@@ -48,7 +48,7 @@ impl Helpers {
     }
 
     pub(crate) fn open(&self, shard: u16, store: ReplicatedStore) {
-        self.give(Work::Open(shard, store));
+        self.give(Work::Open(shard, Box::new(store)));
     }
 
     pub(crate) fn close(&self, shard: u16) {
@@ -79,7 +79,7 @@ fn help(given: &Mutex<Receiver<Work>>, shards: &Shards, bell: &Arc<Bell>) {
             Ok(Work::Open(shard, store)) => {
                 let told = Arc::clone(bell);
                 let on_state = move |shard, state| told.tell(shard, state);
-                let opened = shards.open_replica(shard, store, on_state);
+                let opened = shards.open_replica(shard, *store, on_state);
                 bell.done(shard, Done::Opened(opened.map_err(|error| error.to_string())));
             }
             Ok(Work::Close(shard)) => {
