@@ -1,4 +1,4 @@
-//! What wakes the thread of a node: changes of membership, states of replicas, ends of helpers' work.
+//! What wakes the thread of a node: changes of membership, states of replicas, ends of openers' work.
 //!
 //! All of it is coalesced: of each replica only the last state is kept. So what waits is bounded by
 //! the number of shards, however slow the thread is.
@@ -9,7 +9,7 @@ use std::time::Instant;
 use parking_lot::{Condvar, Mutex};
 use stadium_shard::ReplicaState;
 
-/// What came of a helper's work on a shard.
+/// What came of an opener's work on a shard.
 pub(crate) enum Done {
     /// Its replica is open, or is not, for the reason given.
     Opened(Result<(), String>),
@@ -23,7 +23,7 @@ pub(crate) struct News {
     is_rung: bool,
     /// The last states of replicas.
     pub(crate) states: BTreeMap<u16, ReplicaState>,
-    /// At most one for each shard: a helper has one piece of work on a shard at a time.
+    /// At most one for each shard: an opener has one piece of work on a shard at a time.
     pub(crate) done: Vec<(u16, Done)>,
 }
 

@@ -1,6 +1,6 @@
 //! The thread `cluster` of a node: it carries out what the succession orders, and reports back.
 //!
-//! It waits for nothing but its bell. Replicas are opened and closed by helpers, and writes to etcd
+//! It waits for nothing but its bell. Replicas are opened and closed by openers, and writes to etcd
 //! are left to the thread `membership`, so a slow disk or an etcd that is away holds up no claim.
 
 use std::sync::Arc;
@@ -98,7 +98,7 @@ impl Duties {
                 Outcome::FellBehind => succession.fell_behind(shard),
             });
         }
-        // A replica tells its first states before the helper says that it is open.
+        // A replica tells its first states before the opener says that it is open.
         for (shard, done) in news.done {
             replicas.on_done(shard, done);
         }

@@ -6,8 +6,8 @@
 
 mod bell;
 mod duties;
-mod helpers;
 mod node;
+mod openers;
 mod replicas;
 mod settings;
 mod store;

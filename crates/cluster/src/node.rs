@@ -12,7 +12,7 @@ use stadium_membership_etcd::{Certainty, Membership, Snapshot};
 use stadium_shard::Shards;
 
 use crate::duties::{Common, Duties};
-use crate::helpers::Helpers;
+use crate::openers::Openers;
 use crate::replicas::Replicas;
 use crate::settings::NodeSettings;
 
@@ -43,8 +43,8 @@ impl ClusterNode {
         let NodeSettings { membership: config, folder, mirror } = settings;
         let me = config.node.clone();
         let common = Arc::new(Common::default());
-        let helpers = Helpers::start(shards, &common.bell)?;
-        let replicas = Replicas::new(shards.clone(), helpers, topic, cluster, folder, mirror);
+        let openers = Openers::start(shards, &common.bell)?;
+        let replicas = Replicas::new(shards.clone(), openers, topic, cluster, folder, mirror);
         let bell = Arc::clone(&common.bell);
         let membership = Arc::new(Membership::start(config, move || bell.ring())?);
         let certainty = membership.certainty();

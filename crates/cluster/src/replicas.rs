@@ -14,7 +14,7 @@ use stadium_membership::{Shard, ShardSet};
 use stadium_shard::{ReplicaState, Shards};
 
 use crate::bell::Done;
-use crate::helpers::Helpers;
+use crate::openers::Openers;
 use crate::store::ReplicatedStore;
 
 /// How long after a replica could not be opened it is tried again, and how often a hand-over is
@@ -69,7 +69,7 @@ struct Replica {
 /// The replicas of a node.
 pub(crate) struct Replicas {
     shards: Shards,
-    helpers: Helpers,
+    openers: Openers,
     topic: Arc<dyn Topic>,
     cluster: ClusterId,
     folder: PathBuf,
@@ -81,7 +81,7 @@ pub(crate) struct Replicas {
 impl Replicas {
     pub(crate) fn new(
         shards: Shards,
-        helpers: Helpers,
+        openers: Openers,
         topic: Arc<dyn Topic>,
         cluster: ClusterId,
         folder: PathBuf,
@@ -89,7 +89,7 @@ impl Replicas {
     ) -> Self {
         let has_data =
             (0..shards.count()).filter(|shard| folder_of(&folder, *shard).exists()).map(number).collect();
-        Self { shards, helpers, topic, cluster, folder, mirror, replicas: BTreeMap::new(), has_data }
+        Self { shards, openers, topic, cluster, folder, mirror, replicas: BTreeMap::new(), has_data }
     }
 
     /// Shards with state on disk: of a life before, or that were in step once in this one.
@@ -156,7 +156,7 @@ impl Replicas {
         self.step(shard);
     }
 
-    /// A helper has done its work.
+    /// An opener has done its work.
     pub(crate) fn on_done(&mut self, shard: u16, done: Done) {
         let Some(replica) = self.replicas.get_mut(&shard) else { return };
         match done {
@@ -165,7 +165,7 @@ impl Replicas {
                 tracing::warn!(shard, error, "Replica cannot be opened now; it is tried again");
                 replica.doing = Doing::Failed(Instant::now() + AGAIN);
             }
-            Done::Closed(false) => self.helpers.close(shard),
+            Done::Closed(false) => self.openers.close(shard),
             Done::Closed(true) if replica.aim == Aim::Stop => {
                 self.replicas.remove(&shard);
                 return;
@@ -213,10 +213,10 @@ impl Replicas {
     pub(crate) fn close(self) {
         for (shard, replica) in &self.replicas {
             if !matches!(replica.doing, Doing::Failed(_) | Doing::Closing) {
-                self.helpers.close(*shard);
+                self.openers.close(*shard);
             }
         }
-        // Dropping the helpers waits for them.
+        // Dropping the openers waits for them.
     }
 
     fn step(&mut self, shard: u16) {
@@ -225,7 +225,7 @@ impl Replicas {
             (_, Doing::Opening | Doing::Failed(_) | Doing::Closing | Doing::Leaving(_)) => {}
             (Aim::Stop, Doing::Following) => {
                 replica.doing = Doing::Closing;
-                self.helpers.close(shard);
+                self.openers.close(shard);
             }
             (Aim::Claim(generation), Doing::Following) => {
                 replica.doing = Doing::Claiming(generation);
@@ -253,7 +253,7 @@ impl Replicas {
         let log = Log { cluster: self.cluster, shard: u32::from(shard) };
         let folder = folder_of(&self.folder, shard);
         let store = ReplicatedStore::new(Arc::clone(&self.topic), folder, log, self.mirror.clone());
-        self.helpers.open(shard, store);
+        self.openers.open(shard, store);
     }
 }
 

@@ -5,11 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use stadium_journal::{
-    Checkpoints, Error, FileCheckpoints, FolderDisk, JournalId, Opening, Options, make_folder,
+    Checkpoints, Disk, Error, FileCheckpoints, FolderDisk, JournalId, Opening, Options, make_folder,
 };
-use stadium_journal_log::{Log, Topic};
+use stadium_journal_log::{Log, Partition, Topic};
 use stadium_journal_replicated::{ReplicatedJournal, ReplicatedOptions, ResumePoint};
 use stadium_shard::core::{ReplicaStore, Store};
+
+/// How a journal is opened: as the owner or as a follower.
+type Open = fn(Box<dyn Partition>, Arc<dyn Disk>, &ReplicatedOptions) -> Result<ReplicatedJournal, Error>;
 
 /// The journal and the checkpoints of a replica: a folder of this node, and a partition.
 #[derive(Clone)]
@@ -27,15 +30,7 @@ impl ReplicatedStore {
         Self { topic, folder, options }
     }
 
-    fn at(
-        &self,
-        opening: Opening,
-        open: fn(
-            Box<dyn stadium_journal_log::Partition>,
-            Arc<dyn stadium_journal::Disk>,
-            &ReplicatedOptions,
-        ) -> Result<ReplicatedJournal, Error>,
-    ) -> Result<ReplicatedJournal, Error> {
+    fn at(&self, opening: Opening, open: Open) -> Result<ReplicatedJournal, Error> {
         let shard = self.options.log.shard;
         let partition = self
             .topic

@@ -351,3 +351,65 @@ fn a_message_that_nobody_of_ours_wrote_is_refused() {
     assert_eq!(seen.len(), 10);
     assert!(matches!(polled, Err(Error::Foreign(_))), "{polled:?}");
 }
+
+/// A partition whose answers about the log's ends arrive after all messages.
+struct LateEnds {
+    partition: Box<dyn Partition>,
+    late: Vec<Event>,
+}
+
+impl Partition for LateEnds {
+    fn append(&mut self, tag: u64, message: &[u8]) {
+        self.partition.append(tag, message);
+    }
+
+    fn find_ends(&mut self) {
+        self.partition.find_ends();
+    }
+
+    fn read(&mut self, from: Offset, bytes_max: usize) {
+        self.partition.read(from, bytes_max);
+    }
+
+    fn trim(&mut self, below: Offset) {
+        self.partition.trim(below);
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        loop {
+            match self.partition.next_event() {
+                Some(ends @ Event::Ends { .. }) => self.late.push(ends),
+                None => return self.late.pop(),
+                other => return other,
+            }
+        }
+    }
+
+    fn on_event(&mut self, wake: Wake) {
+        self.partition.on_event(wake);
+    }
+}
+
+#[test]
+fn messages_that_arrive_before_an_older_answer_about_the_end_are_no_loss() {
+    let topic = MemoryTopic::new(1);
+    let (disk, other) = (MemoryDisk::new(1), MemoryDisk::new(2));
+    let mut first = owner(&topic, &disk);
+    let mut all = write(&mut first, 0..10);
+    let partition = topic.partition(0).expect("the topic has it");
+    let late = Box::new(LateEnds { partition, late: Vec::new() });
+    let opened = ReplicatedJournal::follow(late, Arc::new(other), &options(Opening::default()));
+    let mut standby = opened.expect("the mirror opens");
+    assert_eq!(poll(&mut standby), (all.clone(), Ok(Standing::Following)));
+    // It asks for the end, and the owner writes before the answer is there.
+    standby.look_for_end();
+    let more = write(&mut first, 10..20);
+    assert_eq!(poll(&mut standby), (more.clone(), Ok(Standing::Following)));
+    all.extend(more);
+    assert_eq!(records(&standby), all);
+    // An end that is before what it had read when it asked is a loss all the same.
+    topic.lose(0, Offset(2));
+    standby.look_for_end();
+    let lost = poll(&mut standby).1;
+    assert!(matches!(lost, Err(Error::Failed { .. })), "{lost:?}");
+}

@@ -13,42 +13,42 @@ use crate::bell::{Bell, Done};
 use crate::store::ReplicatedStore;
 
 /// Replicas that are opened or closed at a time: their disk is one.
-const HELPERS: usize = 4;
+const OPENERS: usize = 4;
 
-/// How long a helper waits for a replica to close, before it says that it is not closed yet.
+/// How long an opener waits for a replica to close, before it says that it is not closed yet.
 const CLOSES_WITHIN: Duration = Duration::from_secs(10);
 
 enum Work {
-    Open(u16, ReplicatedStore),
+    Open(u16, Box<ReplicatedStore>),
     Close(u16),
 }
 
 /// The threads. Dropping them has them finish what they were given.
-pub(crate) struct Helpers {
+pub(crate) struct Openers {
     /// `None` when they are being dropped.
     work: Option<Sender<Work>>,
     threads: Vec<JoinHandle<()>>,
 }
 
-impl Helpers {
+impl Openers {
     pub(crate) fn start(shards: &Shards, bell: &Arc<Bell>) -> Result<Self, Error> {
         let (work, given) = channel();
         let given = Arc::new(Mutex::new(given));
-        let mut helpers = Self { work: Some(work), threads: Vec::new() };
-        for number in 0..HELPERS {
+        let mut openers = Self { work: Some(work), threads: Vec::new() };
+        for number in 0..OPENERS {
             let (given, shards, bell) = (Arc::clone(&given), shards.clone(), Arc::clone(bell));
             let name = format!("replicas-{number}");
             let thread = std::thread::Builder::new().name(name.clone());
-            let thread = thread.spawn(move || help(&given, &shards, &bell));
-            helpers.threads.push(
+            let thread = thread.spawn(move || serve(&given, &shards, &bell));
+            openers.threads.push(
                 thread.map_err(|why| Error::Ended(format!("cannot start the thread `{name}`: {why}")))?,
             );
         }
-        Ok(helpers)
+        Ok(openers)
     }
 
     pub(crate) fn open(&self, shard: u16, store: ReplicatedStore) {
-        self.give(Work::Open(shard, store));
+        self.give(Work::Open(shard, Box::new(store)));
     }
 
     pub(crate) fn close(&self, shard: u16) {
@@ -57,11 +57,11 @@ impl Helpers {
 
     fn give(&self, work: Work) {
         let given = self.work.as_ref().expect("only dropping takes it").send(work);
-        given.expect("the helpers end after this sender only");
+        given.expect("the openers end after this sender only");
     }
 }
 
-impl Drop for Helpers {
+impl Drop for Openers {
     fn drop(&mut self) {
         self.work = None;
         for thread in self.threads.drain(..) {
@@ -71,7 +71,7 @@ impl Drop for Helpers {
     }
 }
 
-fn help(given: &Mutex<Receiver<Work>>, shards: &Shards, bell: &Arc<Bell>) {
+fn serve(given: &Mutex<Receiver<Work>>, shards: &Shards, bell: &Arc<Bell>) {
     loop {
         // The lock is held while it waits: whichever thread has it gets the next piece.
         let next = given.lock().recv();
@@ -79,7 +79,7 @@ fn help(given: &Mutex<Receiver<Work>>, shards: &Shards, bell: &Arc<Bell>) {
             Ok(Work::Open(shard, store)) => {
                 let told = Arc::clone(bell);
                 let on_state = move |shard, state| told.tell(shard, state);
-                let opened = shards.open_replica(shard, store, on_state);
+                let opened = shards.open_replica(shard, *store, on_state);
                 bell.done(shard, Done::Opened(opened.map_err(|error| error.to_string())));
             }
             Ok(Work::Close(shard)) => {
