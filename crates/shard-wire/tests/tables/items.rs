@@ -1,4 +1,5 @@
 //! What is read is what was written, for every case of every type.
+//! Each machine has its own part of the tables; these are the items that carry them.
 
 use std::fmt::Debug;
 
