@@ -78,7 +78,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     let status = match options.name {
         // Its parts have no server of their own yet that a client could measure from outside.
         Name::Cluster => {
-            Command::new(root.join("target/dist/examples/figures")).args(&options.rest).status()?
+            Command::new(root.join("target/dist/examples/shard_on_kafka")).args(&options.rest).status()?
         }
         name => {
             let mut bench = Command::new(root.join("target/dist/stadium-bench"));
@@ -106,7 +106,7 @@ fn build(name: Name) -> Result<()> {
             command(&mut cargo(&[&dist[..], &["stadium-rpc", "--examples"]].concat()))
         }
         Name::Cluster => {
-            command(&mut cargo(&[&dist[..], &["stadium-cluster", "--example", "figures"]].concat()))
+            command(&mut cargo(&[&dist[..], &["stadium-cluster", "--example", "shard_on_kafka"]].concat()))
         }
     }
 }

@@ -110,7 +110,7 @@ impl Drop for NodeProcess {
 fn program() -> PathBuf {
     let test = std::env::current_exe().expect("this program");
     let target = test.parent().and_then(|deps| deps.parent()).expect("target/PROFILE/deps/PROGRAM");
-    let program = target.join("examples/node");
-    assert!(program.exists(), "build it: cargo build -p stadium-cluster --example node");
+    let program = target.join("examples/cluster_node");
+    assert!(program.exists(), "build it: cargo build -p stadium-cluster --example cluster_node");
     program
 }

@@ -1,7 +1,7 @@
 //! Figures of one shard whose log is in Kafka, on three real brokers of this machine: durable
 //! commands beside a bare producer with the same messages, the takeover by a standby, its memory.
 //!
-//! `cargo run --release -p stadium-cluster --example figures -- [JOBS]`. The owner and the standby are
+//! `cargo run --release -p stadium-cluster --example shard_on_kafka -- [JOBS]`. The owner and the standby are
 //! processes of their own, and the owner is killed. The brokers share the machine's cores with them.
 
 use std::io::{BufRead as _, BufReader, Write as _};

@@ -1,6 +1,6 @@
 //! Bytes, nanoseconds and allocations of items on their way: written into a warm batch and read.
 //!
-//! `cargo run -p stadium-shard-wire --example figures`. docs/formats/shard-wire.md has a run of it.
+//! `cargo run -p stadium-shard-wire --example wire_cost`. docs/formats/shard-wire.md has a run of it.
 
 use std::time::Instant;
 
