@@ -28,7 +28,7 @@ BEFORE = {
     # A server that has run and stopped.
     "docs/archive.md": [
         "stadium serve --trial --data data &",
-        "kill -TERM -- -$!; wait $! || true",
+        "kill -TERM -- -$!; while kill -0 -- -$! 2>/dev/null; do sleep 0.1; done",
     ],
     "docs/authentication.md": [
         "stadium serve --trial --data /tmp/stadium &",

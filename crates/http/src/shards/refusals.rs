@@ -114,6 +114,7 @@ pub(crate) const STATUSES: &[(&str, u16)] = &[
     ("SHARD-001", 503),
     ("SHARD-002", 503),
     ("SHARD-014", 503),
+    ("SHARD-016", 503),
     (stadium_shard::UNKNOWN, 504),
     (stadium_shard::OUTCOME_UNKNOWN, 504),
     (stadium_shard::LOG_AWAY, 503),
