@@ -3,7 +3,7 @@
 //! [`Membership`] is a node's handle. Its thread `membership` keeps the lease, follows everything
 //! below `/stadium/CLUSTER/`, writes what the node reports, stands for election as planner, and plans.
 //! The node decides its duties with [`stadium_membership::Succession`] from the views that it gets.
-//! [`create`] makes a cluster. docs/membership.md describes keys and failures.
+//! [`create()`] makes a cluster. docs/membership.md describes keys and failures.
 
 mod boot_time;
 mod command;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use stadium_journal::{Following as _, Holder as LogHolder, Journal as _, Opening, Position, Standing};
 
-use crate::core::{Core, Follower, Progress, ReplicaStore};
+use crate::core::{Core, CoreSettings, Follower, Progress, ReplicaStore};
 use crate::drive::{Drive, Turned};
 use crate::driver::{Driver, core_settings};
 use crate::error::busy;
@@ -27,6 +27,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How soon a follower that is not in step looks again. Each look asks the log for its end, and the
 /// answer wakes the follower: without a pause it would ask for nothing else.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// How long callers wait for the log to confirm a commit, milliseconds; then they hear that the
+/// outcome is unknown (CLU-001), and the shard is busy (CLU-002) until it does.
+const COMMIT_WAIT: u64 = 3_000;
 
 /// Records that a follower applies before it settles their segments.
 const RECORDS_A_STEP: u64 = 4_096;
@@ -270,7 +274,9 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
         };
         let Follows { follower, journal, .. } = *follows;
         let epoch = journal.epoch().0;
-        let settings = core_settings(self.shard, &self.inner);
+        // A log on brokers may not answer for long; a disk of this machine does, or fails.
+        let settings =
+            CoreSettings { commit_wait: Some(COMMIT_WAIT), ..core_settings(self.shard, &self.inner) };
         match Core::promote(self.store.clone(), settings, follower, journal) {
             Ok(core) => {
                 self.role = Role::Owning(Box::new(Driver::of(self.shard, &self.inner, core)));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use stadium_journal_log::Topic;
 use stadium_journal_replicated::memory::MemoryTopic;
 use stadium_queue::Refusal;
-use stadium_shard::{MOVED, ReplicaState};
+use stadium_shard::{LOG_AWAY, MOVED, OUTCOME_UNKNOWN, ReplicaState};
 
 use crate::fixture::{LONG, Node, put, until};
 
@@ -96,4 +96,26 @@ fn a_node_that_ended_comes_back_from_its_mirror_and_its_checkpoint() {
     }
     assert_eq!(node.there(), (0..50).map(|number| number.to_string()).collect::<Vec<_>>());
     node.put("after").expect("it is accepted");
+}
+
+#[test]
+fn a_log_that_does_not_answer_has_unknown_outcomes_and_then_busy_ones() {
+    let memory = MemoryTopic::new(1);
+    let topic: Arc<dyn Topic> = Arc::new(memory.clone());
+    let node = Node::new(&topic, 1);
+    node.follow(0);
+    node.own(0);
+    node.put("before").expect("it is accepted");
+    // Calls wait until they are stepped.
+    memory.set_faults(Some(Box::new(|_| 0)));
+    let refusal = node.put("under way").expect_err("nothing is confirmed");
+    assert!(refusal.code() == OUTCOME_UNKNOWN && refusal.is_unknown(), "{refusal}");
+    let refusal = node.put("refused").expect_err("the log is away");
+    assert!(refusal.code() == LOG_AWAY && !refusal.is_unknown(), "{refusal}");
+    memory.set_faults(None);
+    while memory.step() {}
+    until("the shard accepts again", || node.put("after").is_ok());
+    let there = node.there();
+    assert!(!there.contains(&"refused".to_owned()), "{there:?}");
+    assert_eq!(there.iter().filter(|job| *job == "under way").count(), 1, "{there:?}");
 }
