@@ -82,7 +82,7 @@ impl Tokens {
         let not_believed = |why: &str| refused(format!("the token {why}"));
         let believed = self.keys.claims(token.as_bytes(), &self.expected).map_err(|fault| {
             if fault == Fault::NotGenuine
-                && let Some(wait) = self.keys.fetch_key_of(token.as_bytes(), now)
+                && let Some(wait) = self.keys.fetch_key_of(token.as_bytes(), &self.expected, now)
             {
                 return Refusal::busy(wait, "the key of the token is being fetched");
             }

@@ -25,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const RETRY_MAX: Duration = Duration::from_secs(300);
 
 /// When the holder of a token whose key is being fetched may retry.
-const COME_AGAIN: Duration = Duration::from_secs(2);
+pub(crate) const COME_AGAIN: Duration = Duration::from_secs(2);
 
 /// One set. Its thread ends when it is dropped.
 pub(crate) struct KeyFetcher {

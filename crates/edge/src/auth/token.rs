@@ -54,10 +54,10 @@ impl Tokens {
         self.keys.refresh();
     }
 
-    /// For a token that was refused: when to retry, where its key is not known and a set that may
-    /// have it is being fetched.
+    /// For a token that was refused as not genuine: when to retry, where a set that may have its key
+    /// is being fetched, or has just arrived.
     pub(super) fn fetch_key_of(&self, token: &[u8], now: Instant) -> Option<Duration> {
-        self.keys.fetch_key_of(token, now)
+        self.keys.fetch_key_of(token, &self.expected, now)
     }
 
     /// Whether a key's file has changed and wants [`Tokens::reload`].
