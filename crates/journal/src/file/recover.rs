@@ -193,6 +193,33 @@ fn clear(disk: &dyn Disk, names: &mut Vec<String>, holder: Holder) -> io::Result
     Ok(())
 }
 
+/// The header in these bytes of a segment's file, which must be of this shard and journal, and of this
+/// number. The inner error: it is no header of ours, as one that was never written whole.
+pub(super) fn own_header(
+    disk: &dyn Disk,
+    name: &str,
+    bytes: &[u8; HEADER_USED],
+    (shard, journal, number): (u32, JournalId, SegmentNumber),
+) -> Result<Result<(Header, u32), NotOurs>, Error> {
+    let (header, seed) = match Header::decode(bytes) {
+        Ok(decoded) => decoded,
+        Err(newer @ NotOurs::Version(_)) => {
+            return Err(Error::Foreign(format!("{}/{name} is not for this program: {newer}", disk.place())));
+        }
+        Err(wrong) => return Ok(Err(wrong)),
+    };
+    if (header.shard, header.journal, header.number) != (shard, journal, number) {
+        return Err(Error::Foreign(format!(
+            "{}/{name} is segment {} of journal {}, shard {}; it does not belong here",
+            disk.place(),
+            header.number,
+            header.journal,
+            header.shard
+        )));
+    }
+    Ok(Ok((header, seed)))
+}
+
 /// Reads the headers of all segments, in the order of their numbers.
 pub(crate) fn load(disk: &dyn Disk, names: &[String], slot: &Slot) -> Result<Vec<Loaded>, Error> {
     let mut loaded: Vec<Loaded> = Vec::new();
@@ -201,25 +228,8 @@ pub(crate) fn load(disk: &dyn Disk, names: &[String], slot: &Slot) -> Result<Vec
         let file = disk.open(name).map_err(|error| on(disk, "opening a segment", &error))?;
         let mut bytes = [0; HEADER_USED];
         file.read_at(&mut bytes, 0).map_err(|error| on(disk, "reading a segment's header", &error))?;
-        let (header, seed) = match Header::decode(&bytes) {
-            Ok(decoded) => decoded,
-            Err(newer @ NotOurs::Version(_)) => {
-                return Err(Error::Foreign(format!(
-                    "{}/{name} is not for this program: {newer}",
-                    disk.place()
-                )));
-            }
-            Err(wrong) => return Err(damage(disk, name, 0, Position::START, wrong.to_string())),
-        };
-        if header.journal != slot.journal || header.shard != slot.shard || header.number != number {
-            return Err(Error::Foreign(format!(
-                "{}/{name} is segment {} of journal {}, shard {}; it does not belong here",
-                disk.place(),
-                header.number,
-                header.journal,
-                header.shard
-            )));
-        }
+        let (header, seed) = own_header(disk, name, &bytes, (slot.shard, slot.journal, number))?
+            .map_err(|wrong| damage(disk, name, 0, Position::START, wrong.to_string()))?;
         let file_bytes = file.length().map_err(|error| on(disk, "measuring a segment", &error))?;
         let segment = Arc::new(SegmentFile { header, seed, from_reserve: false });
         loaded.push(Loaded { segment, file_bytes: file_bytes.min(header.capacity) });

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use super::files::{Last, Point};
 use crate::disk::Disk;
 use crate::error::Damage;
-use crate::file::recover::{CONTROL, read_control};
+use crate::file::recover::{CONTROL, own_header, read_control};
 use crate::file::scan::{Scan, scan};
 use crate::file::segments::{SegmentFile, Segments, segment_name, segment_number};
 use crate::frame::SealReason;
-use crate::header::{CONTROL_BYTES, HEADER_USED, Header, NotOurs, Slot};
+use crate::header::{CONTROL_BYTES, HEADER_USED, Header, Slot};
 use crate::{Epoch, Error, JournalId, Options, Position};
 
 /// The segments with a whole header, by their bases.
@@ -95,24 +95,9 @@ fn load(disk: &dyn Disk, shard: u32, id: JournalId) -> Result<Found, Error> {
         let file = disk.open(name).map_err(|error| failed(disk, "opening a segment", &error))?;
         let mut bytes = [0; HEADER_USED];
         file.read_at(&mut bytes, 0).map_err(|error| failed(disk, "reading a segment", &error))?;
-        let (header, seed) = match Header::decode(&bytes) {
-            Ok(decoded) => decoded,
-            Err(newer @ NotOurs::Version(_)) => {
-                let file = format!("{}/{name}", disk.place());
-                return Err(Error::Foreign(format!("{file} is not for this program: {newer}")));
-            }
-            Err(_) => continue,
-        };
-        if (header.shard, header.journal, header.number) != (shard, id, number) {
-            return Err(Error::Foreign(format!(
-                "{}/{name} is segment {} of journal {}, shard {}; it does not belong here",
-                disk.place(),
-                header.number,
-                header.journal,
-                header.shard
-            )));
+        if let Ok((header, seed)) = own_header(disk, name, &bytes, (shard, id, number))? {
+            found.insert(header.base, (header, seed));
         }
-        found.insert(header.base, (header, seed));
     }
     Ok(found)
 }
