@@ -145,6 +145,11 @@ pub(crate) fn outcome_unknown(why: &str) -> Refusal {
     stadium_state_machine::unknown(OUTCOME_UNKNOWN, 1_000, reason)
 }
 
+/// The shard is not open in this process, or follows its owner.
+pub(crate) fn not_here() -> Refusal {
+    busy("SHARD-016", 1_000, "the shard is not open on this server")
+}
+
 /// The shard's log was fenced by another node.
 pub(crate) fn moved() -> Refusal {
     busy(MOVED, 100, "another node has the shard now: ask again")

@@ -14,7 +14,7 @@ use stadium_state_machine::{Refusal, StateMachine as _};
 use crate::answer::Together;
 use crate::bell::Bell;
 use crate::core::{AnyCommand, Confirmation, Delivery, Request};
-use crate::error::busy;
+use crate::error::{busy, not_here};
 use crate::reply_slot::Holder;
 
 /// An item of a shard's mailbox.
@@ -83,7 +83,7 @@ impl Absence {
             Absence::Stopping => {
                 busy("SHARD-004", 5_000, "the server is stopping: ask again when it is back")
             }
-            Absence::NotHere => busy("SHARD-016", 1_000, "the shard is not open on this server"),
+            Absence::NotHere => not_here(),
         }
     }
 }
@@ -320,11 +320,6 @@ impl Mailbox {
     /// The shard is being opened: everything is taken, and waits for it.
     pub(crate) fn open(&self) {
         self.items.lock().takes = Takes::Everything;
-    }
-
-    /// The shard hands over, if it takes requests: they are refused from now on.
-    pub(crate) fn follow_if_open(&self) {
-        self.refuse(Absence::NotHere);
     }
 
     /// The shard follows its owner, who is elsewhere: requests are refused.

@@ -15,9 +15,9 @@ use stadium_journal::{Following as _, Holder as LogHolder, Journal as _, Opening
 use crate::core::{Core, CoreSettings, Follower, Progress, ReplicaStore};
 use crate::drive::{Drive, Turned};
 use crate::driver::{Driver, core_settings};
-use crate::error::busy;
+use crate::error::not_here;
 use crate::inner::Inner;
-use crate::mailbox::Item;
+use crate::mailbox::{Absence, Item};
 use crate::reply_slot::Holder;
 use crate::{Error, Shards};
 
@@ -113,7 +113,7 @@ impl Shards {
     /// serve, follows at once. Either tells its state when it follows.
     pub fn hand_over(&self, shard: u16) {
         if let Some(mailbox) = self.inner.mailboxes.get(usize::from(shard)) {
-            mailbox.follow_if_open();
+            mailbox.refuse(Absence::NotHere);
             mailbox.post(Item::StopWaiting);
         }
         self.tell(shard, Item::HandOver);
@@ -205,8 +205,7 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
                 Item::Stop => stops = true,
                 // The sender sends it again, to the owner.
                 Item::Delivery(delivery) => {
-                    let elsewhere = busy("SHARD-016", 1_000, "the shard is not open on this server");
-                    self.inner.confirm(delivery.shard, delivery.confirmation(Err(elsewhere)));
+                    self.inner.confirm(delivery.shard, delivery.confirmation(Err(not_here())));
                 }
                 Item::Request(request) => refuse(&request.caller),
                 Item::Command(caller, _) | Item::Together(caller, _) => refuse(&caller),
@@ -456,8 +455,7 @@ fn again(wait: Duration) -> Turned {
 }
 
 fn refuse(caller: &Holder) {
-    let elsewhere = busy("SHARD-016", 1_000, "the shard is not open on this server");
-    if let Ok(Some(waker)) = caller.answer(Err(elsewhere)) {
+    if let Ok(Some(waker)) = caller.answer(Err(not_here())) {
         waker.wake();
     }
 }
