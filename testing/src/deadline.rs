@@ -36,3 +36,24 @@ pub fn until<T>(within: Duration, what: &str, mut look: impl FnMut() -> Result<O
 pub fn until_true(within: Duration, what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
     until(within, what, || Ok(holds()?.then_some(())))
 }
+
+/// How long suites wait for programs of others; generous, because the machine may be busy with a build.
+pub const LONG: Duration = Duration::from_secs(30);
+
+/// Waits until `look` finds something.
+///
+/// # Panics
+/// It finds nothing within [`LONG`].
+#[track_caller]
+pub fn must_find<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    until(LONG, what, || Ok(look())).unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// Waits until `holds`.
+///
+/// # Panics
+/// It does not hold within [`LONG`].
+#[track_caller]
+pub fn must_hold(what: &str, mut holds: impl FnMut() -> bool) {
+    must_find(what, || holds().then_some(()));
+}

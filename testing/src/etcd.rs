@@ -10,12 +10,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value as Json, json};
 
-use crate::deadline;
+use crate::deadline::{must_find as until, must_hold as until_true};
 use crate::mortal::{self, Mortal};
 use crate::ports;
-
-/// How long to wait for what should come soon; generous, because the machine may be busy with a build.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// `STADIUM_ETCD`, or the program that Debian's package etcd-server installs.
 fn program() -> PathBuf {
@@ -246,14 +243,4 @@ impl Cluster {
 /// What a member is called, and its folder.
 fn name(number: usize) -> String {
     format!("member-{number}")
-}
-
-#[track_caller]
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    deadline::until(PATIENCE, what, || Ok(look())).unwrap_or_else(|why| panic!("{why}"))
-}
-
-#[track_caller]
-fn until_true(what: &str, mut holds: impl FnMut() -> bool) {
-    until(what, || holds().then_some(()));
 }
