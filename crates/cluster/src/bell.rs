@@ -1,4 +1,4 @@
-//! What wakes the thread of a node: changes of membership, states of replicas, ends of openers' work.
+//! Wakes the thread of a node: membership changed, a replica has another state, an opener is done.
 //!
 //! All of it is coalesced: of each replica only the last state is kept. So what waits is bounded by
 //! the number of shards, however slow the thread is.
@@ -9,7 +9,7 @@ use std::time::Instant;
 use parking_lot::{Condvar, Mutex};
 use stadium_shard::ReplicaState;
 
-/// What came of an opener's work on a shard.
+/// The result of an opener's work on a shard.
 pub(crate) enum Done {
     /// Its replica is open, or is not, for the reason given.
     Opened(Result<(), String>),
@@ -17,7 +17,7 @@ pub(crate) enum Done {
     Closed(bool),
 }
 
-/// What came since the thread looked last.
+/// The news since the thread looked last.
 #[derive(Default)]
 pub(crate) struct News {
     is_rung: bool,

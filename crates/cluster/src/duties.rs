@@ -19,10 +19,10 @@ use crate::replicas::{Aim, Outcome, Replicas};
 /// The shortest and the longest pause of a thread that nobody wakes.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
-/// How long a node that ends waits for its last commits and farewells.
+/// The time that a node that ends gives its last commits and farewells.
 const LEAVES_WITHIN: Duration = Duration::from_secs(2);
 
-/// What the thread and the handle share.
+/// The state that the thread and the handle share.
 #[derive(Default)]
 pub(crate) struct Common {
     pub(crate) bell: Arc<Bell>,
@@ -34,7 +34,7 @@ pub(crate) struct Common {
     pub(crate) changed: Condvar,
 }
 
-/// What the thread tells of the node.
+/// The state of the node, as the thread tells it.
 #[derive(Clone, Copy, Default, PartialEq)]
 pub(crate) struct Status {
     pub(crate) serves: ShardSet,

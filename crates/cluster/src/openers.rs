@@ -15,7 +15,7 @@ use crate::store::ReplicatedStore;
 /// Replicas that are opened or closed at a time: their disk is one.
 const OPENERS: usize = 4;
 
-/// How long an opener waits for a replica to close, before it says that it is not closed yet.
+/// The time after which an opener reports that a replica is not closed yet.
 const CLOSES_WITHIN: Duration = Duration::from_secs(10);
 
 enum Work {

@@ -17,11 +17,11 @@ use crate::bell::Done;
 use crate::openers::Openers;
 use crate::store::ReplicatedStore;
 
-/// How long after a replica could not be opened it is tried again, and how often a hand-over is
-/// asked for that is not done: a shard that starts over forgets that it was asked.
+/// The time after which a replica that could not be opened is tried again, and after which a
+/// hand-over is asked for that is not done: a shard that starts over forgets that it was asked.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// What a replica is to do.
+/// The aim of a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aim {
     Follow,
@@ -34,7 +34,7 @@ pub(crate) enum Aim {
     Stop,
 }
 
-/// What a replica does, as far as its states tell.
+/// The present step of a replica, as far as its states tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
     Opening,
@@ -50,7 +50,7 @@ enum Doing {
     Leaving(Instant),
 }
 
-/// What a replica came to, for the succession.
+/// The end of a step of a replica, for the succession.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Claimed(u64),

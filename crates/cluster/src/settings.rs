@@ -6,10 +6,10 @@ use stadium_journal::Options;
 use stadium_membership::{Cluster, Error};
 use stadium_membership_etcd::Config;
 
-/// How a node takes part in its cluster.
+/// Settings of a node of a cluster.
 #[derive(Clone, Debug)]
 pub struct NodeSettings {
-    /// How it joins. `expected` must be set: the logs of shards are read as those of this cluster.
+    /// Its membership. `expected` must be set: the logs of shards are read as those of this cluster.
     pub membership: Config,
     /// The folder of its mirrors and checkpoints; each shard has a folder `shard-NUMBER` in it.
     pub folder: PathBuf,

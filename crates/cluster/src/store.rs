@@ -1,4 +1,4 @@
-//! Where a replica of a shard is: its mirror and checkpoints in a folder, its log in a topic.
+//! The place of a replica: mirror and checkpoints in a folder, the log in a topic.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use stadium_journal_log::{Log, Partition, Topic};
 use stadium_journal_replicated::{ReplicatedJournal, ReplicatedOptions, ResumePoint};
 use stadium_shard::core::{ReplicaStore, Store};
 
-/// How a journal is opened: as the owner or as a follower.
+/// Opens a journal: as the owner or as a follower.
 type Open = fn(Box<dyn Partition>, Arc<dyn Disk>, &ReplicatedOptions) -> Result<ReplicatedJournal, Error>;
 
 /// The journal and the checkpoints of a replica: a folder of this node, and a partition.

@@ -37,10 +37,10 @@ pub(crate) struct Turned {
     pub(crate) is_stopped: bool,
 }
 
-/// How long a shard rests after a panic outside of its core's turn. Others of its thread go on.
+/// The rest of a shard after a panic outside of its core's turn. Others of its thread go on.
 const AFTER_PANIC: Duration = Duration::from_secs(1);
 
-/// What became of a turn.
+/// The end of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// It came to its end.

@@ -21,15 +21,16 @@ use crate::mailbox::{Absence, Item};
 use crate::reply_slot::Holder;
 use crate::{Error, Shards};
 
-/// How soon a follower looks again whether it is in step, and an ended one tries again to follow.
+/// The pause before a follower looks again whether it is in step, and before an ended one follows
+/// again.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// How soon a follower that is not in step looks again. Each look asks the log for its end, and the
+/// The same pause while it is not in step. Each look asks the log for its end, and the
 /// answer wakes the follower: without a pause it would ask for nothing else.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// How long callers wait for the log to confirm a commit, milliseconds; then they hear that the
-/// outcome is unknown (CLU-001), and the shard is busy (CLU-002) until it does.
+/// Milliseconds that callers wait for the log to confirm a commit; then they hear that the outcome
+/// is unknown (CLU-001), and the shard is busy (CLU-002) until it does.
 const COMMIT_WAIT: u64 = 3_000;
 
 /// Records that a follower applies before it settles their segments.
@@ -148,7 +149,7 @@ enum Role<S: ReplicaStore> {
 struct Follows<J> {
     follower: Follower,
     journal: J,
-    /// Where the follower settled last, in records.
+    /// Records that the follower had applied when it settled last.
     settled: u64,
     is_claiming: bool,
     /// It serves as soon as the log is claimed.

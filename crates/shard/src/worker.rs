@@ -25,7 +25,7 @@ const SPIN: Duration = Duration::from_millis(1);
 /// With fewer answers that wait a thread does not spin.
 const SPIN_ANSWERS_MIN: usize = 8;
 
-/// How others reach a thread that drives shards.
+/// The way of others to a thread that drives shards.
 #[derive(Default)]
 pub(crate) struct Desk {
     /// Shared with the mailboxes of its shards.
@@ -72,7 +72,7 @@ impl Desk {
 pub(crate) struct Worker {
     desk: Arc<Desk>,
     helpers: Arc<Helpers>,
-    /// How many threads there are: shard n is driven by thread n modulo that.
+    /// The number of threads: shard n is driven by thread n modulo that.
     threads: usize,
     seats: Vec<Seat>,
     /// Places of shards that have something to do, in the order in which they take turns.

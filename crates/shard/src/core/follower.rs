@@ -24,7 +24,7 @@ pub struct Follower {
     pins: Pins,
     /// Records that stay, since the journal was looked at last.
     staying: Vec<Position>,
-    /// What is alive is counted with each record.
+    /// Living payloads are counted with each record.
     is_counted: bool,
     /// Records that were applied.
     records: u64,
@@ -217,7 +217,7 @@ impl Follower {
         self.staying.clear();
     }
 
-    /// What an owner is made of.
+    /// The parts of which an owner is made.
     pub(super) fn into_parts(mut self, journal: &impl Journal) -> (Machines, Segments) {
         self.caught_up(journal);
         (self.machines, self.segments)

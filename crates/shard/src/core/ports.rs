@@ -44,7 +44,7 @@ pub trait Store: Send {
     ) -> Result<Box<dyn Checkpoints>, stadium_journal::Error>;
 }
 
-/// Where a shard's replica of a log is that several nodes keep.
+/// The place of a shard's replica, whose log several nodes keep.
 ///
 /// [`Store::open`] opens the journal as its owner: it claims the log, and waits for that.
 pub trait ReplicaStore: Store<Journal: Following> {

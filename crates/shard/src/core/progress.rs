@@ -1,8 +1,8 @@
-//! How far a recovery is, for whoever waits for it.
+//! The progress of a recovery, for those who wait for it.
 //!
 //! A recovery reads the newest checkpoint, and then the records after it.
 
-/// How far a recovery is.
+/// The progress of a recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// The newest checkpoint is read.
