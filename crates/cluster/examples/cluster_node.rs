@@ -43,7 +43,12 @@ fn main() {
     let mut settings = Settings::in_directory(folder.join("data"), count);
     settings.journal = mirror();
     let shards = Shards::open_none(settings).expect("threads");
-    let settings = NodeSettings { membership: config(&name, etcd, cluster, count), folder, mirror: mirror() };
+    let settings = NodeSettings {
+        membership: config(&name, etcd, cluster, count),
+        folder,
+        mirror: mirror(),
+        links: None,
+    };
     let node = Arc::new(parking_lot::Mutex::new(Some(
         ClusterNode::start(settings, &shards, topic).expect("a node"),
     )));

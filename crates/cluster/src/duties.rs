@@ -12,8 +12,10 @@ use stadium_membership::{
     FirstInStep, Incarnation, NodeName, Order, Rule as _, Shard, ShardSet, Succession, View,
 };
 use stadium_membership_etcd::{Membership, Report, Snapshot, boot_time};
+use stadium_shard::Shards;
 
 use crate::bell::{Bell, News};
+use crate::forward::Forwarder;
 use crate::replicas::{Aim, Outcome, Replicas};
 
 /// The shortest and the longest pause of a thread that nobody wakes.
@@ -21,6 +23,13 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 
 /// The time that a node that ends gives its last commits and farewells.
 const LEAVES_WITHIN: Duration = Duration::from_secs(2);
+
+/// How long a node reaches less than half of the others over its links before it hands its shards
+/// over: most of the cluster cannot ask them.
+const ISOLATION_MAX: Duration = Duration::from_secs(10);
+
+/// How often the owner of the first shard finishes what a node that died left half declared.
+const FINISH_EVERY: Duration = Duration::from_secs(60);
 
 /// The state that the thread and the handle share.
 #[derive(Default)]
@@ -49,6 +58,11 @@ pub(crate) struct Duties {
     succession: Succession<FirstInStep>,
     incarnation: Option<Incarnation>,
     replicas: Replicas,
+    forwarder: Option<Arc<Forwarder>>,
+    was_isolated: bool,
+    /// When it begins to finish what is half declared, while it owns the first shard.
+    finishes_at: Option<Instant>,
+    shards: Shards,
     common: Arc<Common>,
 }
 
@@ -57,11 +71,22 @@ impl Duties {
         me: NodeName,
         membership: Arc<Membership>,
         replicas: Replicas,
+        forwarder: Option<Arc<Forwarder>>,
+        shards: Shards,
         common: Arc<Common>,
     ) -> Self {
         // The first registration replaces this incarnation.
         let succession = Succession::new(me.clone(), Incarnation(0));
-        Self { me, membership, succession, incarnation: None, replicas, common }
+        Self {
+            me,
+            membership,
+            succession,
+            incarnation: None,
+            replicas,
+            forwarder,
+            was_isolated: false,
+            common,
+        }
     }
 
     /// Runs until the handle ends it. The replicas that it leaves follow, where there was time.
@@ -109,19 +134,55 @@ impl Duties {
     fn turn(&mut self) {
         let snapshot = self.membership.snapshot();
         self.register(&snapshot);
+        if let Some(forwarder) = &self.forwarder {
+            forwarder.follow(&snapshot);
+        }
         let now = boot_time();
         let is_certain = self.membership.certainty().is_certain_at(now);
         for order in self.succession.turn(&snapshot.view, is_certain, now) {
             self.carry_out(order);
         }
         let is_draining = self.common.is_draining.load(Ordering::Acquire);
+        let is_isolated = self.is_isolated();
         self.membership.report(Report {
             load: f32::from_bits(self.common.load.load(Ordering::Relaxed)),
             in_step: self.succession.announced(),
             has_data: self.replicas.has_data(),
-            draining: is_draining,
+            draining: is_draining || is_isolated,
         });
         self.publish(&snapshot.view, is_draining);
+        self.finish_declared();
+    }
+
+    /// Declares spread queues and assets again that only some shards know. One node does it, beside
+    /// its other work: shards are waited for.
+    fn finish_declared(&mut self) {
+        if !self.succession.serves().any(|shard| shard == Shard(0)) {
+            self.finishes_at = None;
+            return;
+        }
+        let now = Instant::now();
+        let at = *self.finishes_at.get_or_insert(now + FINISH_EVERY / 6);
+        if now < at {
+            return;
+        }
+        self.finishes_at = Some(now + FINISH_EVERY);
+        let shards = self.shards.clone();
+        let thread = std::thread::Builder::new().name("finish".to_owned());
+        if let Err(error) = thread.spawn(move || shards.finish_declared()) {
+            tracing::warn!(%error, "No thread to finish what is half declared; it is tried again in a minute");
+        }
+    }
+
+    fn is_isolated(&mut self) -> bool {
+        let reach = self.forwarder.as_ref().and_then(|forwarder| forwarder.reach());
+        let is_isolated = reach
+            .is_some_and(|reach| reach.too_few_for.is_some_and(|too_few_for| too_few_for >= ISOLATION_MAX));
+        if is_isolated && !self.was_isolated {
+            tracing::warn!("Node reaches less than half of the others, and hands its shards over");
+        }
+        self.was_isolated = is_isolated;
+        is_isolated
     }
 
     fn register(&mut self, snapshot: &Snapshot) {

@@ -6,12 +6,14 @@
 
 mod bell;
 mod duties;
+mod forward;
 mod node;
 mod openers;
 mod replicas;
 mod settings;
 mod store;
 
+pub use forward::{ASKED_FOR, ForwardFigures, LinkSettings};
 pub use node::ClusterNode;
 pub use settings::NodeSettings;
 pub use store::ReplicatedStore;

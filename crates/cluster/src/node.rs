@@ -7,11 +7,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use stadium_journal_log::{ClusterId, Topic};
+use stadium_links::LinkFigures;
 use stadium_membership::{Error, ShardSet};
 use stadium_membership_etcd::{Certainty, Membership, Snapshot};
 use stadium_shard::Shards;
 
 use crate::duties::{Common, Duties};
+use crate::forward::{ForwardFigures, Forwarder, Forwarding};
 use crate::openers::Openers;
 use crate::replicas::Replicas;
 use crate::settings::NodeSettings;
@@ -24,6 +26,7 @@ use crate::settings::NodeSettings;
 pub struct ClusterNode {
     common: Arc<Common>,
     certainty: Certainty,
+    forwarding: Option<Forwarding>,
     /// `None` when it is being dropped.
     membership: Option<Arc<Membership>>,
     thread: Option<JoinHandle<Replicas>>,
@@ -40,19 +43,31 @@ impl ClusterNode {
     /// started.
     pub fn start(settings: NodeSettings, shards: &Shards, topic: Arc<dyn Topic>) -> Result<Self, Error> {
         let cluster = ClusterId(settings.cluster(shards.count())?.id.0);
-        let NodeSettings { membership: config, folder, mirror } = settings;
+        let NodeSettings { membership: config, folder, mirror, links } = settings;
         let me = config.node.clone();
         let common = Arc::new(Common::default());
         let openers = Openers::start(shards, &common.bell)?;
         let replicas = Replicas::new(shards.clone(), openers, topic, cluster, folder, mirror);
+        let forwarding = match &links {
+            Some(links) => Some(Forwarding::start(links, cluster, link_name(&me)?, shards)?),
+            None => None,
+        };
+        let forwarder = forwarding.as_ref().map(|forwarding| Arc::clone(&forwarding.forwarder));
         let bell = Arc::clone(&common.bell);
         let membership = Arc::new(Membership::start(config, move || bell.ring())?);
         let certainty = membership.certainty();
-        let duties = Duties::new(me, Arc::clone(&membership), replicas, Arc::clone(&common));
+        let duties = Duties::new(
+            me,
+            Arc::clone(&membership),
+            replicas,
+            forwarder,
+            shards.clone(),
+            Arc::clone(&common),
+        );
         let thread = std::thread::Builder::new().name("cluster".to_owned()).spawn(move || duties.run());
         let thread =
             thread.map_err(|why| Error::Ended(format!("cannot start the thread `cluster`: {why}")))?;
-        Ok(Self { common, certainty, membership: Some(membership), thread: Some(thread) })
+        Ok(Self { common, certainty, forwarding, membership: Some(membership), thread: Some(thread) })
     }
 
     /// Whether it is certain that no other node serves the shards that this one serves.
@@ -74,6 +89,22 @@ impl ClusterNode {
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.membership.as_ref().expect("only dropping takes it").snapshot()
+    }
+
+    /// Figures of the commands that this node sent to others, and got from them.
+    #[must_use]
+    pub fn forward_figures(&self) -> ForwardFigures {
+        self.forwarder().map_or_else(ForwardFigures::default, Forwarder::figures)
+    }
+
+    /// Figures of each link that this node dials.
+    #[must_use]
+    pub fn link_figures(&self) -> Vec<LinkFigures> {
+        self.forwarder().map_or_else(Vec::new, Forwarder::links)
+    }
+
+    fn forwarder(&self) -> Option<&Forwarder> {
+        self.forwarding.as_ref().map(|forwarding| &*forwarding.forwarder)
     }
 
     /// Says how busy the node is, 0 idle to 1 at capacity: the planner decides ties by it.
@@ -101,6 +132,11 @@ impl ClusterNode {
     }
 }
 
+/// The node's name as links and certificates have it.
+fn link_name(me: &stadium_membership::NodeName) -> Result<stadium_links::NodeName, Error> {
+    stadium_links::NodeName::new(me.as_str()).map_err(|error| Error::Setting(error.to_string()))
+}
+
 impl fmt::Debug for ClusterNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClusterNode").field("serves", &self.serves()).finish_non_exhaustive()
@@ -115,6 +151,7 @@ impl Drop for ClusterNode {
         let replicas = self.thread.take().and_then(|thread| thread.join().ok());
         // The last handle: it ends the lease. Nothing is served by then.
         self.membership = None;
+        self.forwarding = None;
         if let Some(replicas) = replicas {
             replicas.close();
         }

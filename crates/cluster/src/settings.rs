@@ -6,6 +6,8 @@ use stadium_journal::Options;
 use stadium_membership::{Cluster, Error};
 use stadium_membership_etcd::Config;
 
+use crate::forward::LinkSettings;
+
 /// Settings of a node of a cluster.
 #[derive(Clone, Debug)]
 pub struct NodeSettings {
@@ -15,6 +17,8 @@ pub struct NodeSettings {
     pub folder: PathBuf,
     /// Sizes and bounds of the mirrors.
     pub mirror: Options,
+    /// Links to the other nodes. Without them commands reach only shards that this node serves.
+    pub links: Option<LinkSettings>,
 }
 
 impl NodeSettings {

@@ -54,7 +54,14 @@ fn items() -> Vec<(&'static str, Item)> {
     let payload = Bytes::from(vec![b'x'; 100]);
     let now = Time(1_800_000_000_000);
     let request = |command| {
-        Item::Request(Request { id: 123_456, shard: 17, generation: 42, time_left: 5_000, command })
+        Item::Request(Request {
+            id: 123_456,
+            shard: 17,
+            generation: 42,
+            time_left: 5_000,
+            command,
+            searches: false,
+        })
     };
     let response = |answer| Item::Response(Response { id: 123_456, answer: Ok(answer) });
     let job = NewJob { payload: payload.clone(), ..NewJob::default() };

@@ -6,10 +6,10 @@
 
 use bytes::Bytes;
 use stadium_push::Platform;
-use stadium_queue::{Lease, QueueName, QueueSettings, Queues};
+use stadium_queue::{Lease, QueueName, Queues};
 use stadium_session::Sessions;
 use stadium_shard::core::{self, AnyCommand, MachineId};
-use stadium_shard::{Done, Together};
+use stadium_shard::{Done, Forwarded, Together};
 use stadium_state_machine::{Milliseconds, Refusal};
 use stadium_wallet::Ledger;
 
@@ -28,10 +28,10 @@ pub enum Item {
     Abandoned(Abandoned),
     /// Leases of a consumer that is gone.
     Release(Release),
-    /// A job of a spread queue is due.
-    Hint(Hint),
-    /// How a shard declares a queue.
-    Announcement(Announcement),
+    /// News of devices for a shard, which nobody waits for.
+    Notice(Notice),
+    /// The queues that a shard declares spread.
+    SpreadQueues(SpreadQueues),
 }
 
 /// A command for a shard of another node.
@@ -47,10 +47,12 @@ pub struct Request {
     pub time_left: Milliseconds,
     /// What is asked for. The principal that asks is a part of those commands that record one.
     pub command: Command,
+    /// Of a reserve: any shard of the node may answer it.
+    pub searches: bool,
 }
 
 /// A command, by the machine that carries it out.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Command {
     /// Of the queues.
     Queue(stadium_queue::Command),
@@ -151,24 +153,22 @@ pub struct Release {
     pub leases: Vec<Lease>,
 }
 
-/// A job of a spread queue is due: whoever waits may reserve it, first come, first served.
+/// News of devices for a shard. What is lost is made good when the shard has them announced again.
 #[derive(Debug)]
-pub struct Hint {
-    /// The queue.
-    pub queue: QueueName,
-    /// The shard that has the job.
-    pub shard: u16,
-}
-
-/// How a shard declares a queue. The spread of it decides whether the queue is spread.
-#[derive(Debug)]
-pub struct Announcement {
+pub struct Notice {
     /// The shard.
     pub shard: u16,
-    /// The queue.
-    pub queue: QueueName,
-    /// All of its settings there.
-    pub settings: QueueSettings,
+    /// The news.
+    pub command: stadium_push::Command,
+}
+
+/// The queues that a shard declares spread: all of them.
+#[derive(Debug)]
+pub struct SpreadQueues {
+    /// The shard.
+    pub shard: u16,
+    /// Their names.
+    pub queues: Vec<QueueName>,
 }
 
 /// Nobody waits any more for the answer to a request.
@@ -183,14 +183,14 @@ enumeration! {
 }
 
 message! {
-    Request = "Request" { 1 id, 2 shard, 3 generation, 4 time_left, 5 command }
+    Request = "Request" { 1 id, 2 shard, 3 generation, 4 time_left, 5 command, 6 searches }
     Response = "Response" { 1 id, 2 answer }
     Delivery = "Delivery" { 1 to, 2 generation, 3 from, 4 number, 5 confirmed_below, 6 message }
     Confirmation = "Confirmation" { 1 to, 2 machine, 3 number, 4 taken }
     Abandoned = "Abandoned" { 1 id }
     Release = "Release" { 1 shard, 2 leases }
-    Hint = "Hint" { 1 queue, 2 shard }
-    Announcement = "Announcement" { 1 shard, 2 queue, 3 settings }
+    Notice = "Notice" { 1 shard, 2 command }
+    SpreadQueues = "SpreadQueues" { 1 shard, 2 queues }
     Together = "Together" { 1 transfers, 2 jobs, 3 principal }
     Done = "TogetherDone" { 1 booked, 2 placed }
 }
@@ -203,12 +203,38 @@ oneof! {
         4 Confirmation[confirmation],
         5 Abandoned[abandoned],
         6 Release[release],
-        7 Hint[hint],
-        8 Announcement[announcement],
+        7 Notice[notice],
+        8 SpreadQueues[spread_queues],
     }
     Command = "Command" { 1 Queue[queue], 2 Wallet[wallet], 3 Push[push], 4 Session[session], 5 Together[together] }
     Answer = "Answer" { 1 Queue[queue], 2 Wallet[wallet], 3 Push[push], 4 Session[session], 5 Together[together] }
     Message = "Message" { 1 Queue[queue], 2 Wallet[wallet], 3 Push[push] }
+}
+
+impl TryFrom<Forwarded> for Command {
+    type Error = AnyCommand;
+
+    /// The command; where it is for a machine that stays on its node, that comes back.
+    fn try_from(command: Forwarded) -> Result<Self, AnyCommand> {
+        match command {
+            Forwarded::Queue { command, .. } => Ok(Command::Queue(command)),
+            Forwarded::Machine(command) => command.try_into(),
+            Forwarded::Together(together) => Ok(Command::Together(together)),
+        }
+    }
+}
+
+impl Command {
+    /// The command as a shard takes it. `searches` as in [`Request::searches`].
+    pub fn into_shard(self, searches: bool) -> Forwarded {
+        match self {
+            Command::Queue(command) => Forwarded::Queue { command, searches },
+            Command::Wallet(command) => Forwarded::Machine(AnyCommand::of::<Ledger>(command)),
+            Command::Push(command) => Forwarded::Machine(AnyCommand::of::<Platform>(command)),
+            Command::Session(command) => Forwarded::Machine(AnyCommand::of::<Sessions>(command)),
+            Command::Together(together) => Forwarded::Together(together),
+        }
+    }
 }
 
 impl TryFrom<AnyCommand> for Command {

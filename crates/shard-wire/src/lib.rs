@@ -25,6 +25,6 @@ mod wallet;
 pub use batch::{BATCH_BYTES_MAX, Batch, ITEM_BYTES_MAX, Received, encode};
 pub use error::Error;
 pub use item::{
-    Abandoned, Announcement, Answer, Command, Confirmation, Delivery, Hint, Item, Machine, Message, Release,
-    Request, Response,
+    Abandoned, Answer, Command, Confirmation, Delivery, Item, Machine, Message, Notice, Release, Request,
+    Response, SpreadQueues,
 };

@@ -8,7 +8,8 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use stadium_queue::{Command, Place, Route as QueueRoute, Spreading as _};
+use parking_lot::RwLock;
+use stadium_queue::{Command, Place, Route as QueueRoute, Spread, Spreading as _};
 use stadium_state_machine::{Merge as _, Route, Routed, StateMachine};
 
 use crate::answer::{Answer, of_machine, of_queues};
@@ -19,6 +20,7 @@ use crate::mailbox::{Item, Mailbox};
 use crate::reply_slot::Answered;
 use crate::routes::Routes;
 use crate::scatter_gather::{ScatterGather, Step};
+use crate::search::NodeSearch;
 use crate::threads::Threads;
 use crate::ticket::Ticket;
 use crate::{Error, Settings, ShardMetrics, ThreadMetrics};
@@ -45,8 +47,7 @@ impl Shards {
         let shards = Self::of(settings);
         let progress: OnProgress = Arc::new(progress);
         crate::start::start(&shards.inner, &progress)?;
-        shards.finish_spreading();
-        shards.finish_declaring();
+        shards.finish_declared();
         Ok(shards)
     }
 
@@ -64,6 +65,7 @@ impl Shards {
             kinds: settings.core(Place { shard: 0, shards: settings.count, hash_seed: 0 }).kinds(),
             threads,
             transport: OnceLock::new(),
+            elsewhere: RwLock::new(None),
             settings,
             stops_next: AtomicUsize::new(0),
         };
@@ -79,6 +81,9 @@ impl Shards {
         match command.route(&inner.routes) {
             QueueRoute::One(shard, command) => {
                 Ticket::one(inner.ask_queues(shard, command, Search::Here), of_queues)
+            }
+            QueueRoute::Search(shard, command) if inner.elsewhere.read().is_some() => {
+                Ticket::search(NodeSearch::new(inner, shard, command), of_queues)
             }
             QueueRoute::Search(shard, command) => {
                 let search = Search::Then { shards: self.count() - 1 };
@@ -176,14 +181,29 @@ impl Shards {
         self.inner.threads.join(at_most)
     }
 
-    /// Finishes what a crash left half done: a queue that only some shards declare spread.
+    /// Finishes what a crash left half done: queues that only some shards declare spread, and assets
+    /// that only some know. It waits for shards, so for seconds where some do not answer. In a cluster
+    /// one node does it, now and then.
+    pub fn finish_declared(&self) {
+        self.finish_spreading();
+        self.finish_declaring();
+    }
+
     fn finish_spreading(&self) {
-        for queue in self.inner.routes.partly_spread() {
-            let declared = self.inner.threads.declared(&queue);
-            if let Some(settings) = declared {
+        for (queue, shard) in self.inner.routes.partly_spread() {
+            let stats = Command::Stats { queue: queue.clone() };
+            let asked = self.inner.ask_queues(shard, stats, Search::Here);
+            let stats = Ticket::one(asked, of_queues).wait(STARTED);
+            if let Some(Ok(stadium_queue::Answer::Queues(stats))) = stats
+                && let Some(stats) = stats.into_iter().next()
+                && stats.settings.spread == Spread::AllShards
+            {
                 // Where it does not succeed consumers go on asking all shards.
-                drop(self.submit(Command::Declare { queue, settings }));
+                drop(self.submit(Command::Declare { queue, settings: stats.settings }));
             }
         }
     }
 }
+
+/// The time that a shard is given to answer when a server starts.
+pub(crate) const STARTED: Duration = Duration::from_secs(10);

@@ -206,8 +206,11 @@ impl<S: Store> Driver<S> {
         }
         // Nobody in this process takes those of other machines.
         self.output.effects.clear();
-        for (queue, spread) in self.output.placements.drain(..) {
-            self.inner.routes.declared(self.shard, &queue, spread);
+        if !self.output.placements.is_empty() {
+            for (queue, spread) in self.output.placements.drain(..) {
+                self.inner.routes.declared(self.shard, &queue, spread);
+            }
+            self.inner.tell_spread(self.shard);
         }
         is_undelivered
     }
@@ -229,12 +232,12 @@ impl<S: Store> Driver<S> {
             after = page.last().map(|stats| stats.queue.clone());
             for stats in page.into_iter().filter(|stats| stats.settings.spread == Spread::AllShards) {
                 self.inner.routes.declared(self.shard, &stats.queue, Spread::AllShards);
-                self.inner.threads.declared.lock().insert(stats.queue, stats.settings);
             }
             if after.is_none() {
-                return;
+                break;
             }
         }
+        self.inner.tell_spread(self.shard);
     }
 }
 

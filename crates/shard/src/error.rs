@@ -101,7 +101,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("SHARD-001", "the shard's mailbox is full"),
     ("SHARD-002", "the disk is full"),
     ("SHARD-003", "the journal failed and is being opened again"),
-    ("SHARD-004", "the server is stopping"),
+    (STOPPING, "the server is stopping"),
     ("SHARD-005", "too many consumers wait already"),
     ("SHARD-006", "the record would be longer than the journal takes"),
     ("SHARD-007", "a queue's spread can only be changed while it holds no jobs"),
@@ -113,13 +113,14 @@ pub const CODES: &[(&str, &str)] = &[
     ("SHARD-013", "a thread could not be started"),
     ("SHARD-014", "the server has no file descriptors left"),
     (UNKNOWN, "it is not known whether it happened"),
-    ("SHARD-016", "the shard is not open on this server"),
+    (NOT_HERE, "the shard is not open on this server"),
     ("SHARD-017", "the process may have too few file descriptors for its shards"),
     ("SHARD-018", "the shard cannot be opened now"),
     (OUTCOME_UNKNOWN, "the outcome is unknown: ask again with the same id"),
     (LOG_AWAY, "the replicated log does not answer"),
     (MOVED, "another node has the shard"),
     (TOO_OLD, "a node is too old for it"),
+    (UNREACHABLE, "no node that is reached serves the shard"),
 ];
 
 /// The code of a request whose outcome the shard does not know.
@@ -139,6 +140,15 @@ pub const MOVED: &str = "CLU-003";
 /// the codes of newer nodes too.
 pub const TOO_OLD: &str = "CLU-004";
 
+/// The code of a request to a shard whose owner cannot be reached.
+pub const UNREACHABLE: &str = "CLU-005";
+
+/// The code of a request to a server that stops.
+pub const STOPPING: &str = "SHARD-004";
+
+/// The code of a request to a shard that is not served in this process.
+pub const NOT_HERE: &str = "SHARD-016";
+
 /// The record may stand in the replicated log, or come there later.
 pub(crate) fn outcome_unknown(why: &str) -> Refusal {
     let reason = format!("{why}: it may have happened, ask again with the same id");
@@ -147,7 +157,7 @@ pub(crate) fn outcome_unknown(why: &str) -> Refusal {
 
 /// The shard is not open in this process, or follows its owner.
 pub(crate) fn not_here() -> Refusal {
-    busy("SHARD-016", 1_000, "the shard is not open on this server")
+    busy(NOT_HERE, 1_000, "the shard is not open on this server")
 }
 
 /// The shard's log was fenced by another node.

@@ -5,14 +5,16 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::RwLock;
 use stadium_push::Transport;
 use stadium_queue::{Command, Queues, Spreading as _};
 use stadium_state_machine::{Leasing as _, Refusal, StateMachine};
 
 use crate::answer::Answer;
 use crate::core::{AnyCommand, Confirmation, Delivery, Direct as _, Kinds, Request, Search};
-use crate::error::{busy, rejected};
-use crate::mailbox::{Absence, Item, Mailbox};
+use crate::elsewhere::{Elsewhere, answer};
+use crate::error::{STOPPING, busy, not_here, rejected};
+use crate::mailbox::{Absence, Item, Mailbox, Posted};
 use crate::reply_slot::{Holder, One, Slot, Unclaimed};
 use crate::routes::Routes;
 use crate::threads::{CHECKPOINTS_MAX, Threads};
@@ -25,6 +27,8 @@ pub(crate) struct Inner {
     pub(crate) kinds: Kinds,
     pub(crate) threads: Threads,
     pub(crate) transport: OnceLock<Arc<dyn Transport>>,
+    /// The shards of other nodes.
+    pub(crate) elsewhere: RwLock<Option<Arc<dyn Elsewhere>>>,
     pub(crate) settings: Settings,
     /// The next shard that is asked to stop.
     pub(crate) stops_next: AtomicUsize,
@@ -107,15 +111,46 @@ impl Inner {
         search: Search,
     ) -> Result<One, Refusal> {
         let mailbox = self.mailbox(shard)?;
-        let is_taken_back = matches!(command, Command::Reserve { .. });
+        let slot = Slot::new();
+        let caller = Holder::new(&slot);
+        let one = self.one_of_queues(shard, &command, &search, slot);
+        self.taken(shard, mailbox.queue_request(Request { caller, command, search }))?;
+        Ok(one)
+    }
+
+    /// The caller's end of a request to the queues.
+    pub(crate) fn one_of_queues(
+        self: &Arc<Self>,
+        shard: u16,
+        command: &Command,
+        search: &Search,
+        slot: Arc<Slot>,
+    ) -> One {
+        if !matches!(command, Command::Reserve { .. }) {
+            return One::new(slot);
+        }
         // It is passed on to no other one.
         let alone = matches!(search, Search::Here).then_some(shard);
-        let slot = Slot::new();
-        mailbox.queue_request(Request { caller: Holder::new(&slot), command, search })?;
-        if !is_taken_back {
-            return Ok(One::new(slot));
+        One::taken_back(slot, Arc::clone(self) as Arc<dyn Unclaimed>, alone)
+    }
+
+    /// The caller's end of a command that other shards may have to follow.
+    pub(crate) fn one_followed(self: &Arc<Self>, slot: Arc<Slot>) -> One {
+        One::followed(slot, Arc::clone(self) as Arc<dyn Unclaimed>)
+    }
+
+    /// Passes on what is not for a shard of this process.
+    pub(crate) fn taken(self: &Arc<Self>, shard: u16, posted: Posted) -> Result<(), Refusal> {
+        match posted {
+            Posted::Taken => Ok(()),
+            Posted::Refused(refusal) => Err(refusal),
+            Posted::NotHere(item) => self.pass_elsewhere(shard, item),
         }
-        Ok(One::taken_back(slot, Arc::clone(self) as Arc<dyn Unclaimed>, alone))
+    }
+
+    /// Refuses a command for a machine that the shards do not have.
+    pub(crate) fn known(&self, command: &AnyCommand) -> Result<(), Refusal> {
+        self.kinds.known(command.machine()).map(|_| ()).map_err(|reason| rejected("SHARD-009", reason))
     }
 
     /// Asks a machine of one shard.
@@ -128,12 +163,12 @@ impl Inner {
     }
 
     fn ask_any(self: &Arc<Self>, shard: u16, command: AnyCommand) -> Result<One, Refusal> {
-        self.kinds.known(command.machine()).map_err(|reason| rejected("SHARD-009", reason))?;
+        self.known(&command)?;
         let mailbox = self.mailbox(shard)?;
         let slot = Slot::new();
         let bytes = command.bytes();
-        mailbox.request(Item::Command(Holder::new(&slot), command), bytes)?;
-        Ok(One::followed(slot, Arc::clone(self) as Arc<dyn Unclaimed>))
+        self.taken(shard, mailbox.request(Item::Command(Holder::new(&slot), command), bytes))?;
+        Ok(self.one_followed(slot))
     }
 
     pub(crate) fn mailbox(&self, shard: u16) -> Result<&Mailbox, Refusal> {
@@ -144,33 +179,51 @@ impl Inner {
         })
     }
 
-    /// A shard found nothing to reserve: the next one is asked, or all at once.
+    /// A shard found nothing to reserve: the next one of this process is asked, or all of them at
+    /// once.
     pub(crate) fn pass_on(&self, shard: u16, request: Request<Holder, Command>) {
         let Request { caller, command, search } = request;
         match search {
             Search::Then { shards: 0 } | Search::Here | Search::Everywhere(_) => {
                 let claim = crate::core::Claim::new();
-                let mut refused = None;
+                let (mut is_taken, mut refused) = (false, None);
                 for mailbox in &self.mailboxes {
                     let search = Search::Everywhere(claim.clone());
                     let request = Request { caller: caller.clone(), command: command.clone(), search };
-                    refused = mailbox.queue_request(request).err().or(refused);
+                    match mailbox.queue_request(request) {
+                        Posted::Taken => is_taken = true,
+                        Posted::Refused(refusal) => refused = Some(refusal),
+                        Posted::NotHere(_) => {}
+                    }
                 }
                 // One that is waited for nowhere would wait for ever; where some shards took it,
                 // those answer.
+                let refused = refused.or_else(|| (!is_taken).then(not_here));
                 if let Some(refusal) = refused
                     && claim.take()
                 {
-                    answer(&caller, refusal);
+                    answer(&caller, Err(refusal));
                 }
             }
-            Search::Then { shards } => {
-                let next = (usize::from(shard) + 1) % self.mailboxes.len();
-                let search = Search::Then { shards: shards - 1 };
+            Search::Then { shards: left } => {
                 let kept = caller.clone();
-                if let Err(refusal) = self.mailboxes[next].queue_request(Request { caller, command, search })
-                {
-                    answer(&kept, refusal);
+                let mut request = Request { caller, command, search };
+                for step in 1..=left {
+                    let next = (usize::from(shard) + usize::from(step)) % self.mailboxes.len();
+                    request.search = Search::Then { shards: left - step };
+                    match self.mailboxes[next].queue_request(request) {
+                        Posted::Taken => return,
+                        Posted::Refused(refusal) => return answer(&kept, Err(refusal)),
+                        Posted::NotHere(Item::Request(back)) => request = back,
+                        Posted::NotHere(_) => unreachable!("what was not taken comes back"),
+                    }
+                }
+                // All others are elsewhere: this one decides alone.
+                request.search = Search::Then { shards: 0 };
+                match self.mailboxes[usize::from(shard)].queue_request(request) {
+                    Posted::Taken => {}
+                    Posted::Refused(refusal) => answer(&kept, Err(refusal)),
+                    Posted::NotHere(_) => answer(&kept, Err(not_here())),
                 }
             }
         }
@@ -181,8 +234,11 @@ impl Inner {
         // A job goes where its queue lives by now.
         let job = delivery.of::<Queues>();
         let shard = job.map_or(to, |job| job.message.shard(&self.routes));
-        let stopped = |shard: u16| busy("SHARD-004", 5_000, format!("the shard {shard} has stopped"));
+        let stopped = |shard: u16| busy(STOPPING, 5_000, format!("the shard {shard} has stopped"));
         let confirmation = delivery.confirmation(Err(stopped(shard)));
+        if let Some(elsewhere) = self.elsewhere_of(shard) {
+            return elsewhere.deliver(shard, delivery);
+        }
         let is_posted = self
             .mailboxes
             .get(usize::from(shard))
@@ -192,7 +248,18 @@ impl Inner {
         }
     }
 
+    /// The way to a shard of another node; none where this process serves it, or is alone.
+    pub(crate) fn elsewhere_of(&self, shard: u16) -> Option<Arc<dyn Elsewhere>> {
+        let elsewhere = self.elsewhere.read();
+        let elsewhere = elsewhere.as_ref()?;
+        let is_served = self.mailboxes.get(usize::from(shard)).is_some_and(Mailbox::is_served);
+        (!is_served).then(|| Arc::clone(elsewhere))
+    }
+
     pub(crate) fn confirm(&self, to: u16, confirmation: Confirmation) {
+        if let Some(elsewhere) = self.elsewhere_of(to) {
+            return elsewhere.confirm(to, confirmation);
+        }
         if let Some(mailbox) = self.mailboxes.get(usize::from(to)) {
             mailbox.post(Item::Confirmation(confirmation));
         }
@@ -203,8 +270,10 @@ impl Unclaimed for Inner {
     fn release(&self, answer: &Answer) {
         let leases = Queues::resolved(answer).map_or_else(Vec::new, Queues::leases);
         if let Some(first) = leases.first() {
-            let shard = usize::from(first.job.shard());
-            if let Some(mailbox) = self.mailboxes.get(shard) {
+            let shard = first.job.shard();
+            if let Some(elsewhere) = self.elsewhere_of(shard) {
+                elsewhere.release(shard, leases);
+            } else if let Some(mailbox) = self.mailboxes.get(usize::from(shard)) {
                 mailbox.post(Item::Release(leases));
             }
         }
@@ -218,6 +287,9 @@ impl Unclaimed for Inner {
         for mailbox in asked {
             mailbox.post(Item::Vanished(caller));
         }
+        if let Some(elsewhere) = &*self.elsewhere.read() {
+            elsewhere.vanished(caller);
+        }
     }
 
     fn follow_up(self: Arc<Self>, answer: &Answer) {
@@ -228,11 +300,5 @@ impl Unclaimed for Inner {
                 drop(self.ask_any(shard, command));
             }
         }
-    }
-}
-
-fn answer(caller: &Holder, refusal: Refusal) {
-    if let Ok(Some(waker)) = caller.answer(Err(refusal)) {
-        waker.wake();
     }
 }

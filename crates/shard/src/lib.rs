@@ -13,6 +13,7 @@ mod describe;
 mod directory;
 mod drive;
 mod driver;
+mod elsewhere;
 mod error;
 mod frame;
 mod inner;
@@ -25,6 +26,7 @@ mod replica;
 mod reply_slot;
 mod routes;
 mod scatter_gather;
+mod search;
 mod settings;
 mod start;
 mod store;
@@ -36,7 +38,10 @@ mod worker;
 pub use answer::{Answer, Done, Together};
 pub use client::Shards;
 pub use describe::{RecordDescription, describe_record};
-pub use error::{CODES, Error, LOG_AWAY, MOVED, OUTCOME_UNKNOWN, TOO_OLD, UNKNOWN};
+pub use elsewhere::{Asker, Elsewhere, Forwarded};
+pub use error::{
+    CODES, Error, LOG_AWAY, MOVED, NOT_HERE, OUTCOME_UNKNOWN, STOPPING, TOO_OLD, UNKNOWN, UNREACHABLE,
+};
 pub use metrics::{ShardMetrics, ThreadMetrics};
 pub use replay::{Replayed, replay};
 pub use replica::ReplicaState;

@@ -14,7 +14,8 @@ use stadium_state_machine::{Refusal, StateMachine as _};
 use crate::answer::Together;
 use crate::bell::Bell;
 use crate::core::{AnyCommand, Confirmation, Delivery, Request};
-use crate::error::{busy, not_here};
+use crate::elsewhere::answer;
+use crate::error::{STOPPING, busy, not_here};
 use crate::reply_slot::Holder;
 
 /// An item of a shard's mailbox.
@@ -45,6 +46,28 @@ pub(crate) enum Item {
     HandOver,
     /// Finish, and end.
     Stop,
+}
+
+impl Item {
+    /// Who waits for it.
+    pub(crate) fn caller(&self) -> Option<&Holder> {
+        match self {
+            Item::Request(Request { caller, .. }) | Item::Command(caller, _) | Item::Together(caller, _) => {
+                Some(caller)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What became of a request.
+pub(crate) enum Posted {
+    /// The shard carries it out.
+    Taken,
+    /// Nothing happened.
+    Refused(Refusal),
+    /// The shard is not served in this process: the request comes back.
+    NotHere(Item),
 }
 
 /// A command to the queues must not pay for what else there is.
@@ -80,9 +103,7 @@ pub(crate) enum Absence {
 impl Absence {
     fn refusal(self) -> Refusal {
         match self {
-            Absence::Stopping => {
-                busy("SHARD-004", 5_000, "the server is stopping: ask again when it is back")
-            }
+            Absence::Stopping => busy(STOPPING, 5_000, "the server is stopping: ask again when it is back"),
             Absence::NotHere => not_here(),
         }
     }
@@ -172,17 +193,21 @@ impl Mailbox {
     }
 
     /// Posts a request to the queues, unless there are too many.
-    pub(crate) fn queue_request(&self, request: Request<Holder, Command>) -> Result<(), Refusal> {
+    pub(crate) fn queue_request(&self, request: Request<Holder, Command>) -> Posted {
         let bytes = Queues::command_bytes(&request.command);
         self.request(Item::Request(request), bytes)
     }
 
     /// Posts a request that keeps so many bytes alive, unless there are too many.
-    pub(crate) fn request(&self, item: Item, bytes: usize) -> Result<(), Refusal> {
+    pub(crate) fn request(&self, item: Item, bytes: usize) -> Posted {
         {
             let mut items = self.items.lock();
-            if let Takes::NoRequests(why) | Takes::Nothing(why) = items.takes {
-                return Err(why.refusal());
+            match items.takes {
+                Takes::Everything => {}
+                Takes::NoRequests(Absence::NotHere) | Takes::Nothing(Absence::NotHere) => {
+                    return Posted::NotHere(item);
+                }
+                Takes::NoRequests(why) | Takes::Nothing(why) => return Posted::Refused(why.refusal()),
             }
             let is_full = items.requests >= self.requests_max
                 || items.requests > 0 && items.bytes + bytes > self.bytes_max;
@@ -196,7 +221,7 @@ impl Mailbox {
                 } else {
                     "the shards of this server have more commands waiting together than they may"
                 };
-                return Err(busy("SHARD-001", 100, reason));
+                return Posted::Refused(busy("SHARD-001", 100, reason));
             }
             if let Some(budget) = &self.budget {
                 budget.take(bytes);
@@ -206,7 +231,12 @@ impl Mailbox {
             items.items.push(item);
         }
         self.knock();
-        Ok(())
+        Posted::Taken
+    }
+
+    /// Whether its shard is served in this process, or is being opened to be.
+    pub(crate) fn is_served(&self) -> bool {
+        self.items.lock().takes == Takes::Everything
     }
 
     /// Posts a notice, which nobody waits for, of so many bytes. Where there are too many it is
@@ -305,14 +335,8 @@ impl Mailbox {
             (std::mem::take(&mut items.items), why)
         };
         for item in left {
-            let caller = match item {
-                Item::Request(Request { caller, .. })
-                | Item::Command(caller, _)
-                | Item::Together(caller, _) => caller,
-                _ => continue,
-            };
-            if let Ok(Some(waker)) = caller.answer(Err(why.refusal())) {
-                waker.wake();
+            if let Some(caller) = item.caller() {
+                answer(caller, Err(why.refusal()));
             }
         }
     }

@@ -30,6 +30,9 @@ impl Shards {
     pub fn notify_push(&self, shard: u16, command: Command) {
         if let Ok(mailbox) = self.inner.mailbox(shard) {
             let command = AnyCommand::of::<Platform>(command);
+            if let Some(elsewhere) = self.inner.elsewhere_of(shard) {
+                return elsewhere.notify(shard, command);
+            }
             let bytes = command.bytes();
             mailbox.notify(Item::Command(Holder::new(&Slot::new()), command), bytes);
         }

@@ -18,7 +18,6 @@ use crate::driver::{Driver, core_settings};
 use crate::error::not_here;
 use crate::inner::Inner;
 use crate::mailbox::{Absence, Item};
-use crate::reply_slot::Holder;
 use crate::{Error, Shards};
 
 /// The pause before a follower looks again whether it is in step, and before an ended one follows
@@ -208,8 +207,9 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
                 Item::Delivery(delivery) => {
                     self.inner.confirm(delivery.shard, delivery.confirmation(Err(not_here())));
                 }
-                Item::Request(request) => refuse(&request.caller),
-                Item::Command(caller, _) | Item::Together(caller, _) => refuse(&caller),
+                item @ (Item::Request(_) | Item::Command(..) | Item::Together(..)) => {
+                    self.inner.pass_or_refuse(self.shard, item);
+                }
                 Item::Vanished(_)
                 | Item::Release(_)
                 | Item::Confirmation(_)
@@ -281,6 +281,10 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
             Ok(core) => {
                 self.role = Role::Owning(Box::new(Driver::of(self.shard, &self.inner, core)));
                 self.inner.mailboxes[usize::from(self.shard)].open();
+                // Its connections are not in the log.
+                if let Some(transport) = self.inner.transport.get() {
+                    transport.announce_again(self.shard);
+                }
                 self.tell(ReplicaState::Serving { epoch });
                 again(Duration::ZERO)
             }
@@ -453,10 +457,4 @@ impl<S: ReplicaStore + Clone + 'static> Drive for Replica<S> {
 
 fn again(wait: Duration) -> Turned {
     Turned { at_once: wait.is_zero(), wait, awaited: 0, is_stopped: false }
-}
-
-fn refuse(caller: &Holder) {
-    if let Ok(Some(waker)) = caller.answer(Err(not_here())) {
-        waker.wake();
-    }
 }

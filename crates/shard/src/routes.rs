@@ -51,11 +51,23 @@ impl Routes {
         self.count.store(table.len(), Ordering::Release);
     }
 
-    /// Queues that only some shards declare spread.
-    pub(crate) fn partly_spread(&self) -> Vec<QueueName> {
+    /// Queues that a shard declares spread.
+    pub(crate) fn spread_of(&self, shard: u16) -> Vec<QueueName> {
+        let table = self.spread.read();
+        let of_shard = table.iter().filter(|(_, by_shard)| by_shard.get(usize::from(shard)) == Some(&true));
+        of_shard.map(|(queue, _)| queue.clone()).collect()
+    }
+
+    /// Queues that only some shards declare spread, each with one that does.
+    pub(crate) fn partly_spread(&self) -> Vec<(QueueName, u16)> {
         let table = self.spread.read();
         let partly = table.iter().filter(|(_, by_shard)| by_shard.contains(&false));
-        partly.map(|(queue, _)| queue.clone()).collect()
+        let with_shard = |(queue, by_shard): (&QueueName, &Vec<bool>)| {
+            let shard =
+                (0..self.shards).zip(by_shard).find_map(|(shard, &declares)| declares.then_some(shard));
+            Some((queue.clone(), shard?))
+        };
+        partly.filter_map(with_shard).collect()
     }
 }
 

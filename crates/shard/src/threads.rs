@@ -3,13 +3,12 @@
 //! Each drives its part of the shards ([`crate::worker`]); helpers open and close them
 //! ([`crate::blocking`]).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use stadium_queue::{QueueName, QueueSettings};
 
 use crate::bell::Bell;
 use crate::blocking::Helpers;
@@ -27,8 +26,6 @@ pub(crate) const CHECKPOINTS_MAX: usize = 32;
 /// The threads of all shards, and what they publish.
 pub(crate) struct Threads {
     pub(crate) metrics: Vec<Mutex<ShardMetrics>>,
-    /// Queues that some shard declared spread when it was opened, and how.
-    pub(crate) declared: Mutex<HashMap<QueueName, QueueSettings>>,
     pub(crate) helpers: Arc<Helpers>,
     pub(crate) checkpoint_permits: CheckpointPermits,
     desks: Vec<Arc<Desk>>,
@@ -52,7 +49,6 @@ impl Threads {
         let threads = threads.clamp(1, usize::from(count).max(1));
         Self {
             metrics: (0..count).map(metrics).collect(),
-            declared: Mutex::default(),
             helpers: Arc::new(Helpers::new(threads.max(HELPERS_MIN))),
             checkpoint_permits: CheckpointPermits::new(CHECKPOINTS_MAX),
             desks: std::iter::repeat_with(Arc::default).take(threads).collect(),
@@ -143,11 +139,6 @@ impl Threads {
     pub(crate) fn thread_metrics(&self) -> Vec<ThreadMetrics> {
         let of = |(thread, desk): (usize, &Arc<Desk>)| ThreadMetrics { thread, busy_us: desk.busy_us() };
         self.desks.iter().enumerate().map(of).collect()
-    }
-
-    /// How a queue was declared that some shard held as spread when it was opened.
-    pub(crate) fn declared(&self, queue: &QueueName) -> Option<QueueSettings> {
-        self.declared.lock().get(queue).cloned()
     }
 
     /// Waits until all shards have ended, then until their threads have; false where that took longer.

@@ -15,6 +15,7 @@ use stadium_state_machine::Refusal;
 use crate::answer::Answer;
 use crate::reply_slot::One;
 use crate::scatter_gather::ScatterGather;
+use crate::search::NodeSearch;
 
 /// The answer to a command, once it is there.
 ///
@@ -32,6 +33,7 @@ enum Kind {
     Refused(Option<Refusal>),
     One(One),
     Many(Box<ScatterGather>),
+    Search(Box<NodeSearch>),
 }
 
 impl<A> Ticket<A> {
@@ -48,6 +50,10 @@ impl<A> Ticket<A> {
 
     pub(crate) fn many(scatter_gather: ScatterGather, typed: fn(Answer) -> A) -> Self {
         Ticket { kind: Kind::Many(Box::new(scatter_gather)), typed }
+    }
+
+    pub(crate) fn search(search: NodeSearch, typed: fn(Answer) -> A) -> Self {
+        Ticket { kind: Kind::Search(Box::new(search)), typed }
     }
 
     /// Waits for the answer on this thread; `None` when it took longer than that.
@@ -78,6 +84,7 @@ impl<A> Future for Ticket<A> {
             }
             Kind::One(one) => one.poll(context),
             Kind::Many(scatter_gather) => scatter_gather.poll(context),
+            Kind::Search(search) => search.poll(context),
         };
         answered.map_ok(self.typed)
     }

@@ -3,11 +3,11 @@
 //! The wallets determine themselves which shards a command asks.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use stadium_wallet::{Answer, AssetCode, Command, Ledger, NewTransfer, Seal};
 
 use crate::answer::{Done, Together, of_machine, of_together};
+use crate::client::STARTED;
 use crate::mailbox::Item;
 use crate::reply_slot::{Holder, One, Slot};
 use crate::scatter_gather::{ScatterGather, Step};
@@ -38,7 +38,8 @@ impl Shards {
         let ask = |shard, together| {
             let mailbox = self.inner.mailbox(shard)?;
             let slot = Slot::new();
-            mailbox.request(Item::Together(Holder::new(&slot), Box::new(together)), bytes)?;
+            let item = Item::Together(Holder::new(&slot), Box::new(together));
+            self.inner.taken(shard, mailbox.request(item, bytes))?;
             Ok(One::new(slot))
         };
         let last = shards.pop().expect("a shard at least");
@@ -78,13 +79,10 @@ impl Shards {
     }
 }
 
-/// How long to wait for a shard that was just started.
-const STARTED: Duration = Duration::from_secs(10);
-
 /// Bytes that a job of a command keeps alive beside its payload.
 const JOB_BYTES: usize = 128;
 
-fn together_bytes(together: &Together) -> usize {
+pub(crate) fn together_bytes(together: &Together) -> usize {
     let transfers = together.transfers.iter().map(NewTransfer::waiting_bytes);
     let jobs = together.jobs.iter().map(|(_, job)| JOB_BYTES + job.payload.len());
     transfers.chain(jobs).sum()

@@ -4,5 +4,6 @@
 //! `nodes` runs nodes as processes, on three real brokers that its tests share and an etcd for each.
 
 mod fixture;
+mod forward;
 mod nodes;
 mod takeover;

@@ -71,8 +71,14 @@ fn selectors_return_at_their_greatest_depth() {
     }
     let app = stadium_registry::AppName::default();
     let command = stadium_push::Command::Preview { app, audience: selector, sample_max: 1, push: None };
-    let request =
-        crate::Request { id: 1, shard: 2, generation: 3, time_left: 4, command: Command::Push(command) };
+    let request = crate::Request {
+        id: 1,
+        shard: 2,
+        generation: 3,
+        time_left: 4,
+        searches: false,
+        command: Command::Push(command),
+    };
     assert_returns(&Item::Request(request));
 }
 

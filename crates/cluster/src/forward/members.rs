@@ -1,0 +1,103 @@
+//! The members of the cluster, as links dial them.
+
+use std::collections::BTreeSet;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::sync::{Arc, OnceLock, Weak};
+
+use parking_lot::Mutex;
+use stadium_links::{Endpoint, Incarnation, Member, NodeName};
+use stadium_membership_etcd::Snapshot;
+
+use super::Forwarder;
+
+/// The purpose under which a node names its address for links.
+pub(crate) const PURPOSE: &str = "links";
+
+/// The members.
+pub(crate) struct Members {
+    me: NodeName,
+    state: Mutex<State>,
+    forwarder: OnceLock<Weak<Forwarder>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Names and addresses as the cluster has them.
+    wanted: Vec<(NodeName, String)>,
+    /// Those that the endpoint has.
+    applied: Vec<(NodeName, String)>,
+    /// Nodes that were just reached.
+    greetings: BTreeSet<NodeName>,
+}
+
+impl Members {
+    pub(crate) fn new(me: NodeName) -> Self {
+        Self { me, state: Mutex::default(), forwarder: OnceLock::new() }
+    }
+
+    /// Names the forwarder that they belong to.
+    pub(crate) fn belong_to(&self, forwarder: &Arc<Forwarder>) {
+        let _ = self.forwarder.set(Arc::downgrade(forwarder));
+    }
+
+    /// The forwarder, for what comes back later.
+    pub(crate) fn forwarder(&self) -> Weak<Forwarder> {
+        self.forwarder.get().cloned().unwrap_or_default()
+    }
+
+    /// Takes the members out of a view. True where they have changed.
+    pub(crate) fn follow(&self, snapshot: &Snapshot) -> bool {
+        let named = snapshot.view.nodes.iter().filter_map(|(name, node)| {
+            let address = node.value.addresses.get(PURPOSE)?;
+            Some((NodeName::new(name.as_str()).ok()?, address.clone()))
+        });
+        let wanted: Vec<_> = named.filter(|(name, _)| *name != self.me).collect();
+        let mut state = self.state.lock();
+        let has_changed = state.wanted != wanted;
+        state.wanted = wanted;
+        has_changed
+    }
+
+    /// Has the endpoint dial the members of now. Names are looked up here, which may take a while; one
+    /// that is not found is looked up again when the members change.
+    pub(crate) fn apply(&self, endpoint: &Endpoint) {
+        let (wanted, applied) = {
+            let state = self.state.lock();
+            if state.wanted == state.applied {
+                return;
+            }
+            (state.wanted.clone(), state.applied.clone())
+        };
+        for (node, address) in wanted.iter().filter(|member| !applied.contains(member)) {
+            let addresses: Vec<SocketAddr> = match address.to_socket_addrs() {
+                Ok(addresses) => addresses.collect(),
+                Err(error) => {
+                    tracing::warn!(%node, address, %error, "Address of a node is not found");
+                    Vec::new()
+                }
+            };
+            // A name is one process's at a time, which membership sees to.
+            let incarnation = Incarnation(0);
+            endpoint.set_member(Member { node: node.clone(), addresses, incarnation });
+        }
+        for (node, _) in applied.iter().filter(|(node, _)| wanted.iter().all(|(other, _)| other != node)) {
+            endpoint.remove_member(node);
+        }
+        self.state.lock().applied = wanted;
+    }
+
+    /// A node was reached.
+    pub(crate) fn reached(&self, node: &NodeName) {
+        self.state.lock().greetings.insert(node.clone());
+    }
+
+    /// Nodes that were reached since the last call.
+    pub(crate) fn greetings(&self) -> BTreeSet<NodeName> {
+        std::mem::take(&mut self.state.lock().greetings)
+    }
+
+    /// The other members.
+    pub(crate) fn others(&self) -> Vec<NodeName> {
+        self.state.lock().applied.iter().map(|(node, _)| node.clone()).collect()
+    }
+}
