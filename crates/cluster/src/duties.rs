@@ -85,6 +85,8 @@ impl Duties {
             replicas,
             forwarder,
             was_isolated: false,
+            finishes_at: None,
+            shards,
             common,
         }
     }
