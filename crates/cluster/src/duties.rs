@@ -14,6 +14,7 @@ use stadium_membership::{
 use stadium_membership_etcd::{Membership, Report, Snapshot, boot_time};
 
 use crate::bell::{Bell, News};
+use crate::reads::Reads;
 use crate::replicas::{Aim, Outcome, Replicas};
 
 /// The shortest and the longest pause of a thread that nobody wakes.
@@ -49,6 +50,7 @@ pub(crate) struct Duties {
     succession: Succession<FirstInStep>,
     incarnation: Option<Incarnation>,
     replicas: Replicas,
+    reads: Arc<Reads>,
     common: Arc<Common>,
 }
 
@@ -57,11 +59,12 @@ impl Duties {
         me: NodeName,
         membership: Arc<Membership>,
         replicas: Replicas,
+        reads: Arc<Reads>,
         common: Arc<Common>,
     ) -> Self {
         // The first registration replaces this incarnation.
         let succession = Succession::new(me.clone(), Incarnation(0));
-        Self { me, membership, succession, incarnation: None, replicas, common }
+        Self { me, membership, succession, incarnation: None, replicas, reads, common }
     }
 
     /// Runs until the handle ends it. The replicas that it leaves follow, where there was time.
@@ -111,7 +114,10 @@ impl Duties {
         self.register(&snapshot);
         let now = boot_time();
         let is_certain = self.membership.certainty().is_certain_at(now);
-        for order in self.succession.turn(&snapshot.view, is_certain, now) {
+        let orders = self.succession.turn(&snapshot.view, is_certain, now);
+        // Before a shard serves, and before it is to serve no more.
+        self.reads.note(self.incarnation, |shard| self.succession.reads_under_lease(shard));
+        for order in orders {
             self.carry_out(order);
         }
         let is_draining = self.common.is_draining.load(Ordering::Acquire);

@@ -8,6 +8,7 @@ mod bell;
 mod duties;
 mod node;
 mod openers;
+mod reads;
 mod replicas;
 mod settings;
 mod store;

@@ -10,9 +10,11 @@ use stadium_journal_log::{ClusterId, Topic};
 use stadium_membership::{Error, ShardSet};
 use stadium_membership_etcd::{Certainty, Membership, Snapshot};
 use stadium_shard::Shards;
+use stadium_shard::core::NodeLease;
 
 use crate::duties::{Common, Duties};
 use crate::openers::Openers;
+use crate::reads::Reads;
 use crate::replicas::Replicas;
 use crate::settings::NodeSettings;
 
@@ -48,7 +50,9 @@ impl ClusterNode {
         let bell = Arc::clone(&common.bell);
         let membership = Arc::new(Membership::start(config, move || bell.ring())?);
         let certainty = membership.certainty();
-        let duties = Duties::new(me, Arc::clone(&membership), replicas, Arc::clone(&common));
+        let reads = Arc::new(Reads::new(certainty.clone(), shards.count()));
+        shards.attach_lease(Arc::clone(&reads) as Arc<dyn NodeLease>);
+        let duties = Duties::new(me, Arc::clone(&membership), replicas, reads, Arc::clone(&common));
         let thread = std::thread::Builder::new().name("cluster".to_owned()).spawn(move || duties.run());
         let thread =
             thread.map_err(|why| Error::Ended(format!("cannot start the thread `cluster`: {why}")))?;
@@ -57,8 +61,8 @@ impl ClusterNode {
 
     /// Whether it is certain that no other node serves the shards that this one serves.
     ///
-    /// A read that is answered from memory is only as good as this. A shard does not ask it yet: its
-    /// answers to reads may be old while this is false. Commands need it not, since the log decides.
+    /// While it is not, shards put their answers to reads behind commits. Commands need no certainty,
+    /// since the log decides.
     #[must_use]
     pub fn is_certain(&self) -> bool {
         self.certainty.is_certain()

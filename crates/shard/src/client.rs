@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use stadium_queue::{Command, Place, Route as QueueRoute, Spreading as _};
 use stadium_state_machine::{Merge as _, Route, Routed, StateMachine};
 
@@ -64,6 +65,7 @@ impl Shards {
             kinds: settings.core(Place { shard: 0, shards: settings.count, hash_seed: 0 }).kinds(),
             threads,
             transport: OnceLock::new(),
+            lease: Mutex::new(None),
             settings,
             stops_next: AtomicUsize::new(0),
         };

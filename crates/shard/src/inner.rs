@@ -5,12 +5,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use stadium_push::Transport;
 use stadium_queue::{Command, Queues, Spreading as _};
 use stadium_state_machine::{Leasing as _, Refusal, StateMachine};
 
 use crate::answer::Answer;
-use crate::core::{AnyCommand, Confirmation, Delivery, Direct as _, Kinds, Request, Search};
+use crate::core::{AnyCommand, Confirmation, Delivery, Direct as _, Kinds, NodeLease, Request, Search};
 use crate::error::{busy, rejected};
 use crate::mailbox::{Absence, Item, Mailbox};
 use crate::reply_slot::{Holder, One, Slot, Unclaimed};
@@ -25,6 +26,8 @@ pub(crate) struct Inner {
     pub(crate) kinds: Kinds,
     pub(crate) threads: Threads,
     pub(crate) transport: OnceLock<Arc<dyn Transport>>,
+    /// See [`crate::Shards::attach_lease`].
+    pub(crate) lease: Mutex<Option<Arc<dyn NodeLease>>>,
     pub(crate) settings: Settings,
     /// The next shard that is asked to stop.
     pub(crate) stops_next: AtomicUsize,
