@@ -16,6 +16,7 @@ use stadium_shard::Shards;
 
 use crate::bell::{Bell, News};
 use crate::forward::Forwarder;
+use crate::reads::Reads;
 use crate::replicas::{Aim, Outcome, Replicas};
 
 /// The shortest and the longest pause of a thread that nobody wakes.
@@ -63,6 +64,7 @@ pub(crate) struct Duties {
     /// When it begins to finish what is half declared, while it owns the first shard.
     finishes_at: Option<Instant>,
     shards: Shards,
+    reads: Arc<Reads>,
     common: Arc<Common>,
 }
 
@@ -73,6 +75,7 @@ impl Duties {
         replicas: Replicas,
         forwarder: Option<Arc<Forwarder>>,
         shards: Shards,
+        reads: Arc<Reads>,
         common: Arc<Common>,
     ) -> Self {
         // The first registration replaces this incarnation.
@@ -87,6 +90,7 @@ impl Duties {
             was_isolated: false,
             finishes_at: None,
             shards,
+            reads,
             common,
         }
     }
@@ -141,7 +145,10 @@ impl Duties {
         }
         let now = boot_time();
         let is_certain = self.membership.certainty().is_certain_at(now);
-        for order in self.succession.turn(&snapshot.view, is_certain, now) {
+        let orders = self.succession.turn(&snapshot.view, is_certain, now);
+        // Before a shard serves, and before it is to serve no more.
+        self.reads.note(self.incarnation, |shard| self.succession.reads_under_lease(shard));
+        for order in orders {
             self.carry_out(order);
         }
         let is_draining = self.common.is_draining.load(Ordering::Acquire);

@@ -9,6 +9,7 @@ mod duties;
 mod forward;
 mod node;
 mod openers;
+mod reads;
 mod replicas;
 mod settings;
 mod store;

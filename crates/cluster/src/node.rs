@@ -11,10 +11,12 @@ use stadium_links::LinkFigures;
 use stadium_membership::{Error, ShardSet};
 use stadium_membership_etcd::{Certainty, Membership, Snapshot};
 use stadium_shard::Shards;
+use stadium_shard::core::NodeLease;
 
 use crate::duties::{Common, Duties};
 use crate::forward::{ForwardFigures, Forwarder, Forwarding};
 use crate::openers::Openers;
+use crate::reads::Reads;
 use crate::replicas::Replicas;
 use crate::settings::NodeSettings;
 
@@ -56,12 +58,15 @@ impl ClusterNode {
         let bell = Arc::clone(&common.bell);
         let membership = Arc::new(Membership::start(config, move || bell.ring())?);
         let certainty = membership.certainty();
+        let reads = Arc::new(Reads::new(certainty.clone(), shards.count()));
+        shards.attach_lease(Arc::clone(&reads) as Arc<dyn NodeLease>);
         let duties = Duties::new(
             me,
             Arc::clone(&membership),
             replicas,
             forwarder,
             shards.clone(),
+            reads,
             Arc::clone(&common),
         );
         let thread = std::thread::Builder::new().name("cluster".to_owned()).spawn(move || duties.run());
@@ -72,8 +77,8 @@ impl ClusterNode {
 
     /// Whether it is certain that no other node serves the shards that this one serves.
     ///
-    /// A read that is answered from memory is only as good as this. A shard does not ask it yet: its
-    /// answers to reads may be old while this is false. Commands need it not, since the log decides.
+    /// While it is not, shards put their answers to reads behind commits. Commands need no certainty,
+    /// since the log decides.
     #[must_use]
     pub fn is_certain(&self) -> bool {
         self.certainty.is_certain()

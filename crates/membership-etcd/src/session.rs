@@ -218,7 +218,9 @@ async fn begin(client: &Client, memory: &Memory) -> Result<(i64, Mark), Stop> {
                     "etcd grants longer leases than asked for: its election timeout delays failovers"
                 );
             }
-            memory.state.borrow_mut().registration = Some((lease, Incarnation(fastrand::u64(1..))));
+            let incarnation = Incarnation(fastrand::u64(1..));
+            memory.state.borrow_mut().registration = Some((lease, incarnation));
+            memory.certainty.begin(incarnation);
             memory.confirm(sent);
             lease
         }

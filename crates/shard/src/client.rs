@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use stadium_queue::{Command, Place, Route as QueueRoute, Spread, Spreading as _};
 use stadium_state_machine::{Merge as _, Route, Routed, StateMachine};
 
@@ -66,6 +66,7 @@ impl Shards {
             threads,
             transport: OnceLock::new(),
             elsewhere: RwLock::new(None),
+            lease: Mutex::new(None),
             settings,
             stops_next: AtomicUsize::new(0),
         };

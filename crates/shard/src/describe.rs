@@ -57,7 +57,10 @@ mod tests {
         assert!(trouble(b"").contains("no whole header"));
         let mut frame = [0; 16];
         assert!(trouble(&frame).contains("version 0"));
-        (frame[0], frame[1]) = (1, 1);
+        frame[0] = 1;
+        let barrier = describe_record(0, 64, &frame);
+        assert!(barrier.events.is_empty() && barrier.trouble.is_none(), "{barrier:?}");
+        frame[1] = 1;
         frame[8..].copy_from_slice(&1_795_320_000_123_u64.to_le_bytes());
         assert!(trouble(&frame).contains("cut short"));
         let mut section = frame.to_vec();

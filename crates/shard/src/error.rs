@@ -155,6 +155,11 @@ pub(crate) fn outcome_unknown(why: &str) -> Refusal {
     stadium_state_machine::unknown(OUTCOME_UNKNOWN, 1_000, reason)
 }
 
+/// The shard's log does not answer. Nothing happened.
+pub(crate) fn log_away() -> Refusal {
+    busy(LOG_AWAY, 1_000, "the replicated log does not answer: nothing is accepted until it does")
+}
+
 /// The shard is not open in this process, or follows its owner.
 pub(crate) fn not_here() -> Refusal {
     busy(NOT_HERE, 1_000, "the shard is not open on this server")

@@ -13,7 +13,8 @@ const VERSION: u8 = 1;
 /// Bytes in front of the first section's events.
 pub(crate) const HEADER_BYTES: usize = FRAME_BYTES + SECTION_BYTES;
 
-const FRAME_BYTES: usize = 16;
+/// Bytes of a record without sections.
+pub(crate) const FRAME_BYTES: usize = 16;
 
 /// Bytes in front of a further section's events.
 pub(crate) const SECTION_BYTES: usize = 8;
@@ -63,12 +64,17 @@ impl fmt::Debug for MachineId {
     }
 }
 
+/// Fills in a record without sections: `record` has [`FRAME_BYTES`].
+pub(crate) fn write_empty(record: &mut [u8], time: Time) {
+    record[0] = VERSION;
+    record[1..8].fill(0);
+    record[8..16].copy_from_slice(&time.0.to_le_bytes());
+}
+
 /// Fills in the header of a record with one section: `header` has [`HEADER_BYTES`], and so many bytes of events follow.
 pub(crate) fn write_header(header: &mut [u8], machine: MachineId, time: Time, events_bytes: usize) {
-    header[0] = VERSION;
+    write_empty(header, time);
     header[1] = 1;
-    header[2..8].fill(0);
-    header[8..16].copy_from_slice(&time.0.to_le_bytes());
     write_section(&mut header[FRAME_BYTES..], machine, events_bytes);
 }
 
@@ -249,7 +255,10 @@ impl Opening {
 
 #[cfg(test)]
 mod tests {
-    use super::{Frame, HEADER_BYTES, MachineId, Opening, SECTION_BYTES, write_header, write_next_section};
+    use super::{
+        FRAME_BYTES, Frame, HEADER_BYTES, MachineId, Opening, SECTION_BYTES, write_empty, write_header,
+        write_next_section,
+    };
     use stadium_queue::{Queues, Time};
     use stadium_wallet::Ledger;
 
@@ -268,6 +277,14 @@ mod tests {
         let sections: Vec<_> = frame.sections().collect();
         assert_eq!(sections.len(), 1);
         assert_eq!((sections[0].offset as usize, sections[0].events), (HEADER_BYTES, &b"events"[..]));
+    }
+
+    #[test]
+    fn a_record_without_sections_comes_back() {
+        let mut body = [0xff; FRAME_BYTES];
+        write_empty(&mut body, Time(77));
+        let frame = Frame::parse(&body).expect("it was just written");
+        assert_eq!((frame.time, frame.sections().count()), (Time(77), 0));
     }
 
     #[test]

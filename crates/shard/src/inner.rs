@@ -5,13 +5,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use stadium_push::Transport;
 use stadium_queue::{Command, Queues, Spreading as _};
 use stadium_state_machine::{Leasing as _, Refusal, StateMachine};
 
 use crate::answer::Answer;
-use crate::core::{AnyCommand, Confirmation, Delivery, Direct as _, Kinds, Request, Search};
+use crate::core::{AnyCommand, Confirmation, Delivery, Direct as _, Kinds, NodeLease, Request, Search};
 use crate::elsewhere::{Elsewhere, answer};
 use crate::error::{STOPPING, busy, not_here, rejected};
 use crate::mailbox::{Absence, Item, Mailbox, Posted};
@@ -29,6 +29,8 @@ pub(crate) struct Inner {
     pub(crate) transport: OnceLock<Arc<dyn Transport>>,
     /// The shards of other nodes.
     pub(crate) elsewhere: RwLock<Option<Arc<dyn Elsewhere>>>,
+    /// See [`crate::Shards::attach_lease`].
+    pub(crate) lease: Mutex<Option<Arc<dyn NodeLease>>>,
     pub(crate) settings: Settings,
     /// The next shard that is asked to stop.
     pub(crate) stops_next: AtomicUsize,

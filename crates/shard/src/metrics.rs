@@ -26,6 +26,8 @@ pub struct ShardMetrics {
     pub refusals: u64,
     /// Records written.
     pub records: u64,
+    /// Of them: those without events, behind which answers left while the node's lease was uncertain.
+    pub barriers: u64,
     /// Turns.
     pub turns: u64,
     /// Commands of each turn that had any.

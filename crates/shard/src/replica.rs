@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use stadium_journal::{Following as _, Holder as LogHolder, Journal as _, Opening, Position, Standing};
 
-use crate::core::{Core, CoreSettings, Follower, Progress, ReplicaStore};
+use crate::core::{Core, CoreSettings, Follower, NodeLease, Progress, ReplicaStore};
 use crate::drive::{Drive, Turned};
 use crate::driver::{Driver, core_settings};
 use crate::error::not_here;
@@ -91,6 +91,13 @@ impl Shards {
             });
         }));
         opening.recv().unwrap_or_else(|_| Err(Error::Thread("it ended before the replica was open".into())))
+    }
+
+    /// Attaches the lease of this node, for replicas that serve from now on. While it is uncertain
+    /// their answers from memory wait for a commit. Without one they never do, as if nobody else
+    /// could claim their logs.
+    pub fn attach_lease(&self, lease: Arc<dyn NodeLease>) {
+        *self.inner.lease.lock() = Some(lease);
     }
 
     /// Has a replica of this process claim the log of its shard: [`ReplicaState::Claimed`]. From
@@ -275,8 +282,11 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
         let Follows { follower, journal, .. } = *follows;
         let epoch = journal.epoch().0;
         // A log on brokers may not answer for long; a disk of this machine does, or fails.
-        let settings =
-            CoreSettings { commit_wait: Some(COMMIT_WAIT), ..core_settings(self.shard, &self.inner) };
+        let settings = CoreSettings {
+            commit_wait: Some(COMMIT_WAIT),
+            lease: self.inner.lease.lock().clone(),
+            ..core_settings(self.shard, &self.inner)
+        };
         match Core::promote(self.store.clone(), settings, follower, journal) {
             Ok(core) => {
                 self.role = Role::Owning(Box::new(Driver::of(self.shard, &self.inner, core)));

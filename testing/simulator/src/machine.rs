@@ -4,7 +4,7 @@
 //! [`Sabotage`] breaks one promise on purpose, so that tests can show that the checker notices.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use stadium_journal::{
 };
 use stadium_queue::{Bounds, Place, Queues, Time};
 use stadium_shard::core::{
-    CheckpointWriting, Core, CoreSettings, Follower, Kind, MachineBounds, Next, Output, Store,
+    CheckpointWriting, Core, CoreSettings, Follower, Kind, MachineBounds, Next, NodeLease, Output, Store,
 };
 
 use crate::asker::{Asker, take_cut};
@@ -112,6 +112,8 @@ pub enum Sabotage {
     LateCommitsAreBusy,
     /// A standby leaves out a record.
     StandbysForgetARecord,
+    /// A shard answers from memory whether its node's lease is certain or not.
+    LeasesAreNotAsked,
 }
 
 /// A shard, its disks, and what moves its journal.
@@ -143,7 +145,35 @@ pub struct Machine {
     has_standby: bool,
     /// Times that a standby became the owner.
     promoted: u64,
+    /// The lease of its node, where nodes may be stopped.
+    lease: Option<Arc<Lease>>,
+    /// Another owner has claimed what its process writes to.
+    is_fenced: Arc<AtomicBool>,
     fuse: Fuse,
+}
+
+/// The lease of a node, by the time that has passed.
+#[derive(Debug, Default)]
+struct Lease {
+    /// Microseconds of [`stopwatch`].
+    until_us: AtomicU64,
+}
+
+impl NodeLease for Lease {
+    fn is_certain(&self, _shard: u16) -> bool {
+        stopwatch() < self.until_us.load(Ordering::Relaxed)
+    }
+}
+
+/// How long a lease is certain after it was renewed, milliseconds.
+pub const CERTAIN: u64 = 1_500;
+
+/// An owner whose node was stopped, and that another one has fenced meanwhile.
+pub struct Zombie {
+    /// Which shard it owned.
+    pub shard: u16,
+    /// With its memory, and the commands that it had not taken on.
+    pub core: Core<SimulatedStore, Asker, Queues>,
 }
 
 /// How long callers wait for a commit, milliseconds, where commits may not come.
@@ -154,6 +184,9 @@ type Fuse = Arc<AtomicU64>;
 
 /// A fuse that does not burn.
 const NO_PANIC: u64 = u64::MAX;
+
+/// Operations of a disk that no run reaches.
+pub(crate) const NEVER: u64 = 1 << 40;
 
 /// How the panics begin that the simulation makes.
 pub(crate) const PLANNED: &str = "planned by the simulation";
@@ -230,6 +263,8 @@ impl Machine {
             standby: None,
             has_standby: plan.has_standby,
             promoted: 0,
+            lease: (plan.faults.stops > 0).then(Arc::default),
+            is_fenced: Arc::default(),
             fuse: Arc::new(AtomicU64::new(NO_PANIC)),
         }
     }
@@ -247,8 +282,11 @@ impl Machine {
             options: self.options.clone(),
             sabotage: self.sabotage,
             can_only_trim: self.can_only_trim,
+            is_fenced: Arc::clone(&self.is_fenced),
             fuse: Arc::clone(&self.fuse),
         };
+        let asked = self.lease.clone().filter(|_| self.sabotage != Sabotage::LeasesAreNotAsked);
+        self.settings.lease = asked.map(|lease| lease as Arc<dyn NodeLease>);
         self.core = Some(match self.standby.take() {
             Some(standby) => {
                 self.promoted += 1;
@@ -358,6 +396,34 @@ impl Machine {
         self.away = turns;
     }
 
+    /// Its node's lease is certain for some time from now on.
+    pub fn renew(&self) {
+        if let Some(lease) = &self.lease {
+            lease.until_us.store(stopwatch() + CERTAIN * 1_000, Ordering::Relaxed);
+        }
+    }
+
+    /// Its process stops, and another one is to own the shard: on a copy of the files, as the log is
+    /// where another owner claims it. What the process goes on writing counts no more.
+    pub fn stop(&mut self) -> Option<Zombie> {
+        let mut core = self.core.take()?;
+        core.journal()?;
+        self.heal();
+        self.disk.stop_after(NEVER);
+        self.checkpoints.stop_after(NEVER);
+        (self.disk, self.checkpoints) = (self.disk.fork(), self.checkpoints.fork());
+        std::mem::take(&mut self.is_fenced).store(true, Ordering::Relaxed);
+        self.lease = Some(Arc::default());
+        self.stepper = Arc::default();
+        self.fuse = Arc::new(AtomicU64::new(NO_PANIC));
+        Some(Zombie { shard: core.settings().place.shard, core })
+    }
+
+    /// Barriers that its process has written.
+    pub fn barriers(&self) -> u64 {
+        self.core.as_ref().map_or(0, |core| core.metrics().barriers)
+    }
+
     /// Another shard with the same files, not opened.
     pub fn fork(&self) -> Machine {
         Machine {
@@ -378,6 +444,8 @@ impl Machine {
             standby: None,
             has_standby: false,
             promoted: 0,
+            lease: None,
+            is_fenced: Arc::default(),
             fuse: Arc::new(AtomicU64::new(NO_PANIC)),
         }
     }
@@ -487,6 +555,7 @@ pub struct SimulatedStore {
     options: Options,
     sabotage: Sabotage,
     can_only_trim: bool,
+    is_fenced: Arc<AtomicBool>,
     fuse: Fuse,
 }
 
@@ -504,6 +573,8 @@ impl Store for SimulatedStore {
             stepper,
             sabotage: self.sabotage,
             can_only_trim: self.can_only_trim,
+            is_fenced: Arc::clone(&self.is_fenced),
+            fenced_looks: 0,
             fuse: Arc::clone(&self.fuse),
         })
     }
@@ -521,10 +592,21 @@ pub struct SimulatedJournal {
     sabotage: Sabotage,
     /// It does not offer segments.
     can_only_trim: bool,
+    /// Its commits never come back, and it learns why after some of them.
+    is_fenced: Arc<AtomicBool>,
+    /// Times that it was asked what is durable while a commit stood behind the fence.
+    fenced_looks: u32,
     fuse: Fuse,
 }
 
+/// Times that a fenced owner asks what is durable until it learns that its commit does not count.
+const FENCED_LOOKS: u32 = 3;
+
 impl SimulatedJournal {
+    fn is_fenced(&self) -> bool {
+        self.is_fenced.load(Ordering::Relaxed)
+    }
+
     /// Panics, where it is time for that.
     fn burn(&self) {
         match self.fuse.load(Ordering::Relaxed) {
@@ -565,6 +647,13 @@ impl Journal for SimulatedJournal {
 
     fn durable(&mut self) -> Result<Position, Error> {
         let durable = self.around(FileJournal::durable)?;
+        if self.is_fenced() && durable < self.journal.end() {
+            self.fenced_looks += 1;
+            if self.fenced_looks > FENCED_LOOKS {
+                let epoch = self.journal.epoch();
+                return Err(Error::Fenced { epoch, newer: Epoch(epoch.0 + 1) });
+            }
+        }
         Ok(match self.sabotage {
             Sabotage::AnswersBeforeCommit => self.journal.end(),
             _ => durable,
@@ -576,6 +665,9 @@ impl Journal for SimulatedJournal {
     }
 
     fn stop(&mut self) -> Option<Position> {
+        if self.is_fenced() {
+            return self.journal.durable().ok();
+        }
         // Records that were handed over become durable or do not, as with a thread of its own.
         let stepper = self.stepper.lock().unwrap_or_else(PoisonError::into_inner).clone();
         while stepper.as_ref().is_some_and(Stepper::commit) {}

@@ -129,6 +129,8 @@ pub struct Faults {
     pub controls: u32,
     /// A journal commits nothing for some time.
     pub away: u32,
+    /// All nodes are stopped, others take their shards over, and those that were stopped go on.
+    pub stops: u32,
 }
 
 impl Plan {
@@ -240,6 +242,12 @@ impl Plan {
             true => often(&mut late, &[0, 0, 0, 40]),
             false => 0,
         };
+        let mut stopped = Rng::with_seed(self.seed ^ 0x7374_6f70_7065_6421);
+        // The checker holds answers of old owners against the queues' record.
+        let stops = match self.pushes.is_none() && self.mqtt.is_none() && !self.queues.is_empty() {
+            true => often(&mut stopped, &[0, 0, 30]),
+            false => 0,
+        };
         let faults = Faults {
             names: often(&mut random, &[0, 0, 30, 100]),
             // Queues and wallets answer with a refusal that the checker does not know where a payload cannot be opened for now.
@@ -253,6 +261,7 @@ impl Plan {
             panics,
             controls,
             away,
+            stops,
             ..self.faults
         };
         let compare = [10, 25, 60][random.usize(..3)];

@@ -313,6 +313,22 @@ fn standbys_take_their_shards_over() {
 }
 
 #[test]
+fn a_shard_that_does_not_ask_its_lease_is_found_out() {
+    let failure = first_failure(0, 400, Sabotage::LeasesAreNotAsked);
+    let what = failure.map(|failure| failure.to_string());
+    let is_old = |what: &String| what.contains("of an owner that was stopped");
+    assert!(what.as_ref().is_some_and(is_old), "400 seeds did not notice old answers: {what:?}");
+}
+
+#[test]
+fn owners_that_were_stopped_go_on_and_others_write_barriers() {
+    let summaries = || (0..200).filter_map(|seed| run(seed, Sabotage::None).ok());
+    let haunted: u64 = summaries().map(|summary| summary.haunted).sum();
+    let barriers: u64 = summaries().map(|summary| summary.barriers).sum();
+    assert!(haunted > 50 && barriers > 100, "{haunted} questions, {barriers} barriers");
+}
+
+#[test]
 fn one_seed_is_one_run() {
     for seed in 0..20 {
         let runs = [(); 2].map(|()| run(seed, Sabotage::None).map(|summary| format!("{summary:?}")).ok());

@@ -1,6 +1,7 @@
 //! Nodes of a cluster in one process, on one topic in memory.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use stadium_cluster::ReplicatedStore;
 use stadium_journal::Options;
 use stadium_journal_log::{ClusterId, Log, Topic};
 use stadium_queue::{Answer, Command, Key, NewJob, QueueName, Refusal};
+use stadium_shard::core::NodeLease;
 use stadium_shard::{ReplicaState, Settings, Shards};
 
 /// Far more than anything takes, so that a machine under load fails no test.
@@ -34,7 +36,30 @@ pub fn options() -> Options {
     }
 }
 
+/// A lease that is certain when a test says so.
+#[derive(Debug, Default)]
+pub struct Lease(AtomicBool);
+
+impl Lease {
+    pub fn set(&self, is_certain: bool) {
+        self.0.store(is_certain, Ordering::Relaxed);
+    }
+}
+
+impl NodeLease for Lease {
+    fn is_certain(&self, _shard: u16) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 impl Node {
+    /// A node with a lease, which is not certain.
+    pub fn with_lease(topic: &Arc<dyn Topic>, count: u16) -> (Self, Arc<Lease>) {
+        let (node, lease) = (Self::new(topic, count), Arc::new(Lease::default()));
+        node.shards.attach_lease(Arc::clone(&lease) as Arc<dyn NodeLease>);
+        (node, lease)
+    }
+
     /// A node without replicas, of a cluster of so many shards.
     pub fn new(topic: &Arc<dyn Topic>, count: u16) -> Self {
         let folder = tempfile::tempdir().expect("a temporary directory");
@@ -86,9 +111,7 @@ impl Node {
 
     /// Payloads of all jobs, in their order.
     pub fn there(&self) -> Vec<String> {
-        let all =
-            Command::Peek { queue: queue(), state: None, key: None::<Key>, after: None, jobs_max: 1_000 };
-        match self.ask(all) {
+        match self.ask(peek()) {
             Ok(Answer::Jobs(jobs)) => {
                 let text = |payload: &Bytes| String::from_utf8_lossy(payload).into_owned();
                 jobs.iter().map(|job| text(&job.payload)).collect()
@@ -100,6 +123,10 @@ impl Node {
 
 pub fn queue() -> QueueName {
     QueueName::new("mail").expect("a name")
+}
+
+pub fn peek() -> Command {
+    Command::Peek { queue: queue(), state: None, key: None::<Key>, after: None, jobs_max: 1_000 }
 }
 
 pub fn put(payload: &str) -> Command {

@@ -7,7 +7,7 @@ use stadium_journal_replicated::memory::MemoryTopic;
 use stadium_queue::Refusal;
 use stadium_shard::{LOG_AWAY, MOVED, OUTCOME_UNKNOWN, ReplicaState};
 
-use crate::fixture::{LONG, Node, put, until};
+use crate::fixture::{LONG, Node, peek, put, until};
 
 fn topic(count: usize) -> Arc<dyn Topic> {
     Arc::new(MemoryTopic::new(count))
@@ -99,17 +99,76 @@ fn a_node_that_ended_comes_back_from_its_mirror_and_its_checkpoint() {
 }
 
 #[test]
+fn an_owner_that_does_not_know_of_its_fence_answers_no_read() {
+    let topic = topic(1);
+    let ((first, lease), second) = (Node::with_lease(&topic, 1), Node::new(&topic, 1));
+    first.follow(0);
+    second.follow(0);
+    first.own(0);
+    first.put("before").expect("it is accepted");
+    until("the standby is in step", || second.is_in_step(0));
+    second.own(0);
+    second.put("after").expect("the new owner accepts");
+    // As if another could not have claimed the log: the answer is old, so the owner does not know.
+    lease.set(true);
+    assert_eq!(first.there(), ["before"]);
+    lease.set(false);
+    match first.ask(peek()) {
+        Err(refusal) => assert!([MOVED, "SHARD-016"].contains(&refusal.code()), "{refusal}"),
+        Ok(answer) => panic!("a fenced owner answered: {answer:?}"),
+    }
+    until("the first owner follows", || first.is_in_step(0));
+    assert_eq!(second.there(), ["before", "after"]);
+}
+
+#[test]
+fn without_a_certain_lease_reads_cost_a_commit_and_are_answered() {
+    let topic = topic(1);
+    let (node, lease) = Node::with_lease(&topic, 1);
+    node.follow(0);
+    node.own(0);
+    node.put("first").expect("it is accepted");
+    assert_eq!(node.there(), ["first"]);
+    let tickets: Vec<_> = (0..200).map(|_| node.shards.submit(peek())).collect();
+    for ticket in tickets {
+        ticket.wait(LONG).expect("it is answered").expect("with what is there");
+    }
+    let barriers = || node.shards.metrics()[0].barriers;
+    until("the figures are there", || barriers() >= 2);
+    // One for each at most, and one of the beginning, for what the shard owes to others.
+    assert!(barriers() <= 202, "{} barriers", barriers());
+    // A record without events is nothing to a standby.
+    let standby = Node::new(&topic, 1);
+    standby.follow(0);
+    until("the standby is in step", || standby.is_in_step(0));
+    lease.set(true);
+    let records = || node.shards.metrics()[0].records;
+    node.put("last").expect("it is accepted");
+    until("the figures are there", || records() == barriers() + 2);
+    let before = barriers();
+    assert_eq!(node.there(), ["first", "last"]);
+    node.put("marker").expect("it is accepted");
+    until("the figures are there", || records() == before + 3);
+    assert_eq!(barriers(), before, "a certain lease needs no commit");
+    standby.own(0);
+    assert_eq!(standby.there(), ["first", "last", "marker"]);
+}
+
+#[test]
 fn a_log_that_does_not_answer_has_unknown_outcomes_and_then_busy_ones() {
     let memory = MemoryTopic::new(1);
     let topic: Arc<dyn Topic> = Arc::new(memory.clone());
-    let node = Node::new(&topic, 1);
+    let (node, _) = Node::with_lease(&topic, 1);
     node.follow(0);
     node.own(0);
     node.put("before").expect("it is accepted");
     // Calls wait until they are stepped.
     memory.set_faults(Some(Box::new(|_| 0)));
+    let read = node.shards.submit(peek());
     let refusal = node.put("under way").expect_err("nothing is confirmed");
     assert!(refusal.code() == OUTCOME_UNKNOWN && refusal.is_unknown(), "{refusal}");
+    let read = read.wait(LONG).expect("it is answered").expect_err("no commit proves it");
+    assert!(read.code() == LOG_AWAY && !read.is_unknown(), "nothing can have happened: {read}");
     let refusal = node.put("refused").expect_err("the log is away");
     assert!(refusal.code() == LOG_AWAY && !refusal.is_unknown(), "{refusal}");
     memory.set_faults(None);

@@ -4,6 +4,7 @@
 //! starts a commit; answers whose records are durable leave. What holds always: no answer leaves before everything that it may have
 //! seen is durable, and a commit that failed takes everything after the last durable record with it.
 
+mod barrier;
 mod checkpointing;
 mod composition;
 mod cross_shard;
@@ -41,7 +42,8 @@ pub use kinds::Kind;
 pub(crate) use kinds::Kinds;
 pub(crate) use opening::replay_all;
 pub use ports::{
-    Caller, Claim, Confirmation, Delivery, Next, Output, ReplicaStore, Reply, Request, Search, Store, Trial,
+    Caller, Claim, Confirmation, Delivery, Next, NodeLease, Output, ReplicaStore, Reply, Request, Search,
+    Store, Trial,
 };
 pub use progress::Progress;
 pub use settings::{CheckpointPermits, CheckpointWriting, CoreSettings};
@@ -345,6 +347,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         metrics.commands = self.before.commands + figures.commands;
         metrics.refusals = self.before.refusals + figures.refusals;
         metrics.records = self.before.records + figures.records;
+        metrics.barriers = self.before.barriers + figures.barriers;
         metrics.payloads_damaged = self.before.damaged + figures.damaged;
         metrics.deliveries_sent = self.before.sent + figures.sent;
         metrics.durable_lag_us = figures.durable_lag_us.histogram();

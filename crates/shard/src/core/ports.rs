@@ -56,6 +56,13 @@ pub trait ReplicaStore: Store<Journal: Following> {
     fn follow(&mut self, opening: Opening) -> Result<Self::Journal, stadium_journal::Error>;
 }
 
+/// The lease of a node that owns shards whose logs several nodes keep.
+pub trait NodeLease: fmt::Debug + Send + Sync {
+    /// Whether it is certain that no other node has served this shard since this node last began to.
+    /// Called once in each turn that answers from memory; never blocks.
+    fn is_certain(&self, shard: u16) -> bool;
+}
+
 /// Who asked: what the driver wants back with the answer.
 pub trait Caller: Send {
     /// Distinguishes this request from all others that are not answered yet.

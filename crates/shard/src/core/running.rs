@@ -4,6 +4,7 @@
 //! [`super::cross_shard`] exchanges messages with other shards.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 use stadium_journal::{Error, Journal, Position, Room};
@@ -16,22 +17,27 @@ use super::fault::{FULL_RETRY, Fault, Lack, NoRoom, not_read, too_large};
 use super::machines::Machines;
 use super::outbox::Outbox;
 use super::payloads::Payloads;
-use super::ports::{Caller, Confirmation, Output, Reply};
+use super::ports::{Caller, Confirmation, NodeLease, Output, Reply};
 use super::segments::Segments;
 use super::settings::CoreSettings;
 use super::slot::{AnyAnswer, AnyWalk};
 use super::target::{Target, Typed};
-use crate::error::{outcome_unknown, rejected};
+use crate::error::{log_away, outcome_unknown, rejected};
 use crate::frame::{Frame, HEADER_BYTES, MachineId, write_header};
 use crate::metrics::Counts;
 
 /// Bytes of a record beside its events: the frame, and some more.
 pub(super) const BASE_BYTES: usize = HEADER_BYTES + 1_024;
 
+/// No record has this position: what leaves after it is held.
+pub(super) const HELD: Position = Position(u64::MAX);
+
 /// The result of a command.
 pub(super) enum Taken<A> {
     /// The answer, which may leave when everything is durable that it may have seen.
     Answer(Result<A, Refusal>),
+    /// The same, of a command that never changes anything.
+    Lookup(Result<A, Refusal>),
     /// Records are read then.
     Walk(Box<dyn AnyWalk>),
     /// Other shards are asked; the machine has the answer under this number later.
@@ -48,6 +54,8 @@ pub(super) struct Pending<C, M: Direct> {
     /// The answer of a command of this machine that waited for other shards. Where the record is
     /// cut the command is decided again, and may come out otherwise.
     pub(super) decided_by: Option<MachineId>,
+    /// The answer of a command that never changes anything.
+    pub(super) is_lookup: bool,
     pub(super) what: Waits<C, M>,
 }
 
@@ -76,6 +84,17 @@ pub(super) struct Running<J, C, M: Direct> {
     /// The record that is being written.
     pub(super) record: Record,
     pub(super) pending: VecDeque<Pending<C, M>>,
+    pub(super) shard: u16,
+    /// See [`CoreSettings::lease`].
+    pub(super) lease: Option<Arc<dyn NodeLease>>,
+    /// Of `pending`, with a lease: from here on none was decided under a certain lease, or has a
+    /// commit that was begun after it.
+    pub(super) unproven_from: usize,
+    /// The end of the journal when the turn began to take commands. The journal has sent nothing of
+    /// what was appended since, until the next commit.
+    pub(super) taken_from: Position,
+    /// The end of a barrier that is on its way.
+    pub(super) barrier: Option<Position>,
     /// Callers of pending commands, by the machine's number for the command.
     pub(super) undecided: HashMap<(MachineId, u64), C, foldhash::fast::RandomState>,
     pub(super) payloads: Payloads,
@@ -102,6 +121,7 @@ pub(super) struct Figures {
     pub(super) commands: u64,
     pub(super) refusals: u64,
     pub(super) records: u64,
+    pub(super) barriers: u64,
     pub(super) damaged: u64,
     pub(super) sent: u64,
     pub(super) durable_lag_us: Counts,
@@ -115,6 +135,7 @@ impl Figures {
         self.commands += other.commands;
         self.refusals += other.refusals;
         self.records += other.records;
+        self.barriers += other.barriers;
         self.damaged += other.damaged;
         self.sent += other.sent;
     }
@@ -137,6 +158,11 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
             segments,
             record: Record::new(),
             pending: VecDeque::new(),
+            shard: settings.place.shard,
+            lease: settings.lease.clone(),
+            unproven_from: 0,
+            taken_from: Position::START,
+            barrier: None,
             undecided: HashMap::default(),
             payloads: Payloads::default(),
             unreadable: Vec::new(),
@@ -234,9 +260,9 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
         let now = machines.slot(target.id()).record_time(now);
         if target.is_read(machines, command) {
             return Ok(match target.read(machines, now, command, self.stopwatch) {
-                Ok(Lookup::Answer(answer)) => Taken::Answer(Ok(answer)),
+                Ok(Lookup::Answer(answer)) => Taken::Lookup(Ok(answer)),
                 Ok(Lookup::Walk(walk)) => Taken::Walk(walk),
-                Err(refusal) => Taken::Answer(Err(refusal)),
+                Err(refusal) => Taken::Lookup(Err(refusal)),
             });
         }
         let room = if target.may_use_reserve(machines, command) { Room::Reserved } else { Room::Ordinary };
@@ -265,7 +291,7 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
         now: Time,
     ) -> Result<Option<Result<M::Answer, Refusal>>, Fault> {
         Ok(match self.carry_out(Typed::<M>::new(), command, now)? {
-            Taken::Answer(answer) => Some(answer),
+            Taken::Answer(answer) | Taken::Lookup(answer) => Some(answer),
             Taken::Behind => None,
             Taken::Walk(_) | Taken::Pending(_) => {
                 unreachable!("commands that wait or take items back are answered at once")
@@ -336,7 +362,8 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
                     } else {
                         Waits::Whole(caller, answer.map(|answer| crate::Answer::Machine(machine, answer)))
                     };
-                    pending.push_back(Pending { after, since_us, decided_by: Some(machine), what });
+                    let decided_by = Some(machine);
+                    pending.push_back(Pending { after, since_us, decided_by, is_lookup: false, what });
                 }
             });
         }
@@ -348,7 +375,8 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
         for (machine, slot) in self.machines.all_mut() {
             if let Some(effects) = slot.take_effects() {
                 let what = Waits::Effects(machine, effects);
-                self.pending.push_back(Pending { after, since_us, decided_by: None, what });
+                let (decided_by, is_lookup) = (None, false);
+                self.pending.push_back(Pending { after, since_us, decided_by, is_lookup, what });
             }
         }
     }
@@ -450,16 +478,25 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
 
     pub(super) fn wait(&mut self, what: Waits<C, M>, since_us: u64) {
         let after = self.journal.end();
-        self.pending.push_back(Pending { after, since_us, decided_by: None, what });
+        self.pending.push_back(Pending { after, since_us, decided_by: None, is_lookup: false, what });
+    }
+
+    /// As [`Self::wait`], for the answer of a command that never changes anything.
+    pub(super) fn wait_for_lookup(&mut self, what: Waits<C, M>, since_us: u64) {
+        let after = self.journal.end();
+        self.pending.push_back(Pending { after, since_us, decided_by: None, is_lookup: true, what });
     }
 
     /// Starts a commit of what was appended, and announces what goes to other shards.
     ///
     /// Called at the end of each turn.
-    pub(super) fn commit(&mut self, since_us: u64) -> Result<(), Fault> {
+    pub(super) fn commit(&mut self, now: Time, since_us: u64) -> Result<(), Fault> {
         self.answer_decided(since_us);
         self.announce(since_us);
         self.announce_effects(since_us);
+        if self.lease.is_some() {
+            self.prove(now)?;
+        }
         if self.uncommitted {
             self.uncommitted = false;
             self.journal.commit()?;
@@ -494,6 +531,7 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
         settings: &CoreSettings,
     ) {
         let mut last_batch = None;
+        let before = self.pending.len();
         while self.pending.front().is_some_and(|pending| pending.after <= durable) {
             let pending = self.pending.pop_front().expect("there is a first one");
             if last_batch != Some(pending.since_us) {
@@ -518,11 +556,13 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
                 Waits::Confirmed(machine, below) => self.outbox(machine).confirmed(below),
             }
         }
+        self.unproven_from = self.unproven_from.saturating_sub(before - self.pending.len());
         self.figures.damaged = self.payloads.damaged;
     }
 
     /// Whether a commit takes longer than callers wait for it. Those who waited so long hear that
-    /// the outcome is unknown; leases that they were to get end by themselves.
+    /// the outcome is unknown; of a lookup, that it is busy. Leases that they were to get end by
+    /// themselves.
     pub(super) fn is_overdue(
         &mut self,
         output: &mut Output<C, M>,
@@ -545,7 +585,10 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
         while let Some(pending) = self.pending.pop_front_if(|pending| has_waited(pending)) {
             match pending.what {
                 Waits::Answer(caller, _) | Waits::Whole(caller, _) | Waits::Walk(caller, ..) => {
-                    let refusal = outcome_unknown("the replicated log does not answer");
+                    let refusal = match pending.is_lookup {
+                        true => log_away(),
+                        false => outcome_unknown("the replicated log does not answer"),
+                    };
                     output.replies.push(Reply { caller, answer: Err(refusal) });
                 }
                 _ => others.push_back(pending),
@@ -553,6 +596,7 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
         }
         others.append(&mut self.pending);
         self.pending = others;
+        self.unproven_from = self.first_held();
         Ok(true)
     }
 

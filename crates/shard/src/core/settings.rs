@@ -7,6 +7,7 @@ use stadium_state_machine::{Milliseconds, Place};
 
 use super::composition::bounds::MachineBounds;
 use super::kinds::Kind;
+use super::ports::NodeLease;
 
 /// Sizes and bounds of one shard. `for_shard` gives the usual ones.
 #[derive(Debug, Clone)]
@@ -56,6 +57,9 @@ pub struct CoreSettings {
     /// How long callers wait for a commit; then they hear that the outcome is unknown, and the shard is busy until the
     /// commit is through. None: as long as it takes, where the log is on a disk of this machine.
     pub commit_wait: Option<Milliseconds>,
+    /// The lease of this node: while it is uncertain, answers from memory wait for a commit. None: no
+    /// other node can own the shard.
+    pub lease: Option<Arc<dyn NodeLease>>,
     /// How long after a failure of the journal it is opened again; doubled up to 16 times so long. 100 ms.
     pub reopen_after: Milliseconds,
     /// A stopwatch: microseconds since an arbitrary time. Metrics, lengths of slices and
@@ -122,6 +126,7 @@ impl CoreSettings {
             stretch_bytes: 1 << 20,
             history_bytes_max: 16 << 20,
             commit_wait: None,
+            lease: None,
             reopen_after: 100,
             stopwatch: stopped,
         }

@@ -11,14 +11,14 @@ use stadium_state_machine::{Line, Refusal, Time};
 use super::checkpointing::Step;
 use super::composition::carried::Beside;
 use super::direct::Direct;
-use super::fault::{AFTER_PANIC, Fault};
+use super::fault::{AFTER_PANIC, FULL_RETRY, Fault};
 use super::input::Input;
 use super::opening;
 use super::ports::{Caller, Claim, Next, Output, Reply, Request, Search, Store, Trial};
 use super::running::{Running, Taken, Waits};
 use super::target::{InSlot, Target, Typed};
 use super::{Core, Stopping};
-use crate::error::{LOG_AWAY, busy, moved, outcome_unknown, unknown};
+use crate::error::{busy, log_away, moved, outcome_unknown, unknown};
 
 /// A failure to open is tried again after at most so many times the first delay.
 const REOPEN_FACTOR_MAX: u64 = 16;
@@ -81,7 +81,9 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         running.release(now, output, &self.settings)?;
         running.set_unreadable_aside(now)?;
         let mut more = running.take_time(now, &self.settings)?;
-        if running.is_overdue(output, &self.settings)? {
+        let is_overdue = running.is_overdue(output, &self.settings)?;
+        running.taken_from = running.journal.end();
+        if is_overdue {
             self.turn_away(&log_away(), now, output);
         } else {
             more |= self.take_inputs(running, now, began, output)?;
@@ -90,7 +92,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
             self.let_go(running, now, began);
         }
         running.send_again(now, output, self.settings.place);
-        running.commit(began)?;
+        running.commit(now, began)?;
         running.release(now, output, &self.settings)?;
 
         let is_idle = self.inbox.is_empty();
@@ -110,8 +112,9 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         };
         let contended = (!self.ready.is_empty()).then(|| now.after(CONTENDED_WAIT));
         let overdue = running.overdue_in(&self.settings).map(|span| now.after(span));
+        let barrier = running.wants_barrier().then(|| now.after(FULL_RETRY));
         let deadlines =
-            [running.next_deadline(), self.waiting.next_deadline(), background, contended, overdue];
+            [running.next_deadline(), self.waiting.next_deadline(), background, contended, overdue, barrier];
         Ok(Next {
             at_once: more || step == Step::AtOnce || step == Step::Finished,
             deadline: deadlines.into_iter().flatten().min(),
@@ -266,7 +269,13 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
                 running.figures.refusals += u64::from(answer.is_err());
                 running.wait(waits(self, caller, answer), began);
             }
-            Ok(Taken::Walk(walk)) => running.wait(Waits::Walk(caller, target.id(), walk), began),
+            Ok(Taken::Lookup(answer)) => {
+                running.figures.refusals += u64::from(answer.is_err());
+                running.wait_for_lookup(waits(self, caller, answer), began);
+            }
+            Ok(Taken::Walk(walk)) => {
+                running.wait_for_lookup(Waits::Walk(caller, target.id(), walk), began);
+            }
             Ok(Taken::Pending(number)) => {
                 running.undecided.insert((target.id(), number), caller);
             }
@@ -553,6 +562,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         self.closed.again_at = if matches!(fault, Fault::Panicked(_)) { now.after(AFTER_PANIC) } else { now };
         // What became durable before the failure happened: to call it Busy would be a lie.
         if let Some(durable) = self.closed.durable {
+            running.hold_unproven(fault);
             let mut release = || running.release_until(durable, now, output, &self.settings);
             // An answer whose making panics is lost with its caller, who hears that it is not known; the next one is made.
             while catch_unwind(AssertUnwindSafe(&mut release)).is_err() {}
@@ -691,10 +701,6 @@ fn takes_answer(search: &Search) -> bool {
 
 fn stopping() -> Refusal {
     busy("SHARD-004", 5_000, "the server is stopping: ask again when it is back")
-}
-
-fn log_away() -> Refusal {
-    busy(LOG_AWAY, 1_000, "the replicated log does not answer: nothing is accepted until it does")
 }
 
 fn too_many_wait() -> Refusal {

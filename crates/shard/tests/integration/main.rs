@@ -9,6 +9,7 @@ mod direct;
 mod fixture;
 mod outcomes;
 mod panics;
+mod reads;
 mod replay;
 mod restored_memory;
 mod session_room;

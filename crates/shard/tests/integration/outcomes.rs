@@ -1,86 +1,20 @@
 //! A commit that takes too long, and a shard that another owner has fenced: each caller hears the
 //! truth, and Busy means that nothing happened.
 
-use std::cell::Cell;
-
-use stadium_queue::{Answer, Command, Queues, Refusal, Time};
-use stadium_shard::core::{Core, CoreSettings, Next, Output, Reply, Request, Search};
+use stadium_queue::Refusal;
 use stadium_shard::{LOG_AWAY, MOVED, OUTCOME_UNKNOWN};
 
-use crate::fixture::fragile::{Asked, Plan, Workshop, Wrong};
-use crate::fixture::machine::Machine;
-use crate::fixture::{of_text, put, queue, wait_for};
-
-/// How long callers wait for a commit, milliseconds.
-const WAIT: u64 = 3_000;
-
-thread_local! {
-    static NOW: Cell<u64> = const { Cell::new(0) };
-}
-
-/// A shard whose commits happen when a test says so.
-struct Slow {
-    core: Core<Workshop, u64, Queues>,
-    machine: Machine,
-    plan: Plan,
-    output: Output<u64, Queues>,
-}
-
-impl Slow {
-    fn new() -> Self {
-        let (machine, plan) = (Machine::new(), Plan::default());
-        let workshop = Workshop { machine: machine.clone(), plan: plan.clone() };
-        NOW.set(1_000_000);
-        let settings =
-            CoreSettings { commit_wait: Some(WAIT), stopwatch: || NOW.get() * 1_000, ..machine.settings() };
-        let core = Core::open(workshop, settings, Time(NOW.get()), &mut |_| ());
-        Self { core: core.expect("the shard starts"), machine, plan, output: Output::default() }
-    }
-
-    fn submit(&mut self, caller: u64, command: Command) {
-        self.core.submit(Request { caller, command, search: Search::Here });
-    }
-
-    /// A turn so many milliseconds later.
-    fn turn(&mut self, later: u64) -> (Next, Vec<Reply<u64>>) {
-        NOW.set(NOW.get() + later);
-        let next = self.core.turn(Time(NOW.get()), &mut self.output);
-        (next, std::mem::take(&mut self.output.replies))
-    }
-
-    /// Everything that was committed becomes durable.
-    fn commit(&mut self) {
-        while self.machine.step() {}
-    }
-
-    fn there(&mut self) -> Vec<String> {
-        let all = Command::Peek { queue: queue("mail"), state: None, key: None, after: None, jobs_max: 100 };
-        self.submit(999, all);
-        let (_, mut replies) = self.turn(1);
-        match replies.pop().map(|reply| reply.answer) {
-            Some(Ok(stadium_shard::Answer::Queue(Answer::Jobs(jobs)))) => {
-                jobs.iter().map(|job| of_text(&job.payload)).collect()
-            }
-            other => panic!("{other:?}"),
-        }
-    }
-}
-
-/// The code of each answer, by caller; `ok` where there is a good one.
-fn codes(replies: &[Reply<u64>]) -> Vec<(u64, &str)> {
-    replies
-        .iter()
-        .map(|reply| (reply.caller, reply.answer.as_ref().err().map_or("ok", Refusal::code)))
-        .collect()
-}
+use crate::fixture::fragile::{Asked, Wrong};
+use crate::fixture::slow::{Slow, WAIT, codes, now};
+use crate::fixture::{put, wait_for};
 
 #[test]
 fn a_commit_that_takes_too_long_has_an_unknown_outcome_and_what_comes_next_is_busy() {
-    let mut shard = Slow::new();
+    let mut shard = Slow::new(None);
     shard.submit(1, put("mail", "first"));
     let (next, replies) = shard.turn(1);
     assert!(replies.is_empty());
-    assert!(next.deadline.is_some_and(|at| at.0 <= NOW.get() + WAIT + 1), "it wakes by itself: {next:?}");
+    assert!(next.deadline.is_some_and(|at| at.0 <= now() + WAIT + 1), "it wakes by itself: {next:?}");
     let (_, replies) = shard.turn(WAIT - 1);
     assert_eq!(codes(&replies), []);
     let (_, replies) = shard.turn(1);
@@ -102,7 +36,7 @@ fn a_commit_that_takes_too_long_has_an_unknown_outcome_and_what_comes_next_is_bu
 
 #[test]
 fn a_consumer_that_waits_goes_on_waiting_while_the_log_is_away() {
-    let mut shard = Slow::new();
+    let mut shard = Slow::new(None);
     shard.submit(1, wait_for("mail", 1, 60_000));
     assert_eq!(codes(&shard.turn(1).1), []);
     shard.submit(2, put("other", "first"));
@@ -118,7 +52,7 @@ fn a_consumer_that_waits_goes_on_waiting_while_the_log_is_away() {
 
 #[test]
 fn a_commit_in_time_is_answered_as_it_is() {
-    let mut shard = Slow::new();
+    let mut shard = Slow::new(None);
     shard.submit(1, put("mail", "first"));
     shard.turn(1);
     shard.turn(WAIT - 2);
@@ -129,7 +63,7 @@ fn a_commit_in_time_is_answered_as_it_is() {
 
 #[test]
 fn a_fenced_shard_says_that_it_moved_and_stops() {
-    let mut shard = Slow::new();
+    let mut shard = Slow::new(None);
     shard.submit(1, put("mail", "first"));
     shard.turn(1);
     shard.commit();

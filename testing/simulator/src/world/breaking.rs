@@ -8,9 +8,7 @@ use stadium_queue::Command;
 use super::World;
 use super::mqtt::Mqtt;
 use crate::ledger::Violation;
-
-/// Operations of a disk that no run reaches.
-const NEVER: u64 = 1 << 40;
+use crate::machine::NEVER;
 
 /// Checkpoints of a shard: two that are kept, one that is damaged, and some whose removal failed.
 const CHECKPOINTS_MAX: usize = 8;
@@ -33,6 +31,8 @@ pub(super) enum Descriptors {
 pub(super) enum End {
     PowerFailed,
     Killed,
+    /// Its node is stopped, and it goes on when others have taken over.
+    Stopped,
 }
 
 impl World {
@@ -262,6 +262,9 @@ impl World {
                 if flips && machine.flip_control(&mut self.faults) {
                     self.trace.line(&self.clock, || "a bit of a journal's control flips".into());
                 }
+                if end == End::Stopped {
+                    self.zombies.rise_later(machine.stop());
+                }
                 machine.end();
                 let random = &mut self.random;
                 let style = random.u8(..3);
@@ -275,7 +278,7 @@ impl World {
                         machine.disk.crash(&mut choose);
                         machine.checkpoints.crash(&mut choose);
                     }
-                    End::Killed => {
+                    End::Killed | End::Stopped => {
                         machine.disk.kill();
                         machine.checkpoints.kill();
                     }

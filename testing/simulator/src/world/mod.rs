@@ -15,6 +15,7 @@ mod submit;
 mod turn;
 mod wallets;
 mod words;
+mod zombies;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -27,6 +28,7 @@ use self::look::Look;
 use self::mqtt::Mqtt;
 use self::pushes::Pushes;
 use self::wallets::Wallets;
+use self::zombies::Zombies;
 use crate::asker::Asker;
 use crate::clock::{Clock, Span};
 use crate::ledger::{Issued, Ledger, Violation};
@@ -62,6 +64,10 @@ pub struct Summary {
     pub compared: u64,
     /// Times that a standby took its shard over.
     pub promoted: u64,
+    /// Questions to owners that were stopped, and that others had fenced.
+    pub haunted: u64,
+    /// Barriers that owners wrote which were there at the end.
+    pub barriers: u64,
     /// A flipped bit was noticed and named.
     pub flips_noticed: u64,
 }
@@ -131,6 +137,8 @@ pub struct World {
     full: bool,
     /// Whether something was broken after which a journal may fail: neither a full disk nor a want of descriptors.
     journal_may_fail: bool,
+    /// Nodes that are stopped, or go on: their owners, their faults and questions.
+    zombies: Zombies,
     /// The shard whose thread panics before its next turn.
     panics_between_turns: Option<usize>,
     /// Crashes so far, to notice that one came in between.
@@ -171,6 +179,7 @@ impl World {
             trouble: false,
             full: false,
             journal_may_fail: false,
+            zombies: Zombies::new(plan.seed),
             panics_between_turns: None,
             crashes: 0,
             summary: Summary::default(),
@@ -235,6 +244,7 @@ impl World {
         self.summary.delivered = self.mqtt.as_ref().map_or(0, Mqtt::delivered);
         self.summary.messages = self.ledger.messages().len() as u64;
         self.summary.promoted = self.machines.iter().map(Machine::promoted).sum();
+        self.summary.barriers = self.machines.iter().map(Machine::barriers).sum();
         Ok(self.summary)
     }
 
@@ -244,6 +254,7 @@ impl World {
 
     fn step(&mut self) -> Result<(), Violation> {
         self.break_something()?;
+        self.step_nodes()?;
         self.ask_counters();
         self.ask_wallets();
         self.step_pushes();

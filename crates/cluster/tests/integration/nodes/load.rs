@@ -86,7 +86,7 @@ fn run(stage: &Stage, queue: &str, name: &str, ends: &AtomicBool) -> Record {
 }
 
 /// Puts a job, at the node that accepted the last one first. Returns whether it was accepted.
-fn put(stage: &Stage, queue: &str, id: &str, repeats: bool, at: &mut usize, record: &mut Record) -> bool {
+pub fn put(stage: &Stage, queue: &str, id: &str, repeats: bool, at: &mut usize, record: &mut Record) -> bool {
     let request = format!("put {queue} {id}");
     let begun = Instant::now();
     let mut refusals = 0;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use stadium_membership::ShardSet;
 
-use self::load::{Load, check, report};
+use self::load::{Known, Load, Record, check, put, report};
 use self::stage::{SHARDS, Stage};
 
 /// A failover takes less: the lease of 2 s, half a second for etcd to notice, and the claim.
@@ -65,7 +65,7 @@ fn a_killed_node_is_replaced_and_comes_back_as_a_standby() {
 }
 
 #[test]
-fn a_stopped_node_accepts_nothing_after_it_was_fenced() {
+fn a_stopped_node_accepts_nothing_and_tells_nothing_old_after_it_was_fenced() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let stage = Arc::new(Stage::of_three("stop", 1));
     let load = Load::start(&stage, "stop");
@@ -81,7 +81,18 @@ fn a_stopped_node_accepts_nothing_after_it_was_fenced() {
             .all(|entry| entry.value.replicas[0].as_str() != "b" && entry.value.recorded.is_some())
     });
     println!("all shards have a new owner after {:?}", paused.elapsed());
-    // These are the first that it sees when it goes on, before it can know of any fence.
+    // All of these are the first that it sees when it goes on, before it can know of any fence. An
+    // answer without the job was old when it was asked for.
+    let reads: Vec<_> = owned
+        .iter()
+        .map(|shard| {
+            let queue = stage.queues[shard.0 as usize].clone();
+            let is_accepted = put(&stage, &queue, "fresh", true, &mut 0, &mut Record::default());
+            assert!(is_accepted, "the others accept");
+            let answer = node.send(&format!("jobs {queue}")).expect("its pipe takes it");
+            (queue, answer)
+        })
+        .collect();
     let stale: Vec<_> = owned
         .iter()
         .flat_map(|shard| (0..20).map(move |number| (shard.0 as usize, format!("stale-{number}"))))
@@ -93,6 +104,13 @@ fn a_stopped_node_accepts_nothing_after_it_was_fenced() {
         .collect();
     std::thread::sleep(Duration::from_secs(8).saturating_sub(paused.elapsed()));
     node.go_on();
+    for (queue, answer) in &reads {
+        let answer = answer.recv_timeout(Duration::from_secs(20)).expect("it answers");
+        match answer.strip_prefix("ok ") {
+            Some(jobs) => assert!(jobs.split(' ').any(|id| id == "fresh"), "{queue}: {jobs} are old"),
+            None => assert!(answer.starts_with("busy"), "{queue}: {answer}"),
+        }
+    }
     for (queue, id, answer) in stale {
         let answer = answer.recv_timeout(Duration::from_secs(20)).expect("it answers");
         assert!(answer.starts_with("busy") || answer.starts_with("unknown"), "{queue} {id}: {answer}");
@@ -111,8 +129,11 @@ fn a_stopped_node_accepts_nothing_after_it_was_fenced() {
         let [_, queue, id] = request.split(' ').collect::<Vec<_>>()[..] else { panic!("{request}") };
         if answer.starts_with("ok") {
             let record = load.get_mut(queue).expect("a queue of ours");
-            record.jobs.insert(id.to_owned(), load::Known::Acknowledged);
+            record.jobs.insert(id.to_owned(), Known::Acknowledged);
         }
+    }
+    for (queue, _) in reads {
+        load.get_mut(&queue).expect("a queue of ours").jobs.insert("fresh".to_owned(), Known::Acknowledged);
     }
     // None of the stale ones is there: the model does not know them.
     check(&stage, &[load]);
