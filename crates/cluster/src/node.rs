@@ -11,7 +11,9 @@ use stadium_membership::{Error, ShardSet};
 use stadium_membership_etcd::{Certainty, Membership, Snapshot};
 use stadium_shard::Shards;
 
+use crate::archive::ArchiveFigures;
 use crate::duties::{Common, Duties};
+use crate::keeper::Keeper;
 use crate::openers::Openers;
 use crate::replicas::Replicas;
 use crate::settings::NodeSettings;
@@ -24,6 +26,7 @@ use crate::settings::NodeSettings;
 pub struct ClusterNode {
     common: Arc<Common>,
     certainty: Certainty,
+    keeper: Option<Arc<Keeper>>,
     /// `None` when it is being dropped.
     membership: Option<Arc<Membership>>,
     thread: Option<JoinHandle<Replicas>>,
@@ -40,11 +43,17 @@ impl ClusterNode {
     /// started.
     pub fn start(settings: NodeSettings, shards: &Shards, topic: Arc<dyn Topic>) -> Result<Self, Error> {
         let cluster = ClusterId(settings.cluster(shards.count())?.id.0);
-        let NodeSettings { membership: config, folder, mirror } = settings;
+        let NodeSettings { membership: config, folder, mirror, archive } = settings;
         let me = config.node.clone();
         let common = Arc::new(Common::default());
         let openers = Openers::start(shards, &common.bell)?;
-        let replicas = Replicas::new(shards.clone(), openers, topic, cluster, folder, mirror);
+        let keeper = archive.clone().map(|archive| {
+            let topic = Arc::clone(&topic);
+            Keeper::start(archive, topic, cluster, folder.clone(), shards.count()).map(Arc::new)
+        });
+        let keeper = keeper.transpose()?;
+        let replicas = Replicas::new(shards.clone(), openers, topic, cluster, folder, mirror)
+            .with_archive(archive, keeper.clone());
         let bell = Arc::clone(&common.bell);
         let membership = Arc::new(Membership::start(config, move || bell.ring())?);
         let certainty = membership.certainty();
@@ -52,7 +61,7 @@ impl ClusterNode {
         let thread = std::thread::Builder::new().name("cluster".to_owned()).spawn(move || duties.run());
         let thread =
             thread.map_err(|why| Error::Ended(format!("cannot start the thread `cluster`: {why}")))?;
-        Ok(Self { common, certainty, membership: Some(membership), thread: Some(thread) })
+        Ok(Self { common, certainty, keeper, membership: Some(membership), thread: Some(thread) })
     }
 
     /// Whether it is certain that no other node serves the shards that this one serves.
@@ -74,6 +83,12 @@ impl ClusterNode {
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.membership.as_ref().expect("only dropping takes it").snapshot()
+    }
+
+    /// How far it is with storing the shards that it serves; `None` without a store.
+    #[must_use]
+    pub fn archive(&self) -> Option<ArchiveFigures> {
+        self.keeper.as_ref().map(|keeper| keeper.figures())
     }
 
     /// Says how busy the node is, 0 idle to 1 at capacity: the planner decides ties by it.

@@ -6,6 +6,8 @@ use stadium_journal::Options;
 use stadium_membership::{Cluster, Error};
 use stadium_membership_etcd::Config;
 
+use crate::archive::ArchiveSettings;
+
 /// Settings of a node of a cluster.
 #[derive(Clone, Debug)]
 pub struct NodeSettings {
@@ -15,6 +17,9 @@ pub struct NodeSettings {
     pub folder: PathBuf,
     /// Sizes and bounds of the mirrors.
     pub mirror: Options,
+    /// The object store of checkpoints and segments. `None`: no log is trimmed, and a replica
+    /// without data reads its log from the beginning.
+    pub archive: Option<ArchiveSettings>,
 }
 
 impl NodeSettings {

@@ -72,11 +72,13 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
     (
         "stadium-cluster",
         &[
+            "stadium-archive",
             "stadium-journal",
             "stadium-journal-log",
             "stadium-journal-replicated",
             "stadium-membership",
             "stadium-membership-etcd",
+            "stadium-objects",
             "stadium-shard",
         ],
     ),

@@ -3,6 +3,9 @@
 //!
 //! `nodes` runs nodes as processes, on three real brokers that its tests share and an etcd for each.
 
+mod archive;
+mod books;
 mod fixture;
+mod lost_log;
 mod nodes;
 mod takeover;
