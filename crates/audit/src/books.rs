@@ -103,7 +103,8 @@ enum What {
 #[derive(Debug)]
 pub(crate) struct Books {
     shard: u16,
-    shards: u16,
+    /// The number of all shards, where it is known.
+    shards: Option<u16>,
     remembered: usize,
     pub(crate) assets: Vec<Asset>,
     pub(crate) accounts: Vec<Account>,
@@ -145,7 +146,7 @@ impl Turn<'_> {
 }
 
 impl Books {
-    pub(crate) fn new(shard: u16, shards: u16, remembered: usize) -> Self {
+    pub(crate) fn new(shard: u16, shards: Option<u16>, remembered: usize) -> Self {
         Self {
             shard,
             shards,
@@ -288,7 +289,7 @@ impl Books {
         if asset as usize >= self.assets.len() {
             turn.wrong(Kind::Unknown, format!("{wallet} gets an account of an asset {asset}, which is none"));
         }
-        if home(wallet, self.shards).is_some_and(|home| home != self.shard) {
+        if self.shards.and_then(|shards| home(wallet, shards)).is_some_and(|home| home != self.shard) {
             turn.wrong(Kind::Home, format!("{wallet} was opened here, and belongs elsewhere by its name"));
         }
         let number = u32::try_from(self.accounts.len()).unwrap_or(u32::MAX);

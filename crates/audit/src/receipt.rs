@@ -127,7 +127,7 @@ pub fn receipt(
 ) -> Result<Receipt, Error> {
     let wanted = id::number(transfer).map_err(Error::NoTransfer)?;
     let mut walk = Walk::open(directory)?;
-    for shard in 0..walk.shards() {
+    for shard in walk.shards() {
         let mut search = Search::default();
         walk.shard(shard, progress, &mut |seen| match seen {
             Seen::Problem(problem) => drop(search.broken.get_or_insert(problem)),

@@ -35,7 +35,7 @@ pub struct Root {
 pub fn roots(directory: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Vec<Root>, Error> {
     let mut walk = Walk::open(directory)?;
     let mut roots = Vec::new();
-    for shard in 0..walk.shards() {
+    for shard in walk.shards() {
         let mut broken = None;
         walk.shard(shard, progress, &mut |seen| match seen {
             Seen::Problem(problem) => drop(broken.get_or_insert(problem)),

@@ -115,7 +115,7 @@ fn each(
     each: &mut dyn FnMut(&Names, &Event<'_>, u64),
 ) -> Result<(), Error> {
     let mut walk = Walk::open(directory)?;
-    for shard in 0..walk.shards() {
+    for shard in walk.shards() {
         let mut names = Names::default();
         let mut broken = None;
         walk.shard(shard, progress, &mut |seen| match seen {

@@ -9,7 +9,7 @@ use stadium_journal::inspect::Inspection;
 use stadium_journal::{Checkpoints as _, FileCheckpoints, Position};
 
 use crate::chain;
-use crate::place::{Place, shards};
+use crate::place::{Place, Places, shards};
 use crate::problem::{Kind, Problem, Spot};
 use crate::section::Section;
 use crate::tree::Hash;
@@ -31,6 +31,8 @@ pub(crate) enum Seen<'a> {
 /// The journals of a data directory, as long as they are now.
 pub(crate) struct Walk {
     shards: Vec<Shard>,
+    /// The number of all shards; `None` for a replica of one.
+    count: Option<u16>,
     bytes_all: u64,
     bytes_done: u64,
 }
@@ -48,13 +50,20 @@ struct Shard {
 
 impl Walk {
     pub(crate) fn open(directory: &Path) -> Result<Self, Error> {
-        let shards = shards(directory)?.into_iter().map(Shard::open).collect::<Result<Vec<_>, _>>()?;
+        let Places { shards, count } = shards(directory)?;
+        let shards = shards.into_iter().map(Shard::open).collect::<Result<Vec<_>, _>>()?;
         let bytes_all = shards.iter().flat_map(|shard| &shard.ranges).map(|(start, end)| end - start).sum();
-        Ok(Self { shards, bytes_all, bytes_done: 0 })
+        Ok(Self { shards, count, bytes_all, bytes_done: 0 })
     }
 
-    pub(crate) fn shards(&self) -> u16 {
-        u16::try_from(self.shards.len()).expect("1,024 at most")
+    /// The shards that can be walked, in their order.
+    pub(crate) fn shards(&self) -> Vec<u16> {
+        self.shards.iter().map(|one| one.place.shard).collect()
+    }
+
+    /// The number of all shards, which are all here; `None` for a replica of one.
+    pub(crate) fn count(&self) -> Option<u16> {
+        self.count
     }
 
     /// Whether a server has the journals open, so that they went on while they were looked at.
@@ -74,7 +83,7 @@ impl Walk {
         })
     }
 
-    /// All records of one shard.
+    /// All records of one of the shards.
     pub(crate) fn shard(
         &mut self,
         shard: u16,
@@ -82,7 +91,7 @@ impl Walk {
         each: &mut dyn FnMut(Seen<'_>),
     ) -> Result<(), Error> {
         let (bytes_all, bytes_before) = (self.bytes_all, self.bytes_done);
-        let one = &self.shards[usize::from(shard)];
+        let one = self.shards.iter().find(|one| one.place.shard == shard).expect("one of the shards here");
         let mut reported = bytes_before;
         let mut progress = |position: u64| {
             let done = bytes_before + one.bytes_until(position);

@@ -1,8 +1,8 @@
 //! A node of a cluster as a process, for tests that kill and stop it:
-//! `node NAME ETCD,.. BROKER,.. FOLDER CLUSTER SHARDS`.
+//! `node NAME ETCD,.. BROKER,.. FOLDER CLUSTER SHARDS [STORE]`.
 //!
 //! It reads requests from its input, each a line `NUMBER put QUEUE ID`, `NUMBER jobs QUEUE`, `NUMBER
-//! serves` or `NUMBER drain`, and answers each by a line `NUMBER ok ..`, `NUMBER busy CODE` or `NUMBER
+//! serves`, `NUMBER checkpoint`, `NUMBER trimmed` or `NUMBER drain`, and answers each by a line `NUMBER ok ..`, `NUMBER busy CODE` or `NUMBER
 //! unknown CODE`, in any order. It ends with its input. `RUST_LOG` sets what it logs to its stderr.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use stadium_cluster::{ClusterNode, NodeSettings};
+use stadium_cluster::{ArchiveSettings, ClusterNode, NodeSettings};
 use stadium_journal::Options;
 use stadium_journal_kafka::{Client, Settings as KafkaSettings, open};
 use stadium_membership::{
@@ -43,12 +43,9 @@ fn main() {
     let mut settings = Settings::in_directory(folder.join("data"), count);
     settings.journal = mirror();
     let shards = Shards::open_none(settings).expect("threads");
-    let settings = NodeSettings {
-        membership: config(&name, etcd, cluster, count),
-        folder,
-        mirror: mirror(),
-        links: None,
-    };
+    let archive = arguments.next().map(ArchiveSettings::new);
+    let membership = config(&name, etcd, cluster, count);
+    let settings = NodeSettings { membership, folder, mirror: mirror(), archive, links: None };
     let node = Arc::new(parking_lot::Mutex::new(Some(
         ClusterNode::start(settings, &shards, topic).expect("a node"),
     )));
@@ -66,6 +63,11 @@ fn main() {
                     .lock()
                     .as_ref()
                     .map_or_else(String::new, |node| format!("ok {} {}", node.serves(), node.is_certain())),
+                ["checkpoint"] => {
+                    shards.checkpoint_soon();
+                    "ok".to_owned()
+                }
+                ["trimmed"] => format!("ok {}", node.lock().as_ref().is_some_and(has_trimmed)),
                 ["drain"] => {
                     let node = node.lock().take().expect("a node that was not drained");
                     format!("ok {}", node.drain(Duration::from_secs(30)))
@@ -77,6 +79,16 @@ fn main() {
     }
     drop(node.lock().take());
     shards.stop(ANSWERED_WITHIN);
+}
+
+/// Whether the logs of all shards that the node serves were trimmed.
+fn has_trimmed(node: &ClusterNode) -> bool {
+    let figures = node.archive().unwrap_or_default();
+    let is_trimmed = |shard: u32| {
+        let shard = u16::try_from(shard).ok().and_then(|shard| figures.shards.get(&shard));
+        shard.is_some_and(|shard| shard.trimmed.is_some())
+    };
+    node.serves().iter().all(|shard| is_trimmed(shard.0))
 }
 
 fn mirror() -> Options {

@@ -4,17 +4,24 @@
 //! hand over as membership orders. [`ReplicatedStore`] is where a replica keeps its mirror and its
 //! checkpoints, and how it reaches the log. docs/cluster.md describes a cluster as a whole.
 
+mod archive;
 mod bell;
 mod duties;
 mod forward;
+mod keeper;
 mod node;
 mod openers;
 mod reads;
 mod replicas;
+mod restore_log;
+mod restoring;
 mod settings;
 mod store;
 
+pub use archive::{ArchiveFigures, ArchiveSettings, ShardArchived};
 pub use forward::{ASKED_FOR, ForwardFigures, LinkSettings};
+pub use keeper::Keeper;
 pub use node::ClusterNode;
+pub use restore_log::{LogRestored, RestoreMode, restore_log};
 pub use settings::NodeSettings;
 pub use store::ReplicatedStore;

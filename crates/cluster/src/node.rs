@@ -13,8 +13,10 @@ use stadium_membership_etcd::{Certainty, Membership, Snapshot};
 use stadium_shard::Shards;
 use stadium_shard::core::NodeLease;
 
+use crate::archive::ArchiveFigures;
 use crate::duties::{Common, Duties};
 use crate::forward::{ForwardFigures, Forwarder, Forwarding};
+use crate::keeper::Keeper;
 use crate::openers::Openers;
 use crate::reads::Reads;
 use crate::replicas::Replicas;
@@ -29,6 +31,7 @@ pub struct ClusterNode {
     common: Arc<Common>,
     certainty: Certainty,
     forwarding: Option<Forwarding>,
+    keeper: Option<Arc<Keeper>>,
     /// `None` when it is being dropped.
     membership: Option<Arc<Membership>>,
     thread: Option<JoinHandle<Replicas>>,
@@ -45,11 +48,17 @@ impl ClusterNode {
     /// started.
     pub fn start(settings: NodeSettings, shards: &Shards, topic: Arc<dyn Topic>) -> Result<Self, Error> {
         let cluster = ClusterId(settings.cluster(shards.count())?.id.0);
-        let NodeSettings { membership: config, folder, mirror, links } = settings;
+        let NodeSettings { membership: config, folder, mirror, archive, links } = settings;
         let me = config.node.clone();
         let common = Arc::new(Common::default());
         let openers = Openers::start(shards, &common.bell)?;
-        let replicas = Replicas::new(shards.clone(), openers, topic, cluster, folder, mirror);
+        let keeper = archive.clone().map(|archive| {
+            let topic = Arc::clone(&topic);
+            Keeper::start(archive, topic, cluster, folder.clone(), shards.count()).map(Arc::new)
+        });
+        let keeper = keeper.transpose()?;
+        let replicas = Replicas::new(shards.clone(), openers, topic, cluster, folder, mirror)
+            .with_archive(archive, keeper.clone());
         let forwarding = match &links {
             Some(links) => Some(Forwarding::start(links, cluster, link_name(&me)?, shards)?),
             None => None,
@@ -72,7 +81,7 @@ impl ClusterNode {
         let thread = std::thread::Builder::new().name("cluster".to_owned()).spawn(move || duties.run());
         let thread =
             thread.map_err(|why| Error::Ended(format!("cannot start the thread `cluster`: {why}")))?;
-        Ok(Self { common, certainty, forwarding, membership: Some(membership), thread: Some(thread) })
+        Ok(Self { common, certainty, forwarding, keeper, membership: Some(membership), thread: Some(thread) })
     }
 
     /// Whether it is certain that no other node serves the shards that this one serves.
@@ -110,6 +119,12 @@ impl ClusterNode {
 
     fn forwarder(&self) -> Option<&Forwarder> {
         self.forwarding.as_ref().map(|forwarding| &*forwarding.forwarder)
+    }
+
+    /// How far it is with storing the shards that it serves; `None` without a store.
+    #[must_use]
+    pub fn archive(&self) -> Option<ArchiveFigures> {
+        self.keeper.as_ref().map(|keeper| keeper.figures())
     }
 
     /// Says how busy the node is, 0 idle to 1 at capacity: the planner decides ties by it.

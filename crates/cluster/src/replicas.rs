@@ -4,7 +4,7 @@
 //! only sets the aim. A step is taken when the one before has been answered by a state.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,9 +13,11 @@ use stadium_journal_log::{ClusterId, Log, Topic};
 use stadium_membership::{Shard, ShardSet};
 use stadium_shard::{ReplicaState, Shards};
 
+use crate::archive::ArchiveSettings;
 use crate::bell::Done;
+use crate::keeper::Keeper;
 use crate::openers::Openers;
-use crate::store::ReplicatedStore;
+use crate::store::{ReplicatedStore, folder_of};
 
 /// The time after which a replica that could not be opened is tried again, and after which a
 /// hand-over is asked for that is not done: a shard that starts over forgets that it was asked.
@@ -74,6 +76,8 @@ pub(crate) struct Replicas {
     cluster: ClusterId,
     folder: PathBuf,
     mirror: Options,
+    archive: Option<ArchiveSettings>,
+    keeper: Option<Arc<Keeper>>,
     replicas: BTreeMap<u16, Replica>,
     has_data: ShardSet,
 }
@@ -89,7 +93,25 @@ impl Replicas {
     ) -> Self {
         let has_data =
             (0..shards.count()).filter(|shard| folder_of(&folder, *shard).exists()).map(number).collect();
-        Self { shards, openers, topic, cluster, folder, mirror, replicas: BTreeMap::new(), has_data }
+        let replicas = BTreeMap::new();
+        Self {
+            shards,
+            openers,
+            topic,
+            cluster,
+            folder,
+            mirror,
+            archive: None,
+            keeper: None,
+            replicas,
+            has_data,
+        }
+    }
+
+    /// With the store that replicas without data are restored from, and the thread that stores what
+    /// the node serves.
+    pub(crate) fn with_archive(self, archive: Option<ArchiveSettings>, keeper: Option<Arc<Keeper>>) -> Self {
+        Self { archive, keeper, ..self }
     }
 
     /// Shards with state on disk: of a life before, or that were in step once in this one.
@@ -119,6 +141,9 @@ impl Replicas {
 
     /// A replica told its state. What that means for the succession is given to `tell`.
     pub(crate) fn on_state(&mut self, shard: u16, state: &ReplicaState, mut tell: impl FnMut(Outcome)) {
+        if let Some(keeper) = &self.keeper {
+            keeper.on_state(shard, state);
+        }
         let Some(replica) = self.replicas.get_mut(&shard) else { return };
         match (state, replica.doing) {
             (ReplicaState::Claimed { .. }, Doing::Claiming(generation)) => {
@@ -252,13 +277,10 @@ impl Replicas {
     fn open(&self, shard: u16) {
         let log = Log { cluster: self.cluster, shard: u32::from(shard) };
         let folder = folder_of(&self.folder, shard);
-        let store = ReplicatedStore::new(Arc::clone(&self.topic), folder, log, self.mirror.clone());
+        let store = ReplicatedStore::new(Arc::clone(&self.topic), folder, log, self.mirror.clone())
+            .with_archive(self.archive.clone());
         self.openers.open(shard, store);
     }
-}
-
-fn folder_of(folder: &Path, shard: u16) -> PathBuf {
-    folder.join(format!("shard-{shard}"))
 }
 
 fn number(shard: u16) -> Shard {

@@ -6,6 +6,7 @@ use stadium_journal::Options;
 use stadium_membership::{Cluster, Error};
 use stadium_membership_etcd::Config;
 
+use crate::archive::ArchiveSettings;
 use crate::forward::LinkSettings;
 
 /// Settings of a node of a cluster.
@@ -19,6 +20,9 @@ pub struct NodeSettings {
     pub mirror: Options,
     /// Links to the other nodes. Without them commands reach only shards that this node serves.
     pub links: Option<LinkSettings>,
+    /// The object store of checkpoints and segments. `None`: no log is trimmed, and a replica
+    /// without data reads its log from the beginning.
+    pub archive: Option<ArchiveSettings>,
 }
 
 impl NodeSettings {

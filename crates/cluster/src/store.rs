@@ -1,7 +1,7 @@
 //! The place of a replica: mirror and checkpoints in a folder, the log in a topic.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stadium_journal::{
@@ -11,6 +11,9 @@ use stadium_journal_log::{Log, Partition, Topic};
 use stadium_journal_replicated::{ReplicatedJournal, ReplicatedOptions, ResumePoint};
 use stadium_shard::core::{ReplicaStore, Store};
 
+use crate::archive::ArchiveSettings;
+use crate::restoring;
+
 /// Opens a journal: as the owner or as a follower.
 type Open = fn(Box<dyn Partition>, Arc<dyn Disk>, &ReplicatedOptions) -> Result<ReplicatedJournal, Error>;
 
@@ -18,8 +21,14 @@ type Open = fn(Box<dyn Partition>, Arc<dyn Disk>, &ReplicatedOptions) -> Result<
 #[derive(Clone)]
 pub struct ReplicatedStore {
     topic: Arc<dyn Topic>,
-    folder: PathBuf,
-    options: ReplicatedOptions,
+    pub(crate) folder: PathBuf,
+    pub(crate) options: ReplicatedOptions,
+    pub(crate) archive: Option<ArchiveSettings>,
+}
+
+/// The folder of a replica, in that of its node.
+pub(crate) fn folder_of(folder: &Path, shard: u16) -> PathBuf {
+    folder.join(format!("shard-{shard}"))
 }
 
 impl ReplicatedStore {
@@ -27,15 +36,25 @@ impl ReplicatedStore {
     #[must_use]
     pub fn new(topic: Arc<dyn Topic>, folder: PathBuf, log: Log, options: Options) -> Self {
         let options = ReplicatedOptions { journal: options, ..ReplicatedOptions::new(log) };
-        Self { topic, folder, options }
+        Self { topic, folder, options, archive: None }
+    }
+
+    /// With the store from which a folder is restored that has nothing, or too little for a log that
+    /// was trimmed.
+    #[must_use]
+    pub fn with_archive(self, archive: Option<ArchiveSettings>) -> Self {
+        Self { archive, ..self }
+    }
+
+    /// The log, for one more reader and writer.
+    pub(crate) fn partition(&self) -> Result<Box<dyn Partition>, Error> {
+        let shard = self.options.log.shard;
+        let partition = self.topic.partition(shard);
+        partition.map_err(|failure| Error::Setting(format!("the log of shard {shard}: {failure}")))
     }
 
     fn at(&self, opening: Opening, open: Open) -> Result<ReplicatedJournal, Error> {
-        let shard = self.options.log.shard;
-        let partition = self
-            .topic
-            .partition(shard)
-            .map_err(|failure| Error::Setting(format!("the log of shard {shard}: {failure}")))?;
+        let partition = self.partition()?;
         let folder = self.folder.join("journal");
         let disk = FolderDisk::create(&folder)
             .map_err(|error| Error::io(format!("making {}", folder.display()), &error))?;
@@ -76,6 +95,10 @@ impl Store for ReplicatedStore {
 }
 
 impl ReplicaStore for ReplicatedStore {
+    fn prepare(&mut self) -> Result<(), Error> {
+        restoring::prepare(self)
+    }
+
     fn follow(&mut self, opening: Opening) -> Result<ReplicatedJournal, Error> {
         self.at(opening, ReplicatedJournal::follow)
     }

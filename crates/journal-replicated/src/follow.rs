@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use stadium_journal::mirror::Body;
-use stadium_journal::{Error, Position};
+use stadium_journal::{Disk, Error, Position};
 use stadium_journal_log::partition::Event;
 use stadium_journal_log::{Header, Offset, Partition};
 
+use crate::marks;
 use crate::options::ReplicatedOptions;
 use crate::resume::ResumePoint;
 use crate::signal::Signal;
@@ -55,29 +56,109 @@ fn known(options: &ReplicatedOptions, noted: Vec<ResumePoint>) -> Result<Vec<Res
     Ok(points)
 }
 
+/// Whether a replica can read its log on from what it has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// The log has what follows a point of the mirror or the checkpoint.
+    Reached,
+    /// The log was trimmed behind all of them.
+    Trimmed {
+        /// The offset of the newest point.
+        newest: Offset,
+        /// The offset at which the log begins.
+        start: Offset,
+    },
+}
+
+/// Finds out whether the log still has what follows one of the points that a mirror on the disk may
+/// begin at. `partition` is used for this alone. Waits as long as a claim may take, at most.
+///
+/// # Errors
+/// `Foreign` where the mirror is of another log; `Io`; `Failed` where the log does not answer.
+pub fn reach(
+    mut partition: Box<dyn Partition>,
+    disk: &dyn Disk,
+    options: &ReplicatedOptions,
+) -> Result<Reach, Error> {
+    let points = points(options, marks::read(disk, options.log)?)?;
+    let newest = points.first().map_or(Offset(0), |newest| newest.mark.offset);
+    let start = *find_ends(&mut *partition, options)?.start();
+    Ok(if newest < start { Reach::Trimmed { newest, start } } else { Reach::Reached })
+}
+
 /// Waits for the offsets at which a partition begins and ends.
 pub(crate) fn find_ends(
     partition: &mut dyn Partition,
     options: &ReplicatedOptions,
 ) -> Result<RangeInclusive<Offset>, Error> {
+    ask(
+        partition,
+        options,
+        "looking for the ends",
+        |partition| partition.find_ends(),
+        |event| match event {
+            Event::Ends { start, end } => Some(start..=end),
+            _ => None,
+        },
+    )
+}
+
+/// Gives back the space of a log before a point, and waits for that. Returns the offset at which the
+/// log begins then. `partition` is used for this alone.
+///
+/// # Errors
+/// `Foreign` for the point of another log; `Failed` where the log refuses; `Io` where it takes too
+/// long: longer than a claim may take.
+pub fn trim(
+    mut partition: Box<dyn Partition>,
+    below: &ResumePoint,
+    options: &ReplicatedOptions,
+) -> Result<Offset, Error> {
+    if below.log != options.log {
+        return Err(Error::Foreign(format!("the resume point is of {}, not of {}", below.log, options.log)));
+    }
+    let offset = below.mark.offset;
+    ask(
+        &mut *partition,
+        options,
+        "trimming",
+        |partition| partition.trim(offset),
+        |event| match event {
+            Event::Trimmed { start } => Some(start),
+            _ => None,
+        },
+    )
+}
+
+/// Makes a call, again after each temporary failure, and waits for its answer.
+fn ask<T>(
+    partition: &mut dyn Partition,
+    options: &ReplicatedOptions,
+    doing: &str,
+    call: impl Fn(&mut dyn Partition),
+    answer: impl Fn(Event) -> Option<T>,
+) -> Result<T, Error> {
     let signal = Arc::new(Signal::default());
     partition.on_event(signal.as_wake());
-    partition.find_ends();
+    call(partition);
     let deadline = Instant::now() + options.claim_timeout;
     loop {
         signal.lower();
         while let Some(event) = partition.next_event() {
             match event {
-                Event::Ends { start, end } => return Ok(start..=end),
-                Event::Failed { failure, .. } if failure.is_temporary => partition.find_ends(),
+                Event::Failed { failure, .. } if failure.is_temporary => call(partition),
                 Event::Failed { failure, .. } => {
                     return Err(Error::Failed { durable: Position::START, what: failure.what });
                 }
-                _ => {}
+                event => {
+                    if let Some(answer) = answer(event) {
+                        return Ok(answer);
+                    }
+                }
             }
         }
         if !signal.wait(deadline.saturating_duration_since(Instant::now())) {
-            return Err(took_too_long("looking for the ends", options));
+            return Err(took_too_long(doing, options));
         }
     }
 }

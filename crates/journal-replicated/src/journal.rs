@@ -34,6 +34,19 @@ pub struct ReplicatedJournal {
     replica: Replica,
 }
 
+/// Records that a mirror has and its log has lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lost {
+    /// The position at which the log ends.
+    pub from: Position,
+    /// The position after the last record of the mirror.
+    pub to: Position,
+    /// The number of records.
+    pub records: u64,
+    /// The number of messages that restore them.
+    pub messages: u64,
+}
+
 impl ReplicatedJournal {
     /// Opens the mirror on a disk, or makes it there, and follows the log from the newest point that
     /// it reaches. Records before [`Journal::durable`] are read with [`Journal::reader`]; those
@@ -78,6 +91,33 @@ impl ReplicatedJournal {
     ) -> Result<Self, Error> {
         let log = find_ends(&mut *partition, options)?;
         Self { replica: Replica::open(partition, disk, options, Some(&log))? }.claimed(options)
+    }
+
+    /// The records that the log has lost and [`ReplicatedJournal::restore`] would append; `None`
+    /// where it has all that the mirror has. Nothing is appended, but points that the log no longer
+    /// has are forgotten, as in each opening.
+    ///
+    /// # Errors
+    /// As for [`ReplicatedJournal::restore`].
+    pub fn lost(
+        mut partition: Box<dyn Partition>,
+        disk: Arc<dyn Disk>,
+        options: &ReplicatedOptions,
+    ) -> Result<Option<Lost>, Error> {
+        let log = find_ends(&mut *partition, options)?;
+        let mut journal = Self { replica: Replica::open(partition, disk, options, Some(&log))? };
+        let deadline = Instant::now() + options.claim_timeout;
+        loop {
+            journal.replica.signal.lower();
+            journal.poll(&mut |_| ())?;
+            if journal.log_end().is_some_and(|end| end <= journal.replica.mark().offset) {
+                return journal.replica.lost_part();
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || !journal.replica.signal.wait(left) {
+                return Err(took_too_long("reading", options));
+            }
+        }
     }
 
     fn claimed(mut self, options: &ReplicatedOptions) -> Result<Self, Error> {

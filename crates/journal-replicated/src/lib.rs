@@ -17,7 +17,8 @@ mod replica;
 mod resume;
 mod signal;
 
-pub use journal::ReplicatedJournal;
+pub use follow::{Reach, reach, trim};
+pub use journal::{Lost, ReplicatedJournal};
 pub use options::{ReplicatedOptions, Spawn};
 pub use resume::{RESUME_BYTES, ResumePoint, Unreadable};
 pub use stadium_journal::Standing;

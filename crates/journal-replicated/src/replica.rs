@@ -18,6 +18,7 @@ use stadium_journal_log::{
 
 use crate::calls::Calls;
 use crate::follow::{points, points_within, read_foreign};
+use crate::journal::Lost as LostRecords;
 use crate::marks::{self, Marks};
 use crate::notes::Notes;
 use crate::options::ReplicatedOptions;
@@ -244,6 +245,20 @@ impl Replica {
             let file = self.mirror.disk().place();
             self.fail(Error::Corrupt(Damage { file, offset: 0, position: accepted, what }));
         }
+    }
+
+    /// What the mirror has behind the end of the log, in whole batches.
+    pub(crate) fn lost_part(&self) -> Result<Option<LostRecords>, Error> {
+        let from = self.mirror.accepted();
+        let mut lost = LostRecords { from, to: from, records: 0, messages: 0 };
+        let mut next = from;
+        while let Some(batch) = self.mirror.known_batch(next, READ_BACK_BYTES)? {
+            next = batch.next();
+            lost.to = batch.end;
+            lost.records += u64::from(batch.records);
+            lost.messages += 1;
+        }
+        Ok((lost.messages > 0).then_some(lost))
     }
 
     fn new_writer(&self) -> WriterId {

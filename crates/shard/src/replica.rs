@@ -355,6 +355,7 @@ fn follow<S: ReplicaStore>(
     inner: &Arc<Inner>,
     store: &mut S,
 ) -> Result<Follows<S::Journal>, Error> {
+    store.prepare()?;
     let newest = store.checkpoints(None)?.newest()?;
     let checkpoint = newest.as_ref().map_or(Position::START, |reader| reader.info().position);
     let mut follower = Follower::new(&core_settings(shard, inner), newest, &mut |_: Progress| ())?;

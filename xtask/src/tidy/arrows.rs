@@ -72,6 +72,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
     (
         "stadium-cluster",
         &[
+            "stadium-archive",
             "stadium-journal",
             "stadium-journal-log",
             "stadium-journal-replicated",
@@ -80,6 +81,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-membership-etcd",
             "stadium-push",
             "stadium-queue",
+            "stadium-objects",
             "stadium-shard",
             "stadium-shard-wire",
             "stadium-state-machine",

@@ -1,13 +1,14 @@
 //! Nodes of a cluster in one process, on one topic in memory.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use stadium_cluster::ReplicatedStore;
-use stadium_journal::Options;
+use stadium_cluster::{ArchiveSettings, Keeper, ReplicatedStore};
+use stadium_journal::{Checkpoints as _, FileCheckpoints, Options, Position};
 use stadium_journal_log::{ClusterId, Log, Topic};
 use stadium_queue::{Answer, Command, Key, NewJob, QueueName, Refusal};
 use stadium_shard::core::NodeLease;
@@ -22,7 +23,12 @@ pub struct Node {
     folder: tempfile::TempDir,
     topic: Arc<dyn Topic>,
     states: Arc<Mutex<BTreeMap<u16, ReplicaState>>>,
+    archive: Option<ArchiveSettings>,
+    keeper: Option<Arc<Keeper>>,
 }
+
+/// The cluster of all tests.
+pub const CLUSTER: ClusterId = ClusterId(7);
 
 /// Sizes of a mirror, for tests.
 pub fn options() -> Options {
@@ -66,19 +72,77 @@ impl Node {
         let mut settings = Settings::in_directory(folder.path().join("data"), count);
         settings.journal = options();
         let shards = Shards::open_none(settings).expect("its threads start");
-        Self { shards, folder, topic: Arc::clone(topic), states: Arc::default() }
+        Self { shards, folder, topic: Arc::clone(topic), states: Arc::default(), archive: None, keeper: None }
+    }
+
+    /// A node that stores what it serves, in a folder.
+    pub fn with_store(topic: &Arc<dyn Topic>, count: u16, store: &Path) -> Self {
+        let node = Self::new(topic, count);
+        let archive = ArchiveSettings::new(format!("file://{}", store.display()));
+        let folder = node.folder.path().to_owned();
+        let keeper = Keeper::start(archive.clone(), Arc::clone(topic), CLUSTER, folder, count);
+        Self { archive: Some(archive), keeper: Some(Arc::new(keeper.expect("its thread starts"))), ..node }
     }
 
     /// Opens a replica that follows.
     pub fn follow(&self, shard: u16) {
-        let log = Log { cluster: ClusterId(7), shard: u32::from(shard) };
-        let folder = self.folder.path().join(format!("shard-{shard}"));
-        let store = ReplicatedStore::new(Arc::clone(&self.topic), folder, log, options());
-        let states = Arc::clone(&self.states);
+        self.try_follow(shard).expect("the replica opens");
+    }
+
+    /// The same, for a replica that may be refused.
+    pub fn try_follow(&self, shard: u16) -> Result<(), stadium_shard::Error> {
+        let log = Log { cluster: CLUSTER, shard: u32::from(shard) };
+        let store = ReplicatedStore::new(Arc::clone(&self.topic), self.replica(shard), log, options())
+            .with_archive(self.archive.clone());
+        let (states, keeper) = (Arc::clone(&self.states), self.keeper.clone());
         let on_state = move |shard, state| {
+            if let Some(keeper) = &keeper {
+                keeper.on_state(shard, &state);
+            }
             states.lock().expect("nobody panics").insert(shard, state);
         };
-        self.shards.open_replica(shard, store, on_state).expect("the replica opens");
+        self.shards.open_replica(shard, store, on_state)
+    }
+
+    /// The folder of a replica.
+    pub fn replica(&self, shard: u16) -> PathBuf {
+        self.folder.path().join(format!("shard-{shard}"))
+    }
+
+    /// Closes a replica.
+    pub fn close(&self, shard: u16) {
+        assert!(self.shards.close_shard(shard, LONG), "the shard stops");
+    }
+
+    /// How far the node is with storing what it serves.
+    pub fn archived(&self) -> stadium_cluster::ArchiveFigures {
+        self.keeper.as_ref().expect("a node with a store").figures()
+    }
+
+    /// The newest checkpoint of a replica.
+    pub fn newest_checkpoint(&self, shard: u16) -> Option<Position> {
+        let folder = self.replica(shard).join("checkpoints");
+        let listed = FileCheckpoints::read_only(&folder, u32::from(shard)).list();
+        Some(listed.ok()?.first()?.position)
+    }
+
+    /// Has an owner write a checkpoint of what it has, and waits for it.
+    pub fn checkpoint(&self, shard: u16) {
+        let before = self.newest_checkpoint(shard);
+        self.shards.checkpoint_soon();
+        until("a checkpoint is written", || self.newest_checkpoint(shard) > before);
+    }
+
+    /// The state in the newest checkpoint of a replica, without its position and mark.
+    pub fn state_of_checkpoint(&self, shard: u16) -> Vec<Vec<u8>> {
+        let folder = self.replica(shard).join("checkpoints");
+        let newest = FileCheckpoints::read_only(&folder, u32::from(shard)).newest();
+        let mut reader = newest.expect("it can be read").expect("there is one");
+        let mut chunks = Vec::new();
+        while let Some(chunk) = reader.next().expect("it can be read") {
+            chunks.push(chunk.to_vec());
+        }
+        chunks.split_off(1)
     }
 
     pub fn state(&self, shard: u16) -> Option<ReplicaState> {

@@ -90,6 +90,7 @@ impl Trio {
                 membership,
                 folder: folder.path().join("replicas"),
                 mirror: options(),
+                archive: None,
                 links: Some(links),
             };
             let node = ClusterNode::start(settings, &shards, Arc::clone(&topic)).expect("a node");

@@ -3,7 +3,10 @@
 //!
 //! `nodes` runs nodes as processes, on three real brokers that its tests share and an etcd for each.
 
+mod archive;
+mod books;
 mod fixture;
 mod forward;
+mod lost_log;
 mod nodes;
 mod takeover;

@@ -55,6 +55,15 @@ impl Begun {
     }
 }
 
+/// The [mark](Journal::mark) that a checkpoint keeps; empty where it keeps none.
+///
+/// # Errors
+///
+/// The beginning of the checkpoint cannot be read.
+pub fn checkpoint_mark(checkpoint: Box<dyn CheckpointReader>) -> Result<Vec<u8>, Error> {
+    Begun::read(checkpoint).map(|begun| begun.opening.mark)
+}
+
 /// A checkpoint that cannot be taken in.
 fn corrupt(info: CheckpointInfo, what: String) -> Error {
     Error::Corrupt { position: info.position, what: format!("its checkpoint: {what}") }

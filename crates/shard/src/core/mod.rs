@@ -37,7 +37,7 @@ use stadium_state_machine::{Milliseconds, Refusal, StateMachine, Time};
 pub use crate::frame::MachineId;
 pub use composition::bounds::MachineBounds;
 pub use direct::Direct;
-pub use follower::Follower;
+pub use follower::{Follower, checkpoint_mark};
 pub use kinds::Kind;
 pub(crate) use kinds::Kinds;
 pub(crate) use opening::replay_all;

@@ -48,6 +48,16 @@ pub trait Store: Send {
 ///
 /// [`Store::open`] opens the journal as its owner: it claims the log, and waits for that.
 pub trait ReplicaStore: Store<Journal: Following> {
+    /// Makes sure that the folder can be followed from. Called before its checkpoints are read, while
+    /// no handle has its journal open. May take as long as a copy of the whole shard.
+    ///
+    /// # Errors
+    ///
+    /// The folder does not suffice, and cannot be made to.
+    fn prepare(&mut self) -> Result<(), stadium_journal::Error> {
+        Ok(())
+    }
+
     /// Opens the journal as a follower.
     ///
     /// # Errors

@@ -32,7 +32,7 @@ Examples:
   stadium wallet verify /var/lib/stadium
   stadium wallet verify /var/lib/stadium --compare         its server's answers are held against the journals, too")]
 pub(super) struct Arguments {
-    /// A server's data directory
+    /// A server's data directory, or the folder `shard-NUMBER` of a replica of a cluster's node
     directory: PathBuf,
     /// Also ask the running server for every balance, and compare; transfers meanwhile look like differences
     #[arg(long)]

@@ -7,7 +7,7 @@ mod stage;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use stadium_membership::ShardSet;
+use stadium_membership::{Shard, ShardSet};
 
 use self::load::{Known, Load, Record, check, put, report};
 use self::stage::{SHARDS, Stage};
@@ -62,6 +62,41 @@ fn a_killed_node_is_replaced_and_comes_back_as_a_standby() {
         loads.push(load);
         check(&stage, &loads);
     }
+}
+
+#[test]
+fn a_node_whose_disk_was_lost_comes_back_from_the_store_although_kafka_was_trimmed() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let stage = Arc::new(Stage::of_three("store", 1));
+    let load = Load::start(&stage, "store");
+    // The log is trimmed behind the second checkpoint that is stored.
+    stage.until("all logs are trimmed", |_| {
+        stage.nodes().iter().all(|node| {
+            let asked = node.ask("checkpoint", Duration::from_secs(1));
+            asked.is_some() && node.ask("trimmed", Duration::from_secs(1)).as_deref() == Some("ok true")
+        })
+    });
+    let node = stage.node("a");
+    node.kill();
+    std::fs::remove_dir_all(stage.folder_of("a")).expect("the node is gone");
+    stage.until("the others own all shards", |view| {
+        view.map
+            .values()
+            .all(|entry| entry.value.replicas[0].as_str() != "a" && entry.value.recorded.is_some())
+    });
+    stage.add("a");
+    stage.until("it is alive", |view| view.node(&"a".parse().expect("a good name")).is_some());
+    stage.until_settled();
+    let load = load.end();
+    report("a lost its disk", &load);
+    check(&stage, &[load]);
+    // Only a restore brings a checkpoint to a standby.
+    let has_checkpoint = |shard: &Shard| {
+        let checkpoints = stage.folder_of("a").join(format!("shard-{shard}/checkpoints"));
+        std::fs::read_dir(checkpoints).is_ok_and(|mut files| files.next().is_some())
+    };
+    let followed = stage.followed_by("a");
+    assert!(!followed.is_empty() && followed.iter().all(has_checkpoint), "{followed:?}");
 }
 
 #[test]

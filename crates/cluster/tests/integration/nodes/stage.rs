@@ -1,6 +1,7 @@
 //! A cluster of nodes that are processes: real brokers, which all tests share, and an etcd of its own.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
@@ -72,12 +73,18 @@ impl Stage {
             name.to_owned(),
             self.etcd.endpoints().join(","),
             BROKERS.bootstrap(Listener::Plain).join(","),
-            self.folder.path().join(name).display().to_string(),
+            self.folder_of(name).display().to_string(),
             self.name.clone(),
             SHARDS.to_string(),
+            format!("file://{}", self.folder.path().join("store").display()),
         ];
         let node = Arc::new(NodeProcess::start(&arguments));
         self.nodes.lock().expect("nobody panics with it").insert(name, node);
+    }
+
+    /// The folder of a node.
+    pub fn folder_of(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
 
     /// Takes a node out of those that are asked.
@@ -133,6 +140,14 @@ impl Stage {
     pub fn until(&self, what: &str, mut holds: impl FnMut(&View) -> bool) {
         let waited = deadline::until_true(PATIENCE, what, || Ok(holds(&self.view())));
         waited.unwrap_or_else(|why| panic!("{why:#}: {:#?}", self.view()));
+    }
+
+    /// Shards of which the node has a standby.
+    pub fn followed_by(&self, name: &str) -> Vec<Shard> {
+        let name: NodeName = name.parse().expect("a good name");
+        let view = self.view();
+        let follows = |replicas: &[NodeName]| replicas[1..].contains(&name);
+        view.map.iter().filter(|(_, entry)| follows(&entry.value.replicas)).map(|(shard, _)| *shard).collect()
     }
 
     /// Shards whose recorded owner is the node.

@@ -30,12 +30,19 @@ pub struct Batch {
     /// The body of its message, which [`Body::read`] reads.
     pub body: Vec<u8>,
     pub(super) segment: Arc<SegmentFile>,
-    pub(super) records: u32,
+    /// The number of its records.
+    pub records: u32,
     pub(super) records_end: Position,
     pub(super) seals: bool,
 }
 
 impl Batch {
+    /// Where the batch after it begins: in the next segment, where this one seals its own.
+    #[must_use]
+    pub fn next(&self) -> Position {
+        if self.seals { self.segment.header.limit() } else { self.end }
+    }
+
     /// The same as [`Body::read`] would give, without looking at each frame again.
     pub(super) fn view(&self) -> Body<'_> {
         Body {
