@@ -2,7 +2,7 @@
 //!
 //! The suites look into it and act on it through its JSON gateway, which shares no code with the product.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -47,16 +47,21 @@ pub struct Key {
 impl Cluster {
     /// Starts `count` members and waits until they serve.
     pub fn start(count: usize) -> Self {
-        Self::start_with(count, None)
+        Self::start_at(Ipv4Addr::LOCALHOST.into(), count)
+    }
+
+    /// The same at an address of this machine, or of the network namespace that the thread is in.
+    pub fn start_at(address: IpAddr, count: usize) -> Self {
+        Self::start_with(address, count, None)
     }
 
     /// One member that also serves TLS.
     pub fn start_with_tls(certificate: PathBuf, key: PathBuf) -> Self {
-        Self::start_with(1, Some((certificate, key)))
+        Self::start_with(Ipv4Addr::LOCALHOST.into(), 1, Some((certificate, key)))
     }
 
-    fn start_with(count: usize, tls: Option<(PathBuf, PathBuf)>) -> Self {
-        let free_port = || ports::free().expect("a free port");
+    fn start_with(address: IpAddr, count: usize, tls: Option<(PathBuf, PathBuf)>) -> Self {
+        let free_port = || ports::free_at(address).expect("a free port");
         let member =
             |_| Member { client: free_port(), secure: free_port(), peer: free_port(), process: None };
         let members = (0..count).map(member).collect();

@@ -33,7 +33,7 @@ pub struct Fleet {
 
 /// What the carrier loses, both ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loss {
+pub enum Loss<'a> {
     /// Nothing.
     None,
     /// So many packets of a hundred, at random, of one instance.
@@ -48,10 +48,17 @@ pub enum Loss {
         /// Of a hundred.
         percent: u8,
     },
-    /// Every packet of one instance.
+    /// Every packet of one instance, those from and to servers of the carrier too.
     Everything {
         /// The instance.
         instance: usize,
+    },
+    /// Every packet between one instance and these TCP ports of the carrier.
+    Ports {
+        /// The instance.
+        instance: usize,
+        /// The ports, at least one.
+        ports: &'a [u16],
     },
     /// Every packet of the connections to one instance that are open now; new ones work.
     OpenConnections {
@@ -106,8 +113,10 @@ impl Fleet {
     }
 
     /// From now on the carrier loses that, and nothing else.
-    pub fn lose(&self, loss: Loss) -> Result<()> {
+    pub fn lose(&self, loss: Loss<'_>) -> Result<()> {
         let of = |instance: usize| format!("198.18.{}.2", subnet(instance));
+        // What the carrier passes on, and what its own servers get and send.
+        let mut local = Vec::new();
         let (sets, rules) = match loss {
             Loss::None => (String::new(), Vec::new()),
             Loss::Share { instance, percent } => {
@@ -120,7 +129,17 @@ impl Fleet {
             }
             Loss::Everything { instance } => {
                 let of = of(instance);
-                (String::new(), vec![format!("ip saddr {of} drop"), format!("ip daddr {of} drop")])
+                local = vec![format!("ip saddr {of} drop"), format!("ip daddr {of} drop")];
+                (String::new(), local.clone())
+            }
+            Loss::Ports { instance, ports } => {
+                let of = of(instance);
+                let ports = ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
+                local = vec![
+                    format!("ip saddr {of} tcp dport {{ {ports} }} drop"),
+                    format!("ip daddr {of} tcp sport {{ {ports} }} drop"),
+                ];
+                (String::new(), Vec::new())
             }
             Loss::OpenConnections { instance } => {
                 let of = of(instance);
@@ -136,10 +155,12 @@ impl Fleet {
                 (set, rules)
             }
         };
+        let chain = |hook: &str, rules: &[String]| {
+            format!("chain {hook} {{\ntype filter hook {hook} priority 0;\n{}\n}}\n", rules.join("\n"))
+        };
+        let chains = [chain("forward", &rules), chain("input", &local), chain("output", &local)].concat();
         let table = format!(
-            "table ip transit {{}}\ndelete table ip transit\ntable ip transit {{\n{sets}\nchain forward {{\n\
-             type filter hook forward priority 0;\n{}\n}}\n}}\n",
-            rules.join("\n")
+            "table ip transit {{}}\ndelete table ip transit\ntable ip transit {{\n{sets}\n{chains}}}\n"
         );
         let mut nft = self.carrier.command("nft");
         let mut nft = nft

@@ -1,4 +1,4 @@
-//! Real brokers of Kafka on loopback ports: killed, stopped, started again.
+//! Real brokers of Kafka, on loopback ports unless another address is given: killed, stopped, started again.
 //!
 //! The jars come from Maven Central once, into `~/.cache/stadium-kafka/VERSION`. Each broker is a
 //! controller too (KRaft), with the data of one folder that goes with the value. No broker outlives
@@ -6,8 +6,8 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::SocketAddr;
+use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -90,17 +90,28 @@ struct Running {
 impl Kafka {
     /// Starts brokers that are reached without TLS and SASL, and waits until they are ready.
     pub fn start(brokers: usize) -> Result<Self> {
-        Self::with(brokers, None)
+        Self::start_at(Ipv4Addr::LOCALHOST.into(), brokers)
+    }
+
+    /// The same at an address of this machine, or of the network namespace that the thread is in.
+    pub fn start_at(address: IpAddr, brokers: usize) -> Result<Self> {
+        Self::with(address, brokers, None)
+    }
+
+    /// Fetches what a start needs from the network, unless it is here: a network namespace may have
+    /// no way to it.
+    pub fn fetch() -> Result<()> {
+        libraries().map(drop)
     }
 
     /// Starts one broker with all listeners. Its certificate is the authority's. SASL knows [`USER`]
     /// and [`STRANGER`] by PLAIN and SCRAM; the stranger, and who shows another certificate than
     /// that of CN=stadium, may do nothing.
     pub fn secure(authority: &Authority) -> Result<Self> {
-        Self::with(1, Some(authority))
+        Self::with(Ipv4Addr::LOCALHOST.into(), 1, Some(authority))
     }
 
-    fn with(count: usize, authority: Option<&Authority>) -> Result<Self> {
+    fn with(address: IpAddr, count: usize, authority: Option<&Authority>) -> Result<Self> {
         let libraries = libraries()?;
         let folder = tempfile::Builder::new().prefix("stadium-kafka-").tempdir()?;
         let mut listeners = vec![Listener::Plain];
@@ -111,11 +122,11 @@ impl Kafka {
         for number in 0..count {
             let folder = folder.path().join(number.to_string());
             fs::create_dir(&folder)?;
-            let addresses: Result<_> = listeners.iter().map(|_| ports::free()).collect();
+            let addresses: Result<_> = listeners.iter().map(|_| ports::free_at(address)).collect();
             brokers.push(Broker { folder, addresses: addresses?, running: None });
         }
         let mut kafka = Self { folder, libraries, brokers, listeners };
-        kafka.configure(authority)?;
+        kafka.configure(address, authority)?;
         kafka.format(authority.is_some())?;
         for broker in 0..count {
             kafka.begin(broker)?;
@@ -196,10 +207,10 @@ impl Kafka {
         java
     }
 
-    fn configure(&self, authority: Option<&Authority>) -> Result<()> {
+    fn configure(&self, address: IpAddr, authority: Option<&Authority>) -> Result<()> {
         fs::write(self.folder.path().join("log4j2.properties"), LOGGING)?;
         let count = self.brokers.len();
-        let controllers: Result<Vec<_>> = self.brokers.iter().map(|_| ports::free()).collect();
+        let controllers: Result<Vec<_>> = self.brokers.iter().map(|_| ports::free_at(address)).collect();
         let controllers = controllers?;
         let voters: Vec<_> =
             controllers.iter().enumerate().map(|(broker, at)| format!("{}@{at}", broker + 1)).collect();
@@ -292,6 +303,11 @@ impl Kafka {
         let broker = &mut self.brokers[broker];
         ensure!(broker.running.is_none(), "the broker runs already");
         java.arg(broker.properties());
+        // The log of the start before would say that it is ready.
+        match fs::remove_file(broker.log()) {
+            Err(error) if error.kind() != ErrorKind::NotFound => bail!("cannot remove its log: {error}"),
+            _ => {}
+        }
         broker.running = Some(broker.launch(&java)?);
         Ok(())
     }

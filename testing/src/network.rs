@@ -17,6 +17,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use anyhow::{Context as _, Result, ensure};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+use crate::mortal;
+
 /// A network namespace by name.
 #[derive(Clone, Debug)]
 pub struct Namespace(String);
@@ -37,14 +39,27 @@ impl Namespace {
         command
     }
 
+    /// The same, of a process that ends with the thread that starts it: see [`mortal::command`].
+    pub fn mortal_command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = mortal::command("ip");
+        command.args(["netns", "exec", &self.0]).arg(program);
+        command
+    }
+
+    /// Moves this thread inside. Its sockets, and threads and processes that it starts from now on, are
+    /// inside too.
+    pub fn enter(&self) -> Result<()> {
+        let path = format!("/run/netns/{}", self.0);
+        let file = File::open(&path).with_context(|| format!("cannot open {path}"))?;
+        move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))
+            .context("cannot enter the network namespace")
+    }
+
     /// Runs `work` on a thread that is inside; sockets made there stay inside.
     pub fn within<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         std::thread::scope(|scope| {
             let inside = scope.spawn(|| {
-                let path = format!("/run/netns/{}", self.0);
-                let file = File::open(&path).with_context(|| format!("cannot open {path}"))?;
-                move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))
-                    .context("cannot enter the network namespace")?;
+                self.enter()?;
                 work()
             });
             inside.join().map_err(|_| anyhow::anyhow!("the work in the namespace panicked"))?

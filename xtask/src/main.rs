@@ -1,13 +1,14 @@
-//! Project tasks: `cargo xtask test | verify | fix | bench NAME`.
+//! Project tasks: `cargo xtask test | verify | fix | bench NAME | drill NAME`.
 //!
 //! `test` installs what is missing, verifies and runs every suite; `verify` is what CI relies on and
 //! changes nothing; `fix` is the one that edits; `bench` reruns a figure quoted in the documentation;
-//! `fuzz` and `mutants` look for what the tests do not see.
+//! `drill` has one thing go wrong in a cluster; `fuzz` and `mutants` look for what the tests do not see.
 //! Every command runs from the workspace root, whatever the caller's directory.
 
 mod advisories;
 mod bench;
 mod components;
+mod drill;
 mod fix;
 mod fuzz;
 mod generated;
@@ -49,6 +50,8 @@ enum Task {
     Fix,
     /// Rerun a quoted figure and write bench/results/NAME.md and NAME.json
     Bench(bench::Options),
+    /// Have one thing go wrong in a cluster of three nodes, brokers and members of etcd, under load
+    Drill(drill::Options),
     /// Run the libFuzzer targets of fuzz/ with sanitizers; needs the nightly toolchain
     Fuzz(fuzz::Options),
     /// Change the code in small ways and count how many of the changes the tests notice
@@ -74,6 +77,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Tidy => Ok(verify::run(&root, &["tidy".to_owned()])?.exit_code()),
         Task::Fix => fix::run(&root),
         Task::Bench(options) => bench::run(&root, &options),
+        Task::Drill(options) => drill::run(&root, &options),
         Task::Fuzz(options) => fuzz::run(&root, &options),
         Task::Mutants(options) => mutants::run(&root, &options),
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use stadium_membership::{
-    FirstInStep, Incarnation, NodeName, Order, Rule as _, Shard, ShardSet, Succession, View,
+    BootTime, FirstInStep, Incarnation, NodeName, Order, Rule as _, Shard, ShardSet, Succession, View,
 };
 use stadium_membership_etcd::{Membership, Report, Snapshot, boot_time};
 use stadium_shard::Shards;
@@ -151,6 +151,9 @@ impl Duties {
         for order in orders {
             self.carry_out(order);
         }
+        if is_certain {
+            self.give_up_stalled(&snapshot.view, now);
+        }
         let is_draining = self.common.is_draining.load(Ordering::Acquire);
         let is_isolated = self.is_isolated();
         self.membership.report(Report {
@@ -192,6 +195,23 @@ impl Duties {
         }
         self.was_isolated = is_isolated;
         is_isolated
+    }
+
+    /// Gives shards up whose logs this node cannot write, where a standby in step shows that others can.
+    fn give_up_stalled(&mut self, view: &View, now: BootTime) {
+        let is_standby = |shard, name: &NodeName| *name != self.me && view.is_in_step(name, shard);
+        let has_standby = |shard| {
+            view.entry(shard).is_some_and(|entry| entry.replicas.iter().any(|name| is_standby(shard, name)))
+        };
+        for number in self.replicas.stalled(Instant::now(), has_standby) {
+            let shard = Shard(u32::from(number));
+            tracing::warn!(%shard, "The log does not answer this node; a standby is to take over");
+            // The record may be another's by now: then there is nothing to take back.
+            if let Some(write) = self.succession.give_up(shard, view, now) {
+                self.carry_out(Order::Write(write));
+            }
+            self.carry_out(Order::Follow(shard));
+        }
     }
 
     fn register(&mut self, snapshot: &Snapshot) {

@@ -23,6 +23,10 @@ use crate::store::{ReplicatedStore, folder_of};
 /// hand-over is asked for that is not done: a shard that starts over forgets that it was asked.
 const AGAIN: Duration = Duration::from_secs(1);
 
+/// The time after which an owner that is stalled is to give its shard up. Longer than a standby that
+/// cannot reach the log either takes to notice it: a request to Kafka is given up after 3 s.
+const STALLED_MAX: Duration = Duration::from_secs(3);
+
 /// The aim of a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aim {
@@ -48,6 +52,8 @@ enum Doing {
     Claiming(u64),
     Claimed(u64),
     Serving,
+    /// It serves, and its log has confirmed nothing since then, while a standby could read it.
+    Stalled(Instant),
     /// It was asked to follow, last at this time.
     Leaving(Instant),
 }
@@ -121,8 +127,26 @@ impl Replicas {
 
     /// Shards that a replica serves, or that it has not stopped to serve yet.
     pub(crate) fn owned(&self) -> ShardSet {
-        let owns = |replica: &Replica| matches!(replica.doing, Doing::Serving | Doing::Leaving(_));
+        let owns = |replica: &Replica| {
+            matches!(replica.doing, Doing::Serving | Doing::Stalled(_) | Doing::Leaving(_))
+        };
         self.replicas.iter().filter(|(_, replica)| owns(replica)).map(|(shard, _)| number(*shard)).collect()
+    }
+
+    /// Shards that this node serves, and whose logs have confirmed nothing to it for so long that a
+    /// standby should have them: one that could read the log all that time, as `has_standby` tells.
+    pub(crate) fn stalled(&mut self, now: Instant, has_standby: impl Fn(Shard) -> bool) -> Vec<u16> {
+        let mut stalled = Vec::new();
+        for (shard, replica) in &mut self.replicas {
+            match &mut replica.doing {
+                Doing::Stalled(since) if !has_standby(number(*shard)) => *since = now,
+                Doing::Stalled(since) if now.saturating_duration_since(*since) >= STALLED_MAX => {
+                    stalled.push(*shard);
+                }
+                _ => {}
+            }
+        }
+        stalled
     }
 
     /// Sets the aim, and takes the first step to it.
@@ -153,12 +177,17 @@ impl Replicas {
                     tell(Outcome::Claimed(generation));
                 }
             }
-            (ReplicaState::Claimed { .. } | ReplicaState::Serving { .. }, _) => {}
+            (ReplicaState::Stalled { .. }, Doing::Serving) => replica.doing = Doing::Stalled(Instant::now()),
+            (ReplicaState::Serving { .. }, Doing::Stalled(_)) => replica.doing = Doing::Serving,
+            (
+                ReplicaState::Claimed { .. } | ReplicaState::Serving { .. } | ReplicaState::Stalled { .. },
+                _,
+            ) => {}
             (ReplicaState::Following { .. } | ReplicaState::Away(_), doing) => {
                 let is_away = matches!(state, ReplicaState::Away(_));
                 let is_in_step = *state == ReplicaState::Following { is_in_step: true };
                 match doing {
-                    Doing::Claiming(_) | Doing::Claimed(_) | Doing::Serving => {
+                    Doing::Claiming(_) | Doing::Claimed(_) | Doing::Serving | Doing::Stalled(_) => {
                         replica.doing = Doing::Following;
                         replica.aim = Aim::Follow;
                         tell(Outcome::Fenced);

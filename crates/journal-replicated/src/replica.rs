@@ -521,7 +521,11 @@ impl Replica {
         match call {
             _ if !is_wanted => {}
             _ if !failure.is_temporary => self.end_unknown(failure.what),
-            Call::FindEnds => self.find_ends(),
+            Call::FindEnds => {
+                // An end of before says nothing of the log that does not answer.
+                self.log_end = None;
+                self.find_ends();
+            }
             Call::Read | Call::Trim => self.read_on(),
         }
     }

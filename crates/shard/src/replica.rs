@@ -53,6 +53,12 @@ pub enum ReplicaState {
         /// The epoch of its claim.
         epoch: u64,
     },
+    /// It owns the shard and accepts nothing: the log has not confirmed a commit for 3 s. It serves
+    /// again as soon as the log does.
+    Stalled {
+        /// The epoch of its claim.
+        epoch: u64,
+    },
     /// It cannot follow now, for this reason, and tries again.
     Away(String),
 }
@@ -313,6 +319,12 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
     fn turn_owning(&mut self) -> Turned {
         let Role::Owning(driver) = &mut self.role else { return again(LOOK_EVERY) };
         let turned = driver.turn();
+        match (&self.told, driver.core().is_log_away()) {
+            (&Some(ReplicaState::Serving { epoch }), true) => self.tell(ReplicaState::Stalled { epoch }),
+            (&Some(ReplicaState::Stalled { epoch }), false) => self.tell(ReplicaState::Serving { epoch }),
+            _ => {}
+        }
+        let Role::Owning(driver) = &mut self.role else { return again(LOOK_EVERY) };
         if !turned.is_stopped || !(driver.core().is_moved() || driver.core().is_handed_over()) {
             return turned;
         }

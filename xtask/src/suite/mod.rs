@@ -49,7 +49,7 @@ pub(crate) struct Options {
     /// So many test programs run at a time; those that watch the clock always run alone
     #[arg(long, default_value_t = 3, value_name = "N")]
     jobs: usize,
-    /// What takes long too: 10,000 seeds of the simulator, 100 kills of each kill suite, a newer etcd
+    /// What takes long too: 10,000 seeds of the simulator, 100 kills of each kill suite and 200 of a cluster, a newer etcd
     #[arg(long)]
     long: bool,
 }

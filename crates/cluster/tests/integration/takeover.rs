@@ -171,9 +171,11 @@ fn a_log_that_does_not_answer_has_unknown_outcomes_and_then_busy_ones() {
     assert!(read.code() == LOG_AWAY && !read.is_unknown(), "nothing can have happened: {read}");
     let refusal = node.put("refused").expect_err("the log is away");
     assert!(refusal.code() == LOG_AWAY && !refusal.is_unknown(), "{refusal}");
+    until("it tells that it is stalled", || matches!(node.state(0), Some(ReplicaState::Stalled { .. })));
     memory.set_faults(None);
     while memory.step() {}
     until("the shard accepts again", || node.put("after").is_ok());
+    until("it tells that it serves", || node.serves(0));
     let there = node.there();
     assert!(!there.contains(&"refused".to_owned()), "{there:?}");
     assert_eq!(there.iter().filter(|job| *job == "under way").count(), 1, "{there:?}");

@@ -35,7 +35,8 @@ fn base(settings: &Settings) -> ClientConfig {
         .set("reconnect.backoff.max.ms", "500")
         // A partition whose leader went is looked for so often.
         .set("topic.metadata.refresh.fast.interval.ms", "50")
-        .set("topic.metadata.refresh.interval.ms", "5000")
+        // A search for the end of the log waits at the broker that is gone: only this finds another.
+        .set("topic.metadata.refresh.interval.ms", "1000")
         .set("metadata.max.age.ms", "15000")
         .set("retry.backoff.ms", "50")
         .set("retry.backoff.max.ms", "250");

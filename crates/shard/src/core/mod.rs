@@ -315,6 +315,11 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         self.stopping == Stopping::Stopped && self.hands_over
     }
 
+    /// Whether the log has not confirmed a commit in time, so that nothing is accepted.
+    pub fn is_log_away(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| running.is_log_away())
+    }
+
     /// Times that the journal failed and was opened again.
     pub fn reopened(&self) -> u64 {
         self.reopened

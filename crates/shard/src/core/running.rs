@@ -600,6 +600,11 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
         Ok(true)
     }
 
+    /// Whether a commit was overdue in the last turn, and is not confirmed yet.
+    pub(super) fn is_log_away(&self) -> bool {
+        self.overdue.is_some()
+    }
+
     /// Milliseconds until a commit is overdue, where one is waited for.
     pub(super) fn overdue_in(&self, settings: &CoreSettings) -> Option<Milliseconds> {
         let wait = settings.commit_wait?;

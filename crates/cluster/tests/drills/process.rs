@@ -1,15 +1,18 @@
-//! A node as a process of its own, to be killed and stopped: the example `node` of this crate.
+//! A node as a process of its own, to be killed and stopped: the example `cluster_node` of this crate.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use stadium_testing::mortal;
+use stadium_testing::network::Namespace;
 use stadium_testing::process::{Process, Signal};
+
+/// Sets what a node logs to its stderr, which is ours.
+const LOGS: &str = "RUST_LOG";
 
 /// A node that runs. It is killed when it is dropped.
 pub struct NodeProcess {
@@ -27,9 +30,13 @@ struct Asked {
 }
 
 impl NodeProcess {
-    /// Starts it with the arguments of the example `node`.
-    pub fn start(arguments: &[String]) -> Self {
-        let mut command: Command = mortal::command(program());
+    /// Starts it in its network, with the arguments of the example `cluster_node`.
+    pub fn start(network: &Namespace, arguments: &[String]) -> Self {
+        let mut command = network.mortal_command(program());
+        if std::env::var_os(LOGS).is_none() {
+            // The brokers are killed on purpose: each refused connection would be an error.
+            command.env(LOGS, "error,librdkafka=off");
+        }
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the node starts");
         let stdin = child.stdin.take().expect("its input is a pipe");
@@ -72,9 +79,9 @@ impl NodeProcess {
         Some(receiver)
     }
 
-    /// Requests, with their answers, that came after nobody waited any more.
-    pub fn late(&self) -> Vec<(String, String)> {
-        self.asked.lock().expect("nobody panics with it").late.clone()
+    /// Requests, with their answers, that came after nobody waited any more, since this was asked last.
+    pub fn take_late(&self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.asked.lock().expect("nobody panics with it").late)
     }
 
     /// Kills it with SIGKILL, and waits until it is gone.
