@@ -2,8 +2,8 @@
 //!
 //! A [`Topic`] is opened by one of two clients, `rdkafka` or `rskafka`, and both keep the contract
 //! of [`stadium_journal_log::partition`]; the same tests hold both to it. [`make_or_check`] makes
-//! the topic, or says what is wrong with its settings, over a connection of its own. docs/kafka.md
-//! says what is asked of Kafka, and why.
+//! the topic, or says what is wrong with its settings, over a connection of its own; [`inspect`] only
+//! looks. docs/kafka.md says what is asked of Kafka, and why.
 
 mod admin;
 mod failure;
@@ -19,7 +19,9 @@ use std::sync::Arc;
 
 use stadium_journal_log::partition::Topic;
 
-pub use admin::{Checked, Error, Replication, Wrong, make_or_check};
+pub use admin::{
+    BrokerState, Checked, Error, Inspection, Replication, TopicState, Wrong, inspect, make_or_check,
+};
 pub use failure::CODES;
 pub use settings::{
     Identity, MESSAGE_BYTES_MAX, Mechanism, Sasl, Secret, ServerName, Settings, SettingsError, Tls,
