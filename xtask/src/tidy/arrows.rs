@@ -138,6 +138,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-registry",
             "stadium-session",
             "stadium-journal",
+            "stadium-membership",
             "stadium-rpc",
             "stadium-rpc-api",
             "stadium-discovery",
