@@ -80,6 +80,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-shard",
         ],
     ),
+    ("stadium-cluster-admin", &["stadium-journal-kafka", "stadium-membership", "stadium-membership-etcd"]),
     (
         "stadium-shard-wire",
         &[
@@ -138,7 +139,9 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-registry",
             "stadium-session",
             "stadium-journal",
+            "stadium-journal-kafka",
             "stadium-membership",
+            "stadium-membership-etcd",
             "stadium-rpc",
             "stadium-rpc-api",
             "stadium-discovery",
@@ -170,6 +173,8 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
         "stadium-cli",
         &[
             "stadium-node",
+            "stadium-cluster-admin",
+            "stadium-membership",
             "stadium-load",
             "stadium-report",
             "stadium-scenario",
