@@ -11,4 +11,6 @@ pub(crate) mod rpc;
 pub(crate) mod secrets;
 pub(crate) mod shards;
 pub(crate) mod sockets;
+#[cfg(feature = "cluster")]
+pub(crate) mod stores;
 pub(crate) mod tls;
