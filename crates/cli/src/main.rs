@@ -53,6 +53,7 @@ fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
         Command::Device(device) => command::device::run(*device, terminal),
         Command::Retained(retained) => command::retained::run(retained, terminal),
         Command::Service(service) => command::service::run(*service, terminal),
+        Command::Cluster(cluster) => command::cluster::run(cluster, terminal),
         Command::Journal(journal) => command::journal::run(journal, terminal),
         Command::Key(key) => command::key::run(key, terminal),
         Command::Audit(audit) => command::audit::run(audit, terminal),

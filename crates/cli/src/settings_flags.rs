@@ -10,13 +10,31 @@ use stadium_node::settings::{self, Loaded, Override, Sources};
 
 use crate::failure::Failure;
 
+/// The file, and any setting: for commands that need few of them.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Settings")]
+pub(crate) struct ConfigFlags {
+    /// Configuration file [default: stadium.toml, if there is one]
+    #[arg(long, value_name = "FILE", env = "STADIUM_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// Any setting, as often as needed
+    #[arg(long = "set", value_name = "SECTION.KEY=VALUE", value_parser = parse_set)]
+    set: Vec<(String, String)>,
+}
+
+impl ConfigFlags {
+    /// Reads the whole configuration: defaults, file, environment, these flags.
+    pub(crate) fn load(&self) -> Result<Loaded, Failure> {
+        SettingsFlags { common: self.clone(), ..SettingsFlags::default() }.load()
+    }
+}
+
 /// Flags that win over the environment and the file.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Settings")]
 pub(crate) struct SettingsFlags {
-    /// Configuration file [default: stadium.toml, if there is one]
-    #[arg(long, value_name = "FILE", env = "STADIUM_CONFIG")]
-    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) common: ConfigFlags,
     /// Trial mode: loopback only, anonymous devices, every topic allowed. Never for production
     #[arg(long)]
     trial: bool,
@@ -53,19 +71,18 @@ pub(crate) struct SettingsFlags {
     /// What is logged, such as `warn` or `info,stadium_edge=debug` [log.level]
     #[arg(long, value_name = "FILTER")]
     log: Option<String>,
-    /// Any setting, as often as needed
-    #[arg(long = "set", value_name = "SECTION.KEY=VALUE", value_parser = parse_set)]
-    set: Vec<(String, String)>,
 }
 
 impl SettingsFlags {
     /// Reads the whole configuration: defaults, file, environment, these flags.
     pub(crate) fn load(&self) -> Result<Loaded, Failure> {
-        settings::load(&Sources::of_process(self.config.clone(), self.overrides())).map_err(|problems| {
-            let count = problems.0.len();
-            let noun = if count == 1 { "problem" } else { "problems" };
-            Failure::new(format!("the configuration has {count} {noun}:\n{problems}"))
-        })
+        settings::load(&Sources::of_process(self.common.config.clone(), self.overrides())).map_err(
+            |problems| {
+                let count = problems.0.len();
+                let noun = if count == 1 { "problem" } else { "problems" };
+                Failure::new(format!("the configuration has {count} {noun}:\n{problems}"))
+            },
+        )
     }
 
     fn overrides(&self) -> Vec<Override> {
@@ -92,7 +109,7 @@ impl SettingsFlags {
                 value: value.to_owned(),
             })
         });
-        let set = self.set.iter().map(|(setting, value)| Override {
+        let set = self.common.set.iter().map(|(setting, value)| Override {
             flag: "--set".to_owned(),
             setting: setting.clone(),
             value: value.clone(),

@@ -18,8 +18,9 @@ use tonic_prost::ProstCodec;
 use crate::messages::{
     AuthenticateRequest, AuthenticateResponse, Compare, KeyValue, LeaseGrantRequest, LeaseGrantResponse,
     LeaseKeepAliveRequest, LeaseKeepAliveResponse, LeaseRevokeRequest, LeaseRevokeResponse, PutRequest,
-    PutResponse, RangeRequest, RangeResponse, Request as Op, RequestOp, TxnRequest, TxnResponse,
-    WatchCreateRequest, WatchProgressRequest, WatchRequest, WatchResponse, WatchUnion,
+    PutResponse, RangeRequest, RangeResponse, Request as Op, RequestOp, StatusRequest, StatusResponse,
+    TxnRequest, TxnResponse, WatchCreateRequest, WatchProgressRequest, WatchRequest, WatchResponse,
+    WatchUnion,
 };
 /// Bytes of an answer that we read. A thousand values of the largest size that we accept are 4 MiB.
 const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -184,6 +185,11 @@ impl Client {
         };
         let answer = tokio::time::timeout(self.timeout, asked).await.map_err(|_| Failure::late(path))?;
         Ok(answer?.ttl)
+    }
+
+    /// The state of the member itself. It answers without the quorum.
+    pub async fn status(&self) -> Result<StatusResponse, Failure> {
+        self.call("/etcdserverpb.Maintenance/Status", StatusRequest {}).await
     }
 
     /// Watches, for as long as the answer is held.

@@ -77,7 +77,16 @@ impl Members {
     }
 }
 
-/// Connects to one member and logs in.
+/// Connects to the member at one endpoint and logs in, where `access` has a user. Each step, and each
+/// call of the client, may take `timeout`.
+///
+/// # Errors
+/// The member's refusal, or how the connection failed, for people.
+pub async fn connect_to(access: &Access, endpoint: &str, timeout: Duration) -> Result<Client, String> {
+    let tls = access.tls.as_ref().map(read_tls).transpose()?;
+    connect(endpoint, access.user.clone(), tls, timeout).await
+}
+
 async fn connect(
     url: &str,
     user: Option<User>,

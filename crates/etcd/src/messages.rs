@@ -9,6 +9,8 @@ use prost::{Enumeration, Message, Oneof};
 pub struct ResponseHeader {
     #[prost(uint64, tag = "1")]
     pub cluster_id: u64,
+    #[prost(uint64, tag = "2")]
+    pub member_id: u64,
     #[prost(int64, tag = "3")]
     pub revision: i64,
 }
@@ -244,6 +246,26 @@ pub struct AuthenticateRequest {
 pub struct AuthenticateResponse {
     #[prost(string, tag = "2")]
     pub token: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct StatusRequest {}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct StatusResponse {
+    #[prost(message, optional, tag = "1")]
+    pub header: Option<ResponseHeader>,
+    #[prost(string, tag = "2")]
+    pub version: String,
+    /// Bytes of the member's database.
+    #[prost(int64, tag = "3")]
+    pub db_size: i64,
+    /// The member that leads; 0 where there is none.
+    #[prost(uint64, tag = "4")]
+    pub leader: u64,
+    /// What the member complains of, such as an alarm.
+    #[prost(string, repeated, tag = "8")]
+    pub errors: Vec<String>,
 }
 
 impl RangeRequest {

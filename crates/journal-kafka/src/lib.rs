@@ -2,11 +2,12 @@
 //!
 //! A [`Topic`] is opened by one of two clients, `rdkafka` or `rskafka`, and both keep the contract
 //! of [`stadium_journal_log::partition`]; the same tests hold both to it. [`make_or_check`] makes
-//! the topic, or says what is wrong with its settings, over a connection of its own. docs/kafka.md
-//! says what is asked of Kafka, and why.
+//! the topic, or says what is wrong with its settings, over a connection of its own; [`inspect`] only
+//! looks, and needs neither client. docs/kafka.md says what is asked of Kafka, and why.
 
 mod admin;
 mod failure;
+#[cfg(any(feature = "rdkafka", feature = "rskafka"))]
 mod outbox;
 #[cfg(feature = "rdkafka")]
 mod rdkafka;
@@ -15,11 +16,15 @@ mod rskafka;
 mod settings;
 mod tls;
 
+#[cfg(any(feature = "rdkafka", feature = "rskafka"))]
 use std::sync::Arc;
 
+#[cfg(any(feature = "rdkafka", feature = "rskafka"))]
 use stadium_journal_log::partition::Topic;
 
-pub use admin::{Checked, Error, Replication, Wrong, make_or_check};
+pub use admin::{
+    BrokerState, Checked, Error, Inspection, Replication, TopicState, Wrong, inspect, make_or_check,
+};
 pub use failure::CODES;
 pub use settings::{
     Identity, MESSAGE_BYTES_MAX, Mechanism, Sasl, Secret, ServerName, Settings, SettingsError, Tls,
@@ -54,6 +59,7 @@ impl Client {
 ///
 /// # Errors
 /// The settings cannot be used: a file is missing, or TLS refuses its content.
+#[cfg(any(feature = "rdkafka", feature = "rskafka"))]
 pub fn open(client: Client, settings: &Settings, shards: u32) -> Result<Arc<dyn Topic>, SettingsError> {
     match client {
         #[cfg(feature = "rdkafka")]

@@ -1,8 +1,12 @@
 //! The keys of a cluster, below `/stadium/CLUSTER/`.
 
-use stadium_membership::{Action, Condition, NodeName, Shard, Write};
+use stadium_membership::{Action, Condition, NodeName, Request, Shard, Write};
 
 use stadium_etcd::messages::{Compare, RequestOp, TxnRequest};
+
+/// Keys that a cluster has: a thousand shards, some hundred nodes, as many requests. Bounds the memory
+/// that a foreign prefix may take.
+pub(crate) const KEYS_MAX: usize = 10_000;
 
 /// The keys of one cluster.
 #[derive(Clone, Debug)]
@@ -39,6 +43,17 @@ impl Keys {
 
     pub(crate) fn request(&self, key: &str) -> String {
         format!("{}requests/{key}", self.root)
+    }
+
+    /// Puts a request, whether or not it is there.
+    pub(crate) fn asking(&self, request: &Request) -> TxnRequest {
+        let put = RequestOp::put(&self.request(&request.key()), request.value(), 0);
+        TxnRequest { compare: Vec::new(), success: vec![put] }
+    }
+
+    /// Takes a request back, whether or not it is there.
+    pub(crate) fn withdrawing(&self, request: &str) -> TxnRequest {
+        TxnRequest { compare: Vec::new(), success: vec![RequestOp::delete(&self.request(request))] }
     }
 
     /// A key without the prefix.

@@ -13,7 +13,7 @@ use stadium_etcd::messages::{
 };
 use stadium_etcd::{Client, Code, Failure, Mark};
 use stadium_membership::{
-    BootTime, Change, Cluster, Error, Incarnation, LEASE, Lease, Node, Planner, Request, Seat, View,
+    BootTime, Change, Cluster, Error, Incarnation, LEASE, Lease, Node, Planner, Seat, View,
 };
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
@@ -22,7 +22,7 @@ use crate::boot_time::boot_time;
 use crate::command::Command;
 use crate::config::Config;
 use crate::create;
-use crate::keys::Keys;
+use crate::keys::{KEYS_MAX, Keys};
 use crate::lease::Certainty;
 use crate::loads;
 use crate::shared::{Connection, Report, Shared};
@@ -47,10 +47,6 @@ const NAME_RETRY: Duration = Duration::from_millis(100);
 
 /// How long a former incarnation may live on: its lease, and the time that etcd takes to end it.
 const NAME_PATIENCE: Duration = Duration::from_secs(6);
-
-/// Keys that a cluster has: a thousand shards, some hundred nodes, as many requests. Bounds the memory
-/// that a foreign prefix may take.
-const KEYS_MAX: usize = 10_000;
 
 /// Writes that are on their way at one time.
 const WRITES_AT_ONCE: usize = 32;
@@ -449,13 +445,11 @@ async fn obey(client: &Client, memory: &Memory, lease: i64, commands: &mut mpsc:
 
 fn transaction(memory: &Memory, lease: i64, command: &Command) -> TxnRequest {
     let keys = &memory.keys;
-    let always = |success| TxnRequest { compare: Vec::new(), success: vec![success] };
-    let put = |request: &Request| RequestOp::put(&keys.request(&request.key()), request.value(), 0);
     match command {
         // A write of a node that is not alive any more must not happen.
         Command::Write(write) => keys.transaction(write, [memory.alive(lease)]),
-        Command::Request(request) => always(put(request)),
-        Command::Withdraw(request) => always(RequestOp::delete(&keys.request(&request.key()))),
+        Command::Request(request) => keys.asking(request),
+        Command::Withdraw(request) => keys.withdrawing(&request.key()),
     }
 }
 

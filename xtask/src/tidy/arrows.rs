@@ -87,6 +87,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-state-machine",
         ],
     ),
+    ("stadium-cluster-admin", &["stadium-journal-kafka", "stadium-membership", "stadium-membership-etcd"]),
     (
         "stadium-shard-wire",
         &[
@@ -145,6 +146,9 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-registry",
             "stadium-session",
             "stadium-journal",
+            "stadium-journal-kafka",
+            "stadium-membership",
+            "stadium-membership-etcd",
             "stadium-rpc",
             "stadium-rpc-api",
             "stadium-discovery",
@@ -176,6 +180,8 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
         "stadium-cli",
         &[
             "stadium-node",
+            "stadium-cluster-admin",
+            "stadium-membership",
             "stadium-load",
             "stadium-report",
             "stadium-scenario",

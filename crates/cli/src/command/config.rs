@@ -77,7 +77,7 @@ fn check(
     terminal: &Terminal,
 ) -> Result<(), Failure> {
     if file.is_some() {
-        flags.config = file;
+        flags.common.config = file;
     }
     let loaded = flags.load()?;
     let changed = loaded.effective.iter().filter(|effective| effective.origin != Origin::Default).count();

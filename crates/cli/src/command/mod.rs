@@ -5,6 +5,7 @@
 pub(crate) mod app;
 pub(crate) mod audience;
 pub(crate) mod audit;
+pub(crate) mod cluster;
 pub(crate) mod completions;
 pub(crate) mod config;
 #[cfg(feature = "lab")]

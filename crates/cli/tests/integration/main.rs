@@ -3,6 +3,7 @@
 
 mod audit;
 mod binary;
+mod cluster;
 mod command_line;
 mod config;
 mod demo;

@@ -18,7 +18,7 @@ use stadium_journal_log::partition::Failure;
 use crate::failure::{NO_LEADER, OLD_BROKERS, REFUSED, UNREACHABLE, Verdict, WRONG_TOPIC, judge, with_code};
 use crate::settings::{Mechanism, Settings, SettingsError};
 use connection::Connection;
-use requests::{Broker, Resource, Topic};
+use requests::{Broker, PartitionState, Resource, Topic};
 
 pub use wanted::Wrong;
 
@@ -54,6 +54,45 @@ pub struct Checked {
     pub is_made: bool,
     /// A sentence for each thing that does no harm now and should be changed.
     pub warnings: Vec<String>,
+}
+
+/// What Kafka has of a cluster: brokers and the topic, as [`inspect`] found them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Inspection {
+    /// All brokers.
+    pub brokers: Vec<BrokerState>,
+    /// The cluster's topic, if it exists.
+    pub topic: Option<TopicState>,
+    /// A sentence for each thing that does no harm now and should be changed.
+    pub warnings: Vec<String>,
+}
+
+/// A broker.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BrokerState {
+    /// Its id.
+    pub id: i32,
+    /// HOST:PORT.
+    pub address: String,
+    /// Its rack or zone, where it names one.
+    pub rack: Option<String>,
+    /// How long a connection and a first answer took, or why there was none.
+    pub answered: Result<Duration, Failure>,
+}
+
+/// A topic that exists.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TopicState {
+    /// Its name.
+    pub name: String,
+    /// The number of its partitions.
+    pub partitions: usize,
+    /// Partitions that have no leader now.
+    pub without_leader: usize,
+    /// Partitions with fewer replicas in sync than replicas.
+    pub out_of_sync: usize,
+    /// Each setting that must be changed.
+    pub wrong: Vec<Wrong>,
 }
 
 /// Why the topic cannot be used.
@@ -111,14 +150,12 @@ impl From<Failure> for Error {
 pub fn make_or_check(settings: &Settings, shards: u32, replication: Replication) -> Result<Checked, Error> {
     settings.check()?;
     let mut admin = Admin::connect(settings)?;
-    let mut checked = Checked { is_made: false, warnings: Vec::new() };
-    let sends_password = settings.sasl.as_ref().is_some_and(|sasl| sasl.mechanism == Mechanism::Plain);
-    if sends_password && settings.tls.is_none() {
-        checked
-            .warnings
-            .push("SASL PLAIN without TLS: everybody on the way can read the password".to_owned());
+    let mut checked = Checked { is_made: false, warnings: password_warnings(settings) };
+    for broker in admin.brokers(&mut checked.warnings)? {
+        if let BrokerState { id, address, answered: Err(failure), .. } = broker {
+            checked.warnings.push(format!("broker {id} at {address} does not answer: {failure}"));
+        }
     }
-    admin.check_brokers(&mut checked.warnings)?;
     let topic = match admin.topic()? {
         Some(topic) => topic,
         None => {
@@ -126,14 +163,46 @@ pub fn make_or_check(settings: &Settings, shards: u32, replication: Replication)
             admin.wait_for_topic()?
         }
     };
-    let name = settings.topic();
-    let values = admin.seed.describe(Resource::Topic(&name))?;
-    let wrong =
-        wanted::wrong(&settings.bootstrap.join(","), &name, &topic, &values, shards, replication.factor());
+    let wrong = admin.wrong(&topic, shards, replication)?;
     if wrong.is_empty() {
         return Ok(checked);
     }
-    Err(Error::Wrong { topic: name, wrong })
+    Err(Error::Wrong { topic: settings.topic(), wrong })
+}
+
+/// Looks at the brokers and at the cluster's topic, and changes nothing. It waits for brokers: a
+/// request's timeout for each that is away.
+///
+/// # Errors
+/// No broker answers, they refuse, or they are too old. A topic that is missing or wrong is none.
+pub fn inspect(settings: &Settings, shards: u32, replication: Replication) -> Result<Inspection, Error> {
+    settings.check()?;
+    let mut admin = Admin::connect(settings)?;
+    let mut warnings = password_warnings(settings);
+    let brokers = admin.brokers(&mut warnings)?;
+    let topic = match admin.topic()? {
+        None => None,
+        Some(topic) => {
+            let count =
+                |is: fn(&PartitionState) -> bool| topic.partitions.iter().filter(|one| is(one)).count();
+            Some(TopicState {
+                name: settings.topic(),
+                partitions: topic.partitions.len(),
+                without_leader: count(|partition| !partition.has_leader),
+                out_of_sync: count(|partition| partition.in_sync < partition.replicas),
+                wrong: admin.wrong(&topic, shards, replication)?,
+            })
+        }
+    };
+    Ok(Inspection { brokers, topic, warnings })
+}
+
+fn password_warnings(settings: &Settings) -> Vec<String> {
+    let sends_password = settings.sasl.as_ref().is_some_and(|sasl| sasl.mechanism == Mechanism::Plain);
+    match sends_password && settings.tls.is_none() {
+        true => vec!["SASL PLAIN without TLS: everybody on the way can read the password".to_owned()],
+        false => Vec::new(),
+    }
 }
 
 /// The brokers, and a connection to one of them.
@@ -156,17 +225,18 @@ impl<'s> Admin<'s> {
         Err(last.unwrap_or_else(|| Verdict::later(UNREACHABLE).failure("no broker is named")).into())
     }
 
-    /// Checks what each broker can do.
-    fn check_brokers(&mut self, warnings: &mut Vec<String>) -> Result<(), Error> {
+    /// Each broker, and sentences about what should be changed. Those that do not answer are in it.
+    fn brokers(&mut self, warnings: &mut Vec<String>) -> Result<Vec<BrokerState>, Error> {
         let brokers = self.seed.metadata(&self.settings.topic())?.brokers;
         let tls = self.settings.tls.as_ref().map(crate::tls::configuration).transpose()?;
         let mut has_eligible_leaders = true;
-        for broker in &brokers {
-            let Broker { id, address } = broker;
-            let mut connection = match Connection::open(self.settings, tls.as_ref(), address) {
+        let mut states = Vec::with_capacity(brokers.len());
+        for Broker { id, address, rack } in brokers {
+            let connected = Instant::now();
+            let mut connection = match Connection::open(self.settings, tls.as_ref(), &address) {
                 Ok(connection) => connection,
                 Err(failure) => {
-                    warnings.push(format!("broker {id} at {address} does not answer: {failure}"));
+                    states.push(BrokerState { id, address, rack, answered: Err(failure) });
                     continue;
                 }
             };
@@ -175,9 +245,10 @@ impl<'s> Admin<'s> {
                 let what = format!("broker {id} at {address} lacks {lacks}: Kafka must be 2.2 or newer");
                 return Err(Verdict::never(OLD_BROKERS).failure(what).into());
             }
+            states.push(BrokerState { id, address, rack, answered: Ok(connected.elapsed()) });
             has_eligible_leaders &= able.has_eligible_leaders;
-            match connection.describe(Resource::Broker(*id)) {
-                Ok(values) => warnings.extend(wanted::broker_warnings(*id, &values)),
+            match connection.describe(Resource::Broker(id)) {
+                Ok(values) => warnings.extend(wanted::broker_warnings(id, &values)),
                 Err(failure) => warnings.push(format!("settings of broker {id} cannot be seen: {failure}")),
             }
         }
@@ -189,12 +260,20 @@ impl<'s> Admin<'s> {
                     .to_owned(),
             );
         }
-        Ok(())
+        Ok(states)
     }
 
     /// The topic, if it exists.
     fn topic(&mut self) -> Result<Option<Topic>, Error> {
         Ok(self.seed.metadata(&self.settings.topic())?.topic)
+    }
+
+    /// All that is wrong with the topic's settings.
+    fn wrong(&mut self, topic: &Topic, shards: u32, replication: Replication) -> Result<Vec<Wrong>, Error> {
+        let name = self.settings.topic();
+        let values = self.seed.describe(Resource::Topic(&name))?;
+        let bootstrap = self.settings.bootstrap.join(",");
+        Ok(wanted::wrong(&bootstrap, &name, topic, &values, shards, replication.factor()))
     }
 
     /// Makes the topic. False if somebody else did at the same time.

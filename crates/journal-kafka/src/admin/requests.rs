@@ -24,6 +24,7 @@ pub(super) struct Broker {
     pub(super) id: i32,
     /// HOST:PORT.
     pub(super) address: String,
+    pub(super) rack: Option<String>,
 }
 
 /// The brokers, and the topic if it exists.
@@ -42,6 +43,7 @@ pub(super) struct Topic {
 pub(super) struct PartitionState {
     pub(super) has_leader: bool,
     pub(super) replicas: usize,
+    pub(super) in_sync: usize,
 }
 
 /// Whose settings are asked for.
@@ -133,9 +135,9 @@ impl Connection {
             reader.i32()?;
             let brokers = reader.elements(|reader| {
                 let (id, host, port) = (reader.i32()?, reader.string()?.unwrap_or_default(), reader.i32()?);
-                reader.string()?;
+                let rack = reader.string()?;
                 let host = if host.contains(':') { format!("[{host}]") } else { host };
-                Ok(Broker { id, address: format!("{host}:{port}") })
+                Ok(Broker { id, address: format!("{host}:{port}"), rack })
             })?;
             reader.string()?;
             let controller = reader.i32()?;
@@ -219,8 +221,8 @@ fn partition(reader: &mut Reader<'_>) -> Result<PartitionState, super::wire::Mal
     reader.i32()?;
     let leader = reader.i32()?;
     let replicas = reader.elements(Reader::i32)?.len();
-    reader.elements(Reader::i32)?;
-    Ok(PartitionState { has_leader: leader >= 0, replicas })
+    let in_sync = reader.elements(Reader::i32)?.len();
+    Ok(PartitionState { has_leader: leader >= 0, replicas, in_sync })
 }
 
 fn setting(reader: &mut Reader<'_>) -> Result<(String, String), super::wire::Malformed> {

@@ -154,7 +154,7 @@ mod tests {
     use crate::admin::requests::{PartitionState, Topic};
 
     fn topic(partitions: usize, replicas: usize) -> Topic {
-        let partition = |_| PartitionState { has_leader: true, replicas };
+        let partition = |_| PartitionState { has_leader: true, replicas, in_sync: replicas };
         Topic { partitions: (0..partitions).map(partition).collect() }
     }
 

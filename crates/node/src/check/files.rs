@@ -16,7 +16,7 @@ use x509_parser::prelude::FromDer as _;
 
 use super::{Findings, Severity};
 use crate::mapping;
-use crate::settings::{self, Code, Settings, Tls};
+use crate::settings::{self, Access, Code, Settings, Tls};
 
 /// Days before the end of a certificate from which on it is a warning.
 const EXPIRES_SOON_DAYS: i64 = 30;
@@ -42,17 +42,32 @@ pub(super) fn check(findings: &mut Findings<'_>) {
         identity(findings, worst, (&certificate, tls.certificate.as_deref()), (&key, tls.key.as_deref()));
         authorities(findings, worst, &format!("{table}.client_ca"), tls.client_ca.as_deref());
     }
-    let discovery = &settings.discovery;
     authorities(findings, ERROR, "rpc.calls_ca", settings.rpc.calls_ca.as_deref());
     authorities(findings, ERROR, "auth.callback.authorities", settings.auth.callback.authorities.as_deref());
-    authorities(findings, ERROR, "discovery.ca", discovery.ca.as_deref());
-    let (certificate, key) = (discovery.certificate.as_deref(), discovery.key.as_deref());
-    identity(findings, ERROR, ("discovery.certificate", certificate), ("discovery.key", key));
-    if let Some(path) = &discovery.password_file {
-        readable(findings, ERROR, "discovery.password_file", path);
+    let (cluster, links) = (&settings.cluster, &settings.cluster.links);
+    for (table, store) in [
+        ("discovery", &settings.discovery.access),
+        ("cluster.etcd", &cluster.etcd.access),
+        ("cluster.kafka", &cluster.kafka.access),
+    ] {
+        access(findings, table, store);
     }
+    let (certificate, key) = (links.certificate.as_deref(), links.key.as_deref());
+    identity(findings, ERROR, ("cluster.links.certificate", certificate), ("cluster.links.key", key));
+    authorities(findings, ERROR, "cluster.links.ca", links.ca.as_deref());
     sign_in(findings, &settings);
     passwords_tokens_rules(findings, &settings);
+}
+
+/// The files by which a store and this process know each other.
+fn access(findings: &mut Findings<'_>, table: &str, access: &Access) {
+    let setting = |key: &str| format!("{table}.{key}");
+    authorities(findings, ERROR, &setting("ca"), access.ca.as_deref());
+    let (certificate, key) = (access.certificate.as_deref(), access.key.as_deref());
+    identity(findings, ERROR, (&setting("certificate"), certificate), (&setting("key"), key));
+    if let Some(path) = &access.password_file {
+        readable(findings, ERROR, &setting("password_file"), path);
+    }
 }
 
 /// The client's secret and the provider's authorities.

@@ -28,6 +28,10 @@ pub(super) fn check(findings: &mut Findings<'_>, running: Option<&Running>) {
         addresses.extend(listen.0.iter().map(|address| (setting, *address, false)));
     }
     addresses.extend(settings.http.listen.map(|address| ("http.listen", address, false)));
+    if settings.cluster.name.is_some() {
+        addresses
+            .extend(settings.cluster.links.listen.map(|address| ("cluster.links.listen", address, false)));
+    }
     addresses.extend(settings.rpc.udp_listen.map(|address| ("rpc.udp_listen", address, true)));
     let mut held: Vec<(&str, SocketAddr, bool, Held)> = Vec::new();
     for (setting, address, is_udp) in addresses {

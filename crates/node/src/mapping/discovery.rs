@@ -2,13 +2,13 @@
 //!
 //! The password is read here, from its file: settings never hold secrets.
 
-use std::path::Path;
 use std::time::Duration;
 
 use stadium_discovery::{Backend, Config, Credentials, Resolve, StaticService, Tls};
 
 use crate::error::Error;
-use crate::settings::{Discovery, DiscoveryBackend, ListedService};
+use crate::mapping::secrets;
+use crate::settings::{Access, Discovery, DiscoveryBackend, ListedService};
 
 /// What discovery is started with; `None` when there is none.
 pub(crate) fn config(discovery: &Discovery) -> Result<Option<Config>, Error> {
@@ -17,16 +17,17 @@ pub(crate) fn config(discovery: &Discovery) -> Result<Option<Config>, Error> {
         DiscoveryBackend::Static => Backend::Static(services(&discovery.services)),
         DiscoveryBackend::Etcd => Backend::Etcd {
             endpoints: discovery.endpoints.clone(),
-            user: credentials(discovery)?,
-            tls: discovery.ca.clone().map(|authorities| Tls {
+            user: credentials(&discovery.access)?,
+            tls: discovery.access.ca.clone().map(|authorities| Tls {
                 authorities,
-                identity: discovery.certificate.clone().zip(discovery.key.clone()),
+                identity: discovery.access.identity(),
                 server_name: None,
             }),
         },
-        DiscoveryBackend::ZooKeeper => {
-            Backend::ZooKeeper { connect: discovery.endpoints.join(","), user: credentials(discovery)? }
-        }
+        DiscoveryBackend::ZooKeeper => Backend::ZooKeeper {
+            connect: discovery.endpoints.join(","),
+            user: credentials(&discovery.access)?,
+        },
     };
     Ok(Some(Config {
         backend,
@@ -55,14 +56,7 @@ pub(crate) fn services(listed: &[ListedService]) -> Vec<StaticService> {
     services
 }
 
-fn credentials(discovery: &Discovery) -> Result<Option<Credentials>, Error> {
-    let (Some(user), Some(path)) = (&discovery.user, &discovery.password_file) else { return Ok(None) };
-    Ok(Some(Credentials { user: user.clone(), password: password(path)? }))
-}
-
-fn password(path: &Path) -> Result<String, Error> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Error::Services(format!("discovery.password_file {} cannot be read: {error}", path.display()))
-    })?;
-    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+fn credentials(access: &Access) -> Result<Option<Credentials>, Error> {
+    let user = secrets::user("discovery", access).map_err(Error::Services)?;
+    Ok(user.map(|(user, password)| Credentials { user, password }))
 }

@@ -8,6 +8,9 @@ pub(crate) mod discovery;
 pub(crate) mod edge;
 pub(crate) mod http;
 pub(crate) mod rpc;
+pub(crate) mod secrets;
 pub(crate) mod shards;
 pub(crate) mod sockets;
+#[cfg(feature = "cluster")]
+pub(crate) mod stores;
 pub(crate) mod tls;

@@ -3,12 +3,18 @@
 //! Runs only on values that are each within their bounds. A conflict is laid at the setting whose value someone
 //! gave, and its message names the other.
 
+use std::net::SocketAddr;
+
 use stadium_addresses::Networks;
+use stadium_membership::{ZONE_BYTES_MAX, check_name};
 
 use super::define::Effective;
 use super::layers::Origin;
 use super::problem::{Code, Problem};
-use super::sections::{Anonymous, ClientCertificates, DiscoveryBackend, Settings, ShardStore, Tls};
+use super::sections::{
+    Access, Anonymous, ClientCertificates, Cluster, ClusterKafka, ClusterLinks, DiscoveryBackend,
+    SaslMechanism, Settings, ShardStore, Tls,
+};
 use super::value::Addresses;
 use crate::mapping;
 use crate::mapping::shards::{BESIDE_PAYLOAD_BYTES, push_bytes_max, record_bytes_max};
@@ -31,6 +37,7 @@ pub(super) fn find(settings: &Settings, effective: &[Effective]) -> Vec<Problem>
     finder.shards(settings);
     finder.push(settings);
     finder.locations(settings);
+    finder.cluster(settings);
     finder.found
 }
 
@@ -352,20 +359,126 @@ impl Finder<'_> {
         if !discovery.services.is_empty() && discovery.backend != DiscoveryBackend::Static {
             self.add("discovery.services", "is the list for discovery.backend = \"static\"");
         }
-        if discovery.user.is_some() != discovery.password_file.is_some() {
-            let (given, missing) = match &discovery.user {
-                Some(_) => ("user", "password_file"),
-                None => ("password_file", "user"),
-            };
-            self.add(&format!("discovery.{given}"), format!("needs discovery.{missing}"));
+        self.access("discovery", &discovery.access);
+        self.advertise("discovery.advertise", discovery.advertise);
+    }
+
+    /// A user has a password, and a certificate a key.
+    fn access(&mut self, table: &str, access: &Access) {
+        for ((a, has_a), (b, has_b)) in [
+            (("user", access.user.is_some()), ("password_file", access.password_file.is_some())),
+            (("certificate", access.certificate.is_some()), ("key", access.key.is_some())),
+        ] {
+            if has_a != has_b {
+                let (given, missing) = if has_a { (a, b) } else { (b, a) };
+                self.add(&format!("{table}.{given}"), format!("needs {table}.{missing}"));
+            }
         }
-        if discovery.certificate.is_some() != discovery.key.is_some() {
-            let (given, missing) =
-                if discovery.key.is_none() { ("certificate", "key") } else { ("key", "certificate") };
-            self.add(&format!("discovery.{given}"), format!("needs discovery.{missing}: TLS takes both"));
+    }
+
+    fn advertise(&mut self, setting: &str, address: Option<SocketAddr>) {
+        if address.is_some_and(|address| address.ip().is_unspecified() || address.port() == 0) {
+            self.add(setting, "must be an address that others can call");
         }
-        if discovery.advertise.is_some_and(|address| address.ip().is_unspecified() || address.port() == 0) {
-            self.add("discovery.advertise", "must be an address that others can call");
+    }
+
+    fn cluster(&mut self, settings: &Settings) {
+        let cluster = &settings.cluster;
+        self.access("cluster.etcd", &cluster.etcd.access);
+        self.access("cluster.kafka", &cluster.kafka.access);
+        self.advertise("cluster.links.advertise", cluster.links.advertise);
+        self.kafka(&cluster.kafka);
+        let Some(name) = &cluster.name else {
+            self.no_cluster(cluster);
+            return;
+        };
+        for (setting, what, name) in
+            [("cluster.name", "cluster", Some(name)), ("cluster.node", "node", cluster.node.as_ref())]
+        {
+            if let Some(Err(wrong)) = name.map(|name| check_name(what, name)) {
+                self.add(setting, format!("is refused: {wrong}"));
+            }
+        }
+        if cluster.zone.as_ref().is_some_and(|zone| zone.len() > ZONE_BYTES_MAX) {
+            self.add("cluster.zone", format!("has more than {ZONE_BYTES_MAX} bytes"));
+        }
+        for (setting, list) in [
+            ("cluster.etcd.endpoints", &cluster.etcd.endpoints),
+            ("cluster.kafka.brokers", &cluster.kafka.brokers),
+        ] {
+            if list.is_empty() {
+                self.add("cluster.name", format!("needs {setting}"));
+            }
+        }
+        let is_https = |endpoint: &String| endpoint.starts_with("https://");
+        if cluster.etcd.access.ca.is_none() && cluster.etcd.endpoints.iter().any(is_https) {
+            self.add(
+                "cluster.etcd.endpoints",
+                "needs cluster.etcd.ca: the authorities that signed etcd's certificate",
+            );
+        }
+        self.links(&cluster.links);
+        if settings.shards.store == ShardStore::Memory {
+            self.add(
+                "shards.store",
+                "= \"memory\" keeps no replica of a shard, and cluster.name is set: set it to \"files\"",
+            );
+        }
+    }
+
+    /// Settings of a cluster without its name would be a standalone server that nobody meant.
+    fn no_cluster(&mut self, cluster: &Cluster) {
+        for (setting, is_given) in [
+            ("cluster.etcd.endpoints", !cluster.etcd.endpoints.is_empty()),
+            ("cluster.kafka.brokers", !cluster.kafka.brokers.is_empty()),
+            ("cluster.node", cluster.node.is_some()),
+        ] {
+            if is_given {
+                self.add(setting, "needs cluster.name: a server without it is standalone");
+            }
+        }
+    }
+
+    fn links(&mut self, links: &ClusterLinks) {
+        for (key, is_given) in [
+            ("certificate", links.certificate.is_some()),
+            ("key", links.key.is_some()),
+            ("ca", links.ca.is_some()),
+        ] {
+            if !is_given {
+                self.add(
+                    "cluster.name",
+                    format!("needs cluster.links.{key}: nodes know each other by certificates"),
+                );
+            }
+        }
+        match links.listen {
+            None => self.add("cluster.links.listen", "= \"off\" leaves a node alone: name an address"),
+            Some(listen) if listen.ip().is_unspecified() && links.advertise.is_none() => self.add(
+                "cluster.links.listen",
+                format!("= {listen} is every network, which nobody can call: set cluster.links.advertise"),
+            ),
+            Some(_) => {}
+        }
+    }
+
+    fn kafka(&mut self, kafka: &ClusterKafka) {
+        let access = &kafka.access;
+        let name = "cluster.kafka.sasl";
+        match kafka.sasl {
+            SaslMechanism::None if access.user.is_some() => {
+                self.add("cluster.kafka.user", "needs cluster.kafka.sasl: how its password is proved");
+            }
+            SaslMechanism::None => {}
+            _ if access.user.is_none() => self.add(name, "needs cluster.kafka.user"),
+            SaslMechanism::Plain if !kafka.tls => {
+                self.add(name, "= \"plain\" sends the password as it is, and needs cluster.kafka.tls = true");
+            }
+            _ => {}
+        }
+        if !kafka.tls && (access.ca.is_some() || access.certificate.is_some()) {
+            let given = if access.ca.is_some() { "ca" } else { "certificate" };
+            self.add(&format!("cluster.kafka.{given}"), "needs cluster.kafka.tls = true");
         }
     }
 }
@@ -455,6 +568,34 @@ mod tests {
             ("[discovery]\nbackend = \"etcd\"\n", "discovery.backend needs discovery.endpoints"),
             ("[discovery]\nservices = [\"geo/1=127.0.0.1:1\"]\n", "discovery.services is the list for"),
             ("[discovery]\nuser = \"u\"\n", "discovery.user needs discovery.password_file"),
+            ("[discovery]\nkey = \"k\"\n", "discovery.key needs discovery.certificate"),
+            ("[cluster]\nnode = \"a\"\n", "cluster.node needs cluster.name"),
+            (
+                "[cluster]\nname = \"a b\"\n",
+                "cluster.name is refused: \"a b\" cannot be the name of a cluster",
+            ),
+            ("[cluster]\nname = \"a\"\n", "cluster.name needs cluster.etcd.endpoints"),
+            ("[cluster]\nname = \"a\"\n", "cluster.name needs cluster.kafka.brokers"),
+            ("[cluster]\nname = \"a\"\n", "cluster.name needs cluster.links.certificate"),
+            (
+                "[cluster]\nname = \"a\"\n[cluster.links]\nlisten = \"0.0.0.0:7900\"\n",
+                "cluster.links.listen = 0.0.0.0:7900 is every network",
+            ),
+            (
+                "[cluster]\nname = \"a\"\n[cluster.etcd]\nendpoints = [\"https://a:2379\"]\n",
+                "cluster.etcd.endpoints needs cluster.etcd.ca",
+            ),
+            (
+                "[cluster]\nname = \"a\"\n[shards]\nstore = \"memory\"\n",
+                "shards.store = \"memory\" keeps no replica of a shard",
+            ),
+            ("[cluster.kafka]\nsasl = \"scram-sha-256\"\n", "cluster.kafka.sasl needs cluster.kafka.user"),
+            (
+                "[cluster.kafka]\nsasl = \"plain\"\nuser = \"u\"\npassword_file = \"p\"\n",
+                "cluster.kafka.sasl = \"plain\" sends the password as it is",
+            ),
+            ("[cluster.kafka]\nca = \"c\"\n", "cluster.kafka.ca needs cluster.kafka.tls = true"),
+            ("[cluster.links]\nadvertise = \"0.0.0.0:1\"\n", "cluster.links.advertise must be an address"),
         ];
         for (text, expected) in table {
             let message =

@@ -3,11 +3,11 @@
 //! The tree is `/services/NAME/VERSION/HOST:PORT`; docs/discovery.md describes it.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
 use stadium_discovery::{HostPort, HostPortError};
 
 use crate::settings::define::group;
+use crate::settings::sections::access::Access;
 use crate::settings::value::{Bounds, Misfit, Raw, Value, words};
 
 words! {
@@ -64,6 +64,7 @@ group! {
         /// Where services are found.
         backend: DiscoveryBackend = DiscoveryBackend::None;
         /// etcd: `http://HOST:PORT` or `https://HOST:PORT` of its members. ZooKeeper: `HOST:PORT` of its servers.
+        /// `https` needs `ca`.
         endpoints: Vec<String> = Vec::new();
         /// The list for `backend = "static"`, one entry for each instance: `"NAME/VERSION=HOST:PORT"`. HOST is an IP address,
         /// or a name, which is looked up. A name that has several addresses is several instances.
@@ -79,16 +80,6 @@ group! {
         update_interval_ms: u32 = 1_000, unit "ms", in 100..=600_000;
         /// Longest pause between two attempts to reach a backend that is away.
         retry_delay_max_ms: u32 = 5_000, unit "ms", in 100..=60_000;
-        /// The user to log in as. Empty logs in as nobody.
-        user: Option<String> = None;
-        /// The file with that user's password, one line.
-        password_file: Option<PathBuf> = None;
-        /// Authorities that may sign etcd's certificate, PEM; for `https` endpoints.
-        ca: Option<PathBuf> = None;
-        /// Our certificate towards etcd, PEM.
-        certificate: Option<PathBuf> = None;
-        /// Its private key, PEM.
-        key: Option<PathBuf> = None;
         /// The address under which this process is registered. Off registers the first address of `rpc.listen`, unless that
         /// is every network (`0.0.0.0`), which nobody can call.
         advertise: Option<SocketAddr> = None;
@@ -96,6 +87,10 @@ group! {
         zone: Option<String> = None;
         /// This process's share of the calls in proportion to other instances', 100 being the usual one.
         weight: u32 = 100, unit "%", in 0..=10_000;
+    }
+    with {
+        /// How etcd or ZooKeeper know this process.
+        access: Access,
     }
 }
 

@@ -4,7 +4,9 @@
 //! where the help states it. The effect of a setting on a part of the product is in
 //! [`crate::mapping`].
 
+mod access;
 mod auth;
+mod cluster;
 mod discovery;
 mod http;
 mod journal;
@@ -22,10 +24,12 @@ mod shards;
 mod wallet;
 mod webhooks;
 
+pub use access::Access;
 pub use auth::{
     Anonymous, Auth, Callback, Certificate, CertificateName, ClientIdBinding, DeviceRegistry, Method,
     Password, Token, TokenAlgorithm, TokenKey, TokenKeys, TokenUsername,
 };
+pub use cluster::{Cluster, ClusterEtcd, ClusterKafka, ClusterLinks, SaslMechanism};
 pub use discovery::{Discovery, DiscoveryBackend, ListedService};
 pub use http::Http;
 pub use journal::Journal;
@@ -69,6 +73,8 @@ group! {
         rpc: Rpc,
         /// Where services are found.
         discovery: Discovery,
+        /// The cluster that this server is a node of.
+        cluster: Cluster,
         /// The threads that own queues, wallets, the push platform and sessions.
         shards: Shards,
         /// Their logs on disk.

@@ -1,0 +1,157 @@
+//! `doctor`: an examination of all that a cluster stands on. Each finding has its remedy.
+//!
+//! It changes nothing, but for a lease of etcd that it asks for and gives back. It measures from the
+//! machine that it runs on. Clocks are not compared: a node publishes no time.
+
+mod etcd;
+mod kafka;
+mod links;
+mod nodes;
+
+use std::fmt;
+
+use serde::Serialize;
+use stadium_membership::Error as Membership;
+
+use crate::admin::Admin;
+use crate::error::Error;
+use crate::shards;
+
+/// What a check is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Area {
+    /// The members of etcd, and the cluster's keys.
+    Etcd,
+    /// The brokers and the topic.
+    Kafka,
+    /// The nodes that are alive.
+    Nodes,
+    /// Owners and standbys.
+    Shards,
+    /// The addresses that nodes publish.
+    Links,
+}
+
+impl Area {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Etcd => "etcd",
+            Self::Kafka => "kafka",
+            Self::Nodes => "nodes",
+            Self::Shards => "shards",
+            Self::Links => "links",
+        }
+    }
+}
+
+/// The result of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// As it should be.
+    Ok,
+    /// The cluster works, and less well or less safely than it could.
+    Warning,
+    /// Something does not work, or the next failure breaks it.
+    Problem,
+}
+
+impl Verdict {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Problem => "problem",
+        }
+    }
+}
+
+/// One check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// What it is about.
+    pub area: Area,
+    /// Its result.
+    pub verdict: Verdict,
+    /// The fact that was found.
+    pub finding: String,
+    /// What to do about it; none where it is as it should be.
+    pub remedy: Option<String>,
+}
+
+/// The result of `doctor`.
+#[derive(Clone, Debug, Serialize)]
+pub struct DoctorReport {
+    /// The cluster's name.
+    pub cluster: String,
+    /// All checks, area by area.
+    pub checks: Vec<Check>,
+    /// How many are problems.
+    pub problems: usize,
+    /// How many are warnings.
+    pub warnings: usize,
+}
+
+/// Checks as they are made.
+#[derive(Debug, Default)]
+struct Findings(Vec<Check>);
+
+impl Findings {
+    fn ok(&mut self, area: Area, finding: impl fmt::Display) {
+        self.add(area, Verdict::Ok, finding, None);
+    }
+
+    fn warning(&mut self, area: Area, finding: impl fmt::Display, remedy: impl Into<String>) {
+        self.add(area, Verdict::Warning, finding, Some(remedy.into()));
+    }
+
+    fn problem(&mut self, area: Area, finding: impl fmt::Display, remedy: impl Into<String>) {
+        self.add(area, Verdict::Problem, finding, Some(remedy.into()));
+    }
+
+    fn add(&mut self, area: Area, verdict: Verdict, finding: impl fmt::Display, remedy: Option<String>) {
+        self.0.push(Check { area, verdict, finding: finding.to_string(), remedy });
+    }
+}
+
+impl Admin {
+    /// Examines the cluster. It takes seconds, and longer by seconds for each broker that is away.
+    ///
+    /// # Errors
+    /// The process can have no threads. All that a person can mend is a finding.
+    pub fn examine(&mut self) -> Result<DoctorReport, Error> {
+        let mut findings = Findings::default();
+        etcd::examine_members(&self.operator.members(), &mut findings);
+        let looked = self.operator.look();
+        let mut shards = None;
+        match &looked {
+            // Each member has said why already.
+            Err(Membership::Away(_)) => {}
+            Err(error) => findings.problem(Area::Etcd, error, "see docs/reference/errors/cluster.md"),
+            Ok(sight) => {
+                etcd::examine_lease(self.operator.granted_lease(), &mut findings);
+                let name = &self.settings.cluster;
+                shards = etcd::examine_keys(name, sight, &mut findings).map(|cluster| cluster.shards);
+            }
+        }
+        kafka::examine(&self.settings, shards, &mut findings);
+        if let Ok(sight) = &looked
+            && let Some(cluster) = sight.view.cluster.as_deref()
+        {
+            let view = &sight.view;
+            nodes::examine_nodes(view, cluster, self.settings.standbys, &mut findings);
+            let shards = shards::all(view, cluster, self.settings.standbys);
+            nodes::examine_shards(view, &shards, self.settings.standbys, &mut findings);
+            links::examine(view, &mut findings);
+        }
+        let checks = findings.0;
+        let count = |verdict| checks.iter().filter(|check| check.verdict == verdict).count();
+        let (problems, warnings) = (count(Verdict::Problem), count(Verdict::Warning));
+        Ok(DoctorReport { cluster: self.settings.cluster.clone(), checks, problems, warnings })
+    }
+}

@@ -1,0 +1,27 @@
+//! Operating a cluster: making it, showing it, moving its shards, draining nodes, examining it.
+//!
+//! An [`Admin`] works on etcd and Kafka alone, by the settings of any server of the cluster. It needs
+//! no node that runs, and is none itself. Each call returns a report, plain data for a person's eyes or
+//! for JSON. `stadium cluster` of the command line shows them; docs/cluster.md describes the commands.
+
+mod admin;
+mod doctor;
+mod drain;
+mod error;
+mod init;
+mod nodes;
+mod relocate;
+mod shards;
+mod status;
+mod waiting;
+
+pub use admin::{Admin, Settings};
+pub use doctor::{Area, Check, DoctorReport, Verdict};
+pub use drain::DrainReport;
+pub use error::Error;
+pub use init::{ClusterFacts, InitReport, NewCluster};
+pub use nodes::{AliveNode, NodeReport, NodesReport};
+pub use relocate::MoveReport;
+pub use shards::{Problem, Replica, ShardReport, ShardsReport};
+pub use status::{MemberReport, NodeCounts, RequestReport, StatusReport};
+pub use waiting::{Progress, Waiting};
