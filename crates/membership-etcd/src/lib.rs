@@ -3,7 +3,7 @@
 //! [`Membership`] is a node's handle. Its thread `membership` keeps the lease, follows everything
 //! below `/stadium/CLUSTER/`, writes what the node reports, stands for election as planner, and plans.
 //! The node decides its duties with [`stadium_membership::Succession`] from the views that it gets.
-//! [`create()`] makes a cluster. docs/membership.md describes keys and failures.
+//! [`create()`] makes a cluster, [`find()`] finds one. docs/membership.md describes keys and failures.
 
 mod boot_time;
 mod command;
@@ -19,7 +19,7 @@ mod thread;
 
 pub use boot_time::boot_time;
 pub use config::Config;
-pub use create::create;
+pub use create::{create, find};
 pub use handle::{Membership, WRITES_MAX};
 pub use lease::Certainty;
 pub use shared::{Connection, Counts, Report, Snapshot};
