@@ -40,6 +40,10 @@ group! {
         /// Standbys of each shard, on other nodes. All nodes should say the same: the node that plans decides. 0 makes the loss
         /// of a node as long as a recovery.
         standbys: u16 = 1, unit "standbys", in 0..=6, cost "the memory and disk of each shard once more, for each";
+        /// The object store of checkpoints and segments, as `stadium journal export --to` takes it: `s3://BUCKET/PREFIX`,
+        /// `gs://`, `az://`, or `file:///PATH` of a folder that all nodes mount. Credentials come from the environment. Empty
+        /// stores nothing: then no log is trimmed, and a new replica reads its log from the beginning.
+        store: Option<String> = None;
     }
     tables {
         /// etcd, which knows the nodes and the owners of shards.
