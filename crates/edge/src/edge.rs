@@ -11,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use foldhash::fast::FixedState;
 use stadium_mqtt::broker::{self, Broker, InMemory, LoopIndex, MailboxLimits, Retained};
+use stadium_push::LiveOrigins;
 use stadium_reactor::{Claims, ListenerTag, Loop, LoopSettings, Sharing};
 use stadium_shard::Shards;
 
@@ -108,6 +109,8 @@ pub struct Behind {
     pub registry: Option<Arc<dyn DeviceRegistry>>,
     /// The shards that keep sessions that persist and retained messages.
     pub durable: Option<Shards>,
+    /// In a cluster, the nodes that accepted live pushes which reach devices here.
+    pub origins: Option<Arc<dyn LiveOrigins>>,
 }
 
 impl std::fmt::Debug for Behind {
@@ -116,6 +119,7 @@ impl std::fmt::Debug for Behind {
             .field("platform", &self.platform)
             .field("registry", &self.registry)
             .field("durable", &self.durable.is_some())
+            .field("origins", &self.origins)
             .finish()
     }
 }
@@ -209,6 +213,9 @@ impl Edge {
         let EdgeHandle { shared, config } = &self.handle;
         if let Some(registry) = &behind.registry {
             config.authenticator.introduce(Arc::clone(registry));
+        }
+        if let Some(origins) = &behind.origins {
+            shared.pushes.set_origins(Arc::clone(origins));
         }
         let mut returning = match &behind.durable {
             Some(shards) => Returning::read(shards, shared, config.loops).map_err(Error::Sessions)?,
