@@ -13,6 +13,8 @@ use stadium_shard::{Done, Together};
 use stadium_state_machine::{Milliseconds, Refusal};
 use stadium_wallet::Ledger;
 
+use crate::transport::{AnnounceAgain, LiveCounts, TransportBatch};
+
 /// One thing that a node sends to another.
 #[derive(Debug)]
 pub enum Item {
@@ -32,6 +34,12 @@ pub enum Item {
     Hint(Hint),
     /// How a shard declares a queue.
     Announcement(Announcement),
+    /// Commands of a shard to another node's transport of pushes.
+    Transport(TransportBatch),
+    /// A shard is to hear of its connected devices again.
+    AnnounceAgain(AnnounceAgain),
+    /// Outcomes of a live push that another node accepted.
+    LiveCounts(LiveCounts),
 }
 
 /// A command for a shard of another node.
@@ -205,6 +213,9 @@ oneof! {
         6 Release[release],
         7 Hint[hint],
         8 Announcement[announcement],
+        9 Transport[batch],
+        10 AnnounceAgain[announce_again],
+        11 LiveCounts[counts],
     }
     Command = "Command" { 1 Queue[queue], 2 Wallet[wallet], 3 Push[push], 4 Session[session], 5 Together[together] }
     Answer = "Answer" { 1 Queue[queue], 2 Wallet[wallet], 3 Push[push], 4 Session[session], 5 Together[together] }
