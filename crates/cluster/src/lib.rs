@@ -2,7 +2,7 @@
 //!
 //! [`ClusterNode`] joins the cluster, and has the replicas of its process follow, claim, serve and
 //! hand over as membership orders. [`ReplicatedStore`] is where a replica keeps its mirror and its
-//! checkpoints, and how it reaches the log. docs/cluster.md describes a cluster as a whole.
+//! checkpoints, and how it reaches the log. [`ClusterTransport`] takes pushes to devices of all nodes. docs/cluster.md describes a cluster as a whole.
 
 mod bell;
 mod duties;
@@ -11,7 +11,9 @@ mod openers;
 mod replicas;
 mod settings;
 mod store;
+mod transport;
 
 pub use node::ClusterNode;
 pub use settings::NodeSettings;
 pub use store::ReplicatedStore;
+pub use transport::{ClusterTransport, NodeSender, NotSent, PushNotices};

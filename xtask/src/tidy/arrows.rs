@@ -77,7 +77,9 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-journal-replicated",
             "stadium-membership",
             "stadium-membership-etcd",
+            "stadium-push",
             "stadium-shard",
+            "stadium-shard-wire",
         ],
     ),
     (
