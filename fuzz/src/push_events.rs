@@ -61,7 +61,7 @@ fn works(platform: &mut Platform, now: Time) {
         options: Options::default(),
         when: When::Now,
     };
-    let connection = ConnectionName { loop_index: 0, connection: now.0 };
+    let connection = ConnectionName { connection: now.0, ..ConnectionName::default() };
     let commands = [
         Command::Change { app: app(), devices: vec![(device("phone-1"), Changes::default())] },
         Command::Presence {

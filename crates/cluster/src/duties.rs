@@ -15,7 +15,7 @@ use stadium_membership_etcd::{Membership, Report, Snapshot, boot_time};
 use stadium_shard::Shards;
 
 use crate::bell::{Bell, News};
-use crate::forward::Forwarder;
+use crate::forward::{Forwarder, number_of};
 use crate::reads::Reads;
 use crate::replicas::{Aim, Outcome, Replicas};
 
@@ -32,6 +32,9 @@ const ISOLATION_MAX: Duration = Duration::from_secs(10);
 /// How often the owner of the first shard finishes what a node that died left half declared.
 const FINISH_EVERY: Duration = Duration::from_secs(60);
 
+/// Called when the node has another number.
+pub(crate) type OnNumber = Box<dyn Fn(u32) + Send>;
+
 /// The state that the thread and the handle share.
 #[derive(Default)]
 pub(crate) struct Common {
@@ -40,8 +43,21 @@ pub(crate) struct Common {
     pub(crate) is_draining: AtomicBool,
     /// The bits of an `f32`.
     pub(crate) load: AtomicU32,
+    /// The node's number in the names of connections; 0 before it is registered.
+    pub(crate) number: AtomicU32,
+    pub(crate) on_number: Mutex<Option<OnNumber>>,
     pub(crate) status: Mutex<Status>,
     pub(crate) changed: Condvar,
+}
+
+impl Common {
+    /// The node has another number in the names of connections.
+    fn registered(&self, number: u32) {
+        self.number.store(number, Ordering::Release);
+        if let Some(on_number) = &*self.on_number.lock() {
+            on_number(number);
+        }
+    }
 }
 
 /// The state of the node, as the thread tells it.
@@ -219,6 +235,11 @@ impl Duties {
             self.incarnation = snapshot.incarnation;
             if let Some(incarnation) = snapshot.incarnation {
                 self.succession.registered(incarnation);
+                let number = number_of(incarnation.0);
+                if let Some(forwarder) = &self.forwarder {
+                    forwarder.set_number(number);
+                }
+                self.common.registered(number);
             }
         }
     }

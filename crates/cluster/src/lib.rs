@@ -2,7 +2,7 @@
 //!
 //! [`ClusterNode`] joins the cluster, and has the replicas of its process follow, claim, serve and
 //! hand over as membership orders. [`ReplicatedStore`] is where a replica keeps its mirror and its
-//! checkpoints, and how it reaches the log. docs/cluster.md describes a cluster as a whole.
+//! checkpoints, and how it reaches the log. [`ClusterTransport`] takes pushes to devices of all nodes. docs/cluster.md describes a cluster as a whole.
 
 mod archive;
 mod bell;
@@ -17,6 +17,7 @@ mod restore_log;
 mod restoring;
 mod settings;
 mod store;
+mod transport;
 
 pub use archive::{ArchiveFigures, ArchiveSettings, ShardArchived};
 pub use forward::{ASKED_FOR, ForwardFigures, LinkSettings};
@@ -25,3 +26,4 @@ pub use node::ClusterNode;
 pub use restore_log::{LogRestored, RestoreMode, restore_log};
 pub use settings::NodeSettings;
 pub use store::ReplicatedStore;
+pub use transport::{ClusterTransport, NodeSender, NotSent, PushNotices};

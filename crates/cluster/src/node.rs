@@ -10,6 +10,7 @@ use stadium_journal_log::{ClusterId, Topic};
 use stadium_links::LinkFigures;
 use stadium_membership::{Error, ShardSet};
 use stadium_membership_etcd::{Certainty, Membership, Snapshot};
+use stadium_push::Transport;
 use stadium_shard::Shards;
 use stadium_shard::core::NodeLease;
 
@@ -21,6 +22,7 @@ use crate::openers::Openers;
 use crate::reads::Reads;
 use crate::replicas::Replicas;
 use crate::settings::NodeSettings;
+use crate::transport::ClusterTransport;
 
 /// A node of a cluster. It follows, claims and serves shards until it is dropped.
 ///
@@ -103,6 +105,27 @@ impl ClusterNode {
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.membership.as_ref().expect("only dropping takes it").snapshot()
+    }
+
+    /// Takes pushes of all shards to devices by `local`, which takes those of this node to its own; those
+    /// for devices of other nodes travel over links. Called once, before devices connect.
+    ///
+    /// `on_number` is called with the number of this node in the names of its connections
+    /// ([`stadium_push::ConnectionName::node`]), now and whenever it has registered again. `None`
+    /// without links.
+    pub fn attach_transport(
+        &self,
+        local: Arc<dyn Transport>,
+        on_number: impl Fn(u32) + Send + 'static,
+    ) -> Option<Arc<ClusterTransport>> {
+        let forwarder = &self.forwarding.as_ref()?.forwarder;
+        let transport = forwarder.attach_transport(local);
+        let mut told = self.common.on_number.lock();
+        let number = self.common.number.load(Ordering::Acquire);
+        transport.set_node(number);
+        on_number(number);
+        *told = Some(Box::new(on_number));
+        Some(transport)
     }
 
     /// Figures of the commands that this node sent to others, and got from them.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use foldhash::fast::FixedState;
 use stadium_mqtt::broker::{self, Broker, InMemory, LoopIndex, MailboxLimits, Retained};
+use stadium_push::LiveOrigins;
 use stadium_reactor::{Claims, ListenerTag, Loop, LoopSettings, Sharing};
 use stadium_shard::Shards;
 
@@ -111,6 +112,8 @@ pub struct Behind {
     /// The shards of the apps, wherever they are: they take what feeds want of messages, and requests of
     /// devices about themselves.
     pub apps: Option<Shards>,
+    /// In a cluster, the nodes that accepted live pushes which reach devices here.
+    pub origins: Option<Arc<dyn LiveOrigins>>,
 }
 
 impl std::fmt::Debug for Behind {
@@ -120,6 +123,7 @@ impl std::fmt::Debug for Behind {
             .field("registry", &self.registry)
             .field("durable", &self.durable.is_some())
             .field("apps", &self.apps.is_some())
+            .field("origins", &self.origins)
             .finish()
     }
 }
@@ -213,6 +217,9 @@ impl Edge {
         let EdgeHandle { shared, config } = &self.handle;
         if let Some(registry) = &behind.registry {
             config.authenticator.introduce(Arc::clone(registry));
+        }
+        if let Some(origins) = &behind.origins {
+            shared.pushes.set_origins(Arc::clone(origins));
         }
         let mut returning = match &behind.durable {
             Some(shards) => Returning::read(shards, shared, config.loops).map_err(Error::Sessions)?,

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use stadium_mqtt::broker::{Head, Message as MqttMessage, Publication};
 use stadium_mqtt::topic::{TopicName, has_levels_within};
-use stadium_push::live::{Away, ClientId, LiveAudience, LiveDispatch, LivePush, LiveToken, TopicPush};
+use stadium_push::live::{
+    Away, ClientId, LiveAudience, LiveDispatch, LivePush, LiveTally, LiveToken, TopicPush,
+};
 use stadium_push::{AppName, Dispatch, PushId, Time, TransportCommand};
 use stadium_reactor::{Adopt, Carries, ConnectionLimits, LoopStats};
 
@@ -153,7 +155,7 @@ impl EdgeHandle {
             head: Head {
                 qos: mqtt_qos(qos.number()),
                 expires_at_ms,
-                receipt: receipt(record.token(), *away),
+                receipt: receipt(record.token().number(), *away),
                 ..Head::default()
             },
         })
@@ -189,6 +191,22 @@ impl EdgeHandle {
         for (index, queue) in self.shared.transport_queues.iter().enumerate() {
             queue.put([QueuedItem::AnnounceAgain { shard }], self.shared.handle(index));
         }
+    }
+
+    /// Names this process in the names of its connections, see
+    /// [`ConnectionName::node`](stadium_push::ConnectionName::node); until then it is 0, as in a
+    /// standalone server. To the shards, connections that have another name end, and their devices
+    /// arrive again.
+    pub fn set_node(&self, node: u32) {
+        self.shared.pushes.set_node(node);
+        for (index, queue) in self.shared.transport_queues.iter().enumerate() {
+            queue.put([QueuedItem::Node(node)], self.shared.handle(index));
+        }
+    }
+
+    /// Adds what another node has counted of a live push that this one accepted.
+    pub fn counted(&self, token: LiveToken, counts: &LiveTally) {
+        self.shared.pushes.add_remote(token, counts);
     }
 
     /// The record of a push that is still remembered.

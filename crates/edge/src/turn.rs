@@ -365,7 +365,7 @@ impl Host for Turn<'_> {
     }
 
     fn receipt(&mut self, token: u64, link: Option<ConnectionId>, progress: Progress) {
-        match crate::push::live::token(token) {
+        match crate::push::live::number(token) {
             Some(push) => self.around.receipts.report(&self.around.shared.pushes, push, progress),
             None => self.around.inboxes.progressed(token, link, progress),
         }

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use stadium_edge::{Behind, EdgeHandle, PushShards};
+use stadium_push::live::{LiveTally, LiveToken};
 use stadium_push::{AppName, Command, DeviceId, Transport, TransportCommand, device_home};
 use stadium_shard::Shards;
 
@@ -42,6 +43,10 @@ impl Transport for MqttTransport {
     fn announce_again(&self, shard: u16) {
         self.0.announce_again(shard);
     }
+
+    fn counted(&self, token: LiveToken, counts: &LiveTally) {
+        self.0.counted(token, counts);
+    }
 }
 
 /// Connects shards and an edge whose loops are about to run. Answers with the edge's side of it.
@@ -55,5 +60,6 @@ pub(crate) fn connect(shards: &Shards, sessions: &Shards, edge: &EdgeHandle) -> 
         registry: Some(Arc::new(Credentials(shards.clone()))),
         durable: Some(sessions.clone()),
         apps: Some(shards.clone()),
+        origins: None,
     }
 }

@@ -23,7 +23,7 @@ use crate::slot_owners::SlotOwners;
 use crate::{AppSettings, Corrupt, NewSchedule, PushId, ShardMessage, Time};
 
 /// What the first chunk begins with: the version of what follows.
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
 /// The first one: it does not know who had a slot before.
 const VERSION_1: u8 = 1;
 /// The second one: it knows of no messages that start nothing.

@@ -196,6 +196,10 @@ const SHARD_MESSAGE: u8 = 48;
 const CONFIRMED: u8 = 49;
 const WITHDRAWN: u8 = 50;
 
+/// In the kind of a step that was sent: the node of its connection follows. Without it, the node is
+/// that of the step before that was sent, and 0 for the first one.
+const NODE: u8 = 0x80;
+
 /// Bytes of an event whose parts are numbers and names: more than any of them takes.
 pub(crate) const SMALL_BYTES: usize = 256;
 /// Bytes of a device in [`Event::Located`], at most.
@@ -533,13 +537,18 @@ fn read_push<'a>(input: &mut Reader<'a>) -> Result<(Cow<'a, NewPush>, &'a [u8]),
 }
 
 fn write_steps(out: &mut Vec<u8>, time: Time, steps: &[Taken]) {
-    let (mut push, mut slot, mut at, mut connection) = (0, 0, time, 0);
+    let (mut push, mut slot, mut at, mut node, mut connection) = (0, 0, time, 0, 0);
     for step in steps {
-        out.push(step.what as u8);
+        let is_elsewhere = step.what == What::Sent && step.connection.node != node;
+        out.push(step.what as u8 | if is_elsewhere { NODE } else { 0 });
         distance(out, push, step.push);
         distance(out, slot, step.slot.into());
         timestamp(out, at, step.at);
         (push, slot, at) = (step.push, step.slot.into(), step.at);
+        if is_elsewhere {
+            node = step.connection.node;
+            number(out, node.into());
+        }
         if step.what == What::Sent {
             number(out, step.connection.loop_index.into());
             distance(out, connection, step.connection.connection);
@@ -554,17 +563,23 @@ fn write_steps(out: &mut Vec<u8>, time: Time, steps: &[Taken]) {
 fn read_steps(input: &mut Reader<'_>, time: Time) -> Result<Vec<Taken>, Corrupt> {
     let count = input.number()?;
     let mut steps = Vec::new();
-    let (mut push, mut slot, mut at, mut connection) = (0, 0, time, 0);
+    let (mut push, mut slot, mut at, mut node, mut connection) = (0, 0, time, 0, 0);
     for _ in 0..count {
-        let what = What::of(input.byte()?).ok_or_else(|| corrupt("a step of an unknown kind"))?;
+        let kind = input.byte()?;
+        let is_elsewhere = kind == What::Sent as u8 | NODE;
+        let what = if is_elsewhere { Some(What::Sent) } else { What::of(kind) };
+        let what = what.ok_or_else(|| corrupt("a step of an unknown kind"))?;
         push = near(input, push)?;
         slot = near(input, slot)?;
         at = input.timestamp(at)?;
-        let mut name = ConnectionName { loop_index: 0, connection: 0 };
+        let mut name = ConnectionName::default();
+        if is_elsewhere {
+            node = input.small()?;
+        }
         if what == What::Sent {
-            name.loop_index = input.small()?;
+            let loop_index = input.small()?;
             connection = near(input, connection)?;
-            name.connection = connection;
+            name = ConnectionName { node, loop_index, connection };
         }
         let action = if what == What::Clicked { click_action(input)? } else { None };
         let slot = u32::try_from(slot).map_err(|_| corrupt("a slot out of its bounds"))?;

@@ -465,7 +465,7 @@ struct Reported {
 
 impl Reported {
     fn step(&self, what: What, at: Time) -> Taken {
-        let connection = ConnectionName { loop_index: 0, connection: 0 };
+        let connection = ConnectionName::default();
         Taken { push: self.push, slot: self.slot, what, at, connection, action: None }
     }
 }

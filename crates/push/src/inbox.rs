@@ -174,7 +174,7 @@ impl Platform {
             let Some(spot) = spot else { continue };
             let push = self.number_at(spot);
             if steps.iter().all(|step| step.push != push) {
-                let connection = ConnectionName { loop_index: 0, connection: 0 };
+                let connection = ConnectionName::default();
                 steps.push(Taken { push, slot, what: What::Acknowledged, at: now, connection, action: None });
             }
         }

@@ -82,5 +82,5 @@ pub use stadium_registry::{AppName, DeviceId, client_ids};
 pub use stadium_state_machine::{Corrupt, Milliseconds, Refusal, Time};
 pub use template::render;
 pub use trace::STEP_WORDS;
-pub use transport::{Transport, TransportCommand};
+pub use transport::{LiveOrigins, Transport, TransportCommand};
 pub use validate::check;

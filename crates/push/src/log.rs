@@ -1,8 +1,9 @@
 //! What happened to whom and when, of pushes to many: packed, in pieces of a few kilobytes.
 //!
 //! A step is a byte that names its kind, the device's slot, the milliseconds since the push's
-//! start, and for one that was sent its connection, for a click the place of its action; all
-//! numbers seven bits a byte. A trace reads a push's pieces from the first to the last.
+//! start, and for one that was sent its connection (with the node, unless that is 0), for a click
+//! the place of its action; all numbers seven bits a byte. A trace reads a push's pieces from the
+//! first to the last.
 
 use stadium_state_machine::encoding::{Reader, number};
 use stadium_table::{Damaged, Entry};
@@ -11,6 +12,11 @@ use crate::ConnectionName;
 
 /// Bytes of a piece, about.
 pub(crate) const PIECE_BYTES: usize = 4_096;
+
+/// In the byte of a step: a connection follows.
+const CONNECTION: u8 = 0x80;
+/// In the byte of a step with a connection: its node follows.
+const NODE: u8 = 0x40;
 
 /// Steps of deliveries.
 #[derive(Default)]
@@ -60,10 +66,18 @@ impl Piece {
     /// Appends a step, and returns how many bytes it took.
     pub(crate) fn push(&mut self, step: &Logged) -> usize {
         let start = self.0.len();
-        self.0.push(step.what as u8 | u8::from(step.connection.is_some()) << 7);
+        let flags = match step.connection {
+            None => 0,
+            Some(ConnectionName { node: 0, .. }) => CONNECTION,
+            Some(_) => CONNECTION | NODE,
+        };
+        self.0.push(step.what as u8 | flags);
         number(&mut self.0, u64::from(step.slot));
         number(&mut self.0, step.after);
         if let Some(connection) = step.connection {
+            if connection.node != 0 {
+                number(&mut self.0, connection.node.into());
+            }
             number(&mut self.0, u64::from(connection.loop_index));
             number(&mut self.0, connection.connection);
         }
@@ -79,12 +93,14 @@ impl Piece {
         std::iter::from_fn(move || {
             let first = input.byte().ok()?;
             let (slot, after) = (input.small().ok()?, input.number().ok()?);
-            let connection = if first & 0x80 == 0 {
+            let connection = if first & CONNECTION == 0 {
                 None
             } else {
-                Some(ConnectionName { loop_index: input.small().ok()?, connection: input.number().ok()? })
+                let node = if first & NODE == 0 { 0 } else { input.small().ok()? };
+                let (loop_index, connection) = (input.small().ok()?, input.number().ok()?);
+                Some(ConnectionName { node, loop_index, connection })
             };
-            let what = What::of(first & 0x7f)?;
+            let what = What::of(first & !(CONNECTION | NODE))?;
             let action = if what == What::Clicked { input.small().ok()? } else { 0 };
             Some(Logged { what, slot, after, connection, action })
         })

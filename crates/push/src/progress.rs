@@ -77,7 +77,7 @@ impl Platform {
             && let Some((push, slot)) = self.lost.pop_first()
         {
             if self.find_number(push).is_some_and(|spot| self.is_owed(spot, slot)) {
-                let connection = ConnectionName { loop_index: 0, connection: 0 };
+                let connection = ConnectionName::default();
                 taken.push(Taken { push, slot, what: What::Lost, at: now, connection, action: None });
             }
         }

@@ -14,7 +14,9 @@ use crate::lists;
 use crate::outcome::Outcome;
 use crate::platform::{Platform, Spot};
 use crate::template;
-use crate::{Content, Dispatch, NewPush, Notification, Pace, Recipient, Time, TransportCommand};
+use crate::{
+    ConnectionName, Content, Dispatch, NewPush, Notification, Pace, Recipient, Time, TransportCommand,
+};
 
 /// Deliveries on their way to one connection at most; more follow when half of them are acknowledged.
 ///
@@ -85,7 +87,7 @@ impl Platform {
         let what = Outgoing { push: single.number, content: &push, until: single.until, now };
         let payload = payload(app, &push, slot);
         let to = vec![Recipient { connection: name.connection, slot }];
-        self.to_transport.push(TransportCommand::Dispatch(what.dispatch(name.loop_index, payload, to)));
+        self.to_transport.push(TransportCommand::Dispatch(what.dispatch(name, payload, to)));
         self.singles.at_mut(place).in_flight = true;
     }
 
@@ -129,17 +131,14 @@ impl Platform {
             connection.in_flight += 1;
             let name = connection.name;
             many.in_flight.insert(slot);
-            groups.add(app, &push, name.loop_index, Recipient { connection: name.connection, slot });
+            groups.add(app, &push, name, slot);
             sent += 1;
         }
         self.counted.in_flight += sent as u64;
         self.counted.dispatched += sent as u64;
         for group in groups.0 {
-            self.to_transport.push(TransportCommand::Dispatch(what.dispatch(
-                group.loop_index,
-                group.payload,
-                group.to,
-            )));
+            let dispatch = what.dispatch(group.first, group.payload, group.to);
+            self.to_transport.push(TransportCommand::Dispatch(dispatch));
         }
         sent
     }
@@ -177,13 +176,13 @@ impl Platform {
                     single.in_flight = true;
                     let push = single.push();
                     let what = Outgoing { push: number, content: &push, until: single.until, now };
-                    what.dispatch(name.loop_index, payload(app, &push, slot), to)
+                    what.dispatch(name, payload(app, &push, slot), to)
                 }
                 Spot::Many(place) => {
                     let many = self.manies.at_mut(place).many_mut();
                     many.in_flight.insert(slot);
                     let what = Outgoing { push: number, content: &many.push, until: many.until, now };
-                    what.dispatch(name.loop_index, payload(app, &many.push, slot), to)
+                    what.dispatch(name, payload(app, &many.push, slot), to)
                 }
             };
             self.to_transport.push(TransportCommand::Dispatch(dispatch));
@@ -305,11 +304,22 @@ struct Outgoing<'a> {
 }
 
 impl Outgoing<'_> {
-    fn dispatch(&self, loop_index: u16, payload: Bytes, to: Vec<Recipient>) -> Dispatch {
+    /// The dispatch to connections on the loop of `name`.
+    fn dispatch(&self, name: ConnectionName, payload: Bytes, to: Vec<Recipient>) -> Dispatch {
         let (content_type, properties) = head(&self.content.content);
         let qos = self.content.options.qos;
         let expires_at = (self.until > self.now && qos > 0).then_some(self.until);
-        Dispatch { loop_index, push: self.push, payload, content_type, properties, qos, expires_at, to }
+        Dispatch {
+            node: name.node,
+            loop_index: name.loop_index,
+            push: self.push,
+            payload,
+            content_type,
+            properties,
+            qos,
+            expires_at,
+            to,
+        }
     }
 }
 
@@ -335,12 +345,13 @@ fn words(app: &App, push: &NewPush, notification: &Notification, slot: u32) -> B
     template::json(Some(push.id), notification, platform, language, |name| registry.value(slot, name))
 }
 
-/// Devices that get the same bytes on the same loop.
+/// Devices that get the same bytes on the same loop of the same node.
 #[derive(Default)]
 pub(crate) struct Groups(pub(crate) Vec<Group>);
 
 pub(crate) struct Group {
-    pub(crate) loop_index: u16,
+    /// The connection of the first device: all others are on its loop.
+    pub(crate) first: ConnectionName,
     /// What makes the words the same; none where each device has its own.
     variant: Option<[usize; 3]>,
     pub(crate) payload: Bytes,
@@ -348,16 +359,20 @@ pub(crate) struct Group {
 }
 
 impl Groups {
-    pub(crate) fn add(&mut self, app: &App, push: &NewPush, loop_index: u16, to: Recipient) {
+    pub(crate) fn add(&mut self, app: &App, push: &NewPush, name: ConnectionName, slot: u32) {
+        let to = Recipient { connection: name.connection, slot };
         let variant = match &push.content {
             Content::Raw { .. } => Some([0; 3]),
             Content::Notification(notification) if template::has_values(notification) => None,
             Content::Notification(notification) => {
-                let (registry, slot) = (&app.registry, Slot(to.slot));
+                let (registry, slot) = (&app.registry, Slot(slot));
                 Some(template::variant(notification, registry.platform(slot), registry.language(slot)))
             }
         };
-        let same = |group: &&mut Group| group.loop_index == loop_index && group.variant == variant;
+        let same = |group: &&mut Group| {
+            let first = group.first;
+            (first.node, first.loop_index) == (name.node, name.loop_index) && group.variant == variant
+        };
         if variant.is_some()
             && let Some(group) = self.0.iter_mut().rev().find(same)
         {
@@ -365,7 +380,7 @@ impl Groups {
             return;
         }
         let other = self.0.iter().find(|group| variant.is_some() && group.variant == variant);
-        let payload = other.map_or_else(|| payload(app, push, to.slot), |group| group.payload.clone());
-        self.0.push(Group { loop_index, variant, payload, to: vec![to] });
+        let payload = other.map_or_else(|| payload(app, push, slot), |group| group.payload.clone());
+        self.0.push(Group { first: name, variant, payload, to: vec![to] });
     }
 }

@@ -99,6 +99,8 @@ impl Single {
 const CANCELLED: u8 = 1;
 /// Its click follows the texts.
 const CLICKED: u8 = 2;
+/// The node of its connection, which is not 0, follows the click.
+const NODE: u8 = 4;
 
 const FIXED: usize = 8 + 4 + 4 + 16 + 8 * 4 + 4 * 4 + 2 + 8 + 4;
 
@@ -118,7 +120,7 @@ impl Entry for Single {
             opened_after: NEVER,
             ended_after: NEVER,
             click: None,
-            connection: ConnectionName { loop_index: 0, connection: 0 },
+            connection: ConnectionName::default(),
             outcome: Outcome::Scheduled,
             cancelled: false,
             priority: 0,
@@ -147,7 +149,9 @@ impl Entry for Single {
         out.extend_from_slice(&self.connection.loop_index.to_le_bytes());
         out.extend_from_slice(&self.connection.connection.to_le_bytes());
         let cancelled = if self.cancelled { CANCELLED } else { 0 };
-        let flags = cancelled | if self.click.is_some() { CLICKED } else { 0 };
+        let clicked = if self.click.is_some() { CLICKED } else { 0 };
+        let node = if self.connection.node == 0 { 0 } else { NODE };
+        let flags = cancelled | clicked | node;
         out.extend_from_slice(&[self.outcome as u8, flags, self.priority, self.qos]);
         debug_assert_eq!(out.len() - start, FIXED);
         let mut write = |text: &str| {
@@ -159,6 +163,9 @@ impl Entry for Single {
         if let Some(click) = &self.click {
             write(click.action.as_ref().map_or("", |action| action.as_str()));
             out.extend_from_slice(&click.after.to_le_bytes());
+        }
+        if node != 0 {
+            out.extend_from_slice(&self.connection.node.to_le_bytes());
         }
         out.extend_from_slice(&(self.body.len() as u32).to_le_bytes());
         out.extend_from_slice(&self.body);
@@ -195,7 +202,7 @@ impl Entry for Single {
         single.connection.connection = u64::from_le_bytes(number(input)?);
         let [outcome, flags, priority, qos] = number(input)?;
         single.outcome = Outcome::of(outcome).ok_or(Damaged("an unknown outcome"))?;
-        if flags & !(CANCELLED | CLICKED) != 0 {
+        if flags & !(CANCELLED | CLICKED | NODE) != 0 {
             return Err(Damaged("a push with an unknown flag"));
         }
         (single.cancelled, single.priority, single.qos) = (flags & CANCELLED != 0, priority, qos);
@@ -216,6 +223,9 @@ impl Entry for Single {
             };
             let after = u32::from_le_bytes(number(input)?);
             single.click = Some(Box::new(Click { after, action }));
+        }
+        if flags & NODE != 0 {
+            single.connection.node = u32::from_le_bytes(number(input)?);
         }
         let bytes = u32::from_le_bytes(number(input)?) as usize;
         let (body, rest) = input.split_at_checked(bytes).ok_or(Damaged("a push ends within its content"))?;

@@ -362,9 +362,7 @@ impl<'a> Behaviour<'a> {
 
     fn sentence(&self, app: &App, push: &NewPush, state: &State, connected: bool, cancelled: bool) -> String {
         let name = self.device.as_str();
-        let over = |connection: ConnectionName| {
-            format!("connection {}:{}", connection.loop_index, connection.connection)
-        };
+        let over = |connection: ConnectionName| format!("connection {connection}");
         let sent =
             self.sent.map(|(at, connection)| format!("sent at {} over {}", self.clock(at), over(connection)));
         let until = self.clock(self.until);

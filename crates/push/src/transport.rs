@@ -5,10 +5,12 @@
 //! [`Command::Progress`](crate::Command::Progress), and who is connected with
 //! [`Command::Presence`](crate::Command::Presence).
 
+use std::fmt;
+
 use stadium_registry::{AppName, DeviceId};
 
 use crate::Dispatch;
-use crate::live::LiveDispatch;
+use crate::live::{LiveDispatch, LiveTally, LiveToken};
 
 /// A command of a shard to a transport.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,4 +37,15 @@ pub trait Transport: Send + Sync {
     /// A shard knows no connection, since it opened its journal again or lost notices: each
     /// connected device of it is to be announced again.
     fn announce_again(&self, shard: u16);
+
+    /// Adds counts of another node's transport to the record of a live push that this node
+    /// accepted, if the record is remembered still. Must not wait.
+    fn counted(&self, token: LiveToken, counts: &LiveTally);
+}
+
+/// The way of a live push's counts to the node that accepted it, in a cluster.
+pub trait LiveOrigins: Send + Sync + fmt::Debug {
+    /// Sends counts to the transport of [`LiveToken::node`]; must not wait. Returns false if they
+    /// cannot be sent now: then they were not, and are offered again with later ones.
+    fn send_counts(&self, token: LiveToken, counts: &LiveTally) -> bool;
 }

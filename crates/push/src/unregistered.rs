@@ -71,7 +71,7 @@ mod tests {
     fn no_more_connections_are_remembered_than_the_bound() {
         let app = AppName::new("default").unwrap();
         let device = |number: usize| DeviceId::new(&format!("d{number}")).unwrap();
-        let name = |number: usize| ConnectionName { loop_index: 0, connection: number as u64 };
+        let name = |number: usize| ConnectionName { connection: number as u64, ..Default::default() };
         let mut unregistered = Unregistered::default();
         (0..=CONNECTIONS_MAX).for_each(|number| unregistered.note(&app, &device(number), name(number)));
         assert_eq!(unregistered.take(&app, &device(CONNECTIONS_MAX)), None);

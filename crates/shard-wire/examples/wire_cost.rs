@@ -5,8 +5,12 @@
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
+use stadium_push::Recipient;
 use stadium_queue::{JobId, Lease, NewJob, Placed, QueueName, Reserved};
-use stadium_shard_wire::{Answer, Batch, Command, Item, Received, Request, Response, encode};
+use stadium_shard_wire::{
+    Answer, Batch, Command, Dispatch, Item, Received, Request, Response, TransportBatch, TransportCommand,
+    encode,
+};
 use stadium_state_machine::Time;
 use stadium_wallet::{AssetCode, Booked, Kind, NewTransfer, TransferId, WalletName};
 
@@ -94,6 +98,20 @@ fn items() -> Vec<(&'static str, Item)> {
     };
     let booked = Booked { transfer: transfer.id, at: now, duplicate: false };
     let transfers = stadium_wallet::Command::Transfer { transfers: vec![transfer], linked: false, principal };
+    let dispatch = |devices: u32| {
+        let recipient = |slot| Recipient { connection: 3 << 32 | u64::from(slot), slot };
+        let dispatch = Dispatch {
+            push: 4_711,
+            payload: payload.clone(),
+            content_type: Some("application/json".into()),
+            properties: Vec::new(),
+            qos: 1,
+            expires_at: Some(now),
+            to: (0..devices).map(|slot| ((slot % 4) as u16, recipient(slot))).collect(),
+        };
+        let commands = vec![TransportCommand::Dispatch(dispatch)];
+        Item::Transport(TransportBatch { node: 1_234_567, shard: 17, commands })
+    };
     vec![
         ("put of one job of 100 B", request(Command::Queue(put))),
         ("its answer", response(Answer::Queue(stadium_queue::Answer::Placed(vec![placed])))),
@@ -104,5 +122,7 @@ fn items() -> Vec<(&'static str, Item)> {
         ),
         ("transfer", request(Command::Wallet(transfers))),
         ("its answer", response(Answer::Wallet(stadium_wallet::Answer::Booked(vec![Ok(booked)])))),
+        ("push to 1 device", dispatch(1)),
+        ("push to 1,000 devices", dispatch(1_000)),
     ]
 }

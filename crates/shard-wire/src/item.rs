@@ -13,6 +13,8 @@ use stadium_shard::{Done, Forwarded, Together};
 use stadium_state_machine::{Milliseconds, Refusal};
 use stadium_wallet::Ledger;
 
+use crate::transport::{AnnounceAgain, LiveCounts, TransportBatch};
+
 /// One thing that a node sends to another.
 #[derive(Debug)]
 pub enum Item {
@@ -32,6 +34,12 @@ pub enum Item {
     Notice(Notice),
     /// The queues that a shard declares spread.
     SpreadQueues(SpreadQueues),
+    /// Commands of a shard to another node's transport of pushes.
+    Transport(TransportBatch),
+    /// A shard is to hear of its connected devices again.
+    AnnounceAgain(AnnounceAgain),
+    /// Outcomes of a live push that another node accepted.
+    LiveCounts(LiveCounts),
 }
 
 /// A command for a shard of another node.
@@ -205,6 +213,9 @@ oneof! {
         6 Release[release],
         7 Notice[notice],
         8 SpreadQueues[spread_queues],
+        9 Transport[batch],
+        10 AnnounceAgain[announce_again],
+        11 LiveCounts[counts],
     }
     Command = "Command" { 1 Queue[queue], 2 Wallet[wallet], 3 Push[push], 4 Session[session], 5 Together[together] }
     Answer = "Answer" { 1 Queue[queue], 2 Wallet[wallet], 3 Push[push], 4 Session[session], 5 Together[together] }

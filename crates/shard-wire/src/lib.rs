@@ -19,6 +19,7 @@ mod session;
 #[cfg(test)]
 #[path = "../tests/tables/mod.rs"]
 mod tests;
+mod transport;
 mod value;
 mod wallet;
 
@@ -27,4 +28,7 @@ pub use error::Error;
 pub use item::{
     Abandoned, Answer, Command, Confirmation, Delivery, Item, Machine, Message, Notice, Release, Request,
     Response, SpreadQueues,
+};
+pub use transport::{
+    AnnounceAgain, Dispatch, LiveCounts, LiveDispatch, Packed, PackedEntry, TransportBatch, TransportCommand,
 };

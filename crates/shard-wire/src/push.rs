@@ -60,7 +60,7 @@ message! {
     }
     NewSchedule = "NewSchedule" { 1 name, 2 cron, 3 zone, 4 missed, 5 push }
     Sighting = "Sighting" { 1 device, 2 at, 3 location, 4 metres_min }
-    ConnectionName = "ConnectionName" { 1 loop_index, 2 connection }
+    ConnectionName = "ConnectionName" { 1 loop_index, 2 connection, 3 node }
     Arrival = "Arrival" { 1 app, 2 device, 3 connection, 4 at }
     Departure = "Departure" { 1 app, 2 device, 3 connection, 4 at }
     Step = "Step" { 1 push, 2 slot, 3 connection, 4 what, 5 at }

@@ -150,6 +150,14 @@ impl Shards {
         }
     }
 
+    /// News of devices may have been lost on their way from another node, or dispatches on their way to
+    /// it: the shards that are served here forget all connections, and have them announced again.
+    pub fn lose_notices(&self) {
+        for mailbox in self.inner.mailboxes.iter().filter(|mailbox| mailbox.is_served()) {
+            mailbox.lose_notices();
+        }
+    }
+
     /// Takes the queues that a shard of another node declares spread: all of them.
     pub fn take_spread(&self, shard: u16, queues: &[QueueName]) {
         if shard < self.count() && !self.is_served(shard) {

@@ -265,6 +265,13 @@ impl Mailbox {
         self.lost.load(Ordering::SeqCst)
     }
 
+    /// Some news of devices did not arrive: the shard is to have them announced again.
+    pub(crate) fn lose_notices(&self) {
+        let _items = self.items.lock();
+        self.lost.store(true, Ordering::SeqCst);
+        self.knock();
+    }
+
     /// The shard knows that it lost notices: they are taken again from now on.
     pub(crate) fn notify_again(&self) {
         let _items = self.items.lock();

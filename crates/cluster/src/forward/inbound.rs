@@ -58,6 +58,10 @@ impl Receiver for Forwarder {
         }
     }
 
+    fn room(&self, _: Option<&NodeName>) {
+        self.table.ring();
+    }
+
     fn up(&self, node: &NodeName, _: Incarnation, lane: Lane) {
         if lane == Lane::Data {
             self.members.reached(node);
@@ -129,6 +133,11 @@ impl Forwarder {
             Item::Release(Release { shard, leases }) => self.shards.take_release(shard, leases),
             Item::Notice(Notice { shard, command }) => self.shards.take_notice(shard, command),
             Item::SpreadQueues(SpreadQueues { shard, queues }) => self.shards.take_spread(shard, &queues),
+            item @ (Item::Transport(_) | Item::AnnounceAgain(_) | Item::LiveCounts(_)) => {
+                if let Some(transport) = self.transport.get() {
+                    transport.receive(item);
+                }
+            }
             Item::Request(_) | Item::Response(_) => {
                 tracing::warn!(%node, "A letter of another node is one that is no letter");
             }

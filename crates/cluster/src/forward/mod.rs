@@ -11,6 +11,7 @@ mod inbound;
 mod members;
 mod owners;
 mod repeat;
+mod sending;
 mod serving;
 mod settings;
 mod table;
@@ -18,7 +19,7 @@ mod table;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,7 @@ use parking_lot::{Mutex, RwLock};
 use stadium_links::{Carrier as _, Endpoint, LinkFigures, NodeName, Outgoing, Reach, Refused, Tag, Target};
 use stadium_membership::Error;
 use stadium_membership_etcd::Snapshot;
+use stadium_push::Transport;
 use stadium_queue::{Command as Queue, Lease, Milliseconds, QueueName, Refusal};
 use stadium_shard::core::{AnyCommand, Confirmation, Delivery};
 use stadium_shard::{
@@ -34,11 +36,14 @@ use stadium_shard::{
 use stadium_shard_wire::{Abandoned, Item, Notice, Release, Request, SpreadQueues, encode};
 use stadium_state_machine::{busy, rejected, unknown};
 
+use crate::transport::{ClusterTransport, NodeSender};
 use members::Members;
 use owners::{Owner, Owners};
+use sending::Kept;
 use serving::Serving;
 use table::{Pending, Table};
 
+pub(crate) use members::number_of;
 pub use settings::LinkSettings;
 
 /// How long a command is asked again: longer than a failover takes. A reserve that waits has its wait
@@ -58,6 +63,9 @@ pub(crate) struct Forwarder {
     endpoint: RwLock<Option<Endpoint>>,
     /// Reserves of other nodes that are being carried out here, by node and id.
     serving: Mutex<HashMap<(NodeName, u64), Weak<Serving>>>,
+    /// The transport of pushes of this node, once it has one.
+    transport: OnceLock<Arc<ClusterTransport>>,
+    kept: Kept,
     ends: AtomicBool,
     counts: Counts,
 }
@@ -127,6 +135,8 @@ impl Forwarding {
             members: Members::new(me.clone()),
             endpoint: RwLock::new(None),
             serving: Mutex::default(),
+            transport: OnceLock::new(),
+            kept: Kept::default(),
             ends: AtomicBool::new(false),
             counts: Counts::default(),
             shards: shards.clone(),
@@ -177,6 +187,24 @@ impl Forwarder {
         }
     }
 
+    /// Takes pushes to devices of all nodes by a transport of this node, which takes them to its own.
+    pub(crate) fn attach_transport(self: &Arc<Self>, local: Arc<dyn Transport>) -> Arc<ClusterTransport> {
+        let transport = self.transport.get_or_init(|| {
+            let sender = Arc::clone(self) as Arc<dyn NodeSender>;
+            let shards = Arc::new(self.shards.clone());
+            Arc::new(ClusterTransport::new(local, sender, shards, settings::BODY_BYTES_MAX))
+        });
+        self.shards.attach_transport(Arc::clone(transport) as Arc<dyn Transport>);
+        Arc::clone(transport)
+    }
+
+    /// The node's number in the names of its connections.
+    pub(crate) fn set_number(&self, number: u32) {
+        if let Some(transport) = self.transport.get() {
+            transport.set_node(number);
+        }
+    }
+
     pub(crate) fn figures(&self) -> ForwardFigures {
         let Counts { asked, asked_again, served, unknown } = &self.counts;
         ForwardFigures {
@@ -207,9 +235,14 @@ impl Forwarder {
             if let Some(endpoint) = &*self.endpoint.read() {
                 self.members.apply(endpoint);
             }
-            for node in self.members.greetings() {
-                self.greet(&node);
+            let news = self.members.news();
+            for node in &news.reached {
+                self.greet(node);
             }
+            if news.has_lost {
+                self.shards.lose_notices();
+            }
+            self.send_kept();
         }
     }
 

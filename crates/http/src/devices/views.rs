@@ -9,7 +9,7 @@ use stadium_push::{Changed, DeviceView};
 use stadium_registry::{Changes, Device, DeviceId};
 use utoipa::ToSchema;
 
-use crate::platform::states::{connection, detail, word};
+use crate::platform::states::{detail, word};
 use crate::platform::{changes, in_path};
 use crate::request::problem::{FIELD_WRONG, Problem, ProblemDocument, ProblemSchema};
 use crate::spelling::{field, named, timestamp};
@@ -200,7 +200,7 @@ pub(crate) fn listed(view: &DeviceView) -> Value {
         _ => Map::new(),
     };
     fields.insert("connected".into(), view.connection.is_some().into());
-    fields.insert("connection".into(), view.connection.map(connection).into());
+    fields.insert("connection".into(), view.connection.map(|name| name.to_string()).into());
     Value::Object(fields)
 }
 

@@ -3,7 +3,7 @@
 //! The words are those of the push's counts, so that a count and the deliveries behind it are called the same.
 
 use serde::Serialize;
-use stadium_push::{ConnectionName, DeliveryView, State, Trace};
+use stadium_push::{DeliveryView, State, Trace};
 use utoipa::ToSchema;
 
 use crate::spelling::timestamp;
@@ -47,11 +47,6 @@ pub(crate) fn detail(state: &State) -> Option<String> {
     }
 }
 
-/// A connection as the API names it: its loop and its number there.
-pub(crate) fn connection(name: ConnectionName) -> String {
-    format!("{}:{}", name.loop_index, name.connection)
-}
-
 /// Why a device did or did not get a push.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct TraceReport {
@@ -89,7 +84,7 @@ impl TraceReport {
         let step = |step: &stadium_push::TraceStep| StepReport {
             at: timestamp(step.at),
             what: step.what,
-            connection: step.connection.map(connection),
+            connection: step.connection.map(|name| name.to_string()),
             action: step.action.as_ref().map(ToString::to_string),
         };
         Self {

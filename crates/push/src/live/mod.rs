@@ -105,17 +105,41 @@ pub enum Away {
     Queue(Option<Milliseconds>),
 }
 
-/// Names a live push between the shards and its record at the transport. Never given twice by one
-/// server process; the default, 0, names none.
+/// Names a live push between the shards and its record at the transport of the node that accepted
+/// it: the node stands in the high half, its number there in the low half. The default, 0, names
+/// none.
+///
+/// A server process gives a number again after four billion live pushes, when the record of the
+/// first one is long forgotten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct LiveToken(pub u64);
+
+impl LiveToken {
+    /// That of a push of this number on a node, see
+    /// [`ConnectionName::node`](crate::ConnectionName::node).
+    pub fn new(node: u32, number: u32) -> Self {
+        Self(u64::from(node) << 32 | u64::from(number))
+    }
+
+    /// The node that accepted the push: 0 in a standalone server.
+    pub fn node(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// Its number there.
+    pub fn number(self) -> u32 {
+        self.0 as u32
+    }
+}
 
 /// The same bytes for connections of one loop, on behalf of a live push.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveDispatch {
     /// The record that counts the outcomes.
     pub token: LiveToken,
-    /// Whose connections these are.
+    /// Whose connections these are, as in [`ConnectionName::node`](crate::ConnectionName::node).
+    pub node: u32,
+    /// On which loop of that node.
     pub loop_index: u16,
     /// The message to each of them.
     pub message: Message,

@@ -30,6 +30,20 @@ pub struct LiveTally {
     pub not_connected: u64,
 }
 
+impl LiveTally {
+    /// Adds the counts of another transport, or later ones.
+    pub fn add(&mut self, more: &Self) {
+        self.targeted += more.targeted;
+        self.sent += more.sent;
+        self.unanswered += more.unanswered;
+        self.acknowledged += more.acknowledged;
+        self.queued += more.queued;
+        self.expired += more.expired;
+        self.dropped += more.dropped;
+        self.not_connected += more.not_connected;
+    }
+}
+
 /// When deliveries happened, from the time at which the push was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LiveTimes {

@@ -14,7 +14,7 @@ use crate::platform::Platform;
 use crate::refusal::{ID_CONTENT, rejected};
 use crate::send::{Groups, head};
 use crate::split::Split;
-use crate::{Answer, Audience, NewPush, Recipient, Refusal, Time, TransportCommand};
+use crate::{Answer, Audience, NewPush, Refusal, Time, TransportCommand};
 
 impl Platform {
     /// Dispatches a live push to the devices of this shard.
@@ -55,8 +55,7 @@ impl Platform {
         let mut groups = Groups::default();
         for slot in &reached {
             let Some(connection) = app.connections.get(&slot) else { continue };
-            let name = connection.name;
-            groups.add(app, push, name.loop_index, Recipient { connection: name.connection, slot });
+            groups.add(app, push, connection.name, slot);
             reach.connected += 1;
         }
         let (content_type, properties) = head(&push.content);
@@ -64,7 +63,8 @@ impl Platform {
         let dispatches = groups.0.into_iter().map(|group| {
             TransportCommand::Live(LiveDispatch {
                 token,
-                loop_index: group.loop_index,
+                node: group.first.node,
+                loop_index: group.first.loop_index,
                 message: Message {
                     payload: group.payload,
                     content_type: content_type.clone(),

@@ -21,7 +21,7 @@ fn a_push_to_one_device_costs_a_few_allocations() {
     let device = DeviceId::new("phone-7").unwrap();
     let mut platform = Platform::new(Place { shard: 0, shards: 1, hash_seed: 1 }, Bounds::default());
     let (mut record, mut out) = (Record::new(), Vec::new());
-    let connection = ConnectionName { loop_index: 0, connection: 1 };
+    let connection = ConnectionName { connection: 1, ..ConnectionName::default() };
     let at = Time(1_782_907_200_000);
     let arrival = Arrival { app: app.clone(), device: device.clone(), connection, at };
     run(&mut platform, &mut record, &Command::Presence { arrived: vec![arrival], left: Vec::new() });

@@ -6,9 +6,8 @@
 
 use stadium_push::refusal::{DEVICE_UNKNOWN, PUSH_UNKNOWN};
 use stadium_push::{
-    Accepted, Answer, Audience, Changed, ClickAction, ConnectionName, Content, Counts, Held, Latency, Missed,
-    NewPush, Notification, Options, Pace, PushId, PushView, QuietHours, ScheduleView, Stage, State, When,
-    Words, Zone,
+    Accepted, Answer, Audience, Changed, ClickAction, Content, Counts, Held, Latency, Missed, NewPush,
+    Notification, Options, Pace, PushId, PushView, QuietHours, ScheduleView, Stage, State, When, Words, Zone,
 };
 use stadium_rpc::Refusal;
 
@@ -103,7 +102,7 @@ pub(crate) fn trace(answer: Answer) -> Written<proto::PushTrace> {
     let steps = trace.steps.into_iter().map(|step| proto::PushStep {
         at_ms: step.at.0,
         what: step.what.to_owned(),
-        connection: step.connection.map(connection).unwrap_or_default(),
+        connection: step.connection.map(|name| name.to_string()).unwrap_or_default(),
         action: step.action.map(|action| action.to_string()).unwrap_or_default(),
     });
     Some(Ok(proto::PushTrace {
@@ -111,11 +110,6 @@ pub(crate) fn trace(answer: Answer) -> Written<proto::PushTrace> {
         sentence: trace.sentence,
         steps: steps.collect(),
     }))
-}
-
-/// A connection as the HTTP API names it: its loop and its number there.
-fn connection(name: ConnectionName) -> String {
-    format!("{}:{}", name.loop_index, name.connection)
 }
 
 fn state(state: &State) -> proto::DeliveryState {
@@ -212,7 +206,7 @@ pub(crate) fn device(answer: Answer) -> Written<proto::DeviceReport> {
     });
     Some(Ok(proto::DeviceReport {
         device: view.device.to_json().to_string(),
-        connection: view.connection.map(connection).unwrap_or_default(),
+        connection: view.connection.map(|name| name.to_string()).unwrap_or_default(),
         inbox: inbox.collect(),
         newest: newest.collect(),
     }))

@@ -22,6 +22,11 @@ struct Fixture {
     meaning: String,
 }
 
+/// A field of others, which was added to when they had their bytes.
+impl Cases for stadium_push::ConnectionName {
+    const CASES: &'static [super::Case<Self>] = &[("ConnectionName", Value::sample)];
+}
+
 fn path(of: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "tests/fixtures/v1", &format!("{of}.txt")].iter().collect()
 }
@@ -102,4 +107,6 @@ fn bytes_of_version_1_keep_their_meaning() {
     check::<crate::Command>("commands");
     check::<crate::Answer>("answers");
     check::<crate::Message>("messages");
+    check::<crate::TransportCommand>("transport_commands");
+    check::<stadium_push::ConnectionName>("connection_names");
 }

@@ -42,6 +42,7 @@ fn every_case_returns() {
     assert_all_return::<Command>();
     assert_all_return::<Answer>();
     assert_all_return::<Message>();
+    assert_all_return::<crate::TransportCommand>();
     assert_all_return::<stadium_queue::Command>();
     assert_all_return::<stadium_queue::Answer<Bytes>>();
     assert_all_return::<stadium_queue::Attempt>();

@@ -21,6 +21,8 @@ impl stadium_push::Transport for Counting {
     fn announce_again(&self, _: u16) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
+
+    fn counted(&self, _: stadium_push::live::LiveToken, _: &stadium_push::live::LiveTally) {}
 }
 
 /// Holds the shard's thread, which wakes it, until it may go on.
@@ -48,7 +50,7 @@ fn device(number: usize) -> DeviceId {
 }
 
 fn arrival(number: usize, connection: u64) -> Arrival {
-    let connection = ConnectionName { loop_index: 0, connection };
+    let connection = ConnectionName { connection, ..ConnectionName::default() };
     Arrival { app: app(), device: device(number), connection, at: AT }
 }
 

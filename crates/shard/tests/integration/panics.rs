@@ -223,6 +223,8 @@ impl stadium_push::Transport for Counting {
     fn announce_again(&self, _: u16) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
+
+    fn counted(&self, _: stadium_push::live::LiveToken, _: &stadium_push::live::LiveTally) {}
 }
 
 struct Panicking;

@@ -17,6 +17,9 @@ use super::facts::Facts;
 use super::plan::PushPlan;
 use crate::clock::Clock;
 
+/// The nodes of connections, which both are this edge.
+const NODES: [u32; 2] = [0, 3_000_000_001];
+
 /// A device's connection.
 #[derive(Debug, Clone)]
 pub struct Link {
@@ -123,7 +126,11 @@ impl Edge {
     pub fn connect(&mut self, plan: &PushPlan, books: &mut Books, who: Who, clock: &Clock, random: &mut Rng) {
         self.leave(plan, who, clock);
         self.connections += 1;
-        let name = ConnectionName { loop_index: random.u16(..2), connection: self.connections };
+        let name = ConnectionName {
+            node: NODES[random.usize(..NODES.len())],
+            loop_index: random.u16(..2),
+            connection: self.connections,
+        };
         self.owners.insert(name, who);
         let link = Link {
             name,
@@ -203,8 +210,7 @@ impl Edge {
         random: &mut Rng,
     ) -> Result<(), String> {
         for recipient in &dispatch.to {
-            let connection =
-                ConnectionName { loop_index: dispatch.loop_index, connection: recipient.connection };
+            let connection = dispatch.connection(recipient);
             let Some(&who) = self.owners.get(&connection) else {
                 return Err(format!("a dispatch is for {connection:?}, which never was"));
             };
@@ -275,7 +281,8 @@ impl Edge {
         dispatch: &LiveDispatch,
     ) -> Result<(), String> {
         for &connection in &dispatch.to {
-            let connection = ConnectionName { loop_index: dispatch.loop_index, connection };
+            let LiveDispatch { node, loop_index, .. } = *dispatch;
+            let connection = ConnectionName { node, loop_index, connection };
             let Some(&who) = self.owners.get(&connection) else {
                 return Err(format!("a live push is for {connection:?}, which never was"));
             };

@@ -1,8 +1,9 @@
 //! Live pushes at the edge: to topics and inboxes, and the records that count all of them.
 //!
-//! [`record`] holds the outcomes of each push, [`receipts`] is a loop's side of that, and [`route`]
-//! takes a push to its sessions. The rules of live pushes are in `stadium_push::live`.
+//! [`record`] holds the outcomes of each push, [`receipts`] is a loop's side of that, [`elsewhere`]
+//! counts those that other nodes accepted, and [`route`] takes a push to its sessions. The rules of live pushes are in `stadium_push::live`.
 
+mod elsewhere;
 mod receipts;
 mod record;
 mod route;
@@ -13,7 +14,7 @@ use compact_str::CompactString;
 use stadium_mqtt::broker::TRANSIENT_RECEIPT;
 use stadium_mqtt::packet::PublishProperties;
 use stadium_mqtt::property::UserPropertiesBuffer;
-use stadium_push::live::{Away, LiveToken};
+use stadium_push::live::Away;
 
 pub(crate) use receipts::Receipts;
 pub use record::PushRecord;
@@ -56,19 +57,18 @@ pub(crate) fn forwardable(
 /// deliveries that a shard of the push platform owns.
 const LIVE_RECEIPT: u64 = 1 << 62;
 
-/// The receipt token of a push's deliveries.
-pub(crate) fn receipt(token: LiveToken, away: Away) -> u64 {
+/// The receipt token of the deliveries of a push with this number.
+pub(crate) fn receipt(number: u32, away: Away) -> u64 {
     match away {
-        Away::Skip => TRANSIENT_RECEIPT | LIVE_RECEIPT | token.0,
-        Away::Queue(_) => token.0,
+        Away::Skip => TRANSIENT_RECEIPT | LIVE_RECEIPT | u64::from(number),
+        Away::Queue(_) => number.into(),
     }
 }
 
-/// The push of a receipt token; `None` where a shard owns the delivery.
-pub(crate) fn token(receipt: u64) -> Option<LiveToken> {
+/// The number of a receipt token's push; `None` where a shard owns the delivery.
+pub(crate) fn number(receipt: u64) -> Option<u32> {
     match receipt & (TRANSIENT_RECEIPT | LIVE_RECEIPT) {
-        0 => Some(LiveToken(receipt)),
         TRANSIENT_RECEIPT => None,
-        _ => Some(LiveToken(receipt & !(TRANSIENT_RECEIPT | LIVE_RECEIPT))),
+        _ => Some(receipt as u32),
     }
 }

@@ -5,14 +5,13 @@
 //! the end: a device may answer before the turn that wrote to it has ended.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Instant;
 
 use stadium_mqtt::broker::Progress;
 use stadium_mqtt::packet::QoS;
-use stadium_push::live::{LiveTally, LiveToken};
+use stadium_push::live::LiveTally;
 
-use super::record::{PushRecord, Pushes};
+use super::record::{Counted, Pushes};
 
 /// The counts of a loop for one push since it added to the record.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,18 +25,20 @@ pub(super) struct Tally {
 /// A loop's side of the records: what it has counted and not added yet.
 #[derive(Debug, Default)]
 pub(crate) struct Receipts {
-    token: LiveToken,
+    /// Of the push at hand.
+    number: u32,
     tally: Tally,
     dirty: bool,
-    /// Records this loop met before. Bounded: it is emptied when it holds more than the node remembers.
-    records: HashMap<LiveToken, Option<Arc<PushRecord>>>,
+    /// Records this loop met before, by the numbers of their pushes. Bounded: it is emptied when it
+    /// holds more than the node remembers.
+    records: HashMap<u32, Option<Counted>>,
 }
 
 impl Receipts {
-    pub(crate) fn report(&mut self, pushes: &Pushes, token: LiveToken, progress: Progress) {
-        if token != self.token {
-            self.settle(pushes);
-            self.token = token;
+    pub(crate) fn report(&mut self, pushes: &Pushes, number: u32, progress: Progress) {
+        if number != self.number {
+            self.add(pushes);
+            self.number = number;
         }
         self.dirty = true;
         let tally = &mut self.tally;
@@ -58,8 +59,13 @@ impl Receipts {
         }
     }
 
-    /// Adds what was counted to its record.
+    /// The end of a turn: adds what was counted to its record.
     pub(crate) fn settle(&mut self, pushes: &Pushes) {
+        self.add(pushes);
+        pushes.offer_again();
+    }
+
+    fn add(&mut self, pushes: &Pushes) {
         if !std::mem::take(&mut self.dirty) {
             return;
         }
@@ -67,9 +73,9 @@ impl Receipts {
         if self.records.len() > pushes.remembered_max {
             self.records.clear();
         }
-        let record = self.records.entry(self.token).or_insert_with(|| pushes.find(self.token));
+        let record = self.records.entry(self.number).or_insert_with(|| pushes.counted(self.number));
         if let Some(record) = record {
-            record.add(&tally, Instant::now());
+            pushes.add(record, &tally);
         }
     }
 }
@@ -100,14 +106,14 @@ mod tests {
         let turn = Duration::from_millis(3);
         // A turn of a large fan-out: the first write, work for a while, the last write.
         for progress in [Progress::Sent(QoS::AtLeastOnce), Progress::Acknowledged] {
-            receipts.report(&pushes, record.token(), progress);
+            receipts.report(&pushes, record.token().number(), progress);
         }
         let first = accepted.elapsed();
         while accepted.elapsed() < first + turn {
             std::hint::spin_loop();
         }
         for progress in [Progress::Sent(QoS::AtLeastOnce), Progress::Acknowledged] {
-            receipts.report(&pushes, record.token(), progress);
+            receipts.report(&pushes, record.token().number(), progress);
         }
         receipts.settle(&pushes);
         let seen = record.report();

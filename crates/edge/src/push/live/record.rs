@@ -4,8 +4,8 @@
 //! remembered up to a number; the oldest is forgotten first.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
@@ -13,8 +13,9 @@ use parking_lot::Mutex;
 use stadium_push::live::{
     Away, LatencySummary, LiveAudience, LivePush, LiveReach, LiveReport, LiveTally, LiveTimes, LiveToken,
 };
-use stadium_push::{AppName, PushId, Time};
+use stadium_push::{AppName, LiveOrigins, PushId, Time};
 
+use super::elsewhere::{Elsewhere, RemoteRecord};
 use super::receipts::Tally;
 use crate::push::transport::wall;
 
@@ -102,14 +103,7 @@ impl PushRecord {
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).clamp(1, LATENCY_US_MAX);
         let more = &tally.counts;
         let mut sums = self.sums.lock();
-        let counts = &mut sums.counts;
-        counts.targeted += more.targeted;
-        counts.sent += more.sent;
-        counts.unanswered += more.unanswered;
-        counts.acknowledged += more.acknowledged;
-        counts.queued += more.queued;
-        counts.expired += more.expired;
-        counts.dropped += more.dropped;
+        sums.counts.add(more);
         if more.sent > 0 {
             sums.sent.saturating_record_n(us, u32::try_from(more.sent).unwrap_or(u32::MAX));
             let first = tally.first_sent.map_or(took, after);
@@ -165,24 +159,48 @@ fn summary(latency_us: &Histogram<u32>) -> LatencySummary {
 }
 
 /// The pushes that are remembered.
+///
+/// Loops name a push by its number alone. A push that another node accepted gets a number of this
+/// node too.
 #[derive(Debug)]
 pub(crate) struct Pushes {
     records: Mutex<Records>,
-    next: AtomicU64,
+    elsewhere: Elsewhere,
+    origins: OnceLock<Arc<dyn LiveOrigins>>,
+    /// Of this node, see [`EdgeHandle::set_node`](crate::EdgeHandle::set_node).
+    node: AtomicU32,
+    next: AtomicU32,
     pub(super) remembered_max: usize,
+}
+
+/// What counts the deliveries of a push here.
+#[derive(Debug, Clone)]
+pub(crate) enum Counted {
+    /// The push's record.
+    Here(Arc<PushRecord>),
+    /// Counts for the node that has the record.
+    Elsewhere(Arc<RemoteRecord>),
 }
 
 #[derive(Debug, Default)]
 struct Records {
-    by_token: BTreeMap<LiveToken, Arc<PushRecord>>,
+    by_number: BTreeMap<u32, Arc<PushRecord>>,
     by_id: HashMap<(AppName, PushId), LiveToken>,
     /// Pushes of the same millisecond are in the order of their ids, as on the shards.
     in_order: BTreeSet<(Time, PushId, LiveToken)>,
 }
 
 impl Records {
-    fn remove(&mut self, token: LiveToken) {
-        if let Some(record) = self.by_token.remove(&token) {
+    /// The number that was given first, where `newest` was given last: numbers begin again behind
+    /// the greatest one.
+    fn oldest(&self, newest: u32) -> Option<u32> {
+        let behind = self.by_number.range(newest.wrapping_add(1)..).next();
+        behind.or_else(|| self.by_number.first_key_value()).map(|(&number, _)| number)
+    }
+
+    fn remove(&mut self, number: u32) {
+        if let Some(record) = self.by_number.remove(&number) {
+            let token = record.token;
             self.in_order.remove(&(record.accepted_at, record.push.id, token));
             let name = (record.push.app.clone(), record.push.id);
             if self.by_id.get(&name) == Some(&token) {
@@ -194,36 +212,109 @@ impl Records {
 
 impl Pushes {
     pub(crate) fn new(remembered_max: usize) -> Self {
-        Self { records: Mutex::default(), next: AtomicU64::new(1), remembered_max: remembered_max.max(1) }
+        let remembered_max = remembered_max.max(1);
+        Self {
+            records: Mutex::default(),
+            elsewhere: Elsewhere::new(remembered_max),
+            origins: OnceLock::new(),
+            node: AtomicU32::new(0),
+            next: AtomicU32::new(1),
+            remembered_max,
+        }
+    }
+
+    pub(crate) fn set_node(&self, node: u32) {
+        self.node.store(node, Ordering::Release);
+    }
+
+    /// Sends the counts of pushes that other nodes accepted this way from now on. Only the first
+    /// call counts.
+    pub(crate) fn set_origins(&self, origins: Arc<dyn LiveOrigins>) {
+        let _ = self.origins.set(origins);
+    }
+
+    /// A number that no push of this process has which is remembered. 0 is none.
+    fn number(&self) -> u32 {
+        match self.next.fetch_add(1, Ordering::Relaxed) {
+            0 => self.next.fetch_add(1, Ordering::Relaxed),
+            number => number,
+        }
+    }
+
+    /// The number by which loops count the deliveries of a push, whichever node accepted it.
+    pub(crate) fn number_of(&self, token: LiveToken) -> u32 {
+        let is_ours = [0, self.node.load(Ordering::Acquire)].contains(&token.node());
+        if is_ours { token.number() } else { self.elsewhere.number_of(token, || self.number()) }
+    }
+
+    /// What counts deliveries of the push of this number.
+    pub(super) fn counted(&self, number: u32) -> Option<Counted> {
+        let here = || self.records.lock().by_number.get(&number).cloned().map(Counted::Here);
+        here().or_else(|| self.elsewhere.find(number).map(Counted::Elsewhere))
+    }
+
+    /// Adds what a loop has counted of a push.
+    pub(super) fn add(&self, counted: &Counted, tally: &Tally) {
+        match counted {
+            Counted::Here(record) => record.add(tally, Instant::now()),
+            Counted::Elsewhere(record) => self.elsewhere.add(record, &tally.counts, self.origins.get()),
+        }
+    }
+
+    /// Offers counts again that could not be sent to other nodes.
+    pub(super) fn offer_again(&self) {
+        if let Some(origins) = self.origins.get() {
+            self.elsewhere.offer_again(&**origins);
+        }
+    }
+
+    /// Adds devices of a push that have no connection, or none that reads its inbox.
+    pub(crate) fn add_not_connected(&self, number: u32, devices: u64) {
+        if devices > 0
+            && let Some(counted) = self.counted(number)
+        {
+            let counts = LiveTally { not_connected: devices, ..LiveTally::default() };
+            self.add(&counted, &Tally { counts, ..Tally::default() });
+        }
+    }
+
+    /// Adds what another node has counted of a push that this one accepted.
+    pub(crate) fn add_remote(&self, token: LiveToken, counts: &LiveTally) {
+        if let Some(record) = self.find(token) {
+            // Its clock is another one: the deliveries took until now at most.
+            record.add(&Tally { counts: *counts, ..Tally::default() }, Instant::now());
+        }
     }
 
     /// Opens the record of a push that so many loops route.
     pub(crate) fn begin(&self, push: LivePush, away: Away, loops: usize) -> Arc<PushRecord> {
-        let token = LiveToken(self.next.fetch_add(1, Ordering::Relaxed));
+        let token = LiveToken::new(self.node.load(Ordering::Acquire), self.number());
         let name = (push.app.clone(), push.id);
         let record = Arc::new(PushRecord::new(token, push, away, loops));
         let mut records = self.records.lock();
         records.in_order.insert((record.accepted_at, record.push.id, token));
-        records.by_token.insert(token, Arc::clone(&record));
+        records.by_number.insert(token.number(), Arc::clone(&record));
         records.by_id.insert(name, token);
-        while records.by_token.len() > self.remembered_max {
-            let Some(oldest) = records.by_token.keys().next().copied() else { break };
+        while records.by_number.len() > self.remembered_max {
+            let Some(oldest) = records.oldest(token.number()) else { break };
             records.remove(oldest);
         }
         record
     }
 
     pub(crate) fn forget(&self, token: LiveToken) {
-        self.records.lock().remove(token);
+        self.records.lock().remove(token.number());
     }
 
     pub(crate) fn find(&self, token: LiveToken) -> Option<Arc<PushRecord>> {
-        self.records.lock().by_token.get(&token).cloned()
+        let record = self.records.lock().by_number.get(&token.number()).cloned();
+        record.filter(|record| record.token == token)
     }
 
     pub(crate) fn find_id(&self, app: &AppName, id: PushId) -> Option<Arc<PushRecord>> {
         let records = self.records.lock();
-        records.by_id.get(&(app.clone(), id)).and_then(|token| records.by_token.get(token)).cloned()
+        let token = records.by_id.get(&(app.clone(), id))?;
+        records.by_number.get(&token.number()).cloned()
     }
 
     /// The newest first, of one app or of all, before a time and id where one is given.
@@ -238,7 +329,7 @@ impl Pushes {
             Some((at, id)) => records.in_order.range(..(at, id, LiveToken::default())),
             None => records.in_order.range(..),
         };
-        let found = newest_first.rev().filter_map(|(_, _, token)| records.by_token.get(token));
+        let found = newest_first.rev().filter_map(|(_, _, token)| records.by_number.get(&token.number()));
         found.filter(|record| app.is_none_or(|app| record.push.app == *app)).take(limit).cloned().collect()
     }
 }

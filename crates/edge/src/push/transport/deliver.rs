@@ -7,10 +7,10 @@ use std::fmt::Write as _;
 
 use stadium_mqtt::broker::{Head, Message as MqttMessage};
 use stadium_push::live::{Away, LiveDispatch};
-use stadium_push::{Dispatch, Happened, TransportCommand, client_ids};
+use stadium_push::{Dispatch, Happened, Step, TransportCommand, client_ids};
 use stadium_reactor::{ConnectionId, Io};
 
-use super::inboxes::{connection, mqtt_qos, token};
+use super::inboxes::{connection, mqtt_qos, token, wall};
 use super::queue::QueuedItem;
 use crate::device_loop::DeviceLoop;
 use crate::message::Message;
@@ -45,6 +45,13 @@ impl DeviceLoop {
                         }
                     }
                 }
+                QueuedItem::Node(node) => {
+                    let ids = self.around.inboxes.connections(None).into_iter();
+                    let connected: Vec<_> = ids
+                        .filter_map(|id| Some((id, self.broker.client_id(self.devices.session(id))?)))
+                        .collect();
+                    self.around.inboxes.rename(node, &connected);
+                }
             }
         }
         self.queued = queued;
@@ -70,41 +77,45 @@ impl DeviceLoop {
             receipt: token(shard, dispatch.push),
             ..Head::default()
         };
+        // Names of another incarnation of the node stand for connections that ended with it.
+        let are_ours = dispatch.node == self.around.inboxes.node();
         let mut topic = String::new();
         for recipient in &dispatch.to {
             let id = connection(recipient.connection);
             let mut is_given = false;
-            if self.around.inboxes.note_slot(id, recipient.slot) {
+            if are_ours && self.around.inboxes.note_slot(id, recipient.slot) {
                 let (properties, payload) = (&properties, &dispatch.payload);
                 let message = MqttMessage { topic: "", properties, payload, head };
                 is_given = self.deliver_to_inbox(io, id, &message, &mut topic);
             }
             if !is_given {
-                self.around.inboxes.step(shard, dispatch.push, recipient.slot, id, Happened::Returned);
+                let (push, slot, connection) =
+                    (dispatch.push, recipient.slot, dispatch.connection(recipient));
+                let step = Step { push, slot, connection, what: Happened::Returned, at: wall() };
+                self.around.inboxes.step(shard, step);
             }
         }
     }
 
     /// Delivers a live push to connections, as far as they still read their inbox.
     fn dispatch_live(&mut self, io: &mut Io<Message>, dispatch: &LiveDispatch) {
-        let LiveDispatch { token, message, qos, to, .. } = dispatch;
+        let LiveDispatch { token, node, message, qos, to, .. } = dispatch;
+        let push = self.around.shared.pushes.number_of(*token);
+        let are_ours = *node == self.around.inboxes.node();
         let properties = forwardable(message.content_type.as_deref(), &message.properties);
-        let receipt = receipt(*token, Away::Skip);
+        let receipt = receipt(push, Away::Skip);
         let head = Head { qos: mqtt_qos(qos.number()), receipt, ..Head::default() };
         let mut topic = String::new();
         let mut not_connected = 0;
         for number in to {
             let id = connection(*number);
             let message = MqttMessage { topic: "", properties: &properties, payload: &message.payload, head };
-            let is_given =
-                self.around.inboxes.reads(id) && self.deliver_to_inbox(io, id, &message, &mut topic);
+            let is_given = are_ours
+                && self.around.inboxes.reads(id)
+                && self.deliver_to_inbox(io, id, &message, &mut topic);
             not_connected += u64::from(!is_given);
         }
-        if not_connected > 0
-            && let Some(record) = self.around.shared.pushes.find(*token)
-        {
-            record.add_not_connected(not_connected);
-        }
+        self.around.shared.pushes.add_not_connected(push, not_connected);
     }
 
     /// Delivers a message to the inbox of a connection, whose topic it gets; returns whether it was

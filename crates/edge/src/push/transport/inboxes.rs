@@ -65,6 +65,8 @@ impl Batch {
 #[derive(Debug)]
 pub(crate) struct Inboxes {
     shards: Option<Arc<dyn PushShards>>,
+    /// Stands in the name of each connection, see [`ConnectionName::node`].
+    node: u32,
     loop_index: u16,
     /// By their places in the reactor's slab.
     places: Vec<Inbox>,
@@ -76,7 +78,23 @@ pub(crate) struct Inboxes {
 impl Inboxes {
     pub(crate) fn new(shards: Option<Arc<dyn PushShards>>, loop_index: usize) -> Self {
         let loop_index = u16::try_from(loop_index).expect("there are at most 64 loops");
-        Self { shards, loop_index, places: Vec::new(), batches: Vec::new(), unreported: Vec::new() }
+        Self { shards, node: 0, loop_index, places: Vec::new(), batches: Vec::new(), unreported: Vec::new() }
+    }
+
+    /// The node that stands in the names of connections.
+    pub(super) fn node(&self) -> u32 {
+        self.node
+    }
+
+    /// Names connections by another node from now on. To shards, the connections of the old names
+    /// end, and these devices, which are all that read their inbox, arrive.
+    pub(super) fn rename(&mut self, node: u32, connected: &[(ConnectionId, &str)]) {
+        if self.node == node {
+            return;
+        }
+        connected.iter().for_each(|(id, client_id)| self.end(*id, client_id));
+        self.node = node;
+        connected.iter().for_each(|(id, client_id)| self.begin(*id, client_id));
     }
 
     /// Whether there is no push platform.
@@ -166,13 +184,13 @@ impl Inboxes {
         let Some(id) = link else { return };
         let Some(slot) = self.at(id).map(|inbox| inbox.slot) else { return };
         let (shard, push) = parts(token);
-        self.step(shard, push, slot, id, what);
+        let connection = self.name(id);
+        self.step(shard, Step { push, slot, connection, what, at: wall() });
     }
 
     /// Reports one delivery.
-    pub(super) fn step(&mut self, shard: u16, push: u64, slot: u32, id: ConnectionId, what: Happened) {
-        let connection = self.name(id);
-        self.batch(shard).steps.push(Step { push, slot, connection, what, at: wall() });
+    pub(super) fn step(&mut self, shard: u16, step: Step) {
+        self.batch(shard).steps.push(step);
     }
 
     /// Notifies the shards, at the end of a turn.
@@ -209,7 +227,7 @@ impl Inboxes {
     }
 
     fn name(&self, id: ConnectionId) -> ConnectionName {
-        ConnectionName { loop_index: self.loop_index, connection: number(id) }
+        ConnectionName { node: self.node, loop_index: self.loop_index, connection: number(id) }
     }
 }
 
@@ -259,14 +277,14 @@ pub(crate) fn wall() -> Time {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use stadium_push::{AppName, Command, DeviceId};
+    use stadium_push::{AppName, Command, ConnectionName, DeviceId};
 
     use super::super::PushShards;
     use super::{ConnectionId, Inboxes, connection, named, number, parts, token};
 
-    /// How many arrived and left in each batch.
+    /// The connections that arrived and left in each batch.
     #[derive(Debug, Default)]
-    struct Notified(Mutex<Vec<(usize, usize)>>);
+    struct Notified(Mutex<Vec<(Vec<ConnectionName>, Vec<ConnectionName>)>>);
 
     impl PushShards for Notified {
         fn shard_of(&self, _: &AppName, _: &DeviceId) -> u16 {
@@ -275,9 +293,33 @@ mod tests {
 
         fn notify(&self, _: u16, command: Command) {
             if let Command::Presence { arrived, left } = command {
-                self.0.lock().unwrap().push((arrived.len(), left.len()));
+                let arrived = arrived.iter().map(|arrival| arrival.connection).collect();
+                let left = left.iter().map(|departure| departure.connection).collect();
+                self.0.lock().unwrap().push((arrived, left));
             }
         }
+    }
+
+    #[test]
+    fn a_node_that_is_renamed_ends_the_old_names_and_announces_the_others() {
+        let notified = Arc::new(Notified::default());
+        let mut inboxes = Inboxes::new(Some(notified.clone()), 3);
+        let ids = [0, 1].map(|index| ConnectionId { index, generation: 1 });
+        inboxes.begin(ids[0], "phone");
+        inboxes.notify_shards();
+        // Its arrival waits while the node is renamed.
+        inboxes.begin(ids[1], "tablet");
+        inboxes.rename(7, &[(ids[0], "phone"), (ids[1], "tablet")]);
+        inboxes.rename(7, &[(ids[0], "phone"), (ids[1], "tablet")]);
+        inboxes.notify_shards();
+        inboxes.end(ids[0], "phone");
+        inboxes.notify_shards();
+        let names =
+            |node: u32| ids.map(|id| ConnectionName { node, loop_index: 3, connection: number(id) }).to_vec();
+        let (old, new) = (names(0), names(7));
+        let expected =
+            [(vec![old[0]], vec![]), ([vec![old[1]], new.clone()].concat(), old), (vec![], vec![new[0]])];
+        assert_eq!(*notified.0.lock().unwrap(), expected);
     }
 
     #[test]
@@ -301,7 +343,9 @@ mod tests {
         inboxes.begin(id, "phone");
         inboxes.end(id, "phone");
         inboxes.notify_shards();
-        assert_eq!(*notified.0.lock().unwrap(), [(1, 1), (2, 1), (1, 0), (0, 1)]);
+        let counts: Vec<_> =
+            notified.0.lock().unwrap().iter().map(|(arrived, left)| (arrived.len(), left.len())).collect();
+        assert_eq!(counts, [(1, 1), (2, 1), (1, 0), (0, 1)]);
     }
 
     #[test]

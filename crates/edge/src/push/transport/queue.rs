@@ -26,6 +26,8 @@ pub(crate) enum QueuedItem {
     Command { shard: u16, command: TransportCommand },
     /// A shard knows no connection any more: connections of its devices are announced to it again.
     AnnounceAgain { shard: u16 },
+    /// Connections are named by this node from now on.
+    Node(u32),
 }
 
 /// The queue of a loop.
@@ -88,7 +90,8 @@ mod tests {
     fn live(recipients: usize) -> QueuedItem {
         let message = Message { payload: Bytes::new(), content_type: None, properties: Vec::new() };
         let to = vec![0; recipients];
-        let dispatch = LiveDispatch { token: LiveToken(1), loop_index: 0, message, qos: Qos::AtMostOnce, to };
+        let dispatch =
+            LiveDispatch { token: LiveToken(1), node: 0, loop_index: 0, message, qos: Qos::AtMostOnce, to };
         QueuedItem::Command { shard: 0, command: TransportCommand::Live(dispatch) }
     }
 

@@ -5,9 +5,9 @@
 use std::path::PathBuf;
 
 use stadium_push::{
-    Answer, Audience, AudienceName, Bounds, Cap, Civil, ClickAction, CollapseKey, Command, Content, Happened,
-    Held, Missed, NewPush, NewSchedule, Notification, Options, Pace, Platform, QuietHours, ScheduleName,
-    Time, When, Words, Zone,
+    Answer, Audience, AudienceName, Bounds, Cap, Civil, ClickAction, CollapseKey, Command, ConnectionName,
+    Content, Happened, Held, Missed, NewPush, NewSchedule, Notification, Options, Pace, Platform, QuietHours,
+    ScheduleName, Time, When, Words, Zone,
 };
 use stadium_registry::{Changes, Selector};
 use stadium_state_machine::encoding::{Reader, number};
@@ -118,6 +118,7 @@ fn test() -> Scene {
     scene.wait(7 * 24 * HOUR);
     scene.send(to_all(10)).unwrap();
     scene.send(to_one(13, "phone-1")).unwrap();
+    scene.answer_all(Happened::Sent);
     // These are remembered at the end, and so in the checkpoint.
     for (name, push) in [("phone-0", 10), ("phone-1", 10), ("phone-1", 13)] {
         let (device, push, action) = (device(name), push_id(push), ClickAction::new("buy").ok());
@@ -213,22 +214,40 @@ fn files_of_version_3_are_read() {
 
 #[test]
 fn files_of_version_4_are_read() {
-    if std::env::var_os("STADIUM_WRITE_FIXTURE").is_some() {
-        let mut scene = test();
-        std::fs::create_dir_all(file(4, "")).unwrap();
-        let now = scene.now;
-        for shard in 0..2 {
-            let records = written(scene.records[shard].iter().cloned());
-            std::fs::write(file(4, &format!("shard-{shard}-records")), records).unwrap();
-            let chunks = checkpoint(&mut scene.shards[shard]);
-            let chunks = written(chunks.into_iter().map(|chunk| (0, now, chunk)));
-            std::fs::write(file(4, &format!("shard-{shard}-checkpoint")), chunks).unwrap();
-        }
-    }
     read_all(4);
 }
 
+#[test]
+fn files_of_version_5_are_read() {
+    if std::env::var_os("STADIUM_WRITE_FIXTURE").is_some() {
+        let mut scene = test();
+        std::fs::create_dir_all(file(5, "")).unwrap();
+        let now = scene.now;
+        for shard in 0..2 {
+            let records = written(scene.records[shard].iter().cloned());
+            std::fs::write(file(5, &format!("shard-{shard}-records")), records).unwrap();
+            let chunks = checkpoint(&mut scene.shards[shard]);
+            let chunks = written(chunks.into_iter().map(|chunk| (0, now, chunk)));
+            std::fs::write(file(5, &format!("shard-{shard}-checkpoint")), chunks).unwrap();
+        }
+    }
+    read_all(5);
+}
+
+/// The connections over which the last pushes were sent that are remembered.
+fn connections(platform: &mut Platform, now: Time) -> Vec<ConnectionName> {
+    let mut connections = Vec::new();
+    for (push, name) in [(10, "phone-0"), (10, "phone-1"), (10, "phone-2"), (13, "phone-1")] {
+        let command = Command::Trace { app: app(), push: push_id(push), device: device(name) };
+        if let Ok(Answer::Trace(trace)) = platform.read(now, &command).map(in_memory) {
+            connections.extend(trace.steps.iter().filter_map(|step| step.connection));
+        }
+    }
+    connections
+}
+
 fn read_all(version: u8) {
+    let mut all = Vec::new();
     for shard in 0..2 {
         let records = read(&std::fs::read(file(version, &format!("shard-{shard}-records"))).unwrap());
         let chunks = read(&std::fs::read(file(version, &format!("shard-{shard}-checkpoint"))).unwrap());
@@ -248,16 +267,22 @@ fn read_all(version: u8) {
                 "{id} {what}"
             );
         }
+        let over = connections(&mut platform, now);
         let chunks: Vec<_> = chunks.into_iter().map(|(_, _, chunk)| chunk).collect();
         let mut platform = restored(&chunks, &Bounds::default(), shard.into(), 2);
         assert_eq!(show(&mut platform, now), shown, "the checkpoint of shard {shard}");
+        assert_eq!(connections(&mut platform, now), over, "the checkpoint of shard {shard}");
+        all.extend(over.iter().map(ToString::to_string));
     }
+    all.sort_unstable();
+    let expected: &[&str] = if version < 5 { &[] } else { &["1:3", "4294967295:1:1", "7:0:2", "7:0:2"] };
+    assert_eq!(all, expected);
 }
 
 #[test]
 fn every_event_of_the_fixtures_is_described_without_its_words() {
     let mut words = String::new();
-    for (version, shard) in [(1, 0), (1, 1), (2, 0), (2, 1), (3, 0), (3, 1), (4, 0), (4, 1)] {
+    for (version, shard) in (1..=5).flat_map(|version| [(version, 0), (version, 1)]) {
         for (at, time, events) in
             read(&std::fs::read(file(version, &format!("shard-{shard}-records"))).unwrap())
         {

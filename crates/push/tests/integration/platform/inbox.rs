@@ -282,8 +282,7 @@ fn a_connection_that_takes_nothing_is_left_alone_for_a_while() {
     scene.connect("a");
     scene.send(to_all(1)).unwrap();
     let sent = scene.sent.remove(0).1;
-    let connection =
-        stadium_push::ConnectionName { loop_index: sent.loop_index, connection: sent.to[0].connection };
+    let connection = sent.connection(&sent.to[0]);
     let step = stadium_push::Step {
         push: sent.push,
         slot: sent.to[0].slot,

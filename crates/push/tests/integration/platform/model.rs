@@ -4,9 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use stadium_push::{
-    AppSettings, CollapseKey, Command, ConnectionName, Happened, NewPush, Options, Step, Time,
-};
+use stadium_push::{AppSettings, CollapseKey, Command, Happened, NewPush, Options, Step, Time};
 use stadium_registry::Changes;
 
 use crate::platform::scene::{HOUR, Scene, app, device, push_id, to_all, to_one, to_tag};
@@ -350,8 +348,7 @@ impl Model {
                 } else {
                     panic!("{deed:?}: push {id} went to {name}, where it is {outcome:?}");
                 }
-                let connection =
-                    ConnectionName { loop_index: dispatch.loop_index, connection: to.connection };
+                let connection = dispatch.connection(to);
                 let step = Step {
                     push: dispatch.push,
                     slot: to.slot,

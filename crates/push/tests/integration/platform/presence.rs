@@ -3,9 +3,7 @@
 //!
 //! Each rule is one scene, whose end checks that a replay and a restore show the same.
 
-use stadium_push::{
-    AppSettings, Command, ConnectionName, Happened, NewPush, Options, Pace, Stage, State, Step,
-};
+use stadium_push::{AppSettings, Command, Happened, NewPush, Options, Pace, Stage, State, Step};
 
 use crate::platform::scene::{Scene, app, device, to_all, to_one};
 
@@ -76,7 +74,7 @@ fn at_most_once_ends_with_the_connection() {
     // It is given back.
     let dispatch = scene.sent[0].1.clone();
     let to = *dispatch.to.iter().find(|to| to.connection == 2).unwrap();
-    let connection = ConnectionName { loop_index: dispatch.loop_index, connection: 2 };
+    let connection = dispatch.connection(&to);
     let step =
         Step { push: dispatch.push, slot: to.slot, connection, what: Happened::Returned, at: scene.now };
     scene.ask_shard(0, &Command::Progress { steps: vec![step, step] }).unwrap();

@@ -223,8 +223,12 @@ impl Scene {
 
     pub fn connect(&mut self, name: &str) -> ConnectionName {
         self.connections += 1;
-        let connection =
-            ConnectionName { loop_index: (self.connections % 2) as u16, connection: self.connections };
+        // Loops and nodes in turn, one of them as in a standalone server.
+        let connection = ConnectionName {
+            node: [0, u32::MAX, 7][(self.connections % 3) as usize],
+            loop_index: (self.connections % 2) as u16,
+            connection: self.connections,
+        };
         let arrival = Arrival { app: app(), device: device(name), connection, at: self.now };
         self.ask(Command::Presence { arrived: vec![arrival], left: Vec::new() }).unwrap();
         self.connected.insert(name.to_owned(), connection);
@@ -239,7 +243,7 @@ impl Scene {
 
     /// The edge's report of one turn: the devices that arrived and left, each with its connection.
     pub fn present(&mut self, arrived: &[(&str, u64)], left: &[(&str, u64)]) {
-        let name = |connection| ConnectionName { loop_index: 0, connection };
+        let name = |connection| ConnectionName { connection, ..ConnectionName::default() };
         let arrived = arrived.iter().map(|&(who, connection)| Arrival {
             app: app(),
             device: device(who),
@@ -296,8 +300,7 @@ impl Scene {
         for (shard, dispatch) in sent {
             let mut steps = Vec::new();
             for to in &dispatch.to {
-                let connection =
-                    ConnectionName { loop_index: dispatch.loop_index, connection: to.connection };
+                let connection = dispatch.connection(to);
                 let step = Step {
                     push: dispatch.push,
                     slot: to.slot,

@@ -73,7 +73,7 @@ fn each_outcome_is_described_in_a_sentence() {
         let at = scene.now;
         scene.send(push).unwrap();
         scene.answer_all(Happened::Acknowledged);
-        let over = format!("connection {}:{}", connection.loop_index, connection.connection);
+        let over = format!("connection {connection}");
         let clock = if id == 7 { "15:00:01.203 UTC" } else { "15:00:01.243 UTC" };
         expect(&mut scene, id, &format!("It was sent at {clock} over {over} and acknowledged 40 ms later."));
         let trace = scene.trace(id, "phone-7");
