@@ -11,6 +11,7 @@ use stadium_push::live::{LiveTally, LiveToken};
 use stadium_push::{AppName, Command, DeviceId, Transport, TransportCommand, device_home};
 use stadium_shard::Shards;
 
+use crate::cluster::Member;
 use crate::credentials::Credentials;
 
 /// The shards, as loops reach them.
@@ -53,13 +54,28 @@ impl Transport for MqttTransport {
 ///
 /// `sessions` are the shards that keep the edge's own state. They are this node's alone, also where
 /// `shards` are those of a cluster.
-pub(crate) fn connect(shards: &Shards, sessions: &Shards, edge: &EdgeHandle) -> Behind {
-    shards.attach_transport(Arc::new(MqttTransport(edge.clone())));
+pub(crate) fn connect(
+    shards: &Shards,
+    sessions: &Shards,
+    edge: &EdgeHandle,
+    cluster: Option<&Member>,
+) -> Behind {
+    let transport: Arc<dyn Transport> = Arc::new(MqttTransport(edge.clone()));
+    let origins = match cluster {
+        Some(member) => {
+            let edge = edge.clone();
+            member.attach_transport(transport, move |node| edge.set_node(node))
+        }
+        None => {
+            shards.attach_transport(transport);
+            None
+        }
+    };
     Behind {
         platform: Some(Arc::new(ShardsOfPushes(shards.clone()))),
         registry: Some(Arc::new(Credentials(shards.clone()))),
         durable: Some(sessions.clone()),
         apps: Some(shards.clone()),
-        origins: None,
+        origins,
     }
 }

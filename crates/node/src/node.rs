@@ -178,7 +178,7 @@ impl Node {
             http.serve(opened.clone());
         }
         // A device that connects finds what was kept for it.
-        let behind = inboxes::connect(&opened, &sessions, edge.handle());
+        let behind = inboxes::connect(&opened, &sessions, edge.handle(), cluster.as_ref());
         let follow = following(edge.handle());
         if cluster.is_none() {
             pushes::declare(&opened);

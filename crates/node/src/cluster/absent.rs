@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use stadium_push::{LiveOrigins, Transport};
 use stadium_shard::Shards;
 use tokio::sync::watch;
 
@@ -40,6 +42,14 @@ pub(crate) enum Member {}
 
 impl Member {
     pub(crate) fn shards(&self) -> &Shards {
+        match *self {}
+    }
+
+    pub(crate) fn attach_transport(
+        &self,
+        _: Arc<dyn Transport>,
+        _: impl Fn(u32) + Send + 'static,
+    ) -> Option<Arc<dyn LiveOrigins>> {
         match *self {}
     }
 

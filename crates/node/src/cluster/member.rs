@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use stadium_cluster::ClusterNode;
 use stadium_membership::Shard;
+use stadium_push::{LiveOrigins, Transport};
 use stadium_shard::Shards;
 use tokio::sync::watch;
 
@@ -46,6 +47,18 @@ impl Member {
     /// The shards of the cluster.
     pub(crate) fn shards(&self) -> &Shards {
         &self.shards
+    }
+
+    /// Takes pushes to devices of all nodes; `local` takes them to those of this one. See
+    /// [`ClusterNode::attach_transport`].
+    pub(crate) fn attach_transport(
+        &self,
+        local: Arc<dyn Transport>,
+        on_number: impl Fn(u32) + Send + 'static,
+    ) -> Option<Arc<dyn LiveOrigins>> {
+        let joined = self.joined.lock();
+        let transport = joined.as_ref()?.attach_transport(local, on_number)?;
+        Some(transport)
     }
 
     /// Has the fleet be ready when the node is, and tell until then what it waits for. Once it is ready,
