@@ -1,4 +1,6 @@
 //! Three nodes as processes, killed, stopped, drained and started again under load.
+//!
+//! Brokers and etcd are real. The nodes are those of the example `cluster_node`.
 
 mod load;
 mod process;
