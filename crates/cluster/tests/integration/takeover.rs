@@ -1,4 +1,6 @@
 //! A standby takes a shard over, and the owner before it accepts nothing any more.
+//!
+//! Nor does it answer reads from its memory, unless its lease is certain.
 
 use std::sync::Arc;
 
