@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use stadium_archive::{Archive, Error as ArchiveError, Restored};
 use stadium_journal::{Checkpoints as _, Error, FileCheckpoints, FolderDisk, copy};
-use stadium_journal_log::Offset;
-use stadium_journal_replicated::{Reach, ReplicatedOptions, ResumePoint, reach};
+use stadium_journal_log::{Log, Offset};
+use stadium_journal_replicated::{Reach, ReplicatedOptions, ResumePoint, journal_id, reach};
 use stadium_objects::Place;
 use stadium_shard::core::checkpoint_mark;
 
@@ -42,7 +42,8 @@ pub(crate) fn prepare(replica: &ReplicatedStore) -> Result<(), Error> {
         return Ok(());
     }
     let shard = replica.options.log.shard;
-    let restored = replica.archive.as_ref().map(|archive| restore(archive, folder, shard)).transpose();
+    let restored =
+        replica.archive.as_ref().map(|archive| restore(archive, folder, replica.options.log)).transpose();
     match (restored, trimmed) {
         (Ok(Some(Some(restored))), _) => {
             tracing::info!(
@@ -118,14 +119,20 @@ fn is_empty(folder: &Path) -> Result<bool, Error> {
 }
 
 /// Writes the folder anew from the newest manifest; `None` where the store has nothing of the shard.
-fn restore(settings: &ArchiveSettings, folder: &Path, shard: u32) -> Result<Option<Restored>, String> {
-    let number = u16::try_from(shard).map_err(|_| format!("there is no shard {shard}"))?;
+fn restore(settings: &ArchiveSettings, folder: &Path, log: Log) -> Result<Option<Restored>, String> {
+    let number = u16::try_from(log.shard).map_err(|_| format!("there is no shard {}", log.shard))?;
     let whole = named(folder, RESTORED);
     let runtime = stadium_objects::runtime().map_err(|error| error.to_string())?;
     let restored = runtime.block_on(async {
         let place = Place::find(&settings.url, &settings.access).await?;
         let archive = Archive::open(place, &settings.archive).await?;
-        archive.shard(number)?.restore(&whole, &mut |_| ()).await
+        let archive = archive.shard(number)?;
+        let journal = archive.newest().await?.map_or(journal_id(log), |newest| newest.journal());
+        if journal != journal_id(log) {
+            let what = format!("the store has journal {journal}, which is not of {log}: correct the URL");
+            return Err(ArchiveError::Foreign(what));
+        }
+        archive.restore(&whole, &mut |_| ()).await
     });
     let restored = match restored {
         Ok(restored) => restored,

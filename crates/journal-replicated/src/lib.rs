@@ -20,5 +20,5 @@ mod signal;
 pub use follow::{Reach, reach, trim};
 pub use journal::{Lost, ReplicatedJournal};
 pub use options::{ReplicatedOptions, Spawn};
-pub use resume::{RESUME_BYTES, ResumePoint, Unreadable};
+pub use resume::{RESUME_BYTES, ResumePoint, Unreadable, journal_id};
 pub use stadium_journal::Standing;
