@@ -1,4 +1,5 @@
 //! Where a replica begins to read, and what it takes from others' messages.
+//! Calls that ask the log and wait for its answer are here too.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
 //! Nodes of a cluster in one process, on one topic in memory.
+//! No etcd decides ownership here: the tests do.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

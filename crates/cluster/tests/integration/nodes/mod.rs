@@ -1,4 +1,5 @@
 //! Three nodes as processes, killed, stopped, drained and started again under load.
+//! Jobs that were acknowledged must be there, each once.
 
 mod load;
 mod process;

@@ -1,4 +1,5 @@
 //! A cluster of nodes that are processes: real brokers, which all tests share, and an etcd of its own.
+//! All of its nodes use one object store, a folder.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
