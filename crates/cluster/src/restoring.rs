@@ -12,17 +12,19 @@ use std::time::Duration;
 
 use stadium_archive::{Archive, Error as ArchiveError, Restored};
 use stadium_journal::{Checkpoints as _, Error, FileCheckpoints, FolderDisk, copy};
-use stadium_journal_log::Offset;
-use stadium_journal_replicated::{Reach, ReplicatedOptions, ResumePoint, reach};
+use stadium_journal_log::{Log, Offset, Partition};
+use stadium_journal_replicated::{Reach, ReplicatedOptions, ResumePoint, journal_id, reach};
 use stadium_objects::Place;
 use stadium_shard::core::checkpoint_mark;
 
 use crate::archive::ArchiveSettings;
-use crate::store::ReplicatedStore;
 
 /// The time that the log has to state where it begins. A replica whose log does not answer is opened
 /// without knowing it: to follow waits for the log anyway.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
+
+/// Opens a log for one more reader and writer.
+pub(crate) type OpenLog<'a> = dyn Fn() -> Result<Box<dyn Partition>, Error> + 'a;
 
 /// The end of the name of a folder that is whole and not in its place yet.
 const RESTORED: &str = "restored";
@@ -30,10 +32,15 @@ const RESTORED: &str = "restored";
 const REPLACED: &str = "replaced";
 
 /// Restores the folder of a replica where it lacks what the log no longer has, or has nothing.
-pub(crate) fn prepare(replica: &ReplicatedStore) -> Result<(), Error> {
-    let folder = &replica.folder;
+/// `partition` opens the log for one more reader.
+pub(crate) fn prepare(
+    folder: &Path,
+    log: Log,
+    archive: Option<&ArchiveSettings>,
+    partition: &OpenLog<'_>,
+) -> Result<(), Error> {
     put_in_place(folder)?;
-    let trimmed = match trimmed(replica) {
+    let trimmed = match trimmed(folder, log, partition) {
         Ok(trimmed) => trimmed,
         Err(Error::Io { kind: io::ErrorKind::TimedOut, .. } | Error::Failed { .. }) => None,
         Err(error) => return Err(error),
@@ -41,8 +48,8 @@ pub(crate) fn prepare(replica: &ReplicatedStore) -> Result<(), Error> {
     if trimmed.is_none() && !is_empty(folder)? {
         return Ok(());
     }
-    let shard = replica.options.log.shard;
-    let restored = replica.archive.as_ref().map(|archive| restore(archive, folder, shard)).transpose();
+    let shard = log.shard;
+    let restored = archive.map(|archive| restore(archive, folder, log)).transpose();
     match (restored, trimmed) {
         (Ok(Some(Some(restored))), _) => {
             tracing::info!(
@@ -79,26 +86,23 @@ pub(crate) fn prepare(replica: &ReplicatedStore) -> Result<(), Error> {
 
 /// The offset of the newest point that the replica has, and that at which the log begins, where the
 /// log was trimmed behind all of its points.
-fn trimmed(replica: &ReplicatedStore) -> Result<Option<(Offset, Offset)>, Error> {
-    let folder = replica.folder.join("journal");
-    let disk = FolderDisk::create(&folder)
-        .map_err(|error| Error::io(format!("making {}", folder.display()), &error))?;
-    let mut options = ReplicatedOptions {
-        claim_timeout: ANSWERS_WITHIN,
-        start: None,
-        ..ReplicatedOptions::new(replica.options.log)
-    };
-    let of_mirror = reach(replica.partition()?, &disk, &options)?;
+fn trimmed(folder: &Path, log: Log, partition: &OpenLog<'_>) -> Result<Option<(Offset, Offset)>, Error> {
+    let journal = folder.join("journal");
+    let disk = FolderDisk::create(&journal)
+        .map_err(|error| Error::io(format!("making {}", journal.display()), &error))?;
+    let mut options =
+        ReplicatedOptions { claim_timeout: ANSWERS_WITHIN, start: None, ..ReplicatedOptions::new(log) };
+    let of_mirror = reach(partition()?, &disk, &options)?;
     let Reach::Trimmed { start, .. } = of_mirror else { return Ok(None) };
     // The points of the mirror are newer as a rule: a checkpoint is read to its end to be believed.
-    let checkpoints = FileCheckpoints::read_only(&replica.folder.join("checkpoints"), options.log.shard);
-    if checkpoint_count(&replica.folder)? > 0
+    let checkpoints = FileCheckpoints::read_only(&folder.join("checkpoints"), log.shard);
+    if checkpoint_count(folder)? > 0
         && let Some(newest) = checkpoints.newest()?
         && let Ok(mark) = checkpoint_mark(newest)
     {
         options.start = ResumePoint::decode(&mark).ok();
     }
-    match reach(replica.partition()?, &disk, &options)? {
+    match reach(partition()?, &disk, &options)? {
         Reach::Reached => Ok(None),
         Reach::Trimmed { newest, .. } => Ok(Some((newest, start))),
     }
@@ -118,14 +122,20 @@ fn is_empty(folder: &Path) -> Result<bool, Error> {
 }
 
 /// Writes the folder anew from the newest manifest; `None` where the store has nothing of the shard.
-fn restore(settings: &ArchiveSettings, folder: &Path, shard: u32) -> Result<Option<Restored>, String> {
-    let number = u16::try_from(shard).map_err(|_| format!("there is no shard {shard}"))?;
+fn restore(settings: &ArchiveSettings, folder: &Path, log: Log) -> Result<Option<Restored>, String> {
+    let number = u16::try_from(log.shard).map_err(|_| format!("there is no shard {}", log.shard))?;
     let whole = named(folder, RESTORED);
     let runtime = stadium_objects::runtime().map_err(|error| error.to_string())?;
     let restored = runtime.block_on(async {
         let place = Place::find(&settings.url, &settings.access).await?;
         let archive = Archive::open(place, &settings.archive).await?;
-        archive.shard(number)?.restore(&whole, &mut |_| ()).await
+        let archive = archive.shard(number)?;
+        let journal = archive.newest().await?.map_or(journal_id(log), |newest| newest.journal());
+        if journal != journal_id(log) {
+            let what = format!("the store has journal {journal}, which is not of {log}: correct the URL");
+            return Err(ArchiveError::Foreign(what));
+        }
+        archive.restore(&whole, &mut |_| ()).await
     });
     let restored = match restored {
         Ok(restored) => restored,

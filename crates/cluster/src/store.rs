@@ -21,9 +21,9 @@ type Open = fn(Box<dyn Partition>, Arc<dyn Disk>, &ReplicatedOptions) -> Result<
 #[derive(Clone)]
 pub struct ReplicatedStore {
     topic: Arc<dyn Topic>,
-    pub(crate) folder: PathBuf,
-    pub(crate) options: ReplicatedOptions,
-    pub(crate) archive: Option<ArchiveSettings>,
+    folder: PathBuf,
+    options: ReplicatedOptions,
+    archive: Option<ArchiveSettings>,
 }
 
 /// The folder of a replica, in that of its node.
@@ -47,7 +47,7 @@ impl ReplicatedStore {
     }
 
     /// The log, for one more reader and writer.
-    pub(crate) fn partition(&self) -> Result<Box<dyn Partition>, Error> {
+    fn partition(&self) -> Result<Box<dyn Partition>, Error> {
         let shard = self.options.log.shard;
         let partition = self.topic.partition(shard);
         partition.map_err(|failure| Error::Setting(format!("the log of shard {shard}: {failure}")))
@@ -96,7 +96,7 @@ impl Store for ReplicatedStore {
 
 impl ReplicaStore for ReplicatedStore {
     fn prepare(&mut self) -> Result<(), Error> {
-        restoring::prepare(self)
+        restoring::prepare(&self.folder, self.options.log, self.archive.as_ref(), &|| self.partition())
     }
 
     fn follow(&mut self, opening: Opening) -> Result<ReplicatedJournal, Error> {

@@ -1,4 +1,5 @@
 //! Where a replica begins to read, and what it takes from others' messages.
+//! Calls that ask the log and wait for its answer are here too.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -26,6 +27,13 @@ pub(crate) fn points(
     if points.is_empty() {
         points.push(ResumePoint::start(options.log));
     }
+    // Epochs grow with offsets. A point that a later claim has overtaken at a smaller offset is of
+    // messages that were lost, and other messages have their offsets.
+    let all = points.clone();
+    let is_overtaken = |point: &ResumePoint, by: &ResumePoint| {
+        by.mark.claim.epoch > point.mark.claim.epoch && by.mark.offset < point.mark.offset
+    };
+    points.retain(|point| !all.iter().any(|by| is_overtaken(point, by)));
     points.sort_by_key(|point| std::cmp::Reverse((point.mark.offset, point.mark.end)));
     Ok(points)
 }

@@ -13,6 +13,7 @@ use stadium_journal::{
 use stadium_journal_log::{Counts, Offset, Partition};
 
 use crate::follow::{find_ends, took_too_long};
+use crate::lost::Lost;
 use crate::options::ReplicatedOptions;
 use crate::replica::Replica;
 use crate::resume::ResumePoint;
@@ -32,19 +33,6 @@ use crate::resume::ResumePoint;
 /// - `Unknown`: those behind the durable position may count or not. `stop` returns `None`.
 pub struct ReplicatedJournal {
     replica: Replica,
-}
-
-/// Records that a mirror has and its log has lost.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Lost {
-    /// The position at which the log ends.
-    pub from: Position,
-    /// The position after the last record of the mirror.
-    pub to: Position,
-    /// The number of records.
-    pub records: u64,
-    /// The number of messages that restore them.
-    pub messages: u64,
 }
 
 impl ReplicatedJournal {

@@ -9,6 +9,7 @@
 mod calls;
 mod follow;
 mod journal;
+mod lost;
 mod marks;
 pub mod memory;
 mod notes;
@@ -18,7 +19,8 @@ mod resume;
 mod signal;
 
 pub use follow::{Reach, reach, trim};
-pub use journal::{Lost, ReplicatedJournal};
+pub use journal::ReplicatedJournal;
+pub use lost::Lost;
 pub use options::{ReplicatedOptions, Spawn};
-pub use resume::{RESUME_BYTES, ResumePoint, Unreadable};
+pub use resume::{RESUME_BYTES, ResumePoint, Unreadable, journal_id};
 pub use stadium_journal::Standing;

@@ -18,7 +18,7 @@ use stadium_journal_log::{
 
 use crate::calls::Calls;
 use crate::follow::{points, points_within, read_foreign};
-use crate::journal::Lost as LostRecords;
+use crate::lost::Lost as LostRecords;
 use crate::marks::{self, Marks};
 use crate::notes::Notes;
 use crate::options::ReplicatedOptions;

@@ -144,6 +144,7 @@ impl ResumePoint {
 }
 
 /// The id of the journal of a log: each replica has the same, so that their files are equal.
-pub(crate) fn journal_id(log: Log) -> JournalId {
+#[must_use]
+pub fn journal_id(log: Log) -> JournalId {
     JournalId(log.cluster.0.wrapping_add(u64::from(log.shard)))
 }

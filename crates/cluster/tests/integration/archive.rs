@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stadium_journal_log::partition::Event;
-use stadium_journal_log::{Offset, Topic};
+use stadium_journal_log::{ClusterId, Offset, Topic};
 use stadium_journal_replicated::memory::MemoryTopic;
 
 use crate::fixture::{Node, until};
@@ -156,6 +156,23 @@ fn a_trimmed_log_without_a_store_is_refused_with_its_remedy() {
     let other = Node::with_store(&topic, 1, empty.path());
     let refused = other.try_follow(0).expect_err("the store has nothing").to_string();
     assert!(refused.contains("CLU-301") && refused.contains("has nothing of the shard"), "{refused}");
+}
+
+#[test]
+fn the_store_of_another_cluster_is_refused() {
+    let topic = topic(1);
+    let [store, others] = [(); 2].map(|()| tempfile::tempdir().expect("a temporary folder"));
+    let (_owner, _) = trimmed(&topic, store.path());
+    let elsewhere: Arc<dyn Topic> = Arc::new(MemoryTopic::new(1));
+    let of_other = Node::of_cluster(ClusterId(8), &elsewhere, others.path());
+    of_other.follow(0);
+    of_other.own(0);
+    put_many(&of_other, "of another cluster");
+    checkpoint_and_store(&of_other);
+    let node = Node::with_store(&topic, 1, others.path());
+    let refused = node.try_follow(0).expect_err("the store is another cluster's").to_string();
+    assert!(refused.contains("CLU-302") && refused.contains("ARC-007"), "{refused}");
+    assert_eq!(node.newest_checkpoint(0), None, "nothing of it is in place");
 }
 
 #[test]

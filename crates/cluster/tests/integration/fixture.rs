@@ -1,4 +1,5 @@
 //! Nodes of a cluster in one process, on one topic in memory.
+//! No etcd decides ownership here: the tests do.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ pub const LONG: Duration = Duration::from_secs(60);
 /// A node: its shards, and the states that its replicas told.
 pub struct Node {
     pub shards: Shards,
+    cluster: ClusterId,
     folder: tempfile::TempDir,
     topic: Arc<dyn Topic>,
     states: Arc<Mutex<BTreeMap<u16, ReplicaState>>>,
@@ -72,16 +74,33 @@ impl Node {
         let mut settings = Settings::in_directory(folder.path().join("data"), count);
         settings.journal = options();
         let shards = Shards::open_none(settings).expect("its threads start");
-        Self { shards, folder, topic: Arc::clone(topic), states: Arc::default(), archive: None, keeper: None }
+        Self {
+            shards,
+            cluster: CLUSTER,
+            folder,
+            topic: Arc::clone(topic),
+            states: Arc::default(),
+            archive: None,
+            keeper: None,
+        }
     }
 
     /// A node that stores what it serves, in a folder.
     pub fn with_store(topic: &Arc<dyn Topic>, count: u16, store: &Path) -> Self {
-        let node = Self::new(topic, count);
+        Self::new(topic, count).storing(CLUSTER, count, store)
+    }
+
+    /// The same, of another cluster, which has one shard.
+    pub fn of_cluster(cluster: ClusterId, topic: &Arc<dyn Topic>, store: &Path) -> Self {
+        Self::new(topic, 1).storing(cluster, 1, store)
+    }
+
+    fn storing(self, cluster: ClusterId, count: u16, store: &Path) -> Self {
         let archive = ArchiveSettings::new(format!("file://{}", store.display()));
-        let folder = node.folder.path().to_owned();
-        let keeper = Keeper::start(archive.clone(), Arc::clone(topic), CLUSTER, folder, count);
-        Self { archive: Some(archive), keeper: Some(Arc::new(keeper.expect("its thread starts"))), ..node }
+        let (topic, folder) = (Arc::clone(&self.topic), self.folder.path().to_owned());
+        let keeper = Keeper::start(archive.clone(), topic, cluster, folder, count);
+        let keeper = Some(Arc::new(keeper.expect("its thread starts")));
+        Self { cluster, archive: Some(archive), keeper, ..self }
     }
 
     /// Opens a replica that follows.
@@ -91,7 +110,7 @@ impl Node {
 
     /// The same, for a replica that may be refused.
     pub fn try_follow(&self, shard: u16) -> Result<(), stadium_shard::Error> {
-        let log = Log { cluster: CLUSTER, shard: u32::from(shard) };
+        let log = Log { cluster: self.cluster, shard: u32::from(shard) };
         let store = ReplicatedStore::new(Arc::clone(&self.topic), self.replica(shard), log, options())
             .with_archive(self.archive.clone());
         let (states, keeper) = (Arc::clone(&self.states), self.keeper.clone());
