@@ -149,7 +149,8 @@ impl Watching {
 /// Makes the queue of pushes, and finishes what a crash left half done. Tries until it succeeds or
 /// the node leaves: a shard may be without an owner.
 fn begin(joined: &Joined, shards: &Shards) {
-    while !pushes::declare(shards) {
+    while let Err(reason) = pushes::declare(shards) {
+        tracing::debug!(reason, "The queue of pushes may be missing; it is asked for again");
         thread::sleep(DECLARE_AGAIN);
         if joined.lock().is_none() {
             return;
