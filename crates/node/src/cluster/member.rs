@@ -1,4 +1,6 @@
-//! A node while it is of a cluster: its shards, its readiness, and the one node that does what only one should.
+//! A node while it is of a cluster: its shards, its readiness, and its turn at what one node does for all.
+//!
+//! A thread looks at the cluster now and then; it ends when the node leaves.
 
 use std::sync::Arc;
 use std::thread;
