@@ -155,13 +155,14 @@ impl ClusterNode {
         self.common.load.store(load.to_bits(), Ordering::Relaxed);
     }
 
-    /// Hands all shards over to standbys in step, and leaves the cluster. Its replicas stay in the map:
-    /// it is a standby when it comes back.
+    /// Hands all shards over to standbys in step. The node stays in the cluster until it is dropped, and
+    /// its commands reach the shards of others; it is given no shards any more. Its replicas stay in the
+    /// map: it is a standby when it comes back.
     ///
-    /// Returns whether it owned nothing any more when it left. False after `at_most`; then the
-    /// shards that it still owned are taken over as those of a node that was dropped.
+    /// Returns whether it owns nothing any more. False after `at_most`; the shards that it still owns
+    /// are taken over when it is dropped.
     #[must_use]
-    pub fn drain(self, at_most: Duration) -> bool {
+    pub fn drain(&self, at_most: Duration) -> bool {
         let until = Instant::now() + at_most;
         self.common.is_draining.store(true, Ordering::Release);
         self.common.bell.ring();

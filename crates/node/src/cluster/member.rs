@@ -78,9 +78,11 @@ impl Member {
         Ok(is_first)
     }
 
-    /// Hands all shards over to other nodes, and leaves the cluster; within `at_most`.
+    /// Hands all shards over to other nodes, within `at_most`. Requests go to those until the node is
+    /// dropped.
     pub(crate) fn drain(&self, at_most: Duration) {
-        let Some(node) = self.joined.lock().take() else { return };
+        let joined = self.joined.lock();
+        let Some(node) = &*joined else { return };
         let began = Instant::now();
         let is_drained = node.drain(at_most);
         let took_ms = began.elapsed().as_millis();
@@ -161,8 +163,8 @@ impl Watching {
     }
 }
 
-/// Makes the queue of pushes, and finishes what a crash left half done. Tries until it succeeds or
-/// the node leaves: a shard may be without an owner.
+/// Makes the queue of pushes. Tries until it succeeds or the node leaves: a shard may be without an
+/// owner.
 fn begin(joined: &Joined, shards: &Shards) {
     while let Err(reason) = pushes::declare(shards) {
         tracing::debug!(reason, "The queue of pushes may be missing; it is asked for again");
@@ -171,5 +173,4 @@ fn begin(joined: &Joined, shards: &Shards) {
             return;
         }
     }
-    shards.finish_half_done();
 }
