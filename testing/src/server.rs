@@ -206,10 +206,10 @@ fn find() -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
         .current_dir(root)
-        .args(["build", "--quiet", "--package", "stadium-cli"])
+        .args(["build", "--quiet", "--package", "stadium-cli", "--features", "cluster"])
         .status()
         .context("cannot run cargo; name the binary in STADIUM_BIN")?;
-    ensure!(built.success(), "`cargo build --package stadium-cli` failed");
+    ensure!(built.success(), "`cargo build --package stadium-cli --features cluster` failed");
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let binary = target.join("debug/stadium");
     ensure!(binary.is_file(), "{} was not built", binary.display());

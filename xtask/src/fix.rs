@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use crate::generated;
-use crate::step::{Step, cargo, command};
+use crate::step::{Step, WITH_CLUSTERS, cargo, command};
 use crate::tidy::drawing;
 
 /// Runs the edits; formatting comes last because the others leave unformatted code.
@@ -17,7 +17,7 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
         ["clippy", "--workspace", "--all-targets", "--fix", "--allow-dirty", "--allow-staged", "--quiet"];
     // First, since it takes no build.
     let mut good = Step::start("drawing of the crates").end(drawing::write(root));
-    good &= Step::start("clippy --fix").end(command(&mut cargo(&clippy)));
+    good &= Step::start("clippy --fix").end(command(cargo(&clippy).args(WITH_CLUSTERS)));
     good &= Step::start("generated files").end(generated::write(root));
     good &= Step::start("format").end(command(&mut cargo(&["fmt", "--all"])));
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -86,10 +86,14 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 /// passed on, they would have everything above ring compiled again after each `cargo test` of a developer.
 const OF_CARGO_RUN: [&str; 4] = ["CARGO_BIN_", "CARGO_CRATE_", "CARGO_MANIFEST_", "CARGO_PKG_"];
 
+/// The feature that no default build has and all tests need: servers that are nodes of a cluster.
+/// Each build of the workspace has it, or the next one would compile half of the workspace again.
+pub(crate) const WITH_CLUSTERS: [&str; 2] = ["--features", "stadium-cli/cluster"];
+
 /// Builds every program and example of the workspace, as the tests build them: a package by itself, or programs without the
 /// examples' dependencies, would build most dependencies once more with fewer features.
 pub(crate) fn build_programs() -> Result<()> {
-    command(&mut cargo(&["build", "--workspace", "--bins", "--examples"]))
+    command(cargo(&["build", "--workspace", "--bins", "--examples"]).args(WITH_CLUSTERS))
 }
 
 /// Where [`build_programs`] puts `stadium`.

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-use crate::step::{Step, cargo, command};
+use crate::step::{Step, WITH_CLUSTERS, cargo, command};
 use crate::{advisories, generated, licences, tidy};
 
 /// The names of the steps that failed, in order.
@@ -40,7 +40,8 @@ const CHECKS: &[Check] = &[
     ("licences", |_| licences::check()),
     ("advisories", advisories::check),
     ("clippy", |_| {
-        command(&mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))
+        let arguments = ["--all-targets", "--quiet", "--", "-D", "warnings"];
+        command(cargo(&["clippy", "--workspace"]).args(WITH_CLUSTERS).args(arguments))
     }),
     ("features", |_| {
         let bare = |packages: &[&str]| {
@@ -53,13 +54,15 @@ const CHECKS: &[Check] = &[
         // Each client of Kafka without the other.
         bare(&["-p", "stadium-journal-kafka", "--lib", "--features", "rdkafka"])?;
         bare(&["-p", "stadium-journal-kafka", "--lib", "--features", "rskafka"])?;
-        // A program that only serves, and a load lab that neither draws nor uploads.
+        // A program that only serves and is of no cluster, and a load lab that neither draws nor uploads.
         bare(&["-p", "stadium-cli", "-p", "stadium-load", "--lib", "--bins"])
     }),
     ("linked", linked),
     ("docs", |_| {
         let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"]);
-        command(doc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"))
+        command(
+            doc.args(WITH_CLUSTERS).env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"),
+        )
     }),
 ];
 

@@ -106,8 +106,11 @@ pub struct Behind {
     pub platform: Option<Arc<dyn PushShards>>,
     /// The registry of devices, whose word counts when one connects.
     pub registry: Option<Arc<dyn DeviceRegistry>>,
-    /// The shards that keep sessions that persist and retained messages.
+    /// The shards that keep sessions that persist and retained messages: all of them on this node.
     pub durable: Option<Shards>,
+    /// The shards of the apps, wherever they are: they take what feeds want of messages, and requests of
+    /// devices about themselves.
+    pub apps: Option<Shards>,
 }
 
 impl std::fmt::Debug for Behind {
@@ -116,6 +119,7 @@ impl std::fmt::Debug for Behind {
             .field("platform", &self.platform)
             .field("registry", &self.registry)
             .field("durable", &self.durable.is_some())
+            .field("apps", &self.apps.is_some())
             .finish()
     }
 }
@@ -330,9 +334,9 @@ fn start_loop(
     let session_writer = |shards: &Shards| SessionWriter::new(shards.clone(), shared.handle(index).clone());
     around.session_writer = behind.durable.as_ref().map(session_writer);
     let uplinks = |shards: &Shards| Uplinks::new(shards.clone(), shared.handle(index).clone());
-    around.uplinks = behind.durable.as_ref().map(uplinks);
+    around.uplinks = behind.apps.as_ref().map(uplinks);
     let own_requests = |shards: &Shards| OwnRequests::new(shards.clone(), shared.handle(index).clone());
-    around.own_requests = behind.durable.as_ref().map(own_requests);
+    around.own_requests = behind.apps.as_ref().map(own_requests);
     let mut handler = DeviceLoop::new(Arc::clone(config), broker, around);
     let epoch = shared.epoch;
     std::thread::Builder::new().name(format!("edge-{index}")).spawn(move || {

@@ -1,4 +1,4 @@
-//! Making a cluster: its key is written once.
+//! Making a cluster, whose key is written once, and finding one.
 
 use std::time::Duration;
 
@@ -21,15 +21,35 @@ pub fn create(access: Access, name: &str, cluster: &Cluster) -> Result<(), Error
     check_name("cluster", name)?;
     cluster.check()?;
     access.check().map_err(Error::Setting)?;
-    let ended = |why: std::io::Error| Error::Ended(format!("cannot speak to etcd: {why}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ended)?;
-    runtime.block_on(create_by(access, &Keys::of(name), cluster))
+    let keys = Keys::of(name);
+    once(async { create_by(&reach(access, &keys).await?, &keys, cluster).await })
 }
 
-async fn create_by(access: Access, keys: &Keys, cluster: &Cluster) -> Result<(), Error> {
+/// The cluster `name`, where there is one in etcd. Blocks for a few seconds at most.
+///
+/// # Errors
+/// [`Error::Setting`] for a name or endpoints out of bounds; [`Error::Unreadable`] for a key that is no
+/// cluster; [`Error::Away`] when etcd does not answer or refuses.
+pub fn find(access: Access, name: &str) -> Result<Option<Cluster>, Error> {
+    check_name("cluster", name)?;
+    access.check().map_err(Error::Setting)?;
+    let keys = Keys::of(name);
+    once(async { read(&reach(access, &keys).await?, &keys).await })
+}
+
+/// Runs a few calls on this thread.
+fn once<T>(calls: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let ended = |why: std::io::Error| Error::Ended(format!("cannot speak to etcd: {why}"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ended)?;
+    runtime.block_on(calls)
+}
+
+async fn reach(access: Access, keys: &Keys) -> Result<Client, Error> {
     let mut members = Members::new(access, Duration::from_millis(100));
-    let probe = RangeRequest::probe(keys.root());
-    let client = members.reach(&probe, TIMEOUT).await.map_err(Error::Away)?;
+    members.reach(&RangeRequest::probe(keys.root()), TIMEOUT).await.map_err(Error::Away)
+}
+
+async fn create_by(client: &Client, keys: &Keys, cluster: &Cluster) -> Result<(), Error> {
     let value = serde_json::to_vec(cluster).expect("a cluster has names and numbers");
     let key = keys.cluster();
     let absent = Compare::written_at(&key, 0);
@@ -37,7 +57,7 @@ async fn create_by(access: Access, keys: &Keys, cluster: &Cluster) -> Result<(),
     if client.transact(question).await.map_err(away)?.succeeded {
         return Ok(());
     }
-    match read(&client, keys).await? {
+    match read(client, keys).await? {
         Some(found) => cluster.accepts(&found),
         None => Err(Error::Away("the cluster's key was deleted while it was read".to_owned())),
     }

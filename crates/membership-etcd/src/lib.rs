@@ -3,8 +3,8 @@
 //! [`Membership`] is a node's handle. Its thread `membership` keeps the lease, follows everything
 //! below `/stadium/CLUSTER/`, writes what the node reports, stands for election as planner, and plans.
 //! The node decides its duties with [`stadium_membership::Succession`] from the views that it gets.
-//! [`create()`] makes a cluster, and an [`Operator`] looks at one without being a node.
-//! docs/membership.md describes keys and failures.
+//! [`create()`] makes a cluster, [`find()`] finds one, and an [`Operator`] looks at one without being a
+//! node. docs/membership.md describes keys and failures.
 
 mod boot_time;
 mod command;
@@ -21,7 +21,7 @@ mod thread;
 
 pub use boot_time::boot_time;
 pub use config::Config;
-pub use create::create;
+pub use create::{create, find};
 pub use handle::{Membership, WRITES_MAX};
 pub use lease::Certainty;
 pub use operator::{LONGEST_CALL, Member, MemberState, Operator, Sight};

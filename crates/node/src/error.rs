@@ -22,6 +22,8 @@ pub enum Error {
     Services(String),
     /// A shard cannot be opened: its journal, its checkpoints, or the number of shards.
     Shards(String),
+    /// The cluster of the settings cannot be joined.
+    Cluster(String),
     /// The operating system refused something the node needs.
     System(String),
 }
@@ -39,11 +41,12 @@ impl Error {
             Self::System(_) => "NODE-006",
             Self::Services(_) => "NODE-008",
             Self::Shards(_) => "NODE-012",
+            Self::Cluster(_) => "NODE-013",
         }
     }
 
     /// Every code with what it means and what to do, for the reference.
-    pub const HELP: [(&'static str, &'static str); 12] = [
+    pub const HELP: [(&'static str, &'static str); 13] = [
         (
             "NODE-001",
             "The data directory (`server.data`) cannot be made or used. It must be writable by the server's user alone.",
@@ -86,6 +89,10 @@ impl Error {
             "NODE-012",
             "A shard cannot be opened; the message carries the SHARD or JRN code that says why and what to do. Nothing of its data was changed.",
         ),
+        (
+            "NODE-013",
+            "The cluster of `[cluster]` cannot be joined: this `stadium` was built without clusters, the cluster does not exist or is another one, its topic in Kafka is not as it must be, or a file or a name is refused. The message says which; docs/cluster.md describes a whole configuration.",
+        ),
     ];
 }
 
@@ -98,6 +105,7 @@ impl fmt::Display for Error {
         | Self::Http(text)
         | Self::Services(text)
         | Self::Shards(text)
+        | Self::Cluster(text)
         | Self::System(text)) = self;
         write!(f, "{text} ({})", self.code())
     }

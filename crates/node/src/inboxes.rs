@@ -45,11 +45,15 @@ impl Transport for MqttTransport {
 }
 
 /// Connects shards and an edge whose loops are about to run. Answers with the edge's side of it.
-pub(crate) fn connect(shards: &Shards, edge: &EdgeHandle) -> Behind {
+///
+/// `sessions` are the shards that keep the edge's own state. They are this node's alone, also where
+/// `shards` are those of a cluster.
+pub(crate) fn connect(shards: &Shards, sessions: &Shards, edge: &EdgeHandle) -> Behind {
     shards.attach_transport(Arc::new(MqttTransport(edge.clone())));
     Behind {
         platform: Some(Arc::new(ShardsOfPushes(shards.clone()))),
         registry: Some(Arc::new(Credentials(shards.clone()))),
-        durable: Some(shards.clone()),
+        durable: Some(sessions.clone()),
+        apps: Some(shards.clone()),
     }
 }

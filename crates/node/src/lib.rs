@@ -4,6 +4,7 @@
 //! parts do is theirs: devices in `stadium_edge`, the API in `stadium_http`, services in `stadium_rpc`.
 
 pub mod check;
+mod cluster;
 mod credentials;
 mod data_directory;
 mod error;

@@ -4,7 +4,7 @@
 //! collected, of each device the newest ([`pending`]), and handed to the shards in batches
 //! ([`writer`]). Where shards are full, the writer waits, then the sources, and then the services,
 //! whose streams get no more credit. A service that is away is no concern of readiness: devices are
-//! where they were.
+//! where they were. Of a cluster's nodes one watches, or each event would be written once for each.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -51,7 +51,8 @@ struct Means {
 }
 
 impl Locations {
-    /// Begins to watch, where the settings name a service.
+    /// Begins to watch, where the settings name a service: while `here` says so, and for ever once nobody
+    /// can change it.
     ///
     /// # Errors
     /// No service can have that name.
@@ -61,6 +62,7 @@ impl Locations {
         tls: Option<ClientTls>,
         shards: Shards,
         figures: &Arc<Figures>,
+        here: watch::Receiver<bool>,
         runtime: &Runtime,
     ) -> Result<Option<Self>, Error> {
         let Some(service) = settings.service.clone() else { return Ok(None) };
@@ -83,7 +85,7 @@ impl Locations {
         let every = Duration::from_millis(settings.batch_ms.into());
         let tasks = vec![
             runtime.spawn(writer::write(Arc::clone(&means), shards, every, stopped.clone())),
-            runtime.spawn(follow(means, discovered, stopped)),
+            runtime.spawn(follow(means, discovered, here, stopped)),
         ];
         Ok(Some(Self { stop, tasks, _watch: watching }))
     }
@@ -106,17 +108,23 @@ fn addresses(snapshot: &Snapshot) -> Vec<(SocketAddr, State)> {
     snapshot.instances.iter().map(|instance| (instance.address, instance.state)).collect()
 }
 
-/// Watches the instances that discovery knows, until it is stopped.
+/// Watches the instances that discovery knows while that is for this node, until it is stopped.
 async fn follow(
     means: Arc<Means>,
     mut discovered: watch::Receiver<Vec<(SocketAddr, State)>>,
+    mut here: watch::Receiver<bool>,
     mut stopped: watch::Receiver<bool>,
 ) {
     let mut sources: HashMap<SocketAddr, (watch::Sender<bool>, JoinHandle<()>)> = HashMap::new();
     // Discovery that has nothing more to report, as that of a list, hangs up.
     let mut more = true;
+    let mut moves = true;
     loop {
-        let known = discovered.borrow_and_update().clone();
+        let is_here = *here.borrow_and_update();
+        let mut known = discovered.borrow_and_update().clone();
+        if !is_here {
+            known.clear();
+        }
         sources.retain(|address, (stop, _)| {
             let stays = known.iter().any(|(known, _)| known == address);
             if !stays {
@@ -141,6 +149,7 @@ async fn follow(
             // Also where nobody can stop it any more.
             _ = stopped.wait_for(|stop| *stop) => break,
             changed = discovered.changed(), if more => more = changed.is_ok(),
+            changed = here.changed(), if moves => moves = changed.is_ok(),
         }
     }
     for (stop, _) in sources.values() {

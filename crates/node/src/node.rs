@@ -5,6 +5,7 @@
 //! fails, devices are moved away, HTTP finishes its requests, loops end, shards write last
 //! checkpoints. Signals are [`crate::run`]'s business.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +16,9 @@ use stadium_edge::{Drain, Edge, EdgeHandle};
 use stadium_http::Fleet;
 use stadium_shard::{Shards, Storage};
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
 
+use crate::cluster;
 use crate::data_directory::DataDirectory;
 use crate::error::Error;
 use crate::fleet::{EdgeFleet, Phase, SharedFleet};
@@ -26,11 +29,11 @@ use crate::mapping;
 use crate::mapping::edge::TlsHandles;
 use crate::mapping::tls::Certificates;
 use crate::open_files;
-use crate::pushes::Pushes;
+use crate::pushes::{self, Pushes};
 use crate::running::{Listener, Published, Running};
 use crate::services::{Around, Bridge, Services};
 use crate::settings::Settings;
-use crate::shards::{Count, ShardsDoor};
+use crate::shards::{self, Count, ShardsDoor};
 use crate::web_sockets::Adopter;
 use crate::webhooks::{self, Reach, Webhooks};
 
@@ -39,6 +42,9 @@ const CONTROL_THREADS: usize = 2;
 
 /// Part of the grace period in which devices are moved away; the rest is for requests and loops to end.
 const DRAIN_SHARE: f64 = 0.8;
+
+/// Part of the grace period in which the shards of a cluster are handed over; a shard takes less than a second.
+const HAND_OVER_SHARE: f64 = 0.3;
 
 /// The least time for devices to read that they are to move, and to hang up.
 const DRAIN_MIN: Duration = Duration::from_millis(500);
@@ -65,7 +71,10 @@ pub struct Node {
     webhooks: Option<Webhooks>,
     locations: Option<Locations>,
     edge: Option<Edge>,
+    cluster: Option<cluster::Member>,
     shards: ShardsDoor,
+    /// Those that keep sessions and retained messages, where the others are a cluster's.
+    sessions: Option<Shards>,
     runtime: Option<Runtime>,
     data: DataDirectory,
     fleet: SharedFleet,
@@ -94,6 +103,7 @@ impl Node {
         let files_limit = open_files::raise();
         let data = DataDirectory::open(&settings.server.data)?;
         mapping::shards::check(settings, data.path())?;
+        let cluster = cluster::Plan::make(settings, data.path())?;
         let (tls, mut certificates) = open_certificates(settings)?;
         let rpc_tls = match &settings.rpc.tls.certificate {
             Some(_) => {
@@ -107,7 +117,8 @@ impl Node {
         let auth = mapping::auth::config(settings);
         let authenticator = Authenticator::open(&auth).map_err(|error| Error::Auth(error.to_string()))?;
         let loops = mapping::edge::loops(settings);
-        let own = open_files::own(loops, &mapping::shards::settings(settings, data.path()));
+        let of_cluster = cluster.as_ref().map_or(0, |plan| open_files::of_replicas(plan.shards()));
+        let own = of_cluster + open_files::own(loops, &mapping::shards::settings(settings, data.path()));
         let places = open_files::share(files_limit, own, settings.http.connections_max);
         if settings.http.listen.is_some() && places.http < settings.http.connections_max as usize {
             tracing::warn!(
@@ -158,11 +169,21 @@ impl Node {
         let services = Arc::new(Services::start(settings, around)?);
         fleet.serve(Arc::clone(&services));
         // Last, because it may take long, and all else that can fail should have failed before.
-        let opened = open_shards(settings, &data, &shards, &fleet, http.as_ref())?;
+        let sessions = open_shards(settings, &data, &fleet)?;
+        let cluster =
+            cluster.map(|plan| plan.join(addresses(settings, &services, http.as_ref()))).transpose()?;
+        let opened = cluster.as_ref().map_or(&sessions, |member| member.shards()).clone();
+        shards.open(opened.clone());
+        if let Some(http) = &http {
+            http.serve(opened.clone());
+        }
         // A device that connects finds what was kept for it.
-        let behind = inboxes::connect(&opened, edge.handle());
+        let behind = inboxes::connect(&opened, &sessions, edge.handle());
         let follow = following(edge.handle());
-        runtime.block_on(webhooks::introduce(&opened, &follow));
+        if cluster.is_none() {
+            pushes::declare(&opened);
+            runtime.block_on(webhooks::introduce(&opened, &follow));
+        }
         edge.run(&behind).map_err(edge_error)?;
         let listeners = plan
             .names
@@ -182,16 +203,22 @@ impl Node {
             listeners,
             http_url: http.as_ref().map(|http| format!("{}://{}", http.scheme, reachable(http.address))),
         };
-        let locations = take_locations(settings, &services, &opened, &fleet, &runtime)?;
+        let here = match &cluster {
+            Some(member) => member.watch(Arc::clone(&fleet))?,
+            None => watch::channel(true).1,
+        };
+        let locations = take_locations(settings, &services, &opened, (&fleet, here), &runtime)?;
         let published = Published::write(data.path(), &running).map_err(|error| {
             Error::Data(format!("the data directory {} cannot be written: {error}", data.path().display()))
         })?;
-        fleet.enter(Phase::Ready);
+        if cluster.is_none() {
+            fleet.ready();
+        }
         let bounds = mapping::http::push_bounds(&settings.http);
         let reach = if settings.webhooks.private_addresses { Reach::Everywhere } else { Reach::PublicOnly };
         let webhooks = Webhooks::start(opened.clone(), follow, reach, &runtime);
         let pushes = Pushes::start(opened, fleet.clone(), bounds, &runtime);
-        tracing::info!(pid = running.pid, loops, data = %data.path().display(), "Node is ready");
+        tracing::info!(pid = running.pid, loops, data = %data.path().display(), "Node runs");
         Ok(Self {
             published: Some(published),
             services,
@@ -200,6 +227,8 @@ impl Node {
             webhooks: Some(webhooks),
             locations,
             edge: Some(edge),
+            sessions: cluster.is_some().then_some(sessions),
+            cluster,
             shards,
             runtime: Some(runtime),
             data,
@@ -280,10 +309,16 @@ impl Node {
     /// Moves devices away, paced, finishes requests, and stops; within the grace period.
     pub fn drain(mut self) -> Drained {
         let began = Instant::now();
-        let within = self.begin_drain();
+        self.refuse_work();
         self.stop_pushes();
         // A request that waits for a job would hold the drain up until one comes.
         self.shards.stop_waiting();
+        // Before the devices: they find their shards served wherever they go.
+        let hands_over = Instant::now();
+        if let Some(cluster) = self.cluster.take() {
+            cluster.drain(self.grace.mul_f64(HAND_OVER_SHARE));
+        }
+        let within = self.time_to_move(hands_over.elapsed());
         let drain = Drain { within, server_reference: self.server_reference.take() };
         let services = Arc::clone(&self.services);
         // Callers of services are notified at the same time as devices; both finish what they have
@@ -311,17 +346,21 @@ impl Node {
         self.finish(HTTP_PATIENCE);
     }
 
-    /// Refuses new work; returns how long moving the devices may take.
-    fn begin_drain(&self) -> Duration {
+    /// Lets nobody in who is not here.
+    fn refuse_work(&self) {
         // Before anybody can read that it drains: a client that has read it must not be let in.
         if let Some(edge) = &self.edge {
             edge.handle().close_door();
         }
         self.fleet.enter(Phase::Draining);
+    }
+
+    /// How long moving the devices may take, where handing shards over took so long.
+    fn time_to_move(&self, spent: Duration) -> Duration {
         let devices = self.connected();
         let paced = Duration::from_secs_f64(devices as f64 / f64::from(self.drain_per_second.max(1)));
         // Even the last device gets a short time to read that it is to move.
-        let within = paced.max(DRAIN_MIN).min(self.grace.mul_f64(DRAIN_SHARE));
+        let within = paced.max(DRAIN_MIN).min(self.grace.mul_f64(DRAIN_SHARE).saturating_sub(spent));
         tracing::info!(devices, within_ms = within.as_millis(), "Node is draining");
         within
     }
@@ -355,7 +394,11 @@ impl Node {
             edge.stop();
         }
         // Nobody is left to ask them.
+        self.cluster = None;
         self.shards.stop(SHARDS_PATIENCE);
+        if let Some(sessions) = self.sessions.take() {
+            shards::stop(&sessions, SHARDS_PATIENCE);
+        }
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -381,15 +424,11 @@ pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// Opens the shards, and lets callers of HTTP and RPC through to them.
-fn open_shards(
-    settings: &Settings,
-    data: &DataDirectory,
-    door: &ShardsDoor,
-    fleet: &SharedFleet,
-    http: Option<&HttpPort>,
-) -> Result<Shards, Error> {
-    let count = if settings.shards.count == 0 { Count::AsTheDirectorySays } else { Count::Asked };
+/// Opens the shards that are this node's alone: all of a standalone server, and of a cluster's node
+/// those with its sessions.
+fn open_shards(settings: &Settings, data: &DataDirectory, fleet: &SharedFleet) -> Result<Shards, Error> {
+    let is_free = settings.shards.count == 0 || settings.cluster.name.is_some();
+    let count = if is_free { Count::AsTheDirectorySays } else { Count::Asked };
     let reporting = Arc::clone(fleet);
     let plan = mapping::shards::settings(settings, data.path());
     if let Storage::Memory { .. } = plan.storage {
@@ -397,11 +436,24 @@ fn open_shards(
             "Shards are in memory (shards.store): all that they hold is lost when this process ends"
         );
     }
-    let shards = door.open(plan, count, move |words| reporting.starting(words))?;
-    if let Some(http) = http {
-        http.serve(shards.clone());
-    }
-    Ok(shards)
+    shards::open(plan, count, move |words| reporting.starting(words))
+}
+
+/// Where other nodes of the cluster reach this one, by purpose.
+fn addresses(settings: &Settings, services: &Services, http: Option<&HttpPort>) -> BTreeMap<String, String> {
+    let links = settings.cluster.links.advertise.or(settings.cluster.links.listen);
+    let rpc = services.bound().iter().find(|(name, _)| *name == "rpc").map(|(_, address)| *address);
+    let bound = [("http", http.map(|http| http.address)), ("rpc", rpc)];
+    let named = bound.into_iter().filter_map(|(name, address)| Some((name, address?, links?)));
+    named
+        .map(|(name, mut address, links)| {
+            // Every network of this machine has the address by which others reach its links.
+            if address.ip().is_unspecified() {
+                address.set_ip(links.ip());
+            }
+            (name.to_owned(), address.to_string())
+        })
+        .collect()
 }
 
 /// Has an edge hand what devices publish to feeds.
@@ -415,12 +467,20 @@ fn take_locations(
     settings: &Settings,
     services: &Services,
     shards: &Shards,
-    fleet: &SharedFleet,
+    (fleet, here): (&SharedFleet, watch::Receiver<bool>),
     runtime: &Runtime,
 ) -> Result<Option<Locations>, Error> {
     let Some(discovery) = services.discovery() else { return Ok(None) };
     let tls = mapping::tls::of_calls(&settings.rpc)?;
-    Locations::start(&settings.push.locations, discovery, tls, shards.clone(), fleet.locations(), runtime)
+    Locations::start(
+        &settings.push.locations,
+        discovery,
+        tls,
+        shards.clone(),
+        fleet.locations(),
+        here,
+        runtime,
+    )
 }
 
 fn open_certificates(settings: &Settings) -> Result<(TlsHandles, Vec<Certificates>), Error> {

@@ -15,6 +15,9 @@ const OF_A_LOOP: u64 = 16;
 /// Descriptors of a shard, where there are few: what it holds in any case, and some segments whose payloads are read.
 const OF_A_SHARD: u64 = 32;
 
+/// Descriptors of a partition of Kafka: the client has a connection for each, and one while it reads.
+const OF_A_PARTITION: u64 = 2;
+
 /// The part of what is left for connections that the HTTP port may take at most.
 const HTTP_SHARE: u64 = 4;
 
@@ -51,6 +54,11 @@ pub(crate) fn limit() -> u64 {
 pub(crate) fn own(loops: usize, shards: &ShardSettings) -> u64 {
     let of_shards = (OF_A_SHARD * u64::from(shards.count)).min(shards.descriptors());
     OF_THE_PROCESS + OF_A_LOOP * loops as u64 + of_shards
+}
+
+/// What the replicas of a cluster's shards need: files of their mirrors, and connections to brokers.
+pub(crate) fn of_replicas(shards: u16) -> u64 {
+    (OF_A_SHARD + OF_A_PARTITION) * u64::from(shards)
 }
 
 /// Shares out what a limit leaves besides the server's own among its connections.

@@ -38,19 +38,29 @@ const PAUSE: Duration = Duration::from_secs(1);
 const DECLARE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Makes the queue where there is none: on all shards, so that a wallet's pushes are put in the record of its transfers.
-pub(crate) fn declare(shards: &Shards) {
+///
+/// Returns whether it is there. Waits for the shards, twice 10 s at most.
+pub(crate) fn declare(shards: &Shards) -> bool {
     match shards.submit(Command::Stats { queue: queue() }).wait(DECLARE_PATIENCE) {
         Some(Err(Refusal::Rejected { .. })) => {}
-        Some(Ok(_)) => return,
-        Some(Err(refusal)) => return tracing::warn!(%refusal, "The queue of pushes cannot be looked at"),
-        None => return tracing::warn!("The shards did not answer about the queue of pushes in time"),
+        Some(Ok(_)) => return true,
+        Some(Err(refusal)) => {
+            tracing::warn!(%refusal, "The queue of pushes cannot be looked at");
+            return false;
+        }
+        None => {
+            tracing::warn!("The shards did not answer about the queue of pushes in time");
+            return false;
+        }
     }
     let settings = QueueSettings { lease: LEASE, spread: Spread::AllShards, ..QueueSettings::default() };
-    match shards.submit(Command::Declare { queue: queue(), settings }).wait(DECLARE_PATIENCE) {
+    let declared = shards.submit(Command::Declare { queue: queue(), settings }).wait(DECLARE_PATIENCE);
+    match &declared {
         Some(Ok(_)) => {}
         Some(Err(refusal)) => tracing::warn!(%refusal, "The queue of pushes cannot be made"),
         None => tracing::warn!("The queue of pushes was not made in time"),
     }
+    matches!(declared, Some(Ok(_)))
 }
 
 /// The task that makes the pushes.

@@ -11,47 +11,48 @@ use stadium_shard::core::Progress;
 use stadium_shard::{Error as ShardError, Settings as ShardSettings, Shards};
 
 use crate::error::Error;
-use crate::pushes;
 
 /// How often the progress of a long recovery is reported.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
+
+/// Opens the shards that this node keeps by itself, and waits until all have recovered. `report` gets
+/// their progress, in words.
+///
+/// # Errors
+/// The first shard that cannot be opened; none is left running.
+pub(crate) fn open(
+    settings: ShardSettings,
+    count: Count,
+    report: impl Fn(String) + Send + Sync + 'static,
+) -> Result<Shards, Error> {
+    let began = Instant::now();
+    let recovery = Arc::new(Recovery { reported: Mutex::new(began), report: Box::new(report) });
+    let open = |settings| {
+        let recovery = Arc::clone(&recovery);
+        Shards::open(settings, move |shard, progress| recovery.heard(shard, progress))
+    };
+    let opened = match open(settings.clone()) {
+        Err(ShardError::OtherShards { made_for, .. }) if count == Count::AsTheDirectorySays => {
+            open(ShardSettings { count: made_for, ..settings })
+        }
+        opened => opened,
+    };
+    let shards = opened.map_err(|error| Error::Shards(error.to_string()))?;
+    let jobs: u64 = shards.metrics().iter().map(|metrics| metrics.jobs).sum();
+    let count = shards.metrics().len();
+    tracing::info!(shards = count, jobs, took_ms = began.elapsed().as_millis(), "Shards are open");
+    Ok(shards)
+}
 
 /// The way to the shards. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct ShardsDoor(ShardsHandle);
 
 impl ShardsDoor {
-    /// Opens the shards, and lets callers through once all have recovered. `report` gets their
-    /// progress, in words.
-    ///
-    /// # Errors
-    /// The first shard that cannot be opened; none is left running.
-    pub(crate) fn open(
-        &self,
-        settings: ShardSettings,
-        count: Count,
-        report: impl Fn(String) + Send + Sync + 'static,
-    ) -> Result<Shards, Error> {
-        let began = Instant::now();
-        let recovery = Arc::new(Recovery { reported: Mutex::new(began), report: Box::new(report) });
-        let open = |settings| {
-            let recovery = Arc::clone(&recovery);
-            Shards::open(settings, move |shard, progress| recovery.heard(shard, progress))
-        };
-        let opened = match open(settings.clone()) {
-            Err(ShardError::OtherShards { made_for, .. }) if count == Count::AsTheDirectorySays => {
-                open(ShardSettings { count: made_for, ..settings })
-            }
-            opened => opened,
-        };
-        let shards = opened.map_err(|error| Error::Shards(error.to_string()))?;
-        let jobs: u64 = shards.metrics().iter().map(|metrics| metrics.jobs).sum();
-        let count = shards.metrics().len();
-        tracing::info!(shards = count, jobs, took_ms = began.elapsed().as_millis(), "Shards are open");
-        pushes::declare(&shards);
+    /// Lets callers through to the shards.
+    pub(crate) fn open(&self, shards: Shards) {
         // A node opens it once.
-        self.0.open(shards.clone());
-        Ok(shards)
+        self.0.open(shards);
     }
 
     /// The handle by which services reach the shards.
@@ -68,11 +69,16 @@ impl ShardsDoor {
 
     /// Stops the shards, if they were opened: what they acknowledged is in their journals already.
     pub(crate) fn stop(&self, at_most: Duration) {
-        if let Some(shards) = self.0.get()
-            && !shards.stop(at_most)
-        {
-            tracing::warn!("Shards did not write their last checkpoints in time; the next start reads more");
+        if let Some(shards) = self.0.get() {
+            stop(shards, at_most);
         }
+    }
+}
+
+/// Stops shards: what they acknowledged is in their journals already.
+pub(crate) fn stop(shards: &Shards, at_most: Duration) {
+    if !shards.stop(at_most) {
+        tracing::warn!("Shards did not write their last checkpoints in time; the next start reads more");
     }
 }
 

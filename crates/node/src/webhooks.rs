@@ -31,6 +31,9 @@ use worker::Means;
 /// How often the apps' settings are looked at: so long after a change a webhook follows it.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
+/// The same until the shards have answered once.
+const LOOK_FIRST_EVERY: Duration = Duration::from_millis(500);
+
 /// Apps asked for at once.
 const APPS_MAX: u32 = 1_000;
 
@@ -102,6 +105,7 @@ struct Working {
 
 impl Posting {
     async fn look(mut self, mut stopped: watch::Receiver<bool>) {
+        let mut pause = LOOK_FIRST_EVERY;
         loop {
             let feeds = tokio::select! {
                 biased;
@@ -112,11 +116,12 @@ impl Posting {
             // Where the shards do not answer, all stays as it is.
             if let Some(feeds) = feeds {
                 self.follow(feeds).await;
+                pause = LOOK_EVERY;
             }
             tokio::select! {
                 biased;
                 _ = stopped.wait_for(|stop| *stop) => break,
-                () = tokio::time::sleep(LOOK_EVERY) => {}
+                () = tokio::time::sleep(pause) => {}
             }
         }
         for working in self.workers.values() {

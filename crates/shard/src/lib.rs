@@ -8,6 +8,7 @@ mod answer;
 mod bell;
 mod blocking;
 mod client;
+mod clustered;
 pub mod core;
 mod describe;
 mod directory;

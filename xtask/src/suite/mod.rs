@@ -24,7 +24,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
 
-use crate::step::{Step, build_programs, cargo, program};
+use crate::step::{Step, WITH_CLUSTERS, build_programs, cargo, program};
 use crate::verify::{self, Verdict};
 use crate::{components, step};
 use rust::Program;
@@ -209,7 +209,7 @@ fn rust_programs(root: &Path, total: &mut Tally) -> Vec<Program> {
 /// The examples in the crates' documentation.
 fn rust_examples(environment: &[(&str, OsString)]) -> Tally {
     let mut examples = cargo(&["test", "--workspace", "--doc", "--no-fail-fast"]);
-    let examples = examples.envs(environment.iter().cloned());
+    let examples = examples.args(WITH_CLUSTERS).envs(environment.iter().cloned());
     suite("Rust examples", examples, Victim::Children, Shown::AsItComes, tally::cargo_line, |_| {})
 }
 

@@ -20,7 +20,7 @@ use cargo_metadata::{Message, MetadataCommand};
 use super::tally::{self, Tally};
 use super::watchdog::Victim;
 use super::{counted, timing::Times};
-use crate::step::cargo;
+use crate::step::{WITH_CLUSTERS, cargo};
 
 /// Makes libtest print how long each test took.
 const WITH_TIMES: [&str; 2] = ["-Zunstable-options", "--report-time"];
@@ -40,7 +40,8 @@ pub(super) struct Program {
 pub(super) fn build(root: &Path) -> Result<Vec<Program>> {
     let alone = named_alone(root)?;
     let mut command = cargo(&["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]);
-    let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start cargo")?;
+    let mut child =
+        command.args(WITH_CLUSTERS).stdout(Stdio::piped()).spawn().context("cannot start cargo")?;
     let lines = BufReader::new(child.stdout.take().expect("stdout was asked to be piped"));
     let mut programs = Vec::new();
     for message in Message::parse_stream(lines) {

@@ -99,10 +99,12 @@ fn reference_is_the_page_in_the_repository() {
 }
 
 #[test]
-fn example_is_right() {
-    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/stadium.toml");
-    let checked = run(&["config", "check", "--offline", example]);
-    assert!(checked.status.success(), "{}", err(&checked));
+fn examples_are_right() {
+    for example in ["stadium.toml", "cluster.toml"] {
+        let example = format!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/{}"), example);
+        let checked = run(&["config", "check", "--offline", &example]);
+        assert!(checked.status.success(), "{}", err(&checked));
+    }
 }
 
 /// A certificate and its key, PEM, valid between these years.

@@ -12,6 +12,7 @@ mod ports;
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::cluster;
 use crate::running::{self, Running};
 use crate::settings::{Code, Loaded, Origin};
 
@@ -94,6 +95,11 @@ pub fn check(loaded: &Loaded, scope: Scope) -> Vec<Finding> {
     }
     limits::check(&mut findings);
     plain::check(&mut findings);
+    if loaded.settings.cluster.name.is_some() && !cfg!(feature = "cluster") {
+        let message = "this `stadium` was built without clusters";
+        let remedy = format!("build it with `{}`", cluster::BUILD);
+        findings.add((Severity::Error, Code::Named), "cluster.name", None, message, remedy);
+    }
     let mut found = findings.found;
     found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     found

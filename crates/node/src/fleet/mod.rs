@@ -84,6 +84,12 @@ impl EdgeFleet {
         self.phase.store(phase as u8, Ordering::Release);
     }
 
+    /// Everything works from now on, unless the node is leaving already.
+    pub(crate) fn ready(&self) {
+        let (from, to) = (Phase::Starting as u8, Phase::Ready as u8);
+        let _ = self.phase.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
+    }
+
     /// Counts a push that the edge accepted or refused.
     fn accepted(&self, pushed: Result<Arc<PushRecord>, Refused>) -> Result<LiveToken, Refusal> {
         match pushed {

@@ -22,6 +22,8 @@ const COUNT_MAX: usize = 4;
 pub(crate) fn settings(settings: &Settings, data: &Path) -> ShardSettings {
     let Settings { shards, journal, queue, wallet, push, session, .. } = settings;
     let count = match shards.count {
+        // Those of the cluster are not here, and sessions need no more.
+        _ if settings.cluster.name.is_some() => 1,
         0 => {
             let cores = std::thread::available_parallelism().map_or(1, usize::from);
             u16::try_from(cores.min(COUNT_MAX)).unwrap_or(1)

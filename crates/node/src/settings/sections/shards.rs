@@ -22,7 +22,8 @@ group! {
     /// their defaults that is so from 17 shards on.
     pub struct Shards {
         /// How many shards. Fixed when the data directory is made, because a job's place follows from it. 0 means as many as the
-        /// directory has, and for a new one as many as there are cores, at most 4.
+        /// directory has, and for a new one as many as there are cores, at most 4. In a cluster, 0 or the cluster's number: that
+        /// was fixed when the cluster was made.
         count: u16 = 0, unit "shards", in 0..=1024,
             cost "a journal and 10 to 16 open files each, smaller batches in each journal, and from 17 on smaller segments";
         /// Threads that drive the shards. 0 means as many as there are cores. There are never more than shards.

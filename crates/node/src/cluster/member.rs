@@ -1,0 +1,159 @@
+//! A node while it is of a cluster: its shards, its readiness, and the one node that does what only one should.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use stadium_cluster::ClusterNode;
+use stadium_membership::Shard;
+use stadium_shard::Shards;
+use tokio::sync::watch;
+
+use super::standing::{self, Standing};
+use crate::error::Error;
+use crate::fleet::SharedFleet;
+use crate::pushes;
+
+/// How often the node looks at the cluster: so long after it could be ready it is.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// How long a node that is registered waits for shards without an owner. Then it takes requests for
+/// the others: a shard whose replicas are all lost must not keep every node from its work.
+const OWNERS_PATIENCE: Duration = Duration::from_secs(60);
+
+/// The pause between two attempts to make the queue of pushes.
+const DECLARE_AGAIN: Duration = Duration::from_secs(1);
+
+/// The shard whose owner does what one node of the cluster does for all.
+const FIRST: Shard = Shard(0);
+
+/// The node, until it drains or is dropped.
+type Joined = Arc<Mutex<Option<ClusterNode>>>;
+
+/// A node that takes part in its cluster. Dropping it leaves: its shards are taken over.
+pub(crate) struct Member {
+    shards: Shards,
+    joined: Joined,
+}
+
+impl Member {
+    /// A node that has joined, with the shards that it serves some of.
+    pub(super) fn new(node: ClusterNode, shards: Shards) -> Self {
+        Self { shards, joined: Arc::new(Mutex::new(Some(node))) }
+    }
+
+    /// The shards of the cluster.
+    pub(crate) fn shards(&self) -> &Shards {
+        &self.shards
+    }
+
+    /// Has the fleet be ready when the node is, and tell until then what it waits for. Once it is ready,
+    /// what a standalone server does before it lets anybody in is done in the background.
+    ///
+    /// The receiver says whether this node is the one that does what only one of all should.
+    ///
+    /// # Errors
+    /// [`Error::System`] where a thread is refused.
+    pub(crate) fn watch(&self, fleet: SharedFleet) -> Result<watch::Receiver<bool>, Error> {
+        let (sender, is_first) = watch::channel(false);
+        let (joined, shards) = (Arc::clone(&self.joined), self.shards.clone());
+        let watching = Watching { joined, shards, fleet, is_first: sender, began: Instant::now() };
+        start("cluster-watch", move || watching.run())?;
+        Ok(is_first)
+    }
+
+    /// Hands all shards over to other nodes, and leaves the cluster; within `at_most`.
+    pub(crate) fn drain(&self, at_most: Duration) {
+        let Some(node) = self.joined.lock().take() else { return };
+        let began = Instant::now();
+        let is_drained = node.drain(at_most);
+        let took_ms = began.elapsed().as_millis();
+        if is_drained {
+            tracing::info!(took_ms, "All shards were handed over");
+        } else {
+            tracing::warn!(took_ms, "Shards were not handed over in time; others take them over");
+        }
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        // Taken out first, so that nobody who looks at the node waits until it has left.
+        let node = self.joined.lock().take();
+        drop(node);
+    }
+}
+
+fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+    let started = thread::Builder::new().name(name.to_owned()).spawn(work);
+    started.map(drop).map_err(|error| Error::System(format!("the thread `{name}` cannot start: {error}")))
+}
+
+/// The thread `cluster-watch`; it ends when the node leaves.
+struct Watching {
+    joined: Joined,
+    shards: Shards,
+    fleet: SharedFleet,
+    is_first: watch::Sender<bool>,
+    began: Instant,
+}
+
+impl Watching {
+    fn run(self) {
+        let mut is_ready = false;
+        while let Some((standing, serves_first)) = self.look() {
+            self.is_first
+                .send_if_modified(|is_first| std::mem::replace(is_first, serves_first) != serves_first);
+            if !is_ready && self.may_serve(&standing) {
+                is_ready = true;
+                self.fleet.ready();
+                tracing::info!("Node of the cluster is ready");
+                let (joined, shards) = (Arc::clone(&self.joined), self.shards.clone());
+                if let Err(error) = start("cluster-begin", move || begin(&joined, &shards)) {
+                    tracing::error!(%error, "The queue of pushes is not made by this node");
+                }
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    fn look(&self) -> Option<(Standing, bool)> {
+        let (snapshot, serves) = {
+            let joined = self.joined.lock();
+            let node = joined.as_ref()?;
+            (node.snapshot(), node.serves())
+        };
+        Some((standing::of(&snapshot, self.shards.count().into()), serves.contains(FIRST)))
+    }
+
+    fn may_serve(&self, standing: &Standing) -> bool {
+        match standing {
+            Standing::Ready => true,
+            Standing::Outside(reason) => {
+                self.fleet.starting(reason.clone());
+                false
+            }
+            Standing::Unowned(count) if self.began.elapsed() < OWNERS_PATIENCE => {
+                self.fleet.starting(format!("{count} of {} shards have no owner yet", self.shards.count()));
+                false
+            }
+            Standing::Unowned(count) => {
+                tracing::warn!(shards = count, "Shards have no owner; the node serves the others");
+                true
+            }
+        }
+    }
+}
+
+/// Makes the queue of pushes, and finishes what a crash left half done. Tries until it succeeds or
+/// the node leaves: a shard may be without an owner.
+fn begin(joined: &Joined, shards: &Shards) {
+    while !pushes::declare(shards) {
+        thread::sleep(DECLARE_AGAIN);
+        if joined.lock().is_none() {
+            return;
+        }
+    }
+    shards.finish_half_done();
+}
