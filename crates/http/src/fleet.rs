@@ -106,4 +106,10 @@ pub trait Fleet: Send + Sync + 'static {
 
     /// Whether new work should be sent here.
     fn readiness(&self) -> Readiness;
+
+    /// Whether this server has all shards, so that one that does not serve here is served by nobody. A
+    /// node of a cluster has some, and says by [`Self::readiness`] whether all have an owner.
+    fn has_all_shards(&self) -> bool {
+        true
+    }
 }

@@ -143,7 +143,7 @@ impl Node {
         *sockets = usize::try_from(places.devices.max(1)).unwrap_or(usize::MAX).min(*sockets);
         let edge_error = |error: stadium_edge::Error| Error::Edge(error.to_string());
         let mut edge = Edge::bind(plan.config).map_err(edge_error)?;
-        let fleet = Arc::new(EdgeFleet::new(edge.handle().clone()));
+        let fleet = Arc::new(EdgeFleet::new(edge.handle().clone(), cluster.is_none()));
         let runtime = Builder::new_multi_thread()
             .worker_threads(CONTROL_THREADS)
             .thread_name("control")
@@ -181,7 +181,9 @@ impl Node {
         let behind = inboxes::connect(&opened, &sessions, edge.handle());
         let follow = following(edge.handle());
         if cluster.is_none() {
-            pushes::declare(&opened);
+            if let Err(reason) = pushes::declare(&opened) {
+                tracing::warn!(reason, "The queue of pushes may be missing");
+            }
             runtime.block_on(webhooks::introduce(&opened, &follow));
         }
         edge.run(&behind).map_err(edge_error)?;

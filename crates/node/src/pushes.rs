@@ -39,28 +39,24 @@ const DECLARE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Makes the queue where there is none: on all shards, so that a wallet's pushes are put in the record of its transfers.
 ///
-/// Returns whether it is there. Waits for the shards, twice 10 s at most.
-pub(crate) fn declare(shards: &Shards) -> bool {
-    match shards.submit(Command::Stats { queue: queue() }).wait(DECLARE_PATIENCE) {
+/// Waits for the shards, twice 10 s at most.
+///
+/// # Errors
+/// The queue may not be there, for the reason given.
+pub(crate) fn declare(shards: &Shards) -> Result<(), String> {
+    let ask = |command| shards.submit(command).wait(DECLARE_PATIENCE);
+    match ask(Command::Stats { queue: queue() }) {
         Some(Err(Refusal::Rejected { .. })) => {}
-        Some(Ok(_)) => return true,
-        Some(Err(refusal)) => {
-            tracing::warn!(%refusal, "The queue of pushes cannot be looked at");
-            return false;
-        }
-        None => {
-            tracing::warn!("The shards did not answer about the queue of pushes in time");
-            return false;
-        }
+        Some(Ok(_)) => return Ok(()),
+        Some(Err(refusal)) => return Err(format!("it cannot be looked at: {refusal}")),
+        None => return Err("the shards did not answer about it in time".to_owned()),
     }
     let settings = QueueSettings { lease: LEASE, spread: Spread::AllShards, ..QueueSettings::default() };
-    let declared = shards.submit(Command::Declare { queue: queue(), settings }).wait(DECLARE_PATIENCE);
-    match &declared {
-        Some(Ok(_)) => {}
-        Some(Err(refusal)) => tracing::warn!(%refusal, "The queue of pushes cannot be made"),
-        None => tracing::warn!("The queue of pushes was not made in time"),
+    match ask(Command::Declare { queue: queue(), settings }) {
+        Some(Ok(_)) => Ok(()),
+        Some(Err(refusal)) => Err(format!("it cannot be made: {refusal}")),
+        None => Err("it was not made in time".to_owned()),
     }
-    matches!(declared, Some(Ok(_)))
 }
 
 /// The task that makes the pushes.

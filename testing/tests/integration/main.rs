@@ -2,6 +2,7 @@
 //! a filter, as in `cargo test -p stadium-testing --test integration device_credentials::`.
 
 mod archive;
+mod cluster;
 mod device_credentials;
 mod devices_own_rights;
 mod drain;

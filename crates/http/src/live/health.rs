@@ -50,6 +50,9 @@ pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Result<Json<Health>, 
 
 /// The problem of a shard that takes no commands, as while its journal is opened again. Pushes go on meanwhile.
 fn shard_troubled(app: &App) -> Option<Problem> {
+    if !app.fleet.has_all_shards() {
+        return None;
+    }
     let metrics = app.shards.get()?.metrics();
     let troubled = metrics.into_iter().find(|shard| !shard.serving)?;
     let why = troubled.trouble.unwrap_or_else(|| "it is reading its journal".to_owned());

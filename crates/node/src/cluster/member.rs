@@ -1,4 +1,6 @@
-//! A node while it is of a cluster: its shards, its readiness, and the one node that does what only one should.
+//! A node while it is of a cluster: its shards, its readiness, and its turn at what one node does for all.
+//!
+//! A thread looks at the cluster now and then; it ends when the node leaves.
 
 use std::sync::Arc;
 use std::thread;
@@ -149,7 +151,8 @@ impl Watching {
 /// Makes the queue of pushes, and finishes what a crash left half done. Tries until it succeeds or
 /// the node leaves: a shard may be without an owner.
 fn begin(joined: &Joined, shards: &Shards) {
-    while !pushes::declare(shards) {
+    while let Err(reason) = pushes::declare(shards) {
+        tracing::debug!(reason, "The queue of pushes may be missing; it is asked for again");
         thread::sleep(DECLARE_AGAIN);
         if joined.lock().is_none() {
             return;

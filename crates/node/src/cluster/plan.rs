@@ -1,4 +1,6 @@
-//! The part of a node that its settings give it in a cluster, read and checked before anything is opened.
+//! The part of a node that its settings give it in a cluster.
+//!
+//! Files, etcd and Kafka are asked before anything is opened, so that what is wrong is told at once.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -48,13 +48,15 @@ pub(crate) struct EdgeFleet {
     observer: Observer,
     services: OnceLock<Arc<Services>>,
     locations: Arc<locations::Figures>,
+    has_all_shards: bool,
 }
 
 impl EdgeFleet {
-    /// Over this edge, starting.
-    pub(crate) fn new(edge: EdgeHandle) -> Self {
+    /// Over this edge, starting. A standalone server has all shards.
+    pub(crate) fn new(edge: EdgeHandle, has_all_shards: bool) -> Self {
         Self {
             edge,
+            has_all_shards,
             phase: AtomicU8::new(Phase::Starting as u8),
             starting: Mutex::new("listeners are being opened".to_owned()),
             observer: Observer::default(),
@@ -214,6 +216,10 @@ impl Fleet for EdgeFleet {
         }
         stats.locations = self.locations.stats();
         stats
+    }
+
+    fn has_all_shards(&self) -> bool {
+        self.has_all_shards
     }
 
     fn readiness(&self) -> Readiness {

@@ -1,0 +1,190 @@
+//! Three servers as nodes of a cluster, with a real etcd and a real broker: when they are ready, commands
+//! through any of them, and the death of one.
+//!
+//! One broker has each partition: the suites of Kafka and of `stadium-cluster` kill brokers.
+
+use std::path::Path;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use stadium_testing::api::Api;
+use stadium_testing::certificates::Authority;
+use stadium_testing::deadline::until;
+use stadium_testing::kafka::{Kafka, Listener};
+use stadium_testing::killable::Killable;
+use stadium_testing::wallets::{Wallets, transfer};
+use stadium_testing::{etcd, ports};
+use tempfile::TempDir;
+
+/// Shards of each cluster.
+const SHARDS: usize = 6;
+
+/// The names of the nodes.
+const NODES: [&str; 3] = ["a", "b", "c"];
+
+/// How long to wait for the cluster: for its start, and for a shard of a node that was killed.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+static BROKER: LazyLock<Kafka> = LazyLock::new(|| Kafka::start(1).expect("a broker starts"));
+
+/// A cluster whose nodes are servers. What a field holds ends with it, the nodes first.
+struct Stage {
+    nodes: Vec<Killable>,
+    etcd: etcd::Cluster,
+    _authority: Authority,
+    _folder: TempDir,
+}
+
+impl Stage {
+    /// A cluster of three nodes that were started at once, and are not waited for.
+    fn start(name: &str) -> Result<Self> {
+        let (folder, authority) = (tempfile::tempdir()?, Authority::new()?);
+        let etcd = etcd::Cluster::start(1);
+        let cluster = json!({
+            "id": "00c0ffee00c0ffee",
+            "shards": SHARDS,
+            "formats": {"log": 1, "checkpoint": 1},
+            "feature_level": 1,
+        });
+        etcd.put(&format!("/stadium/{name}/cluster"), &cluster.to_string());
+        let mut nodes = Vec::new();
+        for node in NODES {
+            let place = folder.path().join(node);
+            std::fs::create_dir(&place)?;
+            let settings = settings(name, node, &etcd, &authority)?;
+            let mut node = Killable::new(&place, &place.join("data"), &settings)?;
+            node.spawn()?;
+            nodes.push(node);
+        }
+        Ok(Self { nodes, etcd, _authority: authority, _folder: folder })
+    }
+
+    fn apis(&self) -> Vec<Api> {
+        self.nodes.iter().map(Killable::api).collect()
+    }
+
+    fn until_ready(&self) -> Result<()> {
+        self.nodes.iter().try_for_each(until_ready)
+    }
+}
+
+/// A whole `stadium.toml` of a node.
+fn settings(cluster: &str, node: &str, etcd: &etcd::Cluster, authority: &Authority) -> Result<String> {
+    let identity = authority.node(node)?;
+    let quoted = |path: &Path| format!("{:?}", path.display().to_string());
+    Ok(format!(
+        "[cluster]\nname = {cluster:?}\nnode = {node:?}\n\
+         [cluster.etcd]\nendpoints = {:?}\n\
+         [cluster.kafka]\nbrokers = {:?}\nreplication = 1\n\
+         [cluster.links]\nlisten = \"{}\"\ncertificate = {}\nkey = {}\nca = {}\n\
+         [journal]\nsegment_bytes = 9437184\nreserve_bytes = 262144\n",
+        etcd.endpoints(),
+        BROKER.bootstrap(Listener::Plain),
+        ports::free()?,
+        quoted(&identity.certificate),
+        quoted(&identity.key),
+        quoted(&authority.file()),
+    ))
+}
+
+fn until_ready(node: &Killable) -> Result<()> {
+    let mut last = String::new();
+    let ready = until(PATIENCE, "the node to be ready", || {
+        let (status, body) = node.api().plain("/readyz")?;
+        last = body;
+        Ok((status == 200).then_some(()))
+    });
+    ready.with_context(|| format!("it says {last}\n{}", node.log()))
+}
+
+/// Calls again while the shard asked for is on its way from one node to another.
+fn answered(mut call: impl FnMut() -> Result<(u16, Value)>) -> Result<Value> {
+    until(PATIENCE, "an answer", || {
+        let (status, answer) = call()?;
+        ensure!(![429, 503, 504].contains(&status), "{status}: {answer}");
+        Ok(Some((status, answer)))
+    })
+    .and_then(|(status, answer)| {
+        ensure!((200..300).contains(&status), "{status}: {answer}");
+        Ok(answer)
+    })
+}
+
+/// Puts a job through one node, and has another reserve and a third settle it.
+fn work(put: &Api, reserve: &Api, settle: &Api, queue: &str, payload: &str) -> Result<()> {
+    let path = format!("/api/queues/{queue}");
+    let job = json!({"payload": payload, "dedup_id": payload});
+    answered(|| put.post(&format!("{path}/jobs"), &json!({"jobs": [job]})))?;
+    let reserving = json!({"max": 1, "lease_ms": 60_000, "wait_ms": 10_000});
+    let answer = answered(|| reserve.post(&format!("{path}/reserve"), &reserving))?;
+    ensure!(answer["jobs"][0]["payload"] == payload, "{answer}");
+    let lease = answer["jobs"][0]["lease"].as_str().context("no lease")?;
+    let answer = answered(|| settle.post("/api/leases/settle", &json!({ "leases": [lease] })))?;
+    let outcome = &answer["results"][0]["outcome"];
+    ensure!(outcome == "done" || outcome == "already", "{answer}");
+    Ok(())
+}
+
+#[test]
+fn nodes_are_ready_when_each_shard_has_an_owner_and_hand_theirs_over_on_sigterm() -> Result<()> {
+    let mut stage = Stage::start("ready")?;
+    stage.until_ready()?;
+    let recorded = |stage: &Stage, shard| {
+        let entry = stage.etcd.key(&format!("/stadium/ready/map/{shard}"));
+        entry.is_some_and(|entry| entry.value.contains("recorded"))
+    };
+    ensure!((0..SHARDS).all(|shard| recorded(&stage, shard)), "a shard without an owner");
+    let status = stage.nodes[0].terminate(PATIENCE)?;
+    ensure!(status.success(), "{status}: {}", stage.nodes[0].log());
+    // Its lease ended with it, and others own its shards.
+    ensure!(stage.etcd.key("/stadium/ready/nodes/a").is_none(), "the node is still registered");
+    ensure!(stage.nodes[0].log().contains("All shards were handed over"), "{}", stage.nodes[0].log());
+    stage.nodes[0].spawn()?;
+    until_ready(&stage.nodes[0])
+}
+
+#[test]
+fn commands_go_through_any_node_and_a_killed_one_loses_nothing() -> Result<()> {
+    let mut stage = Stage::start("any")?;
+    stage.until_ready()?;
+    let apis = stage.apis();
+    // Queues of several shards, whose owners are different nodes.
+    for number in 0..2 * SHARDS {
+        let nth = |offset| &apis[(number + offset) % apis.len()];
+        work(nth(0), nth(1), nth(2), &format!("queue-{number}"), &format!("job-{number}"))?;
+    }
+
+    answered(|| apis[0].put("/api/assets/VOTE", &json!({"scale": 0})))?;
+    let wallets: Vec<String> = (0..12).map(|number| format!("wallet-{number}")).collect();
+    let opened: Vec<Value> =
+        wallets.iter().map(|wallet| json!({"wallet": wallet, "asset": "VOTE"})).collect();
+    answered(|| apis[1].post("/api/wallets", &json!({ "accounts": opened })))?;
+    let mut number = 0;
+    let mut pay = |through: &Api, debit: &str, credit: &str, amount| {
+        number += 1;
+        answered(|| through.post("/api/transfers", &transfer(number, debit, credit, amount)))
+    };
+    for (place, wallet) in wallets.iter().enumerate() {
+        pay(&apis[place % apis.len()], "@issue", wallet, 100)?;
+    }
+    stage.nodes[2].kill()?;
+    let living = &apis[..2];
+    for (place, wallet) in wallets.iter().enumerate() {
+        let next = &wallets[(place + 1) % wallets.len()];
+        pay(&living[place % living.len()], wallet, next, 10)?;
+    }
+    for (place, api) in living.iter().enumerate() {
+        work(api, &living[1 - place], api, "after-the-kill", &format!("late-{place}"))?;
+    }
+    // The node comes back with its data, and what others did meanwhile is seen through it.
+    stage.nodes[2].spawn()?;
+    until_ready(&stage.nodes[2])?;
+    let back = Wallets::of(apis[2].clone())?;
+    for wallet in &wallets {
+        ensure!(back.posted(wallet)? == 100, "{wallet}: {}", back.account(wallet)?);
+    }
+    back.balanced(PATIENCE)?;
+    Ok(())
+}
