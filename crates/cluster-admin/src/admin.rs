@@ -40,8 +40,8 @@ impl Admin {
         Ok(Self { settings, operator })
     }
 
-    /// Asks the planner to move shards to balance the nodes, or to leave them where they are. Returns
-    /// whether that is another answer than before.
+    /// Asks the planner to move shards to balance the nodes, or to leave them where they are.
+    /// Returns whether that is another answer than before.
     ///
     /// # Errors
     /// etcd does not answer, or has no such cluster.

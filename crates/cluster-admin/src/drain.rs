@@ -33,8 +33,8 @@ impl Admin {
     /// request holds until [`Self::undo_drain`].
     ///
     /// # Errors
-    /// The cluster has no such node, or no other node could take its shards: nothing was written. etcd
-    /// does not answer. The wait ended before the node was drained: the request stays.
+    /// The cluster has no such node, or no other node could take its shards: nothing was written.
+    /// etcd does not answer. The wait ended before the node was drained: the request stays.
     pub fn drain(&mut self, node: &NodeName, waiting: Option<Waiting<'_>>) -> Result<DrainReport, Error> {
         let (view, cluster) = self.look()?;
         let before = report_of(&view, &cluster, node)?;

@@ -5,7 +5,7 @@ use std::fmt;
 use stadium_journal_kafka as kafka;
 use stadium_membership as membership;
 
-/// Why a command on a cluster was not carried out. The text of each but the last two ends with a code.
+/// Why a command on a cluster was not carried out. All texts but the last two end with a code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// etcd refused or did not answer, or the cluster has no such thing: `CLU-1NN`.

@@ -57,13 +57,13 @@ pub struct InitReport {
 }
 
 impl Admin {
-    /// Makes the cluster: the topic in Kafka, then the key in etcd. If it fails between the two, the
-    /// same call goes on from there.
+    /// Makes the cluster: the topic in Kafka, then the key in etcd. If it fails between the two,
+    /// the same call goes on from there.
     ///
     /// # Errors
     /// A cluster of the name exists (`CLU-102`, with its facts), the number of shards is out of its
-    /// bounds, etcd or Kafka do not answer, or the topic exists with other settings. Nothing was changed
-    /// in etcd then.
+    /// bounds, etcd or Kafka do not answer, or the topic exists with other settings. Nothing was
+    /// changed in etcd then.
     pub fn init(&mut self, new: NewCluster) -> Result<InitReport, Error> {
         let id = new.id.unwrap_or_else(|| ClusterId(fastrand::u64(1..)));
         let cluster = Cluster { id, shards: new.shards, formats: FORMATS, feature_level: FEATURE_LEVEL };

@@ -1,8 +1,9 @@
 //! Operating a cluster: making it, showing it, moving its shards, draining nodes, examining it.
 //!
-//! An [`Admin`] works on etcd and Kafka alone, by the settings of any server of the cluster. It needs
-//! no node that runs, and is none itself. Each call returns a report, plain data for a person's eyes or
-//! for JSON. `stadium cluster` of the command line shows them; docs/cluster.md describes the commands.
+//! An [`Admin`] works on etcd and Kafka alone, by the settings of any server of the cluster. It
+//! needs no node that runs, and is none itself. Each call returns a report, plain data for a
+//! person's eyes or for JSON. `stadium cluster` of the command line shows them; docs/cluster.md
+//! describes the commands.
 
 mod admin;
 mod doctor;

@@ -72,8 +72,8 @@ impl Admin {
         Ok(report(true, Some(u64::try_from(took.as_millis()).unwrap_or(u64::MAX))))
     }
 
-    /// Takes the request to move the shard back. A copy that has begun is removed by the planner, and a
-    /// hand-over that the owner was asked for happens.
+    /// Takes the request to move the shard back. A copy that has begun is removed by the planner,
+    /// and a hand-over that the owner was asked for happens.
     ///
     /// # Errors
     /// The cluster has no such shard, or nobody asked that it moves; etcd does not answer.

@@ -153,8 +153,8 @@ pub struct ShardsReport {
 }
 
 impl Admin {
-    /// The shards: those of which `node` has a replica, where one is given, and with `problems_only`
-    /// those with a problem.
+    /// The shards: those of which `node` has a replica, where one is given, and with
+    /// `problems_only` those with a problem.
     ///
     /// # Errors
     /// etcd does not answer, or has no such cluster; the node is unknown.

@@ -31,7 +31,8 @@ pub struct Waiting<'w> {
 }
 
 impl Admin {
-    /// Looks at the cluster until `look` returns a value, and returns it with the time that it took.
+    /// Looks at the cluster until `look` returns a value, and returns it with the time that it
+    /// took.
     pub(crate) fn wait<T>(
         &mut self,
         waiting: &mut Waiting<'_>,

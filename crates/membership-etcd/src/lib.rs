@@ -1,10 +1,10 @@
 //! Membership of a cluster on etcd: the driver of `stadium-membership`.
 //!
 //! [`Membership`] is a node's handle. Its thread `membership` keeps the lease, follows everything
-//! below `/stadium/CLUSTER/`, writes what the node reports, stands for election as planner, and plans.
-//! The node decides its duties with [`stadium_membership::Succession`] from the views that it gets.
-//! [`create()`] makes a cluster, [`find()`] finds one, and an [`Operator`] looks at one without being a
-//! node. docs/membership.md describes keys and failures.
+//! below `/stadium/CLUSTER/`, writes what the node reports, stands for election as planner, and
+//! plans. The node decides its duties with [`stadium_membership::Succession`] from the views that
+//! it gets. [`create()`] makes a cluster, [`find()`] finds one, and an [`Operator`] looks at one
+//! without being a node. docs/membership.md describes keys and failures.
 
 mod boot_time;
 mod command;

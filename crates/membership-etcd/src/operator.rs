@@ -1,7 +1,7 @@
 //! [`Operator`]: a look at a cluster, and requests to its planner, from a process that is no node.
 //!
-//! Its calls block, each for at most [`LONGEST_CALL`]. It registers nothing and keeps no watch: each
-//! view is read anew through the quorum.
+//! Its calls block, each for at most [`LONGEST_CALL`]. It registers nothing and keeps no watch:
+//! each view is read anew through the quorum.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -26,7 +26,8 @@ const STAGGER: Duration = Duration::from_millis(40);
 pub struct Sight {
     /// The view, as of its revision.
     pub view: View,
-    /// A sentence for each key that cannot be read, without those of the map: see [`View::damaged`].
+    /// A sentence for each key that cannot be read, without those of the map: see
+    /// [`View::damaged`].
     pub unreadable: Vec<String>,
 }
 
@@ -72,8 +73,8 @@ impl Operator {
     /// Of the cluster `name`. Connects to nothing yet.
     ///
     /// # Errors
-    /// [`Error::Setting`] for a name or endpoints out of bounds; [`Error::Ended`] when the process can
-    /// have no sockets.
+    /// [`Error::Setting`] for a name or endpoints out of bounds; [`Error::Ended`] when the process
+    /// can have no sockets.
     pub fn new(access: Access, name: &str) -> Result<Self, Error> {
         check_name("cluster", name)?;
         access.check().map_err(Error::Setting)?;
@@ -164,7 +165,8 @@ impl Operator {
         })
     }
 
-    /// The length of the lease that etcd grants where a node's is asked for. The lease is given back.
+    /// The length of the lease that etcd grants where a node's is asked for. The lease is given
+    /// back.
     ///
     /// # Errors
     /// [`Error::Away`] when etcd does not answer or refuses.

@@ -1,6 +1,8 @@
-//! `stadium cluster`: wrong usage, a standalone configuration, an etcd that is away, a build without it.
+//! `stadium cluster`: wrong usage, a standalone configuration, an etcd that is away, a build
+//! without it.
 //!
-//! What the commands do is tested with real parts, where they are carried out: `stadium-cluster-admin`.
+//! What the commands do is tested with real parts, where they are carried out:
+//! `stadium-cluster-admin`.
 
 use crate::binary;
 

@@ -8,7 +8,7 @@ use stadium_membership_etcd::{Member, MemberState, Sight};
 
 use super::{Area, Findings};
 
-/// A read through the quorum takes longer on a network or a disk that is too slow for leases of 2 s.
+/// A read that takes longer: the network or the disk is too slow for leases of two seconds.
 const SLOW: Duration = Duration::from_millis(100);
 /// A node leaves a member that answers later.
 const TOO_SLOW: Duration = Duration::from_millis(450);

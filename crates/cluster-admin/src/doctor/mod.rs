@@ -1,7 +1,7 @@
 //! `doctor`: an examination of all that a cluster stands on. Each finding has its remedy.
 //!
-//! It changes nothing, but for a lease of etcd that it asks for and gives back. It measures from the
-//! machine that it runs on. Clocks are not compared: a node publishes no time.
+//! It changes nothing, but for a lease of etcd that it asks for and gives back. It measures from
+//! the machine that it runs on. Clocks are not compared: a node publishes no time.
 
 mod etcd;
 mod kafka;

@@ -6,24 +6,21 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use stadium_cluster::{ArchiveSettings, ClusterNode, LinkSettings, NodeSettings};
-use stadium_journal_kafka::{
-    Client, Error as KafkaError, Identity, Mechanism, Replication, Sasl, Secret, ServerName,
-    Settings as Kafka, Tls as KafkaTls, make_or_check, open,
-};
+use stadium_journal_kafka::{Client, Error as KafkaError, make_or_check, open};
 use stadium_journal_log::Topic;
 use stadium_links::TlsSettings;
 use stadium_membership::{Cluster, Incarnation, Node, NodeName, Settings as Planner, Versions};
-use stadium_membership_etcd::{Access, Config, Tls, User};
+use stadium_membership_etcd::{Access, Config};
 use stadium_shard::{Settings as ShardSettings, Shards};
 
 use super::identity;
 use super::member::Member;
 use crate::error::Error;
-use crate::mapping::{secrets, shards};
-use crate::settings::{ClusterEtcd, ClusterKafka, ClusterLinks, SaslMechanism, Settings};
+use crate::mapping::shards;
+use crate::mapping::stores::Stores;
+use crate::settings::{ClusterLinks, Settings};
 
 /// The folder in the data directory: the cluster's identity, and the replicas.
 const FOLDER: &str = "cluster";
@@ -56,13 +53,13 @@ impl Plan {
     /// # Errors
     /// [`Error::Cluster`] with what is wrong.
     pub(crate) fn make(settings: &Settings, data: &Path) -> Result<Option<Self>, Error> {
-        let Some(name) = &settings.cluster.name else { return Ok(None) };
+        let Some(stores) = Stores::read(settings).map_err(Error::Cluster)? else { return Ok(None) };
+        let name = &stores.name;
         let folder = data.join(FOLDER);
         let me = node_name(settings.cluster.node.as_deref())?;
         let advertised = advertised(&settings.cluster.links)?;
         let links = link_settings(&settings.cluster.links)?;
-        let etcd = etcd(&settings.cluster.etcd)?;
-        let (cluster, is_kept) = identity::cluster(&folder, name, &etcd)?;
+        let (cluster, is_kept) = identity::cluster(&folder, name, &stores.etcd)?;
         let count = u16::try_from(cluster.shards).map_err(|_| {
             Error::Cluster(format!("the cluster {name:?} has {} shards, which is too many", cluster.shards))
         })?;
@@ -72,9 +69,8 @@ impl Plan {
                 settings.shards.count
             )));
         }
-        let kafka = kafka(&settings.cluster.kafka, name)?;
-        check_topic(&kafka, count, settings.cluster.kafka.replication, is_kept)?;
-        let topic = open(Client::Rskafka, &kafka, count.into()).map_err(refused)?;
+        check_topic(&stores, count, is_kept)?;
+        let topic = open(Client::Rskafka, &stores.kafka, count.into()).map_err(refused)?;
         if !is_kept {
             identity::keep(&folder, name, &cluster)?;
         }
@@ -83,10 +79,10 @@ impl Plan {
         Ok(Some(Self {
             me,
             cluster,
-            name: name.clone(),
+            name: stores.name,
             zone: settings.cluster.zone.clone(),
-            standbys: settings.cluster.standbys.into(),
-            etcd,
+            standbys: stores.standbys,
+            etcd: stores.etcd,
             links,
             advertised,
             store: settings.cluster.store.clone(),
@@ -187,55 +183,11 @@ fn advertised(links: &ClusterLinks) -> Result<SocketAddr, Error> {
         .ok_or_else(|| Error::Cluster("cluster.links.listen names no address".to_owned()))
 }
 
-fn etcd(etcd: &ClusterEtcd) -> Result<Access, Error> {
-    let user = secrets::user("cluster.etcd", &etcd.access).map_err(Error::Cluster)?;
-    Ok(Access {
-        endpoints: etcd.endpoints.clone(),
-        user: user.map(|(name, password)| User { name, password }),
-        tls: etcd.access.ca.clone().map(|authorities| Tls {
-            authorities,
-            identity: etcd.access.identity(),
-            server_name: None,
-        }),
-    })
-}
-
-fn kafka(kafka: &ClusterKafka, cluster: &str) -> Result<Kafka, Error> {
-    let access = &kafka.access;
-    let identity = access.identity().map(|(certificate, key)| Identity { certificate, key });
-    let server_name = if kafka.check_server_name { ServerName::Checked } else { ServerName::Unchecked };
-    let mechanism = match kafka.sasl {
-        SaslMechanism::None => None,
-        SaslMechanism::Plain => Some(Mechanism::Plain),
-        SaslMechanism::ScramSha256 => Some(Mechanism::ScramSha256),
-        SaslMechanism::ScramSha512 => Some(Mechanism::ScramSha512),
-    };
-    let sasl = match (mechanism, &access.user, &access.password_file) {
-        (Some(mechanism), Some(user), Some(path)) => {
-            let password = Secret::from_file(path)
-                .map_err(|error| Error::Cluster(format!("cluster.kafka.password_file: {error}")))?;
-            Some(Sasl { mechanism, user: user.clone(), password })
-        }
-        _ => None,
-    };
-    Ok(Kafka {
-        tls: kafka.tls.then(|| KafkaTls { authorities: access.ca.clone(), identity, server_name }),
-        sasl,
-        append_timeout: Duration::from_millis(kafka.append_timeout_ms.into()),
-        unacknowledged_bytes_max: kafka.unacknowledged_bytes_max as usize,
-        ..Kafka::new(kafka.brokers.clone(), cluster)
-    })
-}
-
 /// Makes or checks the topic. A node that was in the cluster before also starts while no broker
 /// answers: its topic was checked, and it follows as soon as they do.
-fn check_topic(kafka: &Kafka, shards: u16, replication: u16, was_checked: bool) -> Result<(), Error> {
-    let replication = match replication {
-        1 => Replication::One,
-        2 => Replication::Two,
-        _ => Replication::Three,
-    };
-    match make_or_check(kafka, shards.into(), replication) {
+fn check_topic(stores: &Stores, shards: u16, was_checked: bool) -> Result<(), Error> {
+    let kafka = &stores.kafka;
+    match make_or_check(kafka, shards.into(), stores.replication) {
         Ok(checked) => {
             if checked.is_made {
                 tracing::info!(topic = kafka.topic(), shards, "The topic of the cluster was made");

@@ -1,7 +1,8 @@
 //! `stadium cluster`: make a cluster, look at it, move shards, drain nodes, find what is wrong.
 //!
-//! It speaks with etcd and Kafka themselves, by the configuration of any server of the cluster, so it
-//! works while no node runs. What it does is `stadium-cluster-admin`'s; here are its flags and its looks.
+//! It speaks with etcd and Kafka themselves, by the configuration of any server of the cluster, so
+//! it works while no node runs. What it does is `stadium-cluster-admin`'s; here are its flags and
+//! its looks.
 
 #[cfg(feature = "cluster")]
 mod act;
@@ -34,13 +35,14 @@ pub(crate) struct Arguments {
 enum Action {
     /// Make the cluster: its topic in Kafka and its key in etcd
     ///
-    /// The number of shards never changes: take eight for each node that there will ever be. A topic
-    /// that exists is checked instead. A cluster that exists is refused.
+    /// The number of shards never changes: take eight for each node that there will ever be. A
+    /// topic that exists is checked instead. A cluster that exists is refused.
     Init {
         /// Shards, 1 to 1024
         #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1024))]
         shards: u32,
-        /// The id of a cluster whose logs exist and which etcd has lost, 16 hexadecimal digits [default: drawn at random]
+        /// The id of a cluster whose logs exist and which etcd has lost, 16 hexadecimal digits
+        /// [default: drawn at random]
         #[arg(long, value_name = "ID")]
         id: Option<String>,
         #[command(flatten)]
@@ -69,8 +71,8 @@ enum Action {
     },
     /// Make a node the owner of a shard, and wait until it is
     ///
-    /// A node that is no replica of the shard copies it first. Ctrl-C ends the wait and not the move;
-    /// --undo takes the request back.
+    /// A node that is no replica of the shard copies it first. Ctrl-C ends the wait and not the
+    /// move; --undo takes the request back.
     Move {
         /// The shard's number
         shard: u32,
@@ -87,8 +89,8 @@ enum Action {
     },
     /// Take all shards from a node, and wait until it owns none
     ///
-    /// The node gets no shards until --undo takes the request back. Its standbys go too, as other nodes
-    /// have copied them. Ctrl-C ends the wait and not the drain.
+    /// The node gets no shards until --undo takes the request back. Its standbys go too, as other
+    /// nodes have copied them. Ctrl-C ends the wait and not the drain.
     Drain {
         /// The node's name
         node: String,
