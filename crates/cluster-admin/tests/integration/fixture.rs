@@ -100,7 +100,8 @@ impl Nodes {
             about,
             planner: PlannerSettings { settle: Duration::from_secs(1), ..PlannerSettings::default() },
         };
-        let settings = NodeSettings { membership, folder: folder.path().to_owned(), mirror };
+        let settings =
+            NodeSettings { membership, folder: folder.path().to_owned(), mirror, archive: None, links: None };
         let started = ClusterNode::start(settings, &shards, Arc::clone(&self.topic)).expect("a node");
         let running = Running { _node: started, _shards: shards, _folder: folder, _links: links };
         self.running.insert(name, running);
