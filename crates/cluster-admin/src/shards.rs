@@ -1,4 +1,6 @@
 //! `shards`: each shard with its owner, its standbys, and what is wrong with it.
+//!
+//! It is a function of a view of etcd: no node is asked.
 
 use std::collections::BTreeSet;
 

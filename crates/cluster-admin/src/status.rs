@@ -1,4 +1,6 @@
 //! `status`: a cluster on one screen, and whether all of its shards are served.
+//!
+//! It is a function of a view of etcd, and of the states of etcd's members.
 
 use std::time::Duration;
 

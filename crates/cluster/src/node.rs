@@ -1,4 +1,6 @@
 //! [`ClusterNode`]: what a process holds while it is a node of a cluster.
+//!
+//! It starts and ends the threads of membership, of the replicas, of the archive and of the links.
 
 use std::fmt;
 use std::sync::Arc;

@@ -32,7 +32,17 @@ impl Together {
             None => (0..shards.max(1)).collect(),
         }
     }
+
+    /// Bytes of memory that it keeps alive while it waits.
+    pub(crate) fn bytes(&self) -> usize {
+        let transfers = self.transfers.iter().map(NewTransfer::waiting_bytes);
+        let jobs = self.jobs.iter().map(|(_, job)| JOB_BYTES + job.payload.len());
+        transfers.chain(jobs).sum()
+    }
 }
+
+/// Bytes that a job keeps alive beside its payload.
+const JOB_BYTES: usize = 128;
 
 /// What came of [`Together`].
 #[derive(Debug, Clone, PartialEq, Default)]

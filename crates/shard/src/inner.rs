@@ -12,10 +12,10 @@ use stadium_state_machine::{Leasing as _, Refusal, StateMachine};
 
 use crate::answer::Answer;
 use crate::core::{AnyCommand, Confirmation, Delivery, Direct as _, Kinds, NodeLease, Request, Search};
-use crate::elsewhere::{Elsewhere, answer};
+use crate::elsewhere::{Asker, Elsewhere, Forwarded};
 use crate::error::{STOPPING, busy, not_here, rejected};
 use crate::mailbox::{Absence, Item, Mailbox, Posted};
-use crate::reply_slot::{Holder, One, Slot, Unclaimed};
+use crate::reply_slot::{Holder, One, Slot, Unclaimed, answer};
 use crate::routes::Routes;
 use crate::threads::{CHECKPOINTS_MAX, Threads};
 use crate::{Error, Settings};
@@ -264,6 +264,76 @@ impl Inner {
         }
         if let Some(mailbox) = self.mailboxes.get(usize::from(to)) {
             mailbox.post(Item::Confirmation(confirmation));
+        }
+    }
+}
+
+impl Inner {
+    /// Hands a request that its mailbox did not take to another node.
+    pub(crate) fn pass_elsewhere(self: &Arc<Self>, shard: u16, item: Item) -> Result<(), Refusal> {
+        let Some(elsewhere) = self.elsewhere.read().clone() else {
+            return Err(not_here());
+        };
+        let (command, holder) = match item {
+            Item::Request(Request { caller, command, search }) => {
+                let searches = !matches!(search, Search::Here);
+                (Forwarded::Queue { command, searches }, caller)
+            }
+            Item::Command(caller, command) => (Forwarded::Machine(command), caller),
+            Item::Together(caller, together) => (Forwarded::Together(*together), caller),
+            // Nobody waits for them.
+            _ => return Ok(()),
+        };
+        elsewhere.ask(shard, command, Asker::new(holder, Arc::clone(self) as Arc<dyn Unclaimed>));
+        Ok(())
+    }
+
+    /// As [`Self::pass_elsewhere`]; a caller that cannot be passed on is refused.
+    pub(crate) fn pass_or_refuse(self: &Arc<Self>, shard: u16, item: Item) {
+        let caller = item.caller().cloned();
+        if let Err(refusal) = self.pass_elsewhere(shard, item)
+            && let Some(caller) = caller
+        {
+            answer(&caller, Err(refusal));
+        }
+    }
+
+    /// Asks a shard that must be served here.
+    pub(crate) fn ask_here(self: &Arc<Self>, shard: u16, command: Forwarded) -> Result<One, Refusal> {
+        let mailbox = self.mailbox(shard)?;
+        let slot = Slot::new();
+        let caller = Holder::new(&slot);
+        let (posted, one) = match command {
+            Forwarded::Queue { command, searches } => {
+                let search = match searches {
+                    true => Search::Then { shards: self.settings.count - 1 },
+                    false => Search::Here,
+                };
+                let one = self.one_of_queues(shard, &command, &search, slot);
+                (mailbox.queue_request(Request { caller, command, search }), one)
+            }
+            Forwarded::Machine(command) => {
+                self.known(&command)?;
+                let bytes = command.bytes();
+                (mailbox.request(Item::Command(caller, command), bytes), self.one_followed(slot))
+            }
+            Forwarded::Together(together) => {
+                let bytes = together.bytes();
+                let item = Item::Together(caller, Box::new(together));
+                (mailbox.request(item, bytes), One::new(slot))
+            }
+        };
+        match posted {
+            Posted::Taken => Ok(one),
+            Posted::Refused(refusal) => Err(refusal),
+            Posted::NotHere(_) => Err(not_here()),
+        }
+    }
+
+    /// Tells the other nodes which queues a shard of this one declares spread.
+    pub(crate) fn tell_spread(&self, shard: u16) {
+        if let Some(elsewhere) = self.elsewhere.read().clone() {
+            elsewhere.spread(shard, self.routes.spread_of(shard));
         }
     }
 }

@@ -16,6 +16,7 @@ mod drive;
 mod driver;
 mod elsewhere;
 mod error;
+mod forwarded;
 mod frame;
 mod inner;
 mod lifecycle;

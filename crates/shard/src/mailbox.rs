@@ -14,9 +14,8 @@ use stadium_state_machine::{Refusal, StateMachine as _};
 use crate::answer::Together;
 use crate::bell::Bell;
 use crate::core::{AnyCommand, Confirmation, Delivery, Request};
-use crate::elsewhere::answer;
 use crate::error::{STOPPING, busy, not_here};
-use crate::reply_slot::Holder;
+use crate::reply_slot::{Holder, answer};
 
 /// An item of a shard's mailbox.
 pub(crate) enum Item {

@@ -164,6 +164,13 @@ impl Caller for Holder {
     }
 }
 
+/// Answers a caller, and wakes it.
+pub(crate) fn answer(caller: &Holder, answered: Answered) {
+    if let Ok(Some(waker)) = caller.answer(answered) {
+        waker.wake();
+    }
+}
+
 /// Deals with answers that nobody takes.
 pub(crate) trait Unclaimed: Send + Sync {
     /// Gives back the jobs that an answer reserved.

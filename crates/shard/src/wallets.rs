@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use stadium_wallet::{Answer, AssetCode, Command, Ledger, NewTransfer, Seal};
+use stadium_wallet::{Answer, AssetCode, Command, Ledger, Seal};
 
 use crate::answer::{Done, Together, of_machine, of_together};
 use crate::client::STARTED;
@@ -34,7 +34,7 @@ impl Shards {
     /// Books linked transfers and puts jobs in one record: all or none. A duplicate (same transfer ids, same content) puts nothing again.
     pub fn submit_together(&self, together: Together) -> Ticket<Done> {
         let mut shards = together.shards(self.count());
-        let bytes = together_bytes(&together);
+        let bytes = together.bytes();
         let ask = |shard, together| {
             let mailbox = self.inner.mailbox(shard)?;
             let slot = Slot::new();
@@ -77,13 +77,4 @@ impl Shards {
             }
         }
     }
-}
-
-/// Bytes that a job of a command keeps alive beside its payload.
-const JOB_BYTES: usize = 128;
-
-pub(crate) fn together_bytes(together: &Together) -> usize {
-    let transfers = together.transfers.iter().map(NewTransfer::waiting_bytes);
-    let jobs = together.jobs.iter().map(|(_, job)| JOB_BYTES + job.payload.len());
-    transfers.chain(jobs).sum()
 }

@@ -1,4 +1,6 @@
 //! etcd: each member, the lease that it grants, and the cluster's keys.
+//!
+//! An answer that is too slow for leases is a problem, as is a lease that is longer than asked for.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -6,7 +8,7 @@ use std::time::Duration;
 use stadium_membership::{Cluster, Error as Membership, LEASE};
 use stadium_membership_etcd::{Member, MemberState, Sight};
 
-use super::{Area, Findings};
+use super::check::{Area, Findings};
 
 /// A read that takes longer: the network or the disk is too slow for leases of two seconds.
 const SLOW: Duration = Duration::from_millis(100);

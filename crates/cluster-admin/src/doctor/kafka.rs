@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use stadium_journal_kafka::{BrokerState, Inspection, Replication, TopicState, Wrong, inspect};
 
-use super::{Area, Findings};
+use super::check::{Area, Findings};
 use crate::admin::Settings;
 
 /// Looks at Kafka. `shards` is unknown where the cluster's key is.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use stadium_membership::{NodeName, View};
 
-use super::{Area, Findings};
+use super::check::{Area, Findings};
 
 /// The longest wait for a connection.
 const CONNECTS_WITHIN: Duration = Duration::from_secs(2);

@@ -3,12 +3,11 @@
 //! It changes nothing, but for a lease of etcd that it asks for and gives back. It measures from
 //! the machine that it runs on. Clocks are not compared: a node publishes no time.
 
+mod check;
 mod etcd;
 mod kafka;
 mod links;
 mod nodes;
-
-use std::fmt;
 
 use serde::Serialize;
 use stadium_membership::Error as Membership;
@@ -16,73 +15,9 @@ use stadium_membership::Error as Membership;
 use crate::admin::Admin;
 use crate::error::Error;
 use crate::shards;
+use check::Findings;
 
-/// What a check is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Area {
-    /// The members of etcd, and the cluster's keys.
-    Etcd,
-    /// The brokers and the topic.
-    Kafka,
-    /// The nodes that are alive.
-    Nodes,
-    /// Owners and standbys.
-    Shards,
-    /// The addresses that nodes publish.
-    Links,
-}
-
-impl Area {
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Etcd => "etcd",
-            Self::Kafka => "kafka",
-            Self::Nodes => "nodes",
-            Self::Shards => "shards",
-            Self::Links => "links",
-        }
-    }
-}
-
-/// The result of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// As it should be.
-    Ok,
-    /// The cluster works, and less well or less safely than it could.
-    Warning,
-    /// Something does not work, or the next failure breaks it.
-    Problem,
-}
-
-impl Verdict {
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Warning => "warning",
-            Self::Problem => "problem",
-        }
-    }
-}
-
-/// One check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Check {
-    /// What it is about.
-    pub area: Area,
-    /// Its result.
-    pub verdict: Verdict,
-    /// The fact that was found.
-    pub finding: String,
-    /// What to do about it; none where it is as it should be.
-    pub remedy: Option<String>,
-}
+pub use check::{Area, Check, Verdict};
 
 /// The result of `doctor`.
 #[derive(Clone, Debug, Serialize)]
@@ -95,28 +30,6 @@ pub struct DoctorReport {
     pub problems: usize,
     /// How many are warnings.
     pub warnings: usize,
-}
-
-/// Checks as they are made.
-#[derive(Debug, Default)]
-struct Findings(Vec<Check>);
-
-impl Findings {
-    fn ok(&mut self, area: Area, finding: impl fmt::Display) {
-        self.add(area, Verdict::Ok, finding, None);
-    }
-
-    fn warning(&mut self, area: Area, finding: impl fmt::Display, remedy: impl Into<String>) {
-        self.add(area, Verdict::Warning, finding, Some(remedy.into()));
-    }
-
-    fn problem(&mut self, area: Area, finding: impl fmt::Display, remedy: impl Into<String>) {
-        self.add(area, Verdict::Problem, finding, Some(remedy.into()));
-    }
-
-    fn add(&mut self, area: Area, verdict: Verdict, finding: impl fmt::Display, remedy: Option<String>) {
-        self.0.push(Check { area, verdict, finding: finding.to_string(), remedy });
-    }
 }
 
 impl Admin {

@@ -1,10 +1,12 @@
 //! The nodes that are alive, and how they have the shards.
+//!
+//! Versions, zones, owners and standbys are those that nodes and the map state in etcd.
 
 use std::collections::BTreeSet;
 
 use stadium_membership::{Cluster, NodeName, Shard, ShardSet, View};
 
-use super::{Area, Findings};
+use super::check::{Area, Findings};
 use crate::admin::{known, listed};
 use crate::shards::{Problem, ShardReport};
 

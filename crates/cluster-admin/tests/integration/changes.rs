@@ -1,4 +1,6 @@
 //! Three nodes: what is told of them, and moves and drains that happen.
+//!
+//! Their etcd is a real one.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,6 @@
 //! What other nodes send: commands for shards of this node, answers to its own, and letters.
+//!
+//! The threads of the links call.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,8 +16,10 @@ use stadium_shard_wire::{
 };
 use stadium_state_machine::{rejected, unknown};
 
+use super::bytes::with_bytes;
+use super::forwarder::Forwarder;
+use super::serving::Serving;
 use super::settings::BODY_BYTES_MAX;
-use super::{Forwarder, Serving, with_bytes};
 
 impl Receiver for Forwarder {
     fn request(&self, from: From<'_>, request: LinkRequest<'_>, reply: Reply) {
@@ -77,7 +81,7 @@ impl Forwarder {
         let Request { id, shard, command, searches, .. } = request;
         let waits = matches!(&command, wire::Command::Queue(Queue::Reserve { wait, .. }) if *wait > 0);
         let ticket = self.shards.ask_forwarded(shard, command.into_shard(searches));
-        let me = self.members.forwarder();
+        let me = self.me.clone();
         let key = waits.then(|| (node.clone(), id));
         let done_key = key.clone();
         let serving = Serving::start(ticket, move |answer| {

@@ -2,13 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, ToSocketAddrs as _};
-use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 use stadium_links::{Endpoint, Incarnation, Member, NodeName};
 use stadium_membership_etcd::Snapshot;
-
-use super::Forwarder;
 
 /// The purpose under which a node names its address for links.
 pub(crate) const PURPOSE: &str = "links";
@@ -17,7 +14,6 @@ pub(crate) const PURPOSE: &str = "links";
 pub(crate) struct Members {
     me: NodeName,
     state: Mutex<State>,
-    forwarder: OnceLock<Weak<Forwarder>>,
 }
 
 #[derive(Default)]
@@ -42,17 +38,7 @@ pub(crate) struct News {
 
 impl Members {
     pub(crate) fn new(me: NodeName) -> Self {
-        Self { me, state: Mutex::default(), forwarder: OnceLock::new() }
-    }
-
-    /// Names the forwarder that they belong to.
-    pub(crate) fn belong_to(&self, forwarder: &Arc<Forwarder>) {
-        let _ = self.forwarder.set(Arc::downgrade(forwarder));
-    }
-
-    /// The forwarder, for what comes back later.
-    pub(crate) fn forwarder(&self) -> Weak<Forwarder> {
-        self.forwarder.get().cloned().unwrap_or_default()
+        Self { me, state: Mutex::default() }
     }
 
     /// Takes the members out of a view. True where they have changed.

@@ -3,54 +3,23 @@
 //! Nobody repeats what is for all nodes. So a node that has no room for it now gets it later, in order
 //! and within a bound.
 
-use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
-use parking_lot::Mutex;
 use stadium_links::{Carrier as _, Lane, NodeName, Outgoing, Refused, Target};
 use stadium_shard_wire::Item;
 
-use super::{Forwarder, with_bytes};
+use super::bytes::with_bytes;
+use super::forwarder::Forwarder;
 use crate::transport::{NodeSender, NotSent};
-
-/// Items that are kept for a node at most. Each is the end of a device's connection, or has a shard's
-/// devices announced.
-const KEPT_MAX: usize = 4_096;
-
-/// The items that wait for a node to have room.
-#[derive(Default)]
-pub(crate) struct Kept(Mutex<HashMap<NodeName, VecDeque<Vec<u8>>>>);
-
-impl Kept {
-    fn is_behind(&self, node: &NodeName) -> bool {
-        self.0.lock().contains_key(node)
-    }
-
-    fn keep(&self, node: &NodeName, body: &[u8]) {
-        let mut kept = self.0.lock();
-        let items = kept.entry(node.clone()).or_default();
-        if items.len() == KEPT_MAX {
-            items.pop_front();
-            tracing::warn!(%node, "A node is too far behind to be told of all that its devices are to do");
-        }
-        items.push_back(body.to_vec());
-    }
-}
 
 impl Forwarder {
     /// Sends what was kept for nodes that have room now, and forgets nodes that have ended.
     pub(super) fn send_kept(&self) {
         let members = self.members.others();
-        let mut kept = self.kept.0.lock();
-        kept.retain(|node, items| {
-            while let Some(body) = items.front() {
-                match self.letter_bytes(node, 0, body) {
-                    Ok(()) | Err(Refused::TooLong) => _ = items.pop_front(),
-                    Err(_) => break,
-                }
-            }
-            !items.is_empty() && members.contains(node)
-        });
+        let send = |node: &NodeName, body: &[u8]| {
+            matches!(self.letter_bytes(node, 0, body), Ok(()) | Err(Refused::TooLong))
+        };
+        self.kept.send(&members, send);
     }
 
     fn letter_bytes(&self, node: &NodeName, shard: u16, body: &[u8]) -> Result<(), Refused> {

@@ -1,4 +1,6 @@
-//! How the reports look to people: tables, a letter for each shard's owner, a bar for each node.
+//! Reports for people: tables, a letter for each shard's owner, a bar for each node.
+//!
+//! Colours and widths are those of all commands.
 
 use stadium_cluster_admin::{
     AliveNode, Check, DoctorReport, DrainReport, InitReport, MemberReport, MoveReport, NodeCounts,
