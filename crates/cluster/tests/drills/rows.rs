@@ -263,19 +263,25 @@ fn kill_broker(drill: &mut Drill<'_>, broker: usize, away: Duration) {
 fn store_away(stage: &mut Stage, how: How) {
     let mut drill = Drill::start(stage, "store-away", Duration::ZERO);
     // A log is trimmed behind the second checkpoint that is stored.
-    until_trimmed(&drill, 0);
+    ask_until(&drill, "all logs are trimmed", |_, archived| archived.trimmed > 0);
     drill.stage.lose_store();
     drill.phase("the store is away");
-    ask_until(&drill, "the figures of all shards tell it", |archived| archived.fails);
+    ask_until(&drill, "the figures of all shards tell it", |_, archived| archived.fails);
+    let before = drill.stage.archived();
+    drill.says("the figures of all shards tell it");
     drill.until_phase_is(how.lasts);
-    let trimmed = drill.stage.archived().values().map(|archived| archived.trimmed).max().unwrap_or(0);
     drill.accepts("all shards accept writes without it", "without-store");
-    let after = drill.stage.archived().values().map(|archived| archived.trimmed).max().unwrap_or(0);
-    drill.holds("no log is trimmed without it", after == trimmed);
+    let is_further = |shard: Shard, archived: Archived| {
+        before.get(&shard).is_none_or(|before| archived.trimmed > before.trimmed)
+    };
+    let trimmed = drill.stage.archived();
+    let none = !trimmed.iter().any(|(shard, archived)| is_further(*shard, *archived));
+    drill.holds("no log is trimmed without it", none);
     drill.stage.bring_store_back();
     drill.phase("it is back");
-    ask_until(&drill, "all shards are stored again", |archived| !archived.fails);
-    until_trimmed(&drill, trimmed);
+    ask_until(&drill, "all logs are trimmed further", |shard, archived| {
+        !archived.fails && is_further(shard, archived)
+    });
     drill.says("all logs are trimmed further");
     drill.stage.nodes.node("a").kill();
     let folder = drill.stage.folder_of("a");
@@ -297,19 +303,14 @@ fn store_away(stage: &mut Stage, how: How) {
     drill.end(FAILOVER);
 }
 
-/// Asks for checkpoints until the logs of all shards are trimmed beyond a position.
-fn until_trimmed(drill: &Drill<'_>, position: u64) {
-    ask_until(drill, "all logs are trimmed", |archived| archived.trimmed > position);
-}
-
 /// Asks for checkpoints until that holds of all shards.
-fn ask_until(drill: &Drill<'_>, what: &str, holds: impl Fn(Archived) -> bool) {
+fn ask_until(drill: &Drill<'_>, what: &str, holds: impl Fn(Shard, Archived) -> bool) {
     drill.stage.until(what, |_| {
         for node in drill.stage.nodes.all() {
             node.ask("checkpoint", Duration::from_secs(1));
         }
         let archived = drill.stage.archived();
-        archived.len() == usize::from(SHARDS) && archived.values().all(|one| holds(*one))
+        archived.len() == usize::from(SHARDS) && archived.iter().all(|(shard, one)| holds(*shard, *one))
     });
 }
 
