@@ -1,26 +1,30 @@
 //! A node of a cluster as a process, for tests that kill and stop it:
-//! `node NAME ETCD,.. BROKER,.. FOLDER CLUSTER SHARDS [STORE]`.
+//! `node NAME ETCD,.. BROKER,.. FOLDER CLUSTER SHARDS LISTEN CERTIFICATE KEY AUTHORITY [STORE]`.
 //!
-//! It reads requests from its input, each a line `NUMBER put QUEUE ID`, `NUMBER jobs QUEUE`, `NUMBER
-//! serves`, `NUMBER checkpoint`, `NUMBER trimmed` or `NUMBER drain`, and answers each by a line `NUMBER ok ..`, `NUMBER busy CODE` or `NUMBER
-//! unknown CODE`, in any order. It ends with its input. `RUST_LOG` sets what it logs to its stderr.
+//! It reads requests from its input, each a line of a number and one of `put QUEUE ID`, `put-here
+//! QUEUE ID`, `jobs QUEUE`, `serves`, `checkpoint`, `archive` or `drain`. It answers each by a line
+//! `NUMBER ok ..`, `NUMBER busy CODE` or `NUMBER unknown CODE`, in any order. `put-here` passes nothing
+//! on to other nodes. It ends with its input. `RUST_LOG` sets what it logs to its stderr.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use stadium_cluster::{ArchiveSettings, ClusterNode, NodeSettings};
+use stadium_cluster::{ArchiveSettings, ClusterNode, LinkSettings, NodeSettings};
 use stadium_journal::Options;
 use stadium_journal_kafka::{Client, Settings as KafkaSettings, open};
+use stadium_links::TlsSettings;
 use stadium_membership::{
-    Cluster, ClusterId, Formats, Incarnation, Node, Settings as PlannerSettings, Versions,
+    Cluster, ClusterId, Formats, Incarnation, Node, Settings as PlannerSettings, Shard, Versions,
 };
 use stadium_membership_etcd::{Access, Config};
 use stadium_queue::{Answer, Command, Dedup, Key, NewJob, QueueName, Refusal};
-use stadium_shard::{OUTCOME_UNKNOWN, Settings, Shards, UNKNOWN};
+use stadium_shard::{Forwarded, OUTCOME_UNKNOWN, Settings, Shards, UNKNOWN};
+use stadium_state_machine::home;
 
 /// How long a request may take; longer than the pause of a failover.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
@@ -43,9 +47,14 @@ fn main() {
     let mut settings = Settings::in_directory(folder.join("data"), count);
     settings.journal = mirror();
     let shards = Shards::open_none(settings).expect("threads");
+    let listen: SocketAddr = next("where it listens for nodes").parse().expect("an address");
+    let [certificate, key, authority] = ["a certificate", "its key", "an authority"]
+        .map(|what| std::fs::read(next(what)).unwrap_or_else(|why| panic!("{what}: {why}")));
+    let tls = TlsSettings::from_pem(&certificate, &key, &authority).expect("they fit");
+    let links = Some(LinkSettings { listen, tls, loops: 1 });
     let archive = arguments.next().map(ArchiveSettings::new);
-    let membership = config(&name, etcd, cluster, count);
-    let settings = NodeSettings { membership, folder, mirror: mirror(), archive, links: None };
+    let membership = config(&name, listen, etcd, cluster, count);
+    let settings = NodeSettings { membership, folder, mirror: mirror(), archive, links };
     let node = Arc::new(parking_lot::Mutex::new(Some(
         ClusterNode::start(settings, &shards, topic).expect("a node"),
     )));
@@ -58,6 +67,7 @@ fn main() {
             let words: Vec<&str> = request.split(' ').collect();
             let answer = match words[..] {
                 ["put", queue, id] => put(&shards, queue, id),
+                ["put-here", queue, id] => put_here(&shards, queue, id),
                 ["jobs", queue] => jobs(&shards, queue),
                 ["serves"] => node
                     .lock()
@@ -67,7 +77,7 @@ fn main() {
                     shards.checkpoint_soon();
                     "ok".to_owned()
                 }
-                ["trimmed"] => format!("ok {}", node.lock().as_ref().is_some_and(has_trimmed)),
+                ["archive"] => format!("ok {}", node.lock().as_ref().map_or_else(String::new, archive_of)),
                 ["drain"] => {
                     let node = node.lock().take().expect("a node that was not drained");
                     format!("ok {}", node.drain(Duration::from_secs(30)))
@@ -81,14 +91,19 @@ fn main() {
     shards.stop(ANSWERED_WITHIN);
 }
 
-/// Whether the logs of all shards that the node serves were trimmed.
-fn has_trimmed(node: &ClusterNode) -> bool {
+/// Words `SHARD:TRIMMED:FAILS` of the shards that the node serves, where it has stored or tried to.
+fn archive_of(node: &ClusterNode) -> String {
     let figures = node.archive().unwrap_or_default();
-    let is_trimmed = |shard: u32| {
-        let shard = u16::try_from(shard).ok().and_then(|shard| figures.shards.get(&shard));
-        shard.is_some_and(|shard| shard.trimmed.is_some())
-    };
-    node.serves().iter().all(|shard| is_trimmed(shard.0))
+    let serves = node.serves();
+    let mut words = Vec::new();
+    for (shard, figures) in
+        figures.shards.iter().filter(|(shard, _)| serves.contains(Shard((**shard).into())))
+    {
+        let trimmed = figures.trimmed.map_or(0, |position| position.0);
+        let fails = figures.error.is_some() && figures.behind_since.is_some();
+        words.push(format!("{shard}:{trimmed}:{fails}"));
+    }
+    words.join(" ")
 }
 
 fn mirror() -> Options {
@@ -102,7 +117,7 @@ fn mirror() -> Options {
     }
 }
 
-fn config(name: &str, endpoints: Vec<String>, cluster: String, shards: u16) -> Config {
+fn config(name: &str, listen: SocketAddr, endpoints: Vec<String>, cluster: String, shards: u16) -> Config {
     let formats = Formats { log: 1, checkpoint: 1 };
     Config {
         etcd: Access { endpoints, user: None, tls: None },
@@ -111,7 +126,7 @@ fn config(name: &str, endpoints: Vec<String>, cluster: String, shards: u16) -> C
         node: name.parse().expect("a good name"),
         about: Node {
             incarnation: Incarnation(0),
-            addresses: BTreeMap::new(),
+            addresses: BTreeMap::from([("links".to_owned(), listen.to_string())]),
             zone: None,
             versions: Versions { program: "test".to_owned(), level_min: 1, level_max: 1 },
             load: 0.0,
@@ -124,12 +139,23 @@ fn config(name: &str, endpoints: Vec<String>, cluster: String, shards: u16) -> C
 }
 
 fn put(shards: &Shards, queue: &str, id: &str) -> String {
+    answer(shards.submit(put_of(queue, id)).wait(ANSWERED_WITHIN), |_| id.to_owned())
+}
+
+/// A put that only this node's own shard may answer.
+fn put_here(shards: &Shards, queue: &str, id: &str) -> String {
+    let shard = home(queue.as_bytes(), shards.count());
+    let ticket =
+        shards.ask_forwarded(shard, Forwarded::Queue { command: put_of(queue, id), searches: false });
+    answer(ticket.wait(ANSWERED_WITHIN), |_| id.to_owned())
+}
+
+fn put_of(queue: &str, id: &str) -> Command {
     let dedup = Dedup { id: Key::new(id).expect("an id"), window: None };
     let job =
         NewJob { payload: Bytes::copy_from_slice(id.as_bytes()), dedup: Some(dedup), ..NewJob::default() };
     let queue = QueueName::new(queue).expect("a name");
-    let put = Command::Put { queue, jobs: vec![job], principal: None };
-    answer(shards.submit(put).wait(ANSWERED_WITHIN), |_| id.to_owned())
+    Command::Put { queue, jobs: vec![job], principal: None }
 }
 
 /// All payloads, in their order.
@@ -151,10 +177,7 @@ fn jobs(shards: &Shards, queue: &str) -> String {
     }
 }
 
-fn answer(
-    answer: Option<Result<Answer<Bytes>, Refusal>>,
-    ok: impl FnOnce(Answer<Bytes>) -> String,
-) -> String {
+fn answer<T>(answer: Option<Result<T, Refusal>>, ok: impl FnOnce(T) -> String) -> String {
     match answer {
         Some(Ok(answer)) => format!("ok {}", ok(answer)),
         Some(Err(refusal)) if [UNKNOWN, OUTCOME_UNKNOWN].contains(&refusal.code()) => {

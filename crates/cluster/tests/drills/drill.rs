@@ -3,7 +3,6 @@
 //! The report says when each thing was done and how long puts paused in each phase, then what the
 //! model found. A drill goes on after a thing that does not hold, and fails at its end.
 
-use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
@@ -11,11 +10,10 @@ use stadium_membership::{Shard, ShardSet};
 use stadium_testing::deadline;
 
 use crate::load::{Known, Load, Record, Records, check};
-use crate::process::NodeProcess;
-use crate::stage::{PATIENCE, Stage};
+use crate::stage::{NODES, PATIENCE, Stage};
 
 /// How long a load runs before and after what is done to it.
-pub const WHILE: Duration = Duration::from_secs(1);
+pub const WHILE: Duration = Duration::from_millis(500);
 
 /// How long a node may take to answer what it must answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
@@ -43,11 +41,18 @@ pub struct Sent {
     answer: Receiver<String>,
 }
 
+/// A read that was sent and is not answered yet.
+pub struct Asked {
+    queue: String,
+    answer: Receiver<String>,
+}
+
 impl<'a> Drill<'a> {
     /// Begins to put to queues of its own, on a stage that is settled. `outage` is how long nothing
     /// may be accepted beyond what is usual.
     pub fn start(stage: &'a mut Stage, name: &str, outage: Duration) -> Self {
         stage.until_settled();
+        stage.nodes.all().iter().for_each(|node| node.set_well(true));
         let queues = stage.queues(name);
         let load = Load::start(&stage.nodes, &queues, PATIENCE + outage);
         let begun = Instant::now();
@@ -109,12 +114,12 @@ impl<'a> Drill<'a> {
         self.says(&format!("all shards have another owner after {:.2?}", self.elapsed()));
     }
 
-    /// Sends puts of jobs `NAME-0` and on to the shards, at the node.
+    /// Sends puts of jobs `NAME-0` and on to the shards, at the node, which passes none on.
     pub fn send(&self, node: &str, shards: &[Shard], name: &str, each: usize) -> Vec<Sent> {
         let node = self.stage.nodes.node(node);
         let send = |shard: &Shard, number| {
             let (queue, id) = (self.queues[shard.0 as usize].clone(), format!("{name}-{number}"));
-            let answer = node.send(&format!("put {queue} {id}")).expect("its pipe takes it");
+            let answer = node.send(&format!("put-here {queue} {id}")).expect("its pipe takes it");
             Sent { queue, id, answer }
         };
         shards.iter().flat_map(|shard| (0..each).map(move |number| send(shard, number))).collect()
@@ -138,14 +143,48 @@ impl<'a> Drill<'a> {
     }
 
     /// Takes the answers of a node that others fenced: it acknowledges none, and none may ever count.
+    /// A shard that it has been given again since is its own: what it acknowledges there must be there.
     pub fn take_stale(&mut self, node: &str, sent: Vec<Sent>) {
         let what = format!("{node} acknowledges nothing of {} puts after the fence", sent.len());
-        let is_refused = |answer: &str| answer.starts_with("busy") || answer.starts_with("unknown");
-        // The model does not know them: one that is there is found at the end.
-        let others: Vec<String> = answers(sent)
-            .filter(|(_, _, answer)| !is_refused(answer))
-            .map(|(queue, id, answer)| format!("{queue} {id}: {answer}"))
-            .collect();
+        let mut others = Vec::new();
+        for (queue, id, answer) in answers(sent) {
+            if answer.starts_with("busy") || answer.starts_with("unknown") {
+                // The model does not know it: one that is there is found at the end.
+                continue;
+            }
+            let is_given = |shard: &Shard| self.queues[shard.0 as usize] == queue;
+            if answer.starts_with("ok") && self.stage.owned_by(node).iter().any(is_given) {
+                self.says(&format!("    {node} owns {queue} again, and accepted {id}"));
+                self.own.push((queue, id, Known::Acknowledged));
+                continue;
+            }
+            others.push(format!("{queue} {id}: {answer}"));
+        }
+        self.hold_none(&what, &others);
+    }
+
+    /// Asks the node for all jobs of each of the shards; the answers arrive at what is returned.
+    pub fn ask_for_jobs(&self, node: &str, shards: &[Shard]) -> Vec<Asked> {
+        let node = self.stage.nodes.node(node);
+        let ask = |shard: &Shard| {
+            let queue = self.queues[shard.0 as usize].clone();
+            let answer = node.send(&format!("jobs {queue}")).expect("its pipe takes it");
+            Asked { queue, answer }
+        };
+        shards.iter().map(ask).collect()
+    }
+
+    /// Takes the jobs that a node told, or its refusals: an answer without the job `id` is old.
+    pub fn take_jobs(&mut self, node: &str, asked: Vec<Asked>, id: &str) {
+        let what = format!("{node} tells nothing old to {} reads", asked.len());
+        let mut others = Vec::new();
+        for Asked { queue, answer } in asked {
+            let answer = answer.recv_timeout(ANSWERS_WITHIN).unwrap_or_else(|_| "no answer".to_owned());
+            let is_new = answer.strip_prefix("ok ").is_some_and(|jobs| jobs.split(' ').any(|job| job == id));
+            if !is_new && !answer.starts_with("busy") {
+                others.push(format!("{queue} without {id}: {answer:.200}"));
+            }
+        }
         self.hold_none(&what, &others);
     }
 
@@ -156,14 +195,19 @@ impl<'a> Drill<'a> {
 
     /// Puts a job `NAME-0` to each shard, at whichever node accepts it: each must be accepted.
     pub fn accepts(&mut self, what: &str, name: &str) {
+        self.accepts_at(&NODES, what, name);
+    }
+
+    /// The same, at these nodes only.
+    pub fn accepts_at(&mut self, nodes: &[&str], what: &str, name: &str) {
         let begun = Instant::now();
         let id = format!("{name}-0");
         let mut refused = Vec::new();
         for queue in self.queues.clone() {
             let request = format!("put {queue} {id}");
             let is_put = || {
-                let ask = |node: &Arc<NodeProcess>| node.ask(&request, ANSWERS_WITHIN).unwrap_or_default();
-                Ok(self.stage.nodes.all().iter().any(|node| ask(node).starts_with("ok")))
+                let ask = |node: &&str| self.stage.nodes.node(node).ask(&request, ANSWERS_WITHIN);
+                Ok(nodes.iter().filter_map(ask).any(|answer| answer.starts_with("ok")))
             };
             let put = deadline::until_true(PATIENCE, "a node to accept it", is_put);
             self.own.push((queue.clone(), id.clone(), put.map_or(Known::Unknown, |()| Known::Acknowledged)));
@@ -186,6 +230,7 @@ impl<'a> Drill<'a> {
             let owned: ShardSet = self.stage.owned_by(node).into_iter().collect();
             self.stage.served_by(node).is_some_and(|(serves, _)| serves == owned.to_string())
         });
+        self.stage.nodes.node(node).set_well(true);
         self.says(&format!("each shard has an owner and a standby in step after {:.2?}", self.elapsed()));
     }
 
@@ -226,6 +271,9 @@ impl<'a> Drill<'a> {
             sum(|record| record.unknown),
             wrong.len()
         );
+        let errors: Vec<&String> = records.values().flat_map(|record| &record.errors).collect();
+        println!("{:>11}  {} errors through nodes to which nothing was done", "", errors.len());
+        errors.iter().take(SHOWN).for_each(|error| println!("{:>11}      {error}", ""));
         if longest > pause_max {
             failed.push(format!("no queue pauses for longer than {pause_max:?}"));
         }

@@ -1,20 +1,28 @@
 //! Puts to all queues at once, and a model of what was acknowledged.
 //!
-//! For each queue one thread puts one job after another, each with an id of its own. It asks the
-//! nodes in turn until one accepts. Where an outcome is unknown, every second job is put again with
-//! its id, and the others are left as they are.
+//! For each queue one thread puts one job after another, each with an id of its own. It asks a node
+//! chosen at random, which passes the job on to the owner of its shard, and then the others in turn
+//! until one accepts. Where an outcome is unknown, every second job is put again with its id, and the
+//! others are left as they are.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::process::NodeProcess;
-use crate::stage::{Nodes, PATIENCE};
+use crate::stage::{NODES, Nodes, PATIENCE};
 
-/// How long a node is waited for; an outcome that takes longer is unknown.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
+/// How long a node is waited for; an outcome that takes longer is unknown. Nodes ask others for 10 s.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
+
+/// How long a node is waited for that cannot be expected to answer.
+const AWAY_ANSWERS_WITHIN: Duration = Duration::from_secs(1);
+
+/// How often a put that waits looks whether its node is still well.
+const LOOKS_EVERY: Duration = Duration::from_millis(100);
 
 /// How long after all nodes refused they are asked again.
 const AGAIN: Duration = Duration::from_millis(20);
@@ -34,6 +42,8 @@ pub struct Record {
     pub pauses: Vec<(Instant, Instant)>,
     pub unknown: usize,
     pub refused: usize,
+    /// Refusals and unknown outcomes through nodes that were well all the time.
+    pub errors: Vec<String>,
 }
 
 /// What all queues were asked for, by their names.
@@ -61,7 +71,6 @@ impl Load {
                 ends: Arc::clone(&ends),
                 queue: queue.clone(),
                 patience,
-                at: 0,
                 record: Record::default(),
             };
             (queue.clone(), std::thread::spawn(move || putter.run()))
@@ -101,8 +110,6 @@ struct Putter {
     ends: Arc<AtomicU8>,
     queue: String,
     patience: Duration,
-    /// The node that accepted the last one.
-    at: usize,
     record: Record,
 }
 
@@ -126,15 +133,21 @@ impl Putter {
         self.record
     }
 
-    /// Puts a job, at the node that accepted the last one first. Returns whether it was accepted.
+    /// Puts a job, at any node first. Returns whether it was accepted.
     fn put(&mut self, id: &str, repeats: bool) -> bool {
         let request = format!("put {} {id}", self.queue);
         let begun = Instant::now();
         let mut refusals = 0;
+        let mut at = fastrand::usize(..NODES.len());
         while self.ends.load(Ordering::Acquire) != IS_GIVEN_UP {
             assert!(begun.elapsed() < self.patience, "no node accepts {request}");
             let nodes: Vec<Arc<NodeProcess>> = self.nodes.all();
-            let answer = nodes[self.at % nodes.len()].ask(&request, ANSWERED_WITHIN);
+            let node = &nodes[at % nodes.len()];
+            let is_well = node.is_well();
+            let answer = ask(node, &request);
+            if is_well && node.is_well() && !answer.as_ref().is_some_and(|answer| answer.starts_with("ok")) {
+                self.record.errors.push(format!("{request}: {answer:?}"));
+            }
             match answer.as_deref().and_then(|answer| answer.split(' ').next()) {
                 Some("ok") => {
                     self.record.jobs.insert(id.to_owned(), Known::Acknowledged);
@@ -146,18 +159,34 @@ impl Putter {
                     self.record.unknown += 1;
                     self.record.jobs.insert(id.to_owned(), Known::Unknown);
                     if !repeats {
-                        self.at += 1;
                         return false;
                     }
                 }
             }
-            self.at += 1;
+            at += 1;
             refusals += 1;
             if refusals % nodes.len() == 0 {
                 std::thread::sleep(AGAIN);
             }
         }
         false
+    }
+}
+
+/// The answer to a put, or none: that of a node to which something is done is not waited for.
+fn ask(node: &NodeProcess, request: &str) -> Option<String> {
+    let answer = node.send(request)?;
+    let begun = Instant::now();
+    loop {
+        match answer.recv_timeout(LOOKS_EVERY) {
+            Ok(answer) => return Some(answer),
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        let within = if node.is_well() { ANSWERED_WITHIN } else { AWAY_ANSWERS_WITHIN };
+        if begun.elapsed() >= within {
+            return None;
+        }
     }
 }
 

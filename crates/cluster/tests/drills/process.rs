@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,6 +20,7 @@ pub struct NodeProcess {
     child: Mutex<Child>,
     stdin: Mutex<ChildStdin>,
     asked: Arc<Mutex<Asked>>,
+    is_well: AtomicBool,
 }
 
 #[derive(Default)]
@@ -56,7 +58,7 @@ impl NodeProcess {
             // Whoever waits for a process that ended hears so.
             read.lock().expect("nobody panics with it").waiting.clear();
         });
-        Self { child: Mutex::new(child), stdin: Mutex::new(stdin), asked }
+        Self { child: Mutex::new(child), stdin: Mutex::new(stdin), asked, is_well: AtomicBool::new(false) }
     }
 
     /// Its answer; none where it is gone or does not answer in time.
@@ -84,8 +86,19 @@ impl NodeProcess {
         std::mem::take(&mut self.asked.lock().expect("nobody panics with it").late)
     }
 
+    /// Whether nothing is done to it now, and all has been well since: it owes its callers answers.
+    pub fn is_well(&self) -> bool {
+        self.is_well.load(Ordering::Acquire)
+    }
+
+    /// Says whether it is.
+    pub fn set_well(&self, is_well: bool) {
+        self.is_well.store(is_well, Ordering::Release);
+    }
+
     /// Kills it with SIGKILL, and waits until it is gone.
     pub fn kill(&self) {
+        self.set_well(false);
         let mut child = self.child.lock().expect("nobody panics with it");
         child.kill().expect("our own child");
         child.wait().expect("our own child");
@@ -93,6 +106,7 @@ impl NodeProcess {
 
     /// Stops it where it stands, with SIGSTOP.
     pub fn pause(&self) {
+        self.set_well(false);
         self.signal(Signal::STOP);
     }
 

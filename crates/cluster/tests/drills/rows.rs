@@ -4,8 +4,10 @@
 use std::time::Duration;
 
 use crate::drill::Drill;
+use stadium_membership::Shard;
+
 use crate::load::{Records, check};
-use crate::stage::{Away, NODES, Stage};
+use crate::stage::{Archived, Away, NODES, SHARDS, Stage};
 
 /// A failover takes less: the lease of 2 s, half a second for etcd to notice, and the claim.
 const FAILOVER: Duration = Duration::from_secs(5);
@@ -44,16 +46,17 @@ const fn row(name: &'static str, what: &'static str, lasts_s: (u64, u64), drill:
 }
 
 /// All drills, in the order of the table.
-pub const ROWS: [Row; 9] = [
+pub const ROWS: [Row; 10] = [
     row("kill", "a node is killed with SIGKILL, and comes back", (1, 5), kill),
-    row("stop", "a node is stopped with SIGSTOP, and goes on", (8, 60), stop),
+    row("stop", "a node is stopped with SIGSTOP, and goes on", (4, 60), stop),
     row("drain", "a node drains, and comes back", (1, 5), drain),
-    row("etcd-away", "all members of etcd are stopped, and after that killed", (4, 30), etcd_away),
-    row("etcd-cut", "one node is kept away from etcd", (4, 30), etcd_cut),
-    row("kafka-away", "all brokers are stopped", (8, 30), kafka_away),
-    row("kafka-cut", "one node is kept away from Kafka", (8, 30), kafka_cut),
-    row("broker-kill", "a broker is killed, and comes back", (3, 10), broker_kill),
-    row("cut", "one node is cut from etcd, Kafka and the other nodes", (4, 60), cut),
+    row("etcd-away", "all members of etcd are stopped, and after that killed", (3, 30), etcd_away),
+    row("etcd-cut", "one node is kept away from etcd", (3, 30), etcd_cut),
+    row("kafka-away", "all brokers are stopped", (5, 30), kafka_away),
+    row("kafka-cut", "one node is kept away from Kafka", (1, 30), kafka_cut),
+    row("broker-kill", "a broker is killed, and comes back", (1, 10), broker_kill),
+    row("cut", "one node is cut from etcd, Kafka and the other nodes", (3, 60), cut),
+    row("store-away", "the object store is away, and after that the disk of a node", (2, 30), store_away),
 ];
 
 /// The drill that there is only where many kills are asked for.
@@ -94,12 +97,16 @@ fn stop(stage: &mut Stage, how: How) {
     node.pause();
     drill.phase("b is stopped");
     drill.until_others_own("b");
-    // These are the first that it sees when it goes on, before it can know of any fence.
+    // These are the first that it sees when it goes on, before it can know of any fence. Only the
+    // others have the job that its reads must show.
+    drill.accepts_at(&["a", "c"], "the others accept", "fresh");
+    let reads = drill.ask_for_jobs("b", &owned);
     let stale = drill.send("b", &owned, "stale", STALE);
     drill.until_phase_is(how.lasts);
     node.go_on();
     drill.phase("b goes on");
     drill.take_stale("b", stale);
+    drill.take_jobs("b", reads, "fresh-0");
     drill.until_well("b");
     drill.end(FAILOVER);
 }
@@ -108,6 +115,7 @@ fn drain(stage: &mut Stage, how: How) {
     let mut drill = Drill::start(stage, "drain", Duration::ZERO);
     drill.owned_by("c");
     let node = drill.stage.nodes.node("c");
+    node.set_well(false);
     drill.phase("c drains");
     let drained = node.ask("drain", Duration::from_secs(40));
     drill.says(&format!("drained after {:.2?}", drill.elapsed()));
@@ -250,6 +258,60 @@ fn kill_broker(drill: &mut Drill<'_>, broker: usize, away: Duration) {
     drill.phase("it is back");
     drill.accepts("all shards accept writes with it", &format!("with-{broker}"));
     NODES.iter().for_each(|node| drill.until_well(node));
+}
+
+fn store_away(stage: &mut Stage, how: How) {
+    let mut drill = Drill::start(stage, "store-away", Duration::ZERO);
+    // A log is trimmed behind the second checkpoint that is stored.
+    ask_until(&drill, "all logs are trimmed", |_, archived| archived.trimmed > 0);
+    drill.stage.lose_store();
+    drill.phase("the store is away");
+    ask_until(&drill, "the figures of all shards tell it", |_, archived| archived.fails);
+    let before = drill.stage.archived();
+    drill.says("the figures of all shards tell it");
+    drill.until_phase_is(how.lasts);
+    drill.accepts("all shards accept writes without it", "without-store");
+    let is_further = |shard: Shard, archived: Archived| {
+        before.get(&shard).is_none_or(|before| archived.trimmed > before.trimmed)
+    };
+    let trimmed = drill.stage.archived();
+    let none = !trimmed.iter().any(|(shard, archived)| is_further(*shard, *archived));
+    drill.holds("no log is trimmed without it", none);
+    drill.stage.bring_store_back();
+    drill.phase("it is back");
+    ask_until(&drill, "all logs are trimmed further", |shard, archived| {
+        !archived.fails && is_further(shard, archived)
+    });
+    drill.says("all logs are trimmed further");
+    drill.stage.nodes.node("a").kill();
+    let folder = drill.stage.folder_of("a");
+    std::fs::remove_dir_all(&folder).expect("the node is gone");
+    drill.phase("a is killed, and its disk is lost");
+    drill.until_others_own("a");
+    drill.stage.add("a");
+    drill.phase("a starts again, with nothing");
+    drill.stage.until("it has replicas", |_| !drill.stage.replicas_of("a").is_empty());
+    drill.until_well("a");
+    // It writes none before it owns a shard, and it owns none before it was a standby in step.
+    let has_checkpoint = |shard: &Shard| {
+        let checkpoints = folder.join(format!("shard-{shard}/checkpoints"));
+        std::fs::read_dir(checkpoints).is_ok_and(|mut files| files.next().is_some())
+    };
+    let replicas = drill.stage.replicas_of("a");
+    let are_restored = !replicas.is_empty() && replicas.iter().all(has_checkpoint);
+    drill.holds("its replicas came from the store", are_restored);
+    drill.end(FAILOVER);
+}
+
+/// Asks for checkpoints until that holds of all shards.
+fn ask_until(drill: &Drill<'_>, what: &str, holds: impl Fn(Shard, Archived) -> bool) {
+    drill.stage.until(what, |_| {
+        for node in drill.stage.nodes.all() {
+            node.ask("checkpoint", Duration::from_secs(1));
+        }
+        let archived = drill.stage.archived();
+        archived.len() == usize::from(SHARDS) && archived.iter().all(|(shard, one)| holds(*shard, *one))
+    });
 }
 
 /// Kills in one load.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use stadium_journal_kafka::{Replication, Settings, make_or_check};
 use stadium_membership::{Change, Cluster, ClusterId, Formats, NodeName, Shard, View};
 use stadium_membership_etcd::{Access, create};
 use stadium_state_machine::home;
+use stadium_testing::certificates::Authority;
 use stadium_testing::fleet::{Fleet, Loss};
 use stadium_testing::kafka::{Kafka, Listener};
 use stadium_testing::{deadline, etcd};
@@ -32,6 +34,9 @@ const SAYS_WITHIN: Duration = Duration::from_millis(500);
 
 /// The cluster's name.
 const CLUSTER: &str = "drills";
+
+/// The folder of the object store, in that of the stage.
+const STORE: &str = "store";
 
 /// The nodes that run.
 #[derive(Default)]
@@ -70,7 +75,17 @@ pub struct Stage {
     pub etcd: etcd::Cluster,
     pub kafka: Kafka,
     folder: tempfile::TempDir,
+    authority: Authority,
     network: Fleet,
+}
+
+/// What a node says of a shard that it serves, and of its store.
+#[derive(Clone, Copy, Debug)]
+pub struct Archived {
+    /// The position up to which this owner trimmed the log; 0 where it did not.
+    pub trimmed: u64,
+    /// Whether a checkpoint waits because the store failed.
+    pub fails: bool,
 }
 
 impl Stage {
@@ -88,7 +103,9 @@ impl Stage {
         let cluster = Cluster { id: ClusterId(7), shards: SHARDS.into(), formats, feature_level: 1 };
         create(access, CLUSTER, &cluster).expect("a cluster");
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let stage = Self { nodes: Arc::default(), etcd, kafka, folder, network };
+        std::fs::create_dir(folder.path().join(STORE)).expect("an empty folder");
+        let authority = Authority::new().expect("an authority");
+        let stage = Self { nodes: Arc::default(), etcd, kafka, folder, authority, network };
         NODES.into_iter().for_each(|node| stage.add(node));
         stage.until_settled();
         stage
@@ -96,16 +113,65 @@ impl Stage {
 
     /// Starts a node, with the data that it has.
     pub fn add(&self, name: &'static str) {
+        let identity = self.authority.node(name).expect("a certificate");
+        let file = |path: PathBuf| path.display().to_string();
         let arguments = [
             name.to_owned(),
             self.etcd.endpoints().join(","),
             self.kafka.bootstrap(Listener::Plain).join(","),
-            self.folder.path().join(name).display().to_string(),
+            file(self.folder_of(name)),
             CLUSTER.to_owned(),
             SHARDS.to_string(),
+            self.network.address(place(name)).to_string(),
+            file(identity.certificate),
+            file(identity.key),
+            file(self.authority.file()),
+            format!("file://{}", file(self.folder.path().join(STORE))),
         ];
         let node = Arc::new(NodeProcess::start(&self.network.instances[place(name)], &arguments));
         self.nodes.0.lock().expect("nobody panics with it").insert(name, node);
+    }
+
+    /// The folder of a node.
+    pub fn folder_of(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Puts a file where the store's folder is: nothing can be stored there, not even by root.
+    pub fn lose_store(&self) {
+        let store = self.folder.path().join(STORE);
+        std::fs::rename(&store, store.with_extension("away")).expect("a folder of ours");
+        std::fs::write(&store, "away").expect("nothing is there");
+    }
+
+    /// The store is back, with what it had.
+    pub fn bring_store_back(&self) {
+        let store = self.folder.path().join(STORE);
+        std::fs::remove_file(&store).expect("a file of ours");
+        std::fs::rename(store.with_extension("away"), &store).expect("a folder of ours");
+    }
+
+    /// What the owners say of the store, by shard.
+    pub fn archived(&self) -> BTreeMap<Shard, Archived> {
+        let answers = self.nodes.all().into_iter().filter_map(|node| node.ask("archive", SAYS_WITHIN));
+        let read = |word: &str| {
+            let [shard, trimmed, fails] = word.split(':').collect::<Vec<_>>()[..] else { panic!("{word}") };
+            let trimmed = trimmed.parse().expect("a position");
+            (Shard(shard.parse().expect("a shard")), Archived { trimmed, fails: fails == "true" })
+        };
+        answers
+            .flat_map(|answer| {
+                answer.split(' ').skip(1).filter(|word| !word.is_empty()).map(read).collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
+    /// Shards of which the node has a replica.
+    pub fn replicas_of(&self, name: &str) -> Vec<Shard> {
+        let name: NodeName = name.parse().expect("a good name");
+        let view = self.view();
+        let map = view.map.iter().filter(|(_, entry)| entry.value.replicas.contains(&name));
+        map.map(|(shard, _)| *shard).collect()
     }
 
     /// From now on all packets between the node and that are lost, and neither is told.
@@ -116,6 +182,7 @@ impl Stage {
             Away::Kafka => self.kafka.bootstrap(Listener::Plain).iter().map(port).collect(),
             Away::Everything => Vec::new(),
         };
+        self.nodes.node(name).set_well(false);
         let instance = place(name);
         let loss = match away {
             Away::Everything => Loss::Everything { instance },
