@@ -288,16 +288,6 @@ impl Inner {
         Ok(())
     }
 
-    /// As [`Self::pass_elsewhere`]; a caller that cannot be passed on is refused.
-    pub(crate) fn pass_or_refuse(self: &Arc<Self>, shard: u16, item: Item) {
-        let caller = item.caller().cloned();
-        if let Err(refusal) = self.pass_elsewhere(shard, item)
-            && let Some(caller) = caller
-        {
-            answer(&caller, Err(refusal));
-        }
-    }
-
     /// Asks a shard that must be served here.
     pub(crate) fn ask_here(self: &Arc<Self>, shard: u16, command: Forwarded) -> Result<One, Refusal> {
         let mailbox = self.mailbox(shard)?;

@@ -18,6 +18,7 @@ use crate::driver::{Driver, core_settings};
 use crate::error::not_here;
 use crate::inner::Inner;
 use crate::mailbox::{Absence, Item};
+use crate::reply_slot::answer;
 use crate::{Error, Shards};
 
 /// The pause before a follower looks again whether it is in step, and before an ended one follows
@@ -220,8 +221,11 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
                 Item::Delivery(delivery) => {
                     self.inner.confirm(delivery.shard, delivery.confirmation(Err(not_here())));
                 }
+                // Requests of other nodes are asked again by those.
                 item @ (Item::Request(_) | Item::Command(..) | Item::Together(..)) => {
-                    self.inner.pass_or_refuse(self.shard, item);
+                    if let Some(caller) = item.caller() {
+                        answer(caller, Err(not_here()));
+                    }
                 }
                 Item::Vanished(_)
                 | Item::Release(_)

@@ -143,23 +143,14 @@ impl<'a> Drill<'a> {
     }
 
     /// Takes the answers of a node that others fenced: it acknowledges none, and none may ever count.
-    /// A shard that it has been given again since is its own: what it acknowledges there must be there.
     pub fn take_stale(&mut self, node: &str, sent: Vec<Sent>) {
         let what = format!("{node} acknowledges nothing of {} puts after the fence", sent.len());
-        let mut others = Vec::new();
-        for (queue, id, answer) in answers(sent) {
-            if answer.starts_with("busy") || answer.starts_with("unknown") {
-                // The model does not know it: one that is there is found at the end.
-                continue;
-            }
-            let is_given = |shard: &Shard| self.queues[shard.0 as usize] == queue;
-            if answer.starts_with("ok") && self.stage.owned_by(node).iter().any(is_given) {
-                self.says(&format!("    {node} owns {queue} again, and accepted {id}"));
-                self.own.push((queue, id, Known::Acknowledged));
-                continue;
-            }
-            others.push(format!("{queue} {id}: {answer}"));
-        }
+        let is_refused = |answer: &str| answer.starts_with("busy") || answer.starts_with("unknown");
+        // The model does not know them: one that is there is found at the end.
+        let others: Vec<String> = answers(sent)
+            .filter(|(_, _, answer)| !is_refused(answer))
+            .map(|(queue, id, answer)| format!("{queue} {id}: {answer}"))
+            .collect();
         self.hold_none(&what, &others);
     }
 
