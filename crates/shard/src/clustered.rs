@@ -4,7 +4,7 @@ use crate::Settings;
 
 impl Settings {
     /// The options of a mirror of each shard: those of the settings, or its part of the node's budget,
-    /// as [`Shards::open`] gives them to journals.
+    /// as [`Shards::open`](crate::Shards::open) gives them to journals.
     #[must_use]
     pub fn mirror(&self) -> stadium_journal::Options {
         self.journal_options()

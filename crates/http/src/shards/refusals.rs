@@ -119,6 +119,7 @@ pub(crate) const STATUSES: &[(&str, u16)] = &[
     (stadium_shard::OUTCOME_UNKNOWN, 504),
     (stadium_shard::LOG_AWAY, 503),
     (stadium_shard::MOVED, 503),
+    (stadium_shard::UNREACHABLE, 503),
     (stadium_shard::TOO_OLD, 503),
     ("SHARD-003", 503),
     ("SHARD-004", 503),
