@@ -24,8 +24,8 @@ pub use device::{
 pub use push::{KickOutcome, Refusal};
 pub use retained::{NoRetained, PurgeMode, Purged, RetainedPage, RetainedQuery, RetainedReport};
 pub use stats::{
-    BytesHeld, DiscoveryStats, FleetStats, Histogram, LATENCY_BOUNDS_S, LocationStats, LoopStats,
-    MethodStats, Readiness, RequestStats, ServiceStats, Tally,
+    ArchiveStats, BytesHeld, ClusterStats, DiscoveryStats, FleetStats, Histogram, LATENCY_BOUNDS_S,
+    LinkStats, LocationStats, LoopStats, MethodStats, Readiness, RequestStats, ServiceStats, Tally,
 };
 
 pub use trace::{NoTrace, Trace, TraceLine, Traced};

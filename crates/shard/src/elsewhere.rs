@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use stadium_queue::{Command, Lease, QueueName};
-use stadium_state_machine::Refusal;
+use stadium_queue::{Command, Lease, QueueName, Queues};
+use stadium_state_machine::{Refusal, StateMachine as _};
 
 use crate::answer::{Answer, Together};
 use crate::core::{AnyCommand, Caller as _, Confirmation, Delivery};
@@ -55,6 +55,17 @@ pub enum Forwarded {
     Machine(AnyCommand),
     /// Transfers and jobs.
     Together(Together),
+}
+
+impl Forwarded {
+    /// Bytes of memory that it keeps alive while it waits.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Forwarded::Queue { command, .. } => Queues::command_bytes(command),
+            Forwarded::Machine(command) => command.bytes(),
+            Forwarded::Together(together) => together.bytes(),
+        }
+    }
 }
 
 /// The right to answer a command that was forwarded. One that is dropped is answered with Busy.

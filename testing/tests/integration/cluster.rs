@@ -18,6 +18,8 @@ use stadium_testing::wallets::{Wallets, transfer};
 use stadium_testing::{etcd, ports};
 use tempfile::TempDir;
 
+use crate::push_platform::{counts, message, push, reader, register};
+
 /// Shards of each cluster.
 const SHARDS: usize = 6;
 
@@ -145,6 +147,31 @@ fn nodes_are_ready_when_each_shard_has_an_owner_and_hand_theirs_over_on_sigterm(
     until_ready(&stage.nodes[0])
 }
 
+/// Devices on all nodes get pushes that were handed to each of them, and what they acknowledge is
+/// counted.
+fn pushes(nodes: &[Killable], apis: &[Api]) -> Result<()> {
+    const DEVICES: usize = 9;
+    let name = |number: usize| format!("seat-{number}");
+    register(&apis[1], "default", (0..DEVICES).map(name))?;
+    let devices = (0..DEVICES).map(|number| reader(nodes[number % nodes.len()].mqtt, &name(number)));
+    let mut devices = devices.collect::<Result<Vec<_>>>()?;
+    for (place, api) in apis.iter().enumerate() {
+        let text = format!("through {place}");
+        let id = push(api, "default", &json!({"audience": "all", "message": text}))?;
+        for device in &mut devices {
+            ensure!(message(device)? == text);
+        }
+        let other = &apis[(place + 1) % apis.len()];
+        counts(other, "default", &id, |counts| counts["delivered"] == DEVICES)?;
+    }
+    // A device that comes back on another node gets what it missed.
+    devices.remove(0).leave()?;
+    push(&apis[1], "default", &json!({"audience": {"device": name(0)}, "message": "missed"}))?;
+    let mut moved = reader(nodes[2].mqtt, &name(0))?;
+    ensure!(message(&mut moved)? == "missed");
+    Ok(())
+}
+
 #[test]
 fn commands_go_through_any_node_and_a_killed_one_loses_nothing() -> Result<()> {
     let mut stage = Stage::start("any")?;
@@ -168,6 +195,13 @@ fn commands_go_through_any_node_and_a_killed_one_loses_nothing() -> Result<()> {
     };
     for (place, wallet) in wallets.iter().enumerate() {
         pay(&apis[place % apis.len()], "@issue", wallet, 100)?;
+    }
+    pushes(&stage.nodes, &apis)?;
+    for api in &apis {
+        ensure!(api.metric("stadium_cluster_registered", "")? == 1.0, "a node that is not registered");
+        // A link of data to each other node, and one of control.
+        ensure!(api.metric("stadium_cluster_link_up", "")? == 4.0, "a link that is down");
+        ensure!(api.metric("stadium_cluster_commands_total", "asked")? > 0.0, "nothing was forwarded");
     }
     stage.nodes[2].kill()?;
     let living = &apis[..2];

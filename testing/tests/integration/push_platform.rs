@@ -19,7 +19,7 @@ use stadium_testing::wire::Version;
 const SETTINGS: &str = "[shards]\ncount = 2\n[journal]\nsegment_bytes = 16777216\nreserve_bytes = 33554432\n";
 
 /// Registers devices.
-fn register(api: &Api, app: &str, devices: impl Iterator<Item = String>) -> Result<()> {
+pub fn register(api: &Api, app: &str, devices: impl Iterator<Item = String>) -> Result<()> {
     let devices: Vec<Value> = devices.map(|device| json!({ "device": device })).collect();
     for some in devices.chunks(1_000) {
         let (status, answer) = api.post(&format!("/api/apps/{app}/devices"), &json!({ "devices": some }))?;
@@ -29,14 +29,14 @@ fn register(api: &Api, app: &str, devices: impl Iterator<Item = String>) -> Resu
 }
 
 /// Hands a push over that must be accepted, and returns its id.
-fn push(api: &Api, app: &str, body: &Value) -> Result<String> {
+pub fn push(api: &Api, app: &str, body: &Value) -> Result<String> {
     let (status, answer) = api.post(&format!("/api/apps/{app}/pushes"), body)?;
     ensure!(status == 202 && answer["status"] == "accepted", "{status}: {answer}");
     Ok(answer["id"].as_str().context("no id")?.to_owned())
 }
 
 /// What became of a push, once `holds` is true of its counts.
-fn counts(api: &Api, app: &str, id: &str, holds: impl Fn(&Value) -> bool) -> Result<Value> {
+pub fn counts(api: &Api, app: &str, id: &str, holds: impl Fn(&Value) -> bool) -> Result<Value> {
     let mut last = Value::Null;
     let report = until(PATIENCE, "the push's counts", || {
         let (status, report) = api.read(&format!("/api/apps/{app}/pushes/{id}"))?;
@@ -48,14 +48,14 @@ fn counts(api: &Api, app: &str, id: &str, holds: impl Fn(&Value) -> bool) -> Res
 }
 
 /// A device that is connected and reads its inbox.
-fn reader(address: SocketAddr, client_id: &str) -> Result<Device> {
+pub fn reader(address: SocketAddr, client_id: &str) -> Result<Device> {
     let mut device = Device::clean(address, Version::V5, client_id)?;
     device.subscribe(&[&format!("inbox/{client_id}")], 1)?;
     Ok(device)
 }
 
 /// The next push of a device, acknowledged: its message.
-fn message(device: &mut Device) -> Result<String> {
+pub fn message(device: &mut Device) -> Result<String> {
     let received = device.take()?;
     ensure!(received.qos == 1, "{received:?}");
     Ok(String::from_utf8(received.payload)?)

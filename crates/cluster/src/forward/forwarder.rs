@@ -426,6 +426,11 @@ impl Elsewhere for Forwarder {
     fn ask(&self, shard: u16, command: Forwarded, asker: Asker) {
         self.counts.asked.fetch_add(1, Ordering::Relaxed);
         let searches = matches!(command, Forwarded::Queue { searches: true, .. });
+        let bytes = command.bytes();
+        if !self.table.has_room(bytes) {
+            let reason = "more commands of this node wait for other nodes than may";
+            return asker.answer(Err(busy("CLU-212", 100, reason)));
+        }
         let mut command = match stadium_shard_wire::Command::try_from(command) {
             Ok(command) => command,
             Err(command) => {
@@ -451,6 +456,7 @@ impl Elsewhere for Forwarder {
             is_unknown: false,
             given_ids,
             asked: None,
+            bytes,
         };
         self.table.insert(id, pending, wait.is_some());
         self.send(id);

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
@@ -12,6 +12,12 @@ use stadium_shard_wire::Request;
 
 /// Parts of the table, each with a lock.
 const PARTS: usize = 16;
+
+/// Commands that are not answered, at most: those for which a node has no link, or no credit, wait too.
+const COMMANDS_MAX: usize = 65_536;
+
+/// Bytes that they keep alive together, at most.
+const BYTES_MAX: usize = 256 << 20;
 
 /// A command that is not answered.
 pub(crate) struct Pending {
@@ -28,6 +34,8 @@ pub(crate) struct Pending {
     pub(crate) given_ids: Vec<usize>,
     /// The node that was asked last.
     pub(crate) asked: Option<NodeName>,
+    /// Bytes of memory that it keeps alive.
+    pub(crate) bytes: usize,
 }
 
 /// The table. Its ids are those of the requests.
@@ -35,6 +43,8 @@ pub(crate) struct Pending {
 pub(crate) struct Table {
     last: AtomicU64,
     parts: [Mutex<HashMap<u64, Pending>>; PARTS],
+    commands: AtomicUsize,
+    bytes: AtomicUsize,
     /// Reserves by their askers, who may vanish.
     reserves: Mutex<HashMap<u64, Vec<u64>>>,
     later: Mutex<Later>,
@@ -58,10 +68,18 @@ impl Table {
         &self.parts[id as usize % PARTS]
     }
 
+    /// Whether there is room for one more command of so many bytes. One always fits.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        let (commands, kept) = (self.commands.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed));
+        commands < COMMANDS_MAX && (kept == 0 || kept.saturating_add(bytes) <= BYTES_MAX)
+    }
+
     pub(crate) fn insert(&self, id: u64, pending: Pending, is_reserve: bool) {
         if is_reserve {
             self.reserves.lock().entry(pending.asker.id()).or_default().push(id);
         }
+        self.commands.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(pending.bytes, Ordering::Relaxed);
         self.part(id).lock().insert(id, pending);
     }
 
@@ -73,6 +91,8 @@ impl Table {
     /// Takes one out that is answered.
     pub(crate) fn take(&self, id: u64) -> Option<Pending> {
         let pending = self.part(id).lock().remove(&id)?;
+        self.commands.fetch_sub(1, Ordering::Relaxed);
+        self.bytes.fetch_sub(pending.bytes, Ordering::Relaxed);
         let mut reserves = self.reserves.lock();
         let asker = pending.asker.id();
         if let Some(ids) = reserves.get_mut(&asker) {
@@ -95,7 +115,7 @@ impl Table {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.parts.iter().map(|part| part.lock().len()).sum()
+        self.commands.load(Ordering::Relaxed)
     }
 
     /// Has [`Self::wait`] return this one then.

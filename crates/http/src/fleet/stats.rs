@@ -73,6 +73,61 @@ pub struct FleetStats {
     pub discovery: Option<DiscoveryStats>,
     /// Locations that are taken from a service; `None` where none is watched.
     pub locations: Option<LocationStats>,
+    /// The node's part in its cluster; `None` of a standalone server, and of a node that leaves.
+    pub cluster: Option<ClusterStats>,
+}
+
+/// A node's part in its cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClusterStats {
+    /// Whether it is registered in etcd now.
+    pub registered: bool,
+    /// Whether it is certain that its lease is valid, so that reads need no commit.
+    pub certain: bool,
+    /// Nodes that are alive, this one included.
+    pub nodes: u64,
+    /// Shards of the cluster.
+    pub shards: u64,
+    /// Shards that this node serves.
+    pub served: u64,
+    /// Commands between this node and others: `asked`, `asked_again`, `served`, `unknown`.
+    pub commands: Vec<Tally>,
+    /// Commands of this node that wait for the answer of another.
+    pub waiting: u64,
+    /// The links that this node dials.
+    pub links: Vec<LinkStats>,
+    /// How far storing the shards of this node is; `None` where no object store is configured.
+    pub archive: Option<ArchiveStats>,
+}
+
+/// A link to another node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkStats {
+    /// The other node.
+    pub node: String,
+    /// Its purpose and its loop: `data-0`, `control-0`.
+    pub link: String,
+    /// Whether it is up.
+    pub up: bool,
+    /// Bytes written and received.
+    pub bytes: [u64; 2],
+    /// Attempts to connect that failed, and connections that were lost.
+    pub failures_total: u64,
+    /// Bytes of credit that are taken.
+    pub credit_taken_bytes: u64,
+    /// The last round trip; zero before the first.
+    pub round_trip: Duration,
+}
+
+/// How far storing shards in the object store is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ArchiveStats {
+    /// Shards whose newest checkpoint is not stored.
+    pub behind: u64,
+    /// For how long the one that has waited longest has.
+    pub behind_for: Duration,
+    /// Shards whose last attempt failed.
+    pub failing: u64,
 }
 
 /// Locations of devices, as a service reports them.

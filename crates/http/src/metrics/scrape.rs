@@ -13,7 +13,7 @@ use prometheus_client::registry::{Registry, Unit};
 use crate::fleet::Readiness;
 use crate::metrics::encoder::Encoder;
 use crate::metrics::sources::Sources;
-use crate::metrics::{fleet, requests, services, shards};
+use crate::metrics::{cluster, fleet, requests, services, shards};
 
 /// Everything `/metrics` shows, in the OpenMetrics text format.
 pub(crate) fn text(sources: &Sources) -> Result<String, fmt::Error> {
@@ -59,6 +59,9 @@ impl Collector for Scrape {
         }
         if let Some(stats) = &stats.locations {
             services::locations(&mut to, stats)?;
+        }
+        if let Some(stats) = &stats.cluster {
+            cluster::encode(&mut to, stats)?;
         }
         shards::encode(&mut to, &self.0)?;
         to.gauge("http_connections", "Open HTTP connections", self.0.connections.open())?;

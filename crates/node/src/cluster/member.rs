@@ -13,6 +13,7 @@ use stadium_push::{LiveOrigins, Transport};
 use stadium_shard::Shards;
 use tokio::sync::watch;
 
+use super::figures;
 use super::standing::{self, Standing};
 use crate::error::Error;
 use crate::fleet::SharedFleet;
@@ -72,6 +73,9 @@ impl Member {
     /// [`Error::System`] where a thread is refused.
     pub(crate) fn watch(&self, fleet: SharedFleet) -> Result<watch::Receiver<bool>, Error> {
         let (sender, is_first) = watch::channel(false);
+        let (joined, count) = (Arc::clone(&self.joined), self.shards.count());
+        // A node that drains is held for as long, and a scrape does not wait for it.
+        fleet.joined(move || joined.try_lock()?.as_ref().map(|node| figures::of(node, count)));
         let (joined, shards) = (Arc::clone(&self.joined), self.shards.clone());
         let watching = Watching { joined, shards, fleet, is_first: sender, began: Instant::now() };
         start("cluster-watch", move || watching.run())?;

@@ -16,8 +16,8 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use stadium_edge::{EdgeHandle, LoopAnswers, PushRecord, Refused};
 use stadium_http::fleet::{
-    BoxFuture, DevicePage, DeviceQuery, DeviceReport, Fleet, FleetStats, KickOutcome, NoRetained, NoTrace,
-    PurgeMode, Purged, Readiness, Refusal, RetainedPage, RetainedQuery, Trace, Traced,
+    BoxFuture, ClusterStats, DevicePage, DeviceQuery, DeviceReport, Fleet, FleetStats, KickOutcome,
+    NoRetained, NoTrace, PurgeMode, Purged, Readiness, Refusal, RetainedPage, RetainedQuery, Trace, Traced,
 };
 use stadium_push::live::{ClientId, LivePush, LiveReach, LiveReport, LiveToken, TopicPush};
 use stadium_push::{AppName, PushId, Time};
@@ -48,8 +48,12 @@ pub(crate) struct EdgeFleet {
     observer: Observer,
     services: OnceLock<Arc<Services>>,
     locations: Arc<locations::Figures>,
+    cluster: OnceLock<ClusterFigures>,
     has_all_shards: bool,
 }
+
+/// Looks at the node's part in its cluster; `None` while it leaves.
+type ClusterFigures = Box<dyn Fn() -> Option<ClusterStats> + Send + Sync>;
 
 impl EdgeFleet {
     /// Over this edge, starting. A standalone server has all shards.
@@ -62,7 +66,15 @@ impl EdgeFleet {
             observer: Observer::default(),
             services: OnceLock::new(),
             locations: Arc::default(),
+            cluster: OnceLock::new(),
         }
+    }
+
+    /// The node is part of a cluster, whose figures are shown too.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn joined(&self, figures: impl Fn() -> Option<ClusterStats> + Send + Sync + 'static) {
+        // Set once, when the node starts.
+        let _ = self.cluster.set(Box::new(figures));
     }
 
     /// The node serves these, whose figures are shown too.
@@ -215,6 +227,7 @@ impl Fleet for EdgeFleet {
             (stats.services, stats.discovery) = services.figures();
         }
         stats.locations = self.locations.stats();
+        stats.cluster = self.cluster.get().and_then(|figures| figures());
         stats
     }
 

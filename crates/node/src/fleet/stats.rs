@@ -148,6 +148,7 @@ impl Observer {
             services: None,
             discovery: None,
             locations: None,
+            cluster: None,
         }
     }
 }
