@@ -33,6 +33,10 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// is unknown (CLU-001), and the shard is busy (CLU-002) until it does.
 const COMMIT_WAIT: u64 = 3_000;
 
+/// How long an owner tries to open its journal again after a failure before it follows instead: others
+/// may have gone on, and trimmed what it would have to read.
+const BROKEN_MAX: Duration = Duration::from_secs(3);
+
 /// Records that a follower applies before it settles their segments.
 const RECORDS_A_STEP: u64 = 4_096;
 
@@ -148,6 +152,8 @@ struct Replica<S: ReplicaStore> {
     on_state: OnState,
     told: Option<ReplicaState>,
     items: Vec<Item>,
+    /// Since when it owns the shard, and has no journal.
+    broken_since: Option<Instant>,
     role: Role<S>,
 }
 
@@ -182,6 +188,7 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
             on_state,
             told: None,
             items: Vec::new(),
+            broken_since: None,
             role: Role::Following(Box::new(follows)),
         };
         replica.tell(ReplicaState::Following { is_in_step: false });
@@ -329,6 +336,13 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
             _ => {}
         }
         let Role::Owning(driver) = &mut self.role else { return again(LOOK_EVERY) };
+        if turned.is_stopped || !driver.recovers() {
+            self.broken_since = None;
+        } else if self.broken_since.get_or_insert_with(Instant::now).elapsed() >= BROKEN_MAX {
+            self.broken_since = None;
+            self.inner.mailboxes[usize::from(self.shard)].follow();
+            return self.lose(&"its journal cannot be opened again");
+        }
         if !turned.is_stopped || !(driver.core().is_moved() || driver.core().is_handed_over()) {
             return turned;
         }

@@ -102,7 +102,7 @@ fn a_standby_without_its_folder_comes_back_from_the_store_although_the_log_was_t
     checkpoint_and_store(&standby);
     // The log tells the former owner at its next command.
     owner.put("too late").expect_err("another owner serves");
-    until("the former owner follows", || owner.is_in_step(0));
+    owner.until_in_step(0);
     until("it stores nothing", || owner.archived().shards.is_empty());
     owner.close(0);
     fs::remove_dir_all(owner.replica(0)).expect("nobody has it open");

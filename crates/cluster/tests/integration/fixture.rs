@@ -176,6 +176,15 @@ impl Node {
         self.state(shard) == Some(ReplicaState::Following { is_in_step: true })
     }
 
+    /// Waits until a replica is in step; a failure names its state.
+    pub fn until_in_step(&self, shard: u16) {
+        let begun = Instant::now();
+        while !self.is_in_step(shard) {
+            assert!(begun.elapsed() < LONG, "shard {shard} is never in step: {:?}", self.state(shard));
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
     /// Claims a shard, and waits until it serves.
     pub fn own(&self, shard: u16) {
         self.shards.claim(shard);

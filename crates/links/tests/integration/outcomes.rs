@@ -122,6 +122,8 @@ fn deadlines_that_pass_before_a_message_leaves_are_not_sent() {
         let mut settings = settings(&authority, node);
         settings.timing.silence_ms = 30_000;
         settings.credit.bytes = 64 * 1024 * 1024;
+        // All answers may wait, if this machine reads them slowly.
+        settings.answer_bytes_max = 64 * 1024 * 1024;
         settings
     });
     all[0].node_credit.bytes = 128 * 1024 * 1024;
