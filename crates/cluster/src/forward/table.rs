@@ -1,4 +1,6 @@
 //! Commands of this node that other nodes were asked, and that are not answered.
+//!
+//! They are bounded, and those that are to be asked again wait for their time.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
