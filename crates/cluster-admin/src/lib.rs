@@ -24,5 +24,5 @@ pub use init::{ClusterFacts, InitReport, NewCluster};
 pub use nodes::{AliveNode, NodeReport, NodesReport};
 pub use relocate::MoveReport;
 pub use shards::{Problem, Replica, ShardReport, ShardsReport};
-pub use status::{MemberReport, NodeCounts, RequestReport, StatusReport};
+pub use status::{MemberReport, NodeCounts, StatusReport};
 pub use waiting::{Progress, Waiting};

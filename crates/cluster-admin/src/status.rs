@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use stadium_membership::{NodeName, Request, Shard, View};
+use stadium_membership::{NodeName, Request, Shard};
 use stadium_membership_etcd::{Member, MemberState};
 
 use crate::admin::{Admin, is_balancing};
@@ -42,7 +42,7 @@ pub struct StatusReport {
     /// Shards whose entry cannot be read.
     pub unreadable: Vec<Shard>,
     /// Requests of operators that the planner has not done, or that hold until they are taken back.
-    pub requests: Vec<RequestReport>,
+    pub requests: Vec<Request>,
     /// Members of etcd, as the settings name them.
     pub etcd: Vec<MemberReport>,
 }
@@ -62,26 +62,6 @@ pub struct NodeCounts {
     pub owned: usize,
     /// Shards of which it is a standby.
     pub standby: usize,
-}
-
-/// A request of an operator.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "request", rename_all = "kebab-case")]
-pub enum RequestReport {
-    /// The node is to own the shard.
-    Move {
-        /// The shard.
-        shard: Shard,
-        /// The node.
-        to: NodeName,
-    },
-    /// The node is to have no shards.
-    Drain {
-        /// The node.
-        node: NodeName,
-    },
-    /// Shards are not moved to balance the nodes.
-    BalanceOff,
 }
 
 /// A member of etcd.
@@ -170,18 +150,9 @@ impl Admin {
             few_standbys: those(&|shard| shard.problems.contains(&Problem::FewStandbys)),
             moving: those(&|shard| shard.is_moving),
             unreadable: those(&|shard| shard.problems.contains(&Problem::Unreadable)),
-            requests: requests(&view),
+            requests: view.requests.values().map(|stored| Request::clone(&stored.value)).collect(),
             etcd: self.operator.members().into_iter().map(MemberReport::from).collect(),
             owners: shards.into_iter().map(|shard| shard.owner).collect(),
         })
     }
-}
-
-fn requests(view: &View) -> Vec<RequestReport> {
-    let report = |request: &Request| match request {
-        Request::Move { shard, to } => RequestReport::Move { shard: *shard, to: to.clone() },
-        Request::Drain { node } => RequestReport::Drain { node: node.clone() },
-        Request::BalanceOff => RequestReport::BalanceOff,
-    };
-    view.requests.values().map(|stored| report(&stored.value)).collect()
 }

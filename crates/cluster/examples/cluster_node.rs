@@ -18,9 +18,7 @@ use stadium_cluster::{ArchiveSettings, ClusterNode, LinkSettings, NodeSettings};
 use stadium_journal::Options;
 use stadium_journal_kafka::{Client, Settings as KafkaSettings, open};
 use stadium_links::TlsSettings;
-use stadium_membership::{
-    Cluster, ClusterId, Formats, Incarnation, Node, Settings as PlannerSettings, Shard, Versions,
-};
+use stadium_membership::{Cluster, ClusterId, Formats, Node, Settings as PlannerSettings, Shard, Versions};
 use stadium_membership_etcd::{Access, Config};
 use stadium_queue::{Answer, Command, Dedup, Key, NewJob, QueueName, Refusal};
 use stadium_shard::{Forwarded, OUTCOME_UNKNOWN, Settings, Shards, UNKNOWN};
@@ -124,16 +122,11 @@ fn config(name: &str, listen: SocketAddr, endpoints: Vec<String>, cluster: Strin
         cluster,
         expected: Some(Cluster { id: ClusterId(7), shards: shards.into(), formats, feature_level: 1 }),
         node: name.parse().expect("a good name"),
-        about: Node {
-            incarnation: Incarnation(0),
-            addresses: BTreeMap::from([("links".to_owned(), listen.to_string())]),
-            zone: None,
-            versions: Versions { program: "test".to_owned(), level_min: 1, level_max: 1 },
-            load: 0.0,
-            in_step: Default::default(),
-            has_data: Default::default(),
-            draining: false,
-        },
+        about: Node::new(
+            BTreeMap::from([("links".to_owned(), listen.to_string())]),
+            None,
+            Versions { program: "test".to_owned(), level_min: 1, level_max: 1 },
+        ),
         planner: PlannerSettings { settle: Duration::from_secs(1), ..PlannerSettings::default() },
     }
 }

@@ -52,6 +52,21 @@ pub struct Versions {
 }
 
 impl Node {
+    /// A node that starts: without an incarnation, load or shards.
+    #[must_use]
+    pub fn new(addresses: BTreeMap<String, String>, zone: Option<String>, versions: Versions) -> Self {
+        Self {
+            incarnation: Incarnation(0),
+            addresses,
+            zone,
+            versions,
+            load: 0.0,
+            in_step: ShardSet::default(),
+            has_data: ShardSet::default(),
+            draining: false,
+        }
+    }
+
     /// Whether a node can be like this.
     ///
     /// # Errors

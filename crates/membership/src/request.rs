@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::name::{NodeName, Shard};
 
 /// A request of an operator.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "request", rename_all = "kebab-case")]
 pub enum Request {
     /// Make this node the owner of the shard. Done when it is.
     Move {

@@ -8,7 +8,6 @@ mod answer;
 mod bell;
 mod blocking;
 mod client;
-mod clustered;
 pub mod core;
 mod describe;
 mod directory;

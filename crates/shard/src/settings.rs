@@ -149,8 +149,9 @@ impl Settings {
         (writers, count.min(MAKERS_MAX))
     }
 
-    /// The journal's options for each shard: those of the settings, or its part of the node's budget.
-    pub(crate) fn journal_options(&self) -> stadium_journal::Options {
+    /// The options of each shard's journal, or of its mirror on a node of a cluster: those of the
+    /// settings, or its part of the node's budget.
+    pub fn journal_options(&self) -> stadium_journal::Options {
         let (journal, budget, count) = (&self.journal, &self.budget, u64::from(self.count.max(1)));
         let (segment_bytes, reserve_bytes) = (journal.segment_bytes, journal.reserve_bytes);
         let disk = Share::of(budget.preallocated_bytes / count, 2 * segment_bytes + reserve_bytes);

@@ -1,7 +1,7 @@
 //! `stadium cluster`: wrong usage, a standalone configuration, an etcd that is away, a build
 //! without it.
 //!
-//! What the commands do is tested with real parts, where they are carried out:
+//! The effects of commands are tested with real parts, where they are carried out:
 //! `stadium-cluster-admin`.
 
 use crate::binary;

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// What a check is about.
+/// The subject of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Area {
@@ -63,13 +63,13 @@ impl Verdict {
 /// One check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// What it is about.
+    /// Its subject.
     pub area: Area,
     /// Its result.
     pub verdict: Verdict,
     /// The fact that was found.
     pub finding: String,
-    /// What to do about it; none where it is as it should be.
+    /// The remedy; none if all is as it should be.
     pub remedy: Option<String>,
 }
 

@@ -5,9 +5,9 @@
 use std::ops::ControlFlow;
 
 use stadium_cluster_admin::{
-    Admin, Area, Check, Error, NewCluster, Progress, RequestReport, StatusReport, Verdict, Waiting,
+    Admin, Area, Check, Error, NewCluster, Progress, StatusReport, Verdict, Waiting,
 };
-use stadium_membership::{NodeName, Shard};
+use stadium_membership::{NodeName, Request, Shard};
 use stadium_testing::deadline::{LONG, must_find, must_hold};
 use stadium_testing::etcd;
 
@@ -72,7 +72,7 @@ fn moves_and_drains_happen_and_all_of_it_is_told() {
     settled(&mut admin);
     examined(&mut admin);
 
-    // Whoever is lost is missed until its grace time is over.
+    // A node that is lost is missed until its grace time is over.
     let lost = if drained.as_str() == "a" { "b" } else { "a" };
     nodes.stop(lost);
     must_hold("the shards of the lost node have owners", || {
@@ -105,13 +105,13 @@ fn moves_happen(admin: &mut Admin, status: &StatusReport) {
     assert!(moved.took_ms.is_some() && !told.is_empty());
     let status = settled(admin);
     assert_eq!(status.owners[0].as_ref(), Some(&to));
-    assert!(status.requests == [RequestReport::BalanceOff] && !status.is_balancing, "{:?}", status.requests);
+    assert!(status.requests == [Request::BalanceOff] && !status.is_balancing, "{:?}", status.requests);
 
     // Its owner already.
     let again = admin.move_shard(Shard(0), &to, None).expect("nothing to do");
     assert_eq!((again.is_done, again.took_ms), (true, None));
 
-    // Who stops waiting leaves the request.
+    // A caller that stops waiting leaves the request.
     let back = Waiting { at_most: LONG, tell: &mut |_| ControlFlow::Break(()) };
     assert_eq!(admin.move_shard(Shard(0), &from, Some(back)), Err(Error::Interrupted));
     must_hold("the move happens all the same", || {
@@ -141,7 +141,7 @@ fn refusals_change_nothing(admin: &mut Admin) {
     for (refused, words) in refused.iter().zip(words) {
         assert!(refused.contains(words) && refused.ends_with("(CLU-109)"), "{refused}");
     }
-    assert_eq!(admin.status().expect("a status").requests, [RequestReport::BalanceOff]);
+    assert_eq!(admin.status().expect("a status").requests, [Request::BalanceOff]);
     // Loads are reported meanwhile, so only requests are compared; nothing is older than before.
     assert!(admin.status().expect("a status").revision >= before);
 }

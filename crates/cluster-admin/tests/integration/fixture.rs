@@ -11,9 +11,7 @@ use stadium_journal::Options;
 use stadium_journal_kafka::{Replication, Settings as KafkaSettings};
 use stadium_journal_log::Topic;
 use stadium_journal_replicated::memory::MemoryTopic;
-use stadium_membership::{
-    Cluster, Incarnation, Node as About, NodeName, Settings as PlannerSettings, Versions,
-};
+use stadium_membership::{Cluster, Node as About, NodeName, Settings as PlannerSettings, Versions};
 use stadium_membership_etcd::{Access, Config};
 use stadium_shard::Shards;
 use stadium_testing::etcd;
@@ -82,16 +80,11 @@ impl Nodes {
         let shards = Shards::open_none(shards).expect("threads");
         let links = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = links.local_addr().expect("it is bound").to_string();
-        let about = About {
-            incarnation: Incarnation(0),
-            addresses: BTreeMap::from([("links".to_owned(), address)]),
-            zone: Some(format!("zone-{name}")),
-            versions: Versions { program: "test".to_owned(), level_min: 1, level_max: 1 },
-            load: 0.0,
-            in_step: Default::default(),
-            has_data: Default::default(),
-            draining: false,
-        };
+        let about = About::new(
+            BTreeMap::from([("links".to_owned(), address)]),
+            Some(format!("zone-{name}")),
+            Versions { program: "test".to_owned(), level_min: 1, level_max: 1 },
+        );
         let membership = Config {
             etcd: self.settings.etcd.clone(),
             cluster: self.settings.cluster.clone(),

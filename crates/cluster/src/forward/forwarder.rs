@@ -222,55 +222,41 @@ impl Forwarder {
 
     /// Sends a command to the owner of its shard, or has it sent later.
     fn send(&self, id: u64) {
-        let found = self.table.with(id, |pending| {
-            let Request { shard, .. } = pending.request;
-            let owner = self.owners.of(shard);
-            let left = pending.until.saturating_duration_since(Instant::now());
-            pending.attempts += 1;
-            pending.request.time_left = left.as_millis() as Milliseconds;
-            if let stadium_shard_wire::Command::Queue(Queue::Reserve { wait, .. }) =
-                &mut pending.request.command
-            {
-                *wait = (*wait).min(left.saturating_sub(ASKED_FOR).as_millis() as Milliseconds);
-            }
-            match owner {
-                Some(Owner::There { node, generation }) if !left.is_zero() => {
-                    pending.request.generation = generation;
-                    pending.asked = Some(node.clone());
-                    let target = Target { shard: shard.into(), generation };
-                    Some(Next::There(node, target, left))
-                }
-                Some(Owner::Here) if !left.is_zero() && self.shards.is_served(shard) => {
-                    let command = pending.request.command.clone();
-                    Some(Next::Here(shard, command.into_shard(pending.request.searches)))
-                }
-                _ => None,
-            }
-        });
-        match found {
-            // It was answered, or its asker went.
-            None => {}
-            Some(None) => self.again(id),
-            Some(Some(Next::Here(shard, command))) => {
+        match self.table.with(id, |pending| self.attempt(id, pending)) {
+            // It is on its way; or it was answered, or its asker went.
+            Some(Attempt::Sent) | None => {}
+            Some(Attempt::Later) => self.again(id),
+            Some(Attempt::Refused(refusal)) => self.finish(id, Err(refusal)),
+            Some(Attempt::Here(shard, command)) => {
                 // The thread that answers holds it; a node that has ended answers nobody.
-                let shards = self.shards.clone();
-                let answered = self.answered_later(id);
-                Serving::start(shards.ask_forwarded(shard, command), answered);
+                Serving::start(self.shards.ask_forwarded(shard, command), self.answered_later(id));
             }
-            Some(Some(Next::There(node, target, left))) => {
-                let sent = self.table.with(id, |pending| self.request(id, &node, target, left, pending));
-                match sent {
-                    None | Some(Ok(Ok(()))) => {}
-                    Some(Ok(Err(Refused::Down | Refused::NoSuchNode))) => self.again(id),
-                    Some(Ok(Err(refused @ (Refused::Busy | Refused::NodeBusy)))) => {
-                        self.finish(id, Err(busy("CLU-211", 100, refused.to_string())));
-                    }
-                    Some(Ok(Err(refused @ Refused::TooLong))) => {
-                        self.finish(id, Err(rejected("CLU-213", refused.to_string())));
-                    }
-                    Some(Err(refusal)) => self.finish(id, Err(refusal)),
-                }
+        }
+    }
+
+    /// Makes one attempt, as far as that goes while the command is held.
+    fn attempt(&self, id: u64, pending: &mut Pending) -> Attempt {
+        let Request { shard, .. } = pending.request;
+        let left = pending.until.saturating_duration_since(Instant::now());
+        pending.attempts += 1;
+        pending.request.time_left = left.as_millis() as Milliseconds;
+        if let stadium_shard_wire::Command::Queue(Queue::Reserve { wait, .. }) = &mut pending.request.command
+        {
+            *wait = (*wait).min(left.saturating_sub(ASKED_FOR).as_millis() as Milliseconds);
+        }
+        match self.owners.of(shard) {
+            Some(Owner::There { node, generation }) if !left.is_zero() => {
+                pending.request.generation = generation;
+                let target = Target { shard: shard.into(), generation };
+                let attempt = self.request(id, &node, target, left, pending);
+                pending.asked = Some(node);
+                attempt
             }
+            Some(Owner::Here) if !left.is_zero() && self.shards.is_served(shard) => {
+                let command = pending.request.command.clone();
+                Attempt::Here(shard, command.into_shard(pending.request.searches))
+            }
+            _ => Attempt::Later,
         }
     }
 
@@ -281,9 +267,9 @@ impl Forwarder {
         target: Target,
         within: Duration,
         pending: &mut Pending,
-    ) -> Result<Result<(), Refused>, Refusal> {
+    ) -> Attempt {
         let endpoint = self.endpoint.read();
-        let Some(endpoint) = &*endpoint else { return Ok(Err(Refused::Down)) };
+        let Some(endpoint) = &*endpoint else { return Attempt::Later };
         let item = Item::Request(std::mem::replace(&mut pending.request, placeholder()));
         let sent = with_bytes(&item, |body| {
             endpoint.request(node, stadium_links::Lane::Data, within, Tag(id), Outgoing { target, body })
@@ -291,7 +277,15 @@ impl Forwarder {
         if let Item::Request(request) = item {
             pending.request = request;
         }
-        sent
+        match sent {
+            Ok(Ok(())) => Attempt::Sent,
+            Ok(Err(Refused::Down | Refused::NoSuchNode)) => Attempt::Later,
+            Ok(Err(refused @ (Refused::Busy | Refused::NodeBusy))) => {
+                Attempt::Refused(busy("CLU-211", 100, refused.to_string()))
+            }
+            Ok(Err(refused @ Refused::TooLong)) => Attempt::Refused(rejected("CLU-213", refused.to_string())),
+            Err(refusal) => Attempt::Refused(refusal),
+        }
     }
 
     /// Gives the answer of a shard of this node to a command that began elsewhere.
@@ -405,9 +399,14 @@ impl Forwarder {
     }
 }
 
-enum Next {
+/// The result of an attempt to have a command carried out.
+enum Attempt {
+    Sent,
+    /// It is for a shard that this node serves by now.
     Here(u16, Forwarded),
-    There(NodeName, Target, Duration),
+    /// Nobody can be asked now.
+    Later,
+    Refused(Refusal),
 }
 
 /// Stands where a request is while its bytes are made.
@@ -438,7 +437,7 @@ impl Elsewhere for Forwarder {
                 return asker.answer(Err(rejected("SHARD-009", reason)));
             }
         };
-        let given_ids = repeat::give_ids(&mut command, random);
+        let given_ids = repeat::give_ids(&mut command, || fastrand::u128(..));
         let wait = match &command {
             stadium_shard_wire::Command::Queue(Queue::Reserve { wait, .. }) => Some(*wait),
             _ => None,
@@ -463,18 +462,14 @@ impl Elsewhere for Forwarder {
     }
 
     fn deliver(&self, to: u16, delivery: Delivery) {
-        let generation = match self.owners.of(to) {
-            Some(Owner::There { generation, .. }) => generation,
-            _ => 0,
-        };
         let from = delivery.shard;
         let refused = delivery.confirmation(Err(busy(UNREACHABLE, 200, "the shard is on its way")));
-        match (self.owners.of(to), stadium_shard_wire::Delivery::new(to, generation, delivery)) {
-            (Some(Owner::There { node, .. }), Ok(delivery)) => {
-                self.letter_to(&node, to, generation, &Item::Delivery(delivery));
-            }
-            _ => self.shards.take_confirmation(from, refused),
+        if let Some(Owner::There { node, generation }) = self.owners.of(to)
+            && let Ok(delivery) = stadium_shard_wire::Delivery::new(to, generation, delivery)
+        {
+            return self.letter_to(&node, to, generation, &Item::Delivery(delivery));
         }
+        self.shards.take_confirmation(from, refused);
     }
 
     fn confirm(&self, to: u16, confirmation: Confirmation) {
@@ -511,20 +506,4 @@ impl Elsewhere for Forwarder {
     fn others(&self) -> Vec<u16> {
         self.owners.one_of_each()
     }
-}
-
-/// A number that no other job's id has.
-fn random() -> u128 {
-    use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-    thread_local! {
-        static SEEDS: (RandomState, RandomState) = (RandomState::new(), RandomState::new());
-        static NEXT: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
-    }
-    let next = NEXT.with(|next| next.replace(next.get() + 1));
-    let half = |state: &RandomState| {
-        let mut hasher = state.build_hasher();
-        hasher.write_u64(next);
-        u128::from(hasher.finish())
-    };
-    SEEDS.with(|(high, low)| half(high) << 64 | half(low))
 }

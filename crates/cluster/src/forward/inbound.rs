@@ -1,4 +1,4 @@
-//! What other nodes send: commands for shards of this node, answers to its own, and letters.
+//! Messages of other nodes: commands for shards of this node, answers to its own, and letters.
 //!
 //! The threads of the links call.
 

@@ -1,4 +1,4 @@
-//! Who owns each shard, as commands are sent.
+//! The owner of each shard, as commands are sent.
 //!
 //! It follows the view of the cluster. A command that meets a node which does not serve the shard is
 //! refused there, so that an old entry costs time and nothing else.

@@ -11,9 +11,7 @@ use stadium_cluster::{ClusterNode, LinkSettings, NodeSettings};
 use stadium_journal_log::Topic;
 use stadium_journal_replicated::memory::MemoryTopic;
 use stadium_links::TlsSettings;
-use stadium_membership::{
-    Cluster, ClusterId, Formats, Incarnation, Node as About, Settings as Planner, Versions,
-};
+use stadium_membership::{Cluster, ClusterId, Formats, Node as About, Settings as Planner, Versions};
 use stadium_membership_etcd::{Access, Config, create};
 use stadium_queue::{
     Answer, Command, Dedup, Key, NewJob, QueueName, QueueSettings, Refusal, Reserved, Spread,
@@ -74,16 +72,11 @@ impl Trio {
                 cluster: "forward".to_owned(),
                 expected: Some(cluster.clone()),
                 node: name.parse().expect("a good name"),
-                about: About {
-                    incarnation: Incarnation(0),
-                    addresses: BTreeMap::from([("links".to_owned(), listen.to_string())]),
-                    zone: None,
-                    versions: Versions { program: "test".to_owned(), level_min: 1, level_max: 1 },
-                    load: 0.0,
-                    in_step: Default::default(),
-                    has_data: Default::default(),
-                    draining: false,
-                },
+                about: About::new(
+                    BTreeMap::from([("links".to_owned(), listen.to_string())]),
+                    None,
+                    Versions { program: "test".to_owned(), level_min: 1, level_max: 1 },
+                ),
                 planner: Planner { settle: Duration::from_secs(1), ..Planner::default() },
             };
             let settings = NodeSettings {

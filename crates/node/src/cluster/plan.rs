@@ -11,7 +11,7 @@ use stadium_cluster::{ArchiveSettings, ClusterNode, LinkSettings, NodeSettings};
 use stadium_journal_kafka::{Client, Error as KafkaError, make_or_check, open};
 use stadium_journal_log::Topic;
 use stadium_links::TlsSettings;
-use stadium_membership::{Cluster, Incarnation, Node, NodeName, Settings as Planner, Versions};
+use stadium_membership::{Cluster, Node, NodeName, Settings as Planner, Versions};
 use stadium_membership_etcd::{Access, Config};
 use stadium_shard::{Settings as ShardSettings, Shards};
 
@@ -104,20 +104,11 @@ impl Plan {
     pub(crate) fn join(self, mut addresses: BTreeMap<String, String>) -> Result<Member, Error> {
         let count = self.shards.count;
         addresses.insert("links".to_owned(), self.advertised.to_string());
-        let about = Node {
-            incarnation: Incarnation(0),
+        let about = Node::new(
             addresses,
-            zone: self.zone,
-            versions: Versions {
-                program: env!("CARGO_PKG_VERSION").to_owned(),
-                level_min: LEVEL,
-                level_max: LEVEL,
-            },
-            load: 0.0,
-            in_step: Default::default(),
-            has_data: Default::default(),
-            draining: false,
-        };
+            self.zone,
+            Versions { program: env!("CARGO_PKG_VERSION").to_owned(), level_min: LEVEL, level_max: LEVEL },
+        );
         let membership = Config {
             etcd: self.etcd,
             cluster: self.name.clone(),
@@ -126,7 +117,7 @@ impl Plan {
             about,
             planner: Planner { standbys: self.standbys, ..Planner::default() },
         };
-        let mirror = self.shards.mirror();
+        let mirror = self.shards.journal_options();
         let shards = Shards::open_none(self.shards).map_err(refused)?;
         let node = NodeSettings {
             membership,

@@ -4,9 +4,9 @@
 
 use stadium_cluster_admin::{
     AliveNode, Check, DoctorReport, DrainReport, InitReport, MemberReport, MoveReport, NodeCounts,
-    NodeReport, NodesReport, RequestReport, ShardReport, ShardsReport, StatusReport, Verdict,
+    NodeReport, NodesReport, ShardReport, ShardsReport, StatusReport, Verdict,
 };
-use stadium_membership::{NodeName, Shard, ShardSet};
+use stadium_membership::{NodeName, Request, Shard, ShardSet};
 
 use crate::failure::Failure;
 use crate::shown::{Table, clean};
@@ -105,11 +105,11 @@ fn counted(shards: &[Shard]) -> String {
     }
 }
 
-fn request(request: &RequestReport) -> String {
+fn request(request: &Request) -> String {
     match request {
-        RequestReport::Move { shard, to } => format!("move {shard} to {to}"),
-        RequestReport::Drain { node } => format!("drain {node}"),
-        RequestReport::BalanceOff => "balance off".to_owned(),
+        Request::Move { shard, to } => format!("move {shard} to {to}"),
+        Request::Drain { node } => format!("drain {node}"),
+        Request::BalanceOff => "balance off".to_owned(),
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) use act::run;
 use crate::settings_flags::ConfigFlags;
 use crate::span;
 
-/// What to do with a cluster.
+/// A command on a cluster.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 These commands read [cluster] of a server's configuration, and speak with etcd and Kafka themselves: no node needs to run.
