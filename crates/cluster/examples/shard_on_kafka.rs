@@ -214,7 +214,7 @@ impl Replica {
         let store = ReplicatedStore::new(topic, folder.join("replica"), log, Options::default());
         let state = Arc::new(Mutex::new(None));
         let told = Arc::clone(&state);
-        shards.open_replica(0, store, move |_, state| {
+        shards.open_replica(0, store, move |_, state, _| {
             *told.lock().expect("nobody panics with it") = Some(state);
         })?;
         Ok(Self { shards, state })
@@ -237,7 +237,7 @@ impl Replica {
     /// Claims, serves, and puts a job. Milliseconds until the fence counted, and until the answer.
     fn take(&self) -> Result<String> {
         let begun = Instant::now();
-        self.shards.claim(0);
+        self.shards.claim(0, 1);
         self.until(|state| matches!(state, ReplicaState::Claimed { .. }))?;
         let fenced = begun.elapsed();
         self.shards.serve(0);

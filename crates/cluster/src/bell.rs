@@ -21,8 +21,8 @@ pub(crate) enum Done {
 #[derive(Default)]
 pub(crate) struct News {
     is_rung: bool,
-    /// The last states of replicas.
-    pub(crate) states: BTreeMap<u16, ReplicaState>,
+    /// The last states of replicas, and the claims that they had taken up.
+    pub(crate) states: BTreeMap<u16, (ReplicaState, u64)>,
     /// At most one for each shard: an opener has one piece of work on a shard at a time.
     pub(crate) done: Vec<(u16, Done)>,
 }
@@ -40,8 +40,8 @@ impl Bell {
         self.add(|_| ());
     }
 
-    pub(crate) fn tell(&self, shard: u16, state: ReplicaState) {
-        self.add(|news| _ = news.states.insert(shard, state));
+    pub(crate) fn tell(&self, shard: u16, state: ReplicaState, claim: u64) {
+        self.add(|news| _ = news.states.insert(shard, (state, claim)));
     }
 
     pub(crate) fn done(&self, shard: u16, done: Done) {

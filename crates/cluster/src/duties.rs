@@ -134,10 +134,10 @@ impl Duties {
     /// Takes what came of earlier orders.
     fn take(&mut self, news: News) {
         let Self { succession, replicas, .. } = self;
-        for (number, state) in news.states {
+        for (number, (state, claim)) in news.states {
             let shard = Shard(u32::from(number));
             tracing::debug!(%shard, ?state, "Replica changed");
-            replicas.on_state(number, &state, |outcome| match outcome {
+            replicas.on_state(number, &state, claim, |outcome| match outcome {
                 Outcome::Claimed(generation) => succession.claimed(shard, generation),
                 Outcome::Fenced => succession.fenced(shard, boot_time()),
                 Outcome::HandedOver => succession.handed_over(shard),

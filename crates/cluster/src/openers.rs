@@ -78,7 +78,7 @@ fn serve(given: &Mutex<Receiver<Work>>, shards: &Shards, bell: &Arc<Bell>) {
         match next {
             Ok(Work::Open(shard, store)) => {
                 let told = Arc::clone(bell);
-                let on_state = move |shard, state| told.tell(shard, state);
+                let on_state = move |shard, state, claim| told.tell(shard, state, claim);
                 let opened = shards.open_replica(shard, *store, on_state);
                 bell.done(shard, Done::Opened(opened.map_err(|error| error.to_string())));
             }

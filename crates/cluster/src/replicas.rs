@@ -72,6 +72,8 @@ pub(crate) enum Outcome {
 struct Replica {
     aim: Aim,
     doing: Doing,
+    /// The number of its last claim; 0 where it was not asked to claim since it was opened.
+    claim: u64,
 }
 
 /// The replicas of a node.
@@ -85,6 +87,8 @@ pub(crate) struct Replicas {
     archive: Option<ArchiveSettings>,
     keeper: Option<Arc<Keeper>>,
     replicas: BTreeMap<u16, Replica>,
+    /// Claims so far, of all replicas.
+    claims: u64,
     has_data: ShardSet,
 }
 
@@ -110,6 +114,7 @@ impl Replicas {
             archive: None,
             keeper: None,
             replicas,
+            claims: 0,
             has_data,
         }
     }
@@ -155,7 +160,7 @@ impl Replicas {
             Some(replica) => replica.aim = aim,
             None if aim == Aim::Stop => return,
             None => {
-                self.replicas.insert(shard, Replica { aim, doing: Doing::Opening });
+                self.replicas.insert(shard, Replica { aim, doing: Doing::Opening, claim: 0 });
                 self.open(shard);
                 return;
             }
@@ -163,8 +168,15 @@ impl Replicas {
         self.step(shard);
     }
 
-    /// A replica told its state. What that means for the succession is given to `tell`.
-    pub(crate) fn on_state(&mut self, shard: u16, state: &ReplicaState, mut tell: impl FnMut(Outcome)) {
+    /// A replica told its state, when it had taken up this claim. What that means for the succession is
+    /// given to `tell`.
+    pub(crate) fn on_state(
+        &mut self,
+        shard: u16,
+        state: &ReplicaState,
+        claim: u64,
+        mut tell: impl FnMut(Outcome),
+    ) {
         if let Some(keeper) = &self.keeper {
             keeper.on_state(shard, state);
         }
@@ -187,6 +199,8 @@ impl Replicas {
                 let is_away = matches!(state, ReplicaState::Away(_));
                 let is_in_step = *state == ReplicaState::Following { is_in_step: true };
                 match doing {
+                    // It was told before the replica knew of the claim, and ends nothing.
+                    _ if claim < replica.claim => {}
                     Doing::Claiming(_) | Doing::Claimed(_) | Doing::Serving | Doing::Stalled(_) => {
                         replica.doing = Doing::Following;
                         replica.aim = Aim::Follow;
@@ -225,7 +239,7 @@ impl Replicas {
                 return;
             }
             Done::Closed(true) => {
-                replica.doing = Doing::Opening;
+                (replica.doing, replica.claim) = (Doing::Opening, 0);
                 self.open(shard);
             }
         }
@@ -283,7 +297,9 @@ impl Replicas {
             }
             (Aim::Claim(generation), Doing::Following) => {
                 replica.doing = Doing::Claiming(generation);
-                self.shards.claim(shard);
+                self.claims += 1;
+                replica.claim = self.claims;
+                self.shards.claim(shard, self.claims);
             }
             (Aim::Claim(wanted), Doing::Claiming(begun) | Doing::Claimed(begun)) if wanted == begun => {}
             (Aim::Serve, Doing::Claimed(_)) => {
@@ -314,4 +330,42 @@ impl Replicas {
 
 fn number(shard: u16) -> Shard {
     Shard(u32::from(shard))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use stadium_journal_log::ClusterId;
+    use stadium_journal_replicated::memory::MemoryTopic;
+    use stadium_shard::Settings;
+
+    use super::*;
+    use crate::bell::Bell;
+
+    #[test]
+    fn a_state_from_before_a_claim_does_not_end_it() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let shards = Shards::open_none(Settings::in_directory(folder.path().join("data"), 1));
+        let shards = shards.expect("its threads start");
+        // Nobody looks at this bell: the states are the test's.
+        let openers = Openers::start(&shards, &Arc::new(Bell::default())).expect("its threads start");
+        let topic = Arc::new(MemoryTopic::new(1));
+        let place = folder.path().join("replicas");
+        let mut replicas = Replicas::new(shards, openers, topic, ClusterId(1), place, Options::default());
+        replicas.order(0, Aim::Follow);
+        replicas.on_done(0, Done::Opened(Ok(())));
+        replicas.order(0, Aim::Claim(1));
+
+        let following = ReplicaState::Following { is_in_step: true };
+        let mut told = Vec::new();
+        replicas.on_state(0, &following, 0, |outcome| told.push(outcome));
+        replicas.on_state(0, &ReplicaState::Claimed { epoch: 1 }, 1, |outcome| told.push(outcome));
+        assert_eq!(told, [Outcome::CaughtUp, Outcome::Claimed(1)]);
+
+        // The same state from after it does.
+        replicas.on_state(0, &following, 1, |outcome| told.push(outcome));
+        assert_eq!(told[2..], [Outcome::Fenced, Outcome::CaughtUp]);
+        replicas.close();
+    }
 }

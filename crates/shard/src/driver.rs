@@ -142,7 +142,7 @@ impl<S: Store> Driver<S> {
                 Item::Checkpoint => core.checkpoint_soon(),
                 Item::HandOver => core.hand_over(),
                 // It serves already.
-                Item::Claim | Item::Serve => {}
+                Item::Claim(_) | Item::Serve => {}
                 Item::Stop => core.stop(),
             }
         }

@@ -38,7 +38,7 @@ pub(crate) enum Item {
     /// Write a checkpoint now.
     Checkpoint,
     /// Claim the log: a replica that follows.
-    Claim,
+    Claim(u64),
     /// Serve: a replica that has claimed the log.
     Serve,
     /// Finish what was begun, and follow: a replica that owns the shard.

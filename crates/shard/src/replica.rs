@@ -68,11 +68,13 @@ pub enum ReplicaState {
     Away(String),
 }
 
-type OnState = Arc<dyn Fn(u16, ReplicaState) + Send + Sync>;
+/// Hears the shard, the state, and the number of the last claim that the replica had taken up.
+type OnState = Arc<dyn Fn(u16, ReplicaState, u64) + Send + Sync>;
 
 impl Shards {
     /// Opens a replica of a shard, which follows its owner, and waits until it has read its newest
-    /// checkpoint. `on_state` hears of each change of its state, from the thread that drives it.
+    /// checkpoint. `on_state` hears of each change of its state, from the thread that drives it, and
+    /// with it the number of the last [`Self::claim`] that the replica had taken up; 0 before the first.
     ///
     /// # Errors
     ///
@@ -81,7 +83,7 @@ impl Shards {
         &self,
         shard: u16,
         store: S,
-        on_state: impl Fn(u16, ReplicaState) + Send + Sync + 'static,
+        on_state: impl Fn(u16, ReplicaState, u64) + Send + Sync + 'static,
     ) -> Result<(), Error> {
         let inner = Arc::clone(&self.inner);
         inner.begin_following(shard)?;
@@ -113,8 +115,11 @@ impl Shards {
 
     /// Has a replica of this process claim the log of its shard: [`ReplicaState::Claimed`]. From
     /// then on no other owner's records count. Without effect on one that has claimed it.
-    pub fn claim(&self, shard: u16) {
-        self.tell(shard, Item::Claim);
+    ///
+    /// The caller numbers its claims, from 1 on. A state that comes with a smaller number was told before
+    /// the replica knew of the claim, and says nothing of what became of it.
+    pub fn claim(&self, shard: u16, number: u64) {
+        self.tell(shard, Item::Claim(number));
     }
 
     /// Has a replica that has claimed the log serve the shard: [`ReplicaState::Serving`]. Without
@@ -151,6 +156,8 @@ struct Replica<S: ReplicaStore> {
     store: S,
     on_state: OnState,
     told: Option<ReplicaState>,
+    /// The number of the last claim that it took up.
+    claim: u64,
     items: Vec<Item>,
     /// Since when it owns the shard, and has no journal.
     broken_since: Option<Instant>,
@@ -187,6 +194,7 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
             store,
             on_state,
             told: None,
+            claim: 0,
             items: Vec::new(),
             broken_since: None,
             role: Role::Following(Box::new(follows)),
@@ -199,7 +207,7 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
     fn tell(&mut self, state: ReplicaState) {
         if self.told.as_ref() != Some(&state) {
             self.told = Some(state.clone());
-            (self.on_state)(self.shard, state);
+            (self.on_state)(self.shard, state, self.claim);
         }
     }
 
@@ -212,7 +220,9 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
         for item in self.items.drain(..) {
             match item {
                 Item::HandOver => gives_up = true,
-                Item::Claim => {
+                Item::Claim(number) => {
+                    // Its next state is told with this number, also where it is the same as before.
+                    (self.claim, self.told) = (number, None);
                     if let Role::Following(follows) = &mut self.role {
                         follows.is_claiming = true;
                         follows.journal.claim();

@@ -114,7 +114,7 @@ impl Node {
         let store = ReplicatedStore::new(Arc::clone(&self.topic), self.replica(shard), log, options())
             .with_archive(self.archive.clone());
         let (states, keeper) = (Arc::clone(&self.states), self.keeper.clone());
-        let on_state = move |shard, state| {
+        let on_state = move |shard, state, _| {
             if let Some(keeper) = &keeper {
                 keeper.on_state(shard, &state);
             }
@@ -187,7 +187,7 @@ impl Node {
 
     /// Claims a shard, and waits until it serves.
     pub fn own(&self, shard: u16) {
-        self.shards.claim(shard);
+        self.shards.claim(shard, 1);
         until("the log is claimed", || matches!(self.state(shard), Some(ReplicaState::Claimed { .. })));
         self.shards.serve(shard);
         until("the shard serves", || self.serves(shard));

@@ -23,7 +23,7 @@ fn a_standby_has_what_its_owner_acknowledged_and_takes_over() {
     second.follow(0);
     let refusal = first.put("too early").expect_err("nobody owns the shard");
     assert_eq!(refusal.code(), "SHARD-016");
-    first.shards.claim(0);
+    first.shards.claim(0, 1);
     until("the log is claimed", || matches!(first.state(0), Some(ReplicaState::Claimed { .. })));
     let refusal = first.put("too early").expect_err("a claim alone serves nothing");
     assert_eq!(refusal.code(), "SHARD-016");
