@@ -7,6 +7,7 @@
 mod allocations;
 mod bare;
 mod client;
+mod cluster;
 mod connections;
 mod edge;
 mod figure;
@@ -57,6 +58,8 @@ enum Role {
     Push(push::Options),
     /// The load lab: requests, sessions and devices from one machine, against five other load generators
     Load(load::Options),
+    /// A cluster: kills, moves, takeover, forwarded commands, more nodes
+    Cluster(cluster::Options),
     /// One scenario of the load client; prints one line of JSON (started by the others)
     #[command(hide = true)]
     Client(client::Options),
@@ -85,6 +88,7 @@ fn main() -> Result<()> {
         Role::Wallet(options) => wallet::run(&options),
         Role::Push(options) => push::run(&options),
         Role::Load(options) => load::run(&options),
+        Role::Cluster(options) => cluster::run(&options),
         Role::BareTls(options) => push::responder::run(&options),
         Role::BareEcho { side } => rpc::bare::run(&side),
     }

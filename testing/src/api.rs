@@ -24,7 +24,8 @@ pub struct Api {
 }
 
 impl Api {
-    pub(crate) fn new(address: SocketAddr, key: PathBuf, namespace: Option<Namespace>) -> Self {
+    /// The API at an address, with the key that a file has.
+    pub fn new(address: SocketAddr, key: PathBuf, namespace: Option<Namespace>) -> Self {
         Self { address, key, namespace }
     }
 

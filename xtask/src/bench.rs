@@ -9,8 +9,8 @@ use std::process::{Command, ExitCode};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 
-use crate::components;
-use crate::step::{Step, cargo, command};
+use crate::step::{Step, WITH_CLUSTERS, cargo, command};
+use crate::{components, drill};
 
 /// The peer crate and its version: a quoted figure names what it was taken against.
 ///
@@ -48,7 +48,7 @@ enum Name {
     Push,
     /// The load lab: requests, sessions and devices from one machine, against five other load generators
     Load,
-    /// A shard whose log is in Kafka: commands beside a bare producer, a takeover, a standby's memory; only printed
+    /// A cluster: kills, moves, takeover, commands beside a bare producer, forwarded commands, more nodes
     Cluster,
 }
 
@@ -75,24 +75,18 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     if !good {
         bail!("cannot bench");
     }
-    let status = match options.name {
-        // Its parts have no server of their own yet that a client could measure from outside.
-        Name::Cluster => {
-            Command::new(root.join("target/dist/examples/shard_on_kafka")).args(&options.rest).status()?
-        }
-        name => {
-            let mut bench = Command::new(root.join("target/dist/stadium-bench"));
-            bench.arg(name.role()).args(&options.rest).status()?
-        }
-    };
+    let mut bench = Command::new(root.join("target/dist/stadium-bench"));
+    bench.arg(options.name.role()).args(&options.rest);
+    if options.name == Name::Cluster {
+        bench.env("STADIUM_DRILLS", drill::build()?);
+    }
+    let status = bench.status()?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn build(name: Name) -> Result<()> {
     let dist = ["build", "--profile", "dist", "--package"];
-    if name != Name::Cluster {
-        command(&mut cargo(&[&dist[..], &["stadium-bench"]].concat()))?;
-    }
+    command(&mut cargo(&[&dist[..], &["stadium-bench"]].concat()))?;
     match name {
         Name::Edge | Name::Queue | Name::Push | Name::Load => {
             command(&mut cargo(&[&dist[..], &["stadium-cli"]].concat()))
@@ -106,7 +100,8 @@ fn build(name: Name) -> Result<()> {
             command(&mut cargo(&[&dist[..], &["stadium-rpc", "--examples"]].concat()))
         }
         Name::Cluster => {
-            command(&mut cargo(&[&dist[..], &["stadium-cluster", "--example", "shard_on_kafka"]].concat()))
+            command(&mut cargo(&[&dist[..], &["stadium-cluster", "--example", "shard_on_kafka"]].concat()))?;
+            command(cargo(&[&dist[..], &["stadium-cli"]].concat()).args(WITH_CLUSTERS))
         }
     }
 }

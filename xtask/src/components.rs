@@ -82,13 +82,17 @@ const QUEUE_PEERS: &[Component] = &[
     Component { probe: &["setpriv", "--version"], package: "util-linux" },
 ];
 
-/// Builds the client of Kafka, and runs its brokers.
+/// Builds the client of Kafka, and runs its brokers, etcd, and nodes in networks of their own.
 const CLUSTER_PARTS: &[Component] = &[
     Component { probe: &["cc", "--version"], package: "build-essential" },
     Component { probe: &["pkg-config", "--version"], package: "pkg-config" },
     Component { probe: &["test", "-e", "/usr/include/openssl/ssl.h"], package: "libssl-dev" },
     Component { probe: &["javac", "--version"], package: "openjdk-17-jdk-headless" },
     Component { probe: &["mvn", "--version"], package: "maven" },
+    Component { probe: &["etcd", "--version"], package: "etcd-server" },
+    Component { probe: &["ip", "-V"], package: "iproute2" },
+    Component { probe: &["nft", "--version"], package: "nftables" },
+    Component { probe: &["taskset", "--version"], package: "util-linux" },
 ];
 
 /// Peers that `bench wallet` starts.

@@ -30,8 +30,7 @@ pub(crate) struct Options {
 
 /// Runs the drill. The exit code is 0 only when all held that must.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
-    command(&mut cargo(&["build", "--quiet", "--package", PACKAGE, "--example", "cluster_node"]))?;
-    let mut drills = Command::new(program()?);
+    let mut drills = Command::new(build()?);
     // Where cargo runs tests.
     drills.current_dir(root.join("crates/cluster"));
     match &options.name {
@@ -45,8 +44,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Builds the test program.
-fn program() -> Result<PathBuf> {
+/// Builds the test program, and the node that it starts.
+pub(crate) fn build() -> Result<PathBuf> {
+    command(&mut cargo(&["build", "--quiet", "--package", PACKAGE, "--example", "cluster_node"]))?;
     let built = output(&mut cargo(&[
         "test",
         "--quiet",

@@ -6,8 +6,8 @@
 
 mod clients;
 mod delayed;
-mod designs;
-mod harness;
+pub(crate) mod designs;
+pub(crate) mod harness;
 mod latency;
 mod limit;
 mod page;

@@ -199,7 +199,7 @@ impl Arrivals {
     }
 
     fn connect(&self, stadium: &Stadium) -> Option<Line> {
-        let address = stadium.addresses()[0];
+        let address = stadium.addresses(0)[0];
         let socket = Socket::connect(address, self.poll.registry(), Token(0)).ok()?;
         let mut lane = stadium.lane(Role::Producer, 0);
         let mut outs = vec![Vec::new()];

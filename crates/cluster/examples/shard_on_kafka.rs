@@ -1,8 +1,9 @@
 //! Figures of one shard whose log is in Kafka, on three real brokers of this machine: durable
 //! commands beside a bare producer with the same messages, the takeover by a standby, its memory.
 //!
-//! `cargo run --release -p stadium-cluster --example shard_on_kafka -- [JOBS]`. The owner and the standby are
-//! processes of their own, and the owner is killed. The brokers share the machine's cores with them.
+//! `cargo run --release -p stadium-cluster --example shard_on_kafka -- [JOBS]`, and `cargo xtask bench
+//! cluster`. It prints a line of JSON. The owner and the standby are processes of their own, and the
+//! owner is killed. The brokers share the machine's cores with them.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command as Process, Stdio};
@@ -54,46 +55,38 @@ fn measure(jobs: usize) -> Result<()> {
 
     let mut owner = Node::start(&bootstrap)?;
     owner.ask("claim")?;
-    println!(
-        "one shard, {WINDOW} puts of one job of {PAYLOAD} bytes at a time; beside it, messages of that size:"
-    );
-    let mut ratios = Vec::new();
-    for _ in 0..3 {
-        let answer = owner.ask("load")?;
-        let [commands, messages, bytes] = numbers(&answer)?;
-        let each = commands / messages.max(1.0);
-        let bare = bare_producer(&settings, (bytes / messages.max(1.0)) as usize)?;
-        ratios.push(commands / (bare * each));
-        println!(
-            "  {commands:.0} commands/s in {messages:.0} messages/s of {:.0} bytes; \
-             the bare producer {bare:.0} messages/s; ratio {:.2}",
-            bytes / messages.max(1.0),
-            commands / (bare * each)
-        );
-    }
-    ratios.sort_by(f64::total_cmp);
-    println!("  median of the ratios: {:.2}", ratios[1]);
+    eprintln!("one shard, {WINDOW} puts of one job of {PAYLOAD} bytes at a time, beside a bare producer");
+    let [commands, messages, bytes] = numbers(&owner.ask("load")?)?;
+    let each = commands / messages.max(1.0);
+    let message_bytes = bytes / messages.max(1.0);
+    let bare = bare_producer(&settings, message_bytes as usize)?;
 
     let mut standby = Node::start(&bootstrap)?;
     let answer = owner.ask(&format!("fill {jobs}"))?;
-    println!("{answer} jobs are put");
+    eprintln!("{answer} jobs are put");
     standby.ask("step")?;
     let [owner_kib] = numbers(&owner.ask("memory")?)?;
     let [standby_kib] = numbers(&standby.ask("memory")?)?;
-    println!(
-        "memory: owner {:.1} MB, standby {:.1} MB, ratio {:.2}",
-        owner_kib / 1e3,
-        standby_kib / 1e3,
-        standby_kib / owner_kib
-    );
     owner.child.kill()?;
     owner.child.wait()?;
-    let [fenced, answered] = numbers(&standby.ask("take")?)?;
-    println!(
-        "takeover with {jobs} jobs after SIGKILL: fence after {fenced:.1} ms, first answer after {answered:.1} ms"
-    );
+    let [fence_ms, takeover_ms] = numbers(&standby.ask("take")?)?;
     let [left] = numbers(&standby.ask("count")?)?;
-    println!("jobs there: {left:.0}");
+    ensure!(left as usize == jobs, "{left} jobs of {jobs} are there after the takeover");
+    let taken = serde_json::json!({
+        "commands_per_second": commands,
+        "messages_per_second": messages,
+        "message_bytes": message_bytes,
+        "commands_each": each,
+        "bare_per_second": bare,
+        "ratio": commands / (bare * each),
+        "owner_mb": owner_kib * 1024.0 / 1e6,
+        "standby_mb": standby_kib * 1024.0 / 1e6,
+        "memory_ratio": standby_kib / owner_kib,
+        "fence_ms": fence_ms,
+        "takeover_ms": takeover_ms,
+        "jobs": left,
+    });
+    println!("{taken}");
     Ok(())
 }
 

@@ -199,7 +199,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("stadium-example-geo", &["stadium-rpc", "stadium-rpc-build", "stadium-discovery"]),
     ("stadium-example-voting", &["stadium-rpc", "stadium-rpc-build", "stadium-rsocket", "stadium-mqtt"]),
-    ("stadium-bench", &[]),
+    ("stadium-bench", &["stadium-testing"]),
     ("stadium-testing", &[]),
     (
         "stadium-simulator",

@@ -19,7 +19,7 @@ use anyhow::{Result, bail};
 use crate::figure::Contender;
 use crate::queue::harness::Endpoint;
 use crate::services::{Start, postgresql, redis, version};
-pub(crate) use stadium::{Setup, Spread, Stadium};
+pub(crate) use stadium::{QUEUE, Setup, Spread, Stadium, lane as lane_of_stadium};
 
 /// An implementation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

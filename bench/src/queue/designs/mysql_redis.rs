@@ -58,7 +58,7 @@ impl TableAndLists {
 }
 
 impl Endpoint for TableAndLists {
-    fn addresses(&self) -> Vec<SocketAddr> {
+    fn addresses(&self, _lane: usize) -> Vec<SocketAddr> {
         vec![self.mariadb.address(), self.redis.address()]
     }
 

@@ -20,7 +20,8 @@ use crate::wire::calls::{Calls, Reply};
 use crate::wire::protobuf::{self, fields, fixed64, head, number, varint_bytes};
 use crate::wire::rsocket;
 
-const QUEUE: &[u8] = b"bench";
+/// The queue, where a row has only one.
+pub(crate) const QUEUE: &str = "bench";
 /// Workers that share a connection, unless a row sets another number.
 const WORKERS_EACH: usize = 50;
 /// How long a consumer waits in one call, milliseconds.
@@ -109,24 +110,31 @@ impl Endpoint for Stadium {
     }
 
     fn lane(&self, _role: Role, _index: usize) -> Box<dyn Lane<Queues>> {
-        let metadata = |method: &str| rsocket::metadata(&format!("queue/{method}"), self.server.key());
-        Box::new(Connection {
-            spread: self.setup.spread,
-            put: metadata("Put"),
-            reserve: metadata("Reserve"),
-            settle: metadata("Settle"),
-            delete: metadata("Delete"),
-            edit: metadata("Edit"),
-            declare: metadata("Declare"),
-            calls: Calls::new(),
-            edits: HashMap::new(),
-            is_open: false,
-        })
+        lane(self.server.key(), QUEUE, self.setup.spread)
     }
+}
+
+/// A lane of workers of a queue, of a server or of a node of a cluster, that show this key.
+pub(crate) fn lane(key: &str, queue: &str, spread: Spread) -> Box<dyn Lane<Queues>> {
+    let metadata = |method: &str| rsocket::metadata(&format!("queue/{method}"), key);
+    Box::new(Connection {
+        queue: queue.as_bytes().to_vec(),
+        spread,
+        put: metadata("Put"),
+        reserve: metadata("Reserve"),
+        settle: metadata("Settle"),
+        delete: metadata("Delete"),
+        edit: metadata("Edit"),
+        declare: metadata("Declare"),
+        calls: Calls::new(),
+        edits: HashMap::new(),
+        is_open: false,
+    })
 }
 
 /// One connection with the workers that share it.
 struct Connection {
+    queue: Vec<u8>,
     spread: Spread,
     // Metadata by method.
     put: Vec<u8>,
@@ -171,8 +179,9 @@ enum Ids {
 
 impl Connection {
     fn reserve(&mut self, worker: usize, jobs_max: usize, out: &mut Vec<u8>) {
+        let queue = &self.queue;
         self.calls.ask(Call { worker, asked: Asked::Reserve }, &self.reserve, out, |out| {
-            protobuf::bytes(1, QUEUE, out);
+            protobuf::bytes(1, queue, out);
             for (field, value) in [(2, jobs_max as u64), (3, LEASE_MS), (4, WAIT_MS)] {
                 number(field, value, out);
             }
@@ -198,9 +207,9 @@ impl Connection {
                 }
             }
             Manage::Declare => {
-                let spread = u64::from(self.spread == Spread::All);
+                let (queue, spread) = (&self.queue, u64::from(self.spread == Spread::All));
                 self.calls.ask(Call { worker, asked: Asked::Declare }, &self.declare, out, |out| {
-                    protobuf::bytes(1, QUEUE, out);
+                    protobuf::bytes(1, queue, out);
                     let mut settings = Vec::new();
                     number(11, JOBS_MAX, &mut settings);
                     number(14, spread, &mut settings);
@@ -221,9 +230,9 @@ impl Lane<Queues> for Connection {
         match request {
             Request::Put(jobs) => {
                 let ids = if jobs.iter().any(|job| job.run_at_ms > 0) { Ids::Kept } else { Ids::Counted };
-                let asked = Asked::Put { jobs: jobs.len(), ids };
+                let (queue, asked) = (&self.queue, Asked::Put { jobs: jobs.len(), ids });
                 self.calls.ask(Call { worker, asked }, &self.put, out, |out| {
-                    protobuf::bytes(1, QUEUE, out);
+                    protobuf::bytes(1, queue, out);
                     jobs.iter().for_each(|job| new_job(job, out));
                 });
             }

@@ -98,12 +98,12 @@ impl<'a> Driver<'a> {
             started: Instant::now(),
             measured,
         };
-        let (addresses, mut lanes) = (endpoint.addresses(), 0);
+        let mut lanes = 0;
         for (role, workers) in [(Role::Producer, plan.producers), (Role::Consumer, plan.consumers)] {
             let mut left = workers;
             while left > 0 {
                 let count = left.min(endpoint.workers_each());
-                driver.pool.add(&addresses, endpoint.lane(role, lanes), count)?;
+                driver.pool.add(&endpoint.addresses(lanes), endpoint.lane(role, lanes), count)?;
                 lanes += 1;
                 left -= count;
             }

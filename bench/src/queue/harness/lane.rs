@@ -105,8 +105,8 @@ pub(crate) type Event = harness::Event<Outcome>;
 pub(crate) trait Endpoint {
     /// Its server; where it has several, the one that logs most when something fails.
     fn service(&self) -> &Service;
-    /// Where a lane connects, one address for each of its connections.
-    fn addresses(&self) -> Vec<SocketAddr> {
+    /// Where a lane connects, one address for each of its connections. Lanes of both roles are counted.
+    fn addresses(&self, _lane: usize) -> Vec<SocketAddr> {
         vec![self.service().address()]
     }
     /// Workers on one lane, at most.

@@ -22,5 +22,6 @@ pub(crate) use tally::Tally;
 
 /// One worker of an implementation's, to be asked directly.
 pub(crate) fn caller(endpoint: &dyn Endpoint) -> Result<Caller<Queues>> {
-    Caller::connect(&endpoint.addresses(), endpoint.lane(Role::Producer, usize::from(u16::MAX)))
+    let lane = usize::from(u16::MAX);
+    Caller::connect(&endpoint.addresses(lane), endpoint.lane(Role::Producer, lane))
 }
