@@ -9,11 +9,21 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 
-/// The steps that have ended, with their seconds, in that order.
-static ENDED: Mutex<Vec<(String, f64)>> = Mutex::new(Vec::new());
+/// The steps that have ended, in that order.
+static ENDED: Mutex<Vec<Ended>> = Mutex::new(Vec::new());
 
-/// The steps that have ended, with the seconds that each took, in the order of their ends.
-pub(crate) fn ended() -> Vec<(String, f64)> {
+/// A step that has ended.
+#[derive(Clone)]
+pub(crate) struct Ended {
+    pub(crate) name: String,
+    /// Time that it took.
+    pub(crate) seconds: f64,
+    /// The share of the machine's cores that was busy meanwhile, with whatever; 0 to 1.
+    pub(crate) busy: f64,
+}
+
+/// The steps that have ended, in the order of their ends.
+pub(crate) fn ended() -> Vec<Ended> {
     ENDED.lock().expect("nobody panics with it held").clone()
 }
 
@@ -22,6 +32,7 @@ pub(crate) fn ended() -> Vec<(String, f64)> {
 pub(crate) struct Step {
     name: String,
     started: Instant,
+    cores: CoreTime,
 }
 
 impl Step {
@@ -29,13 +40,14 @@ impl Step {
     pub(crate) fn start(name: impl Into<String>) -> Self {
         let name = name.into();
         eprintln!("==> {name}");
-        Self { name, started: Instant::now() }
+        Self { name, started: Instant::now(), cores: CoreTime::now() }
     }
 
     /// Shows how the step ended, with its time, and returns whether it went well.
     pub(crate) fn end(self, outcome: Result<()>) -> bool {
         let seconds = self.started.elapsed().as_secs_f64();
-        ENDED.lock().expect("nobody panics with it held").push((self.name.clone(), seconds));
+        let ended = Ended { name: self.name.clone(), seconds, busy: self.cores.busy_since() };
+        ENDED.lock().expect("nobody panics with it held").push(ended);
         match outcome {
             Ok(()) => {
                 eprintln!("    {}: ok ({seconds:.1} s)", self.name);
@@ -46,6 +58,30 @@ impl Step {
                 false
             }
         }
+    }
+}
+
+/// Time of all cores since the machine's start, in clock ticks.
+struct CoreTime {
+    all: u64,
+    idle: u64,
+}
+
+impl CoreTime {
+    /// As the kernel tells it: proc_stat(5). Zeros where it cannot be read.
+    fn now() -> Self {
+        let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+        let line = text.lines().next().unwrap_or_default();
+        let ticks: Vec<u64> = line.split_whitespace().filter_map(|field| field.parse().ok()).collect();
+        // Idle, and waiting for a disk.
+        let idle = ticks.iter().skip(3).take(2).sum();
+        Self { all: ticks.iter().take(8).sum(), idle }
+    }
+
+    fn busy_since(&self) -> f64 {
+        let now = Self::now();
+        let all = now.all.saturating_sub(self.all).max(1);
+        1.0 - now.idle.saturating_sub(self.idle) as f64 / all as f64
     }
 }
 

@@ -4,9 +4,9 @@
 //! themselves are `cargo xtask test`, which runs this first.
 
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
 use crate::step::{Step, WITH_CLUSTERS, cargo, command};
 use crate::{advisories, generated, licences, tidy};
@@ -39,9 +39,20 @@ const CHECKS: &[Check] = &[
     ("format", |_| command(&mut cargo(&["fmt", "--all", "--check"]))),
     ("licences", |_| licences::check()),
     ("advisories", advisories::check),
+    ("linked", linked),
+];
+
+/// More steps on the sources: those that a test run leaves to the time that its suites do not need.
+const UNHURRIED_CHECKS: &[Check] = &[
     ("clippy", |_| {
         let arguments = ["--all-targets", "--quiet", "--", "-D", "warnings"];
         command(cargo(&["clippy", "--workspace"]).args(WITH_CLUSTERS).args(arguments))
+    }),
+    ("docs", |_| {
+        let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"]);
+        command(
+            doc.args(WITH_CLUSTERS).env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"),
+        )
     }),
     ("features", |_| {
         let bare = |packages: &[&str]| {
@@ -56,13 +67,6 @@ const CHECKS: &[Check] = &[
         bare(&["-p", "stadium-journal-kafka", "--lib", "--features", "rskafka"])?;
         // A program that only serves and is of no cluster, and a load lab that neither draws nor uploads.
         bare(&["-p", "stadium-cli", "-p", "stadium-load", "--lib", "--bins"])
-    }),
-    ("linked", linked),
-    ("docs", |_| {
-        let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"]);
-        command(
-            doc.args(WITH_CLUSTERS).env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"),
-        )
     }),
 ];
 
@@ -91,7 +95,7 @@ const CHECKS_OF_PROGRAMS: &[Check] = &[("generated", generated::check)];
 
 /// Runs the steps that `only` names, or all of them when it is empty.
 pub(crate) fn run(root: &Path, only: &[String]) -> Result<Verdict> {
-    let all = || CHECKS.iter().chain(CHECKS_OF_PROGRAMS);
+    let all = || [CHECKS, UNHURRIED_CHECKS, CHECKS_OF_PROGRAMS].into_iter().flatten();
     if let Some(unknown) = only.iter().find(|name| !all().any(|(known, _)| known == name)) {
         let known: Vec<&str> = all().map(|(name, _)| *name).collect();
         bail!("no step `{unknown}`; there are {}", known.join(", "));
@@ -100,9 +104,25 @@ pub(crate) fn run(root: &Path, only: &[String]) -> Result<Verdict> {
     Ok(judged(root, wanted))
 }
 
-/// Runs the steps on the sources.
+/// Runs the steps on the sources, but for [`unhurried`].
 pub(crate) fn sources(root: &Path) -> Verdict {
     judged(root, CHECKS)
+}
+
+/// Runs the steps that take longest, on cores that nothing else wants. For a thread of its own, which
+/// keeps that priority.
+pub(crate) fn unhurried(root: &Path) -> Verdict {
+    if let Err(error) = yield_to_all() {
+        eprintln!("the checks beside the tests take cores from them: {error:#}");
+    }
+    judged(root, UNHURRIED_CHECKS)
+}
+
+/// Has this thread, and what it starts, run where no other one wants to: sched(7), `SCHED_IDLE`.
+fn yield_to_all() -> Result<()> {
+    let thread = std::fs::read_link("/proc/thread-self")?;
+    let id = thread.file_name().context("no name")?;
+    command(Command::new("chrt").args(["--idle", "--pid", "0"]).arg(id))
 }
 
 /// Runs the steps on the programs.

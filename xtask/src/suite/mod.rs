@@ -3,7 +3,8 @@
 //! Suites: all Rust tests of the workspace (dev profile), testing/python (pytest, in two parts) and
 //! testing/node (node --test), both against the built binary. Everything is built first, in one
 //! build, while the packages of Python and Node are installed; then the suites of Python and Node
-//! and the Rust test programs run side by side. A failure does not stop the others. A skipped test
+//! and the Rust test programs run side by side, and the checks that take longest run beside them on
+//! what the cores have left. A failure does not stop the others. A skipped test
 //! is a failure: what a suite needs is installed first, so it has no reason to skip. Before the
 //! last line come the time of each phase and the slowest tests.
 
@@ -84,8 +85,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     let whole = options.suites.is_empty();
     let mut verdict = if whole { verify::sources(root) } else { Verdict::default() };
     let packages = Packages::install(root, options);
-    // All of it is built before any of it runs: a compiler beside them would slow down tests that
-    // watch the clock. The tests first: their build includes the programs, and one build leaves no
+    // All of it is built before any of it runs: a compiler beside them that does not yield would slow
+    // down tests that watch the clock. The tests first: their build includes the programs, and one build leaves no
     // core idle at its end twice.
     let programs = match options.wants(Suite::Rust) {
         true => rust_programs(root, &mut total),
@@ -135,7 +136,14 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     };
     tasks.extend(beside.into_iter().map(task));
     let step = Step::start("tests");
-    let mut tally = side_by_side(tasks, options.jobs);
+    let mut tally = std::thread::scope(|scope| {
+        let unhurried = whole.then(|| scope.spawn(|| verify::unhurried(root)));
+        let tally = side_by_side(tasks, options.jobs);
+        let also = unhurried.map(|checks| checks.join().expect("a check does not panic").failed);
+        total.failed += also.iter().flatten().count();
+        verdict.failed.extend(also.into_iter().flatten());
+        tally
+    });
     tally += side_by_side(alone.into_iter().map(task).collect(), 1);
     total += judged(step, tally, Ok(()));
     if options.wants(Suite::Rust) {
@@ -159,8 +167,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
 /// Where the time went: the phases as they came, then the slowest tests.
 fn show_times(times: &Times) {
     eprintln!("==> phases");
-    for (name, seconds) in step::ended() {
-        eprintln!("{seconds:8.1} s  {name}");
+    for step::Ended { name, seconds, busy } in step::ended() {
+        eprintln!("{seconds:8.1} s  {:3.0}% busy  {name}", busy * 100.0);
     }
     eprint!("==> slowest tests\n{}", times.slowest());
 }
