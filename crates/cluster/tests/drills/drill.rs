@@ -1,6 +1,6 @@
-//! One drill: a load on its own queues, phases, what must hold, and a report for people.
+//! One drill: a load on its own queues, wallets and devices, phases, what must hold, and a report for people.
 //!
-//! The report says when each thing was done and how long puts paused in each phase, then what the
+//! The report says when each thing was done and how long commands paused in each phase, then what the
 //! model found. A drill goes on after a thing that does not hold, and fails at its end.
 
 use std::sync::mpsc::Receiver;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use stadium_membership::{Shard, ShardSet};
 use stadium_testing::deadline;
 
-use crate::load::{Known, Load, Record, Records, check};
+use crate::load::{Kind, Known, Load, Record, Records, Target, check};
 use crate::stage::{NODES, PATIENCE, Stage};
 
 /// How long a load runs before and after what is done to it.
@@ -48,8 +48,8 @@ pub struct Asked {
 }
 
 impl<'a> Drill<'a> {
-    /// Begins to put to queues of its own, on a stage that is settled. `outage` is how long nothing
-    /// may be accepted beyond what is usual.
+    /// Begins to give commands to targets of its own, on a stage that is settled. `outage` is how long
+    /// nothing may be accepted beyond what is usual.
     pub fn start(stage: &'a mut Stage, name: &str, outage: Duration) -> Self {
         stage.until_settled();
         stage.nodes.all().iter().for_each(|node| node.set_well(true));
@@ -67,7 +67,7 @@ impl<'a> Drill<'a> {
             own: Vec::new(),
             failed: Vec::new(),
         };
-        drill.phase("jobs are put to all shards");
+        drill.phase("all shards are given commands");
         std::thread::sleep(WHILE);
         drill
     }
@@ -225,8 +225,8 @@ impl<'a> Drill<'a> {
         self.says(&format!("each shard has an owner and a standby in step after {:.2?}", self.elapsed()));
     }
 
-    /// Ends the load, holds everything against the model, and reports. No queue may have paused for
-    /// longer than `pause_max`.
+    /// Ends the load, holds everything against the model, and reports. No target may have paused
+    /// for longer than `pause_max`.
     ///
     /// # Panics
     /// Something did not hold.
@@ -236,9 +236,9 @@ impl<'a> Drill<'a> {
         let mut records = load.end();
         let ended = Instant::now();
         for (queue, id, known) in own {
-            records.get_mut(&queue).expect("a queue of its own").jobs.insert(id, known);
+            records.get_mut(&Target::queue(&queue)).expect("a queue of its own").commands.insert(id, known);
         }
-        println!("{:>11}  longest pause of puts, by phase:", "");
+        println!("{:>11}  longest pause of a target, by phase:", "");
         for (at, (what, begun)) in phases.iter().enumerate() {
             let end = phases.get(at + 1).map_or(ended, |(_, next)| *next);
             let pauses = records.values().flat_map(|record| &record.pauses);
@@ -251,8 +251,15 @@ impl<'a> Drill<'a> {
         let pauses = records.values().flat_map(|record| &record.pauses);
         let longest = pauses.map(|(from, to)| *to - *from).max().unwrap_or_default();
         let sum = |count: fn(&Record) -> usize| records.values().map(count).sum::<usize>();
-        let acknowledged =
-            sum(|record| record.jobs.values().filter(|known| **known == Known::Acknowledged).count());
+        let acknowledged_of = |kind: Kind| {
+            let of_kind = records.iter().filter(|(target, _)| target.kind == kind);
+            let known = of_kind.flat_map(|(_, record)| record.commands.values());
+            known.filter(|known| **known == Known::Acknowledged).count()
+        };
+        let counts = Kind::ALL.map(acknowledged_of);
+        let acknowledged: usize = counts.iter().sum();
+        let [puts, payments, pushes] = counts;
+        println!("{:>11}  acknowledged: {puts} puts, {payments} payments, {pushes} pushes", "");
         let wrong = check(&stage.nodes, &records);
         println!(
             "{:>11}  {acknowledged} acknowledged, {} refused, {} unknown; longest pause {longest:.2?}; \
@@ -266,7 +273,7 @@ impl<'a> Drill<'a> {
         println!("{:>11}  {} errors through nodes to which nothing was done", "", errors.len());
         errors.iter().take(SHOWN).for_each(|error| println!("{:>11}      {error}", ""));
         if longest > pause_max {
-            failed.push(format!("no queue pauses for longer than {pause_max:?}"));
+            failed.push(format!("no target pauses for longer than {pause_max:?}"));
         }
         failed.extend(wrong.into_iter().take(SHOWN));
         assert!(failed.is_empty(), "{name}: these do not hold: {failed:#?}");

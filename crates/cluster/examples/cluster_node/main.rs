@@ -1,10 +1,12 @@
 //! A node of a cluster as a process, for tests that kill and stop it:
 //! `node NAME ETCD,.. BROKER,.. FOLDER CLUSTER SHARDS LISTEN CERTIFICATE KEY AUTHORITY [STORE]`.
 //!
-//! It reads requests from its input, each a line of a number and one of `put QUEUE ID`, `put-here
-//! QUEUE ID`, `jobs QUEUE`, `serves`, `checkpoint`, `archive` or `drain`. It answers each by a line
-//! `NUMBER ok ..`, `NUMBER busy CODE` or `NUMBER unknown CODE`, in any order. `put-here` passes nothing
-//! on to other nodes. It ends with its input. `RUST_LOG` sets what it logs to its stderr.
+//! It reads requests from its input, each a line of a number and one of `serves`, `checkpoint`,
+//! `archive`, `drain` or those of [`asks`]. It answers each by a line `NUMBER ok ..`, `NUMBER busy CODE`
+//! or `NUMBER unknown CODE`, in any order. It ends with its input. `RUST_LOG` sets what it logs to its
+//! stderr.
+
+mod asks;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -13,19 +15,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use stadium_cluster::{ArchiveSettings, ClusterNode, LinkSettings, NodeSettings};
 use stadium_journal::Options;
 use stadium_journal_kafka::{Client, Settings as KafkaSettings, open};
 use stadium_links::TlsSettings;
 use stadium_membership::{Cluster, ClusterId, Formats, Node, Settings as PlannerSettings, Shard, Versions};
 use stadium_membership_etcd::{Access, Config};
-use stadium_queue::{Answer, Command, Dedup, Key, NewJob, QueueName, Refusal};
-use stadium_shard::{Forwarded, OUTCOME_UNKNOWN, Settings, Shards, UNKNOWN};
-use stadium_state_machine::home;
+use stadium_shard::{Settings, Shards};
 
-/// How long a request may take; longer than the pause of a failover.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
+use self::asks::ANSWERED_WITHIN;
 
 fn main() {
     tracing_subscriber::fmt()
@@ -64,9 +62,6 @@ fn main() {
             let (number, request) = line.split_once(' ').expect("a number and a request");
             let words: Vec<&str> = request.split(' ').collect();
             let answer = match words[..] {
-                ["put", queue, id] => put(&shards, queue, id),
-                ["put-here", queue, id] => put_here(&shards, queue, id),
-                ["jobs", queue] => jobs(&shards, queue),
                 ["serves"] => node
                     .lock()
                     .as_ref()
@@ -80,7 +75,7 @@ fn main() {
                     let node = node.lock().take().expect("a node that was not drained");
                     format!("ok {}", node.drain(Duration::from_secs(30)))
                 }
-                _ => panic!("{line:?} is no request"),
+                _ => asks::ask(&shards, &words).unwrap_or_else(|| panic!("{line:?} is no request")),
             };
             writeln!(std::io::stdout(), "{number} {answer}").expect("somebody reads the answer");
         });
@@ -128,55 +123,5 @@ fn config(name: &str, listen: SocketAddr, endpoints: Vec<String>, cluster: Strin
             Versions { program: "test".to_owned(), level_min: 1, level_max: 1 },
         ),
         planner: PlannerSettings { settle: Duration::from_secs(1), ..PlannerSettings::default() },
-    }
-}
-
-fn put(shards: &Shards, queue: &str, id: &str) -> String {
-    answer(shards.submit(put_of(queue, id)).wait(ANSWERED_WITHIN), |_| id.to_owned())
-}
-
-/// A put that only this node's own shard may answer.
-fn put_here(shards: &Shards, queue: &str, id: &str) -> String {
-    let shard = home(queue.as_bytes(), shards.count());
-    let ticket =
-        shards.ask_forwarded(shard, Forwarded::Queue { command: put_of(queue, id), searches: false });
-    answer(ticket.wait(ANSWERED_WITHIN), |_| id.to_owned())
-}
-
-fn put_of(queue: &str, id: &str) -> Command {
-    let dedup = Dedup { id: Key::new(id).expect("an id"), window: None };
-    let job =
-        NewJob { payload: Bytes::copy_from_slice(id.as_bytes()), dedup: Some(dedup), ..NewJob::default() };
-    let queue = QueueName::new(queue).expect("a name");
-    Command::Put { queue, jobs: vec![job], principal: None }
-}
-
-/// All payloads, in their order.
-fn jobs(shards: &Shards, queue: &str) -> String {
-    let queue = QueueName::new(queue).expect("a name");
-    let mut all = Vec::new();
-    let mut after = None;
-    loop {
-        let page =
-            Command::Peek { queue: queue.clone(), state: None, key: None::<Key>, after, jobs_max: 1_000 };
-        match shards.submit(page).wait(ANSWERED_WITHIN) {
-            Some(Ok(Answer::Jobs(jobs))) if !jobs.is_empty() => {
-                after = jobs.last().map(|job| job.job);
-                all.extend(jobs.iter().map(|job| String::from_utf8_lossy(&job.payload).into_owned()));
-            }
-            Some(Ok(Answer::Jobs(_))) => return format!("ok {}", all.join(" ")),
-            other => return answer(other, |other| panic!("{other:?}")),
-        }
-    }
-}
-
-fn answer<T>(answer: Option<Result<T, Refusal>>, ok: impl FnOnce(T) -> String) -> String {
-    match answer {
-        Some(Ok(answer)) => format!("ok {}", ok(answer)),
-        Some(Err(refusal)) if [UNKNOWN, OUTCOME_UNKNOWN].contains(&refusal.code()) => {
-            format!("unknown {}", refusal.code())
-        }
-        Some(Err(refusal)) => format!("busy {}", refusal.code()),
-        None => "unknown late".to_owned(),
     }
 }
