@@ -140,6 +140,7 @@ impl<S: Store> Driver<S> {
                 Item::Confirmation(confirmation) => core.confirmed(confirmation),
                 Item::StopWaiting => core.stop_waiting(),
                 Item::Checkpoint => core.checkpoint_soon(),
+                Item::SendAgain => core.send_again_soon(),
                 Item::HandOver => core.hand_over(),
                 // It serves already.
                 Item::Claim(_) | Item::Serve => {}

@@ -22,6 +22,14 @@ impl Shards {
         *self.inner.elsewhere.write() = elsewhere;
     }
 
+    /// Has each shard of this process send all messages again that other shards have not confirmed:
+    /// some may have been lost on their way. Shards do so by themselves after 10 s.
+    pub fn send_again(&self) {
+        for mailbox in &self.inner.mailboxes {
+            mailbox.post(Item::SendAgain);
+        }
+    }
+
     /// Whether this process serves the shard.
     pub fn is_served(&self, shard: u16) -> bool {
         self.inner.mailbox(shard).is_ok_and(|mailbox| mailbox.is_served())

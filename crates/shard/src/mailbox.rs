@@ -37,6 +37,8 @@ pub(crate) enum Item {
     StopWaiting,
     /// Write a checkpoint now.
     Checkpoint,
+    /// Send all again that other shards have not confirmed.
+    SendAgain,
     /// Claim the log: a replica that follows.
     Claim(u64),
     /// Serve: a replica that has claimed the log.

@@ -33,6 +33,10 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// is unknown (CLU-001), and the shard is busy (CLU-002) until it does.
 const COMMIT_WAIT: u64 = 3_000;
 
+/// After so long without a confirmation a message is sent to another shard again: far more than a
+/// commit takes, and short beside a failover, after which the last messages are lost.
+const CONFIRMED_WITHIN: u64 = 1_000;
+
 /// How long an owner tries to open its journal again after a failure before it follows instead: others
 /// may have gone on, and trimmed what it would have to read.
 const BROKEN_MAX: Duration = Duration::from_secs(3);
@@ -248,6 +252,7 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
                 | Item::Release(_)
                 | Item::Confirmation(_)
                 | Item::StopWaiting
+                | Item::SendAgain
                 | Item::Checkpoint => {}
             }
         }
@@ -311,6 +316,7 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
         // A log on brokers may not answer for long; a disk of this machine does, or fails.
         let settings = CoreSettings {
             commit_wait: Some(COMMIT_WAIT),
+            confirmed_within: CONFIRMED_WITHIN,
             lease: self.inner.lease.lock().clone(),
             ..core_settings(self.shard, &self.inner)
         };

@@ -41,6 +41,8 @@ pub(crate) struct Forwarder {
     pub(super) me: Weak<Forwarder>,
     pub(super) shards: Shards,
     owners: Owners,
+    /// They changed since messages between shards were last sent again.
+    has_other_owners: AtomicBool,
     pub(super) table: Table,
     pub(super) members: Members,
     /// None before it listens, and after its end.
@@ -98,6 +100,7 @@ impl Forwarding {
         let forwarder = Arc::new_cyclic(|forwarder| Forwarder {
             me: Weak::clone(forwarder),
             owners: Owners::new(me.clone(), shards.count()),
+            has_other_owners: AtomicBool::new(false),
             table: Table::default(),
             members: Members::new(me.clone()),
             endpoint: RwLock::new(None),
@@ -147,8 +150,11 @@ impl Drop for Forwarding {
 impl Forwarder {
     /// Follows the cluster: owners at once, links to members by its thread.
     pub(crate) fn follow(&self, snapshot: &Arc<Snapshot>) {
-        self.owners.follow(&snapshot.view);
-        if self.members.follow(snapshot) {
+        let has_other_owners = self.owners.follow(&snapshot.view);
+        if has_other_owners {
+            self.has_other_owners.store(true, Ordering::Release);
+        }
+        if self.members.follow(snapshot) || has_other_owners {
             self.table.ring();
         }
     }
@@ -204,6 +210,13 @@ impl Forwarder {
             let news = self.members.news();
             for node in &news.reached {
                 self.greet(node);
+            }
+            // Messages between shards may be lost with a link, and with an owner.
+            if self.has_other_owners.swap(false, Ordering::AcqRel)
+                || news.has_lost
+                || !news.reached.is_empty()
+            {
+                self.shards.send_again();
             }
             if news.has_lost {
                 self.shards.lose_notices();

@@ -32,9 +32,10 @@ impl Owners {
         Self { me, owners: RwLock::new(vec![None; usize::from(shards)]) }
     }
 
-    /// Takes the owners out of a view.
-    pub(crate) fn follow(&self, view: &View) {
+    /// Takes the owners out of a view. True where a shard has another one, or the same by another entry.
+    pub(crate) fn follow(&self, view: &View) -> bool {
         let mut owners = self.owners.write();
+        let mut has_changed = false;
         for (number, owner) in owners.iter_mut().enumerate() {
             let shard = Shard(number as u32);
             let generation = view.entry(shard).map_or(0, |entry| entry.generation);
@@ -47,12 +48,14 @@ impl Owners {
                 (None, None) => true,
                 _ => false,
             };
+            has_changed |= !is_same;
             if !is_same {
                 *owner = named.and_then(|name| NodeName::new(name).ok()).map(|node| {
                     if node == self.me { Owner::Here } else { Owner::There { node, generation } }
                 });
             }
         }
+        has_changed
     }
 
     pub(crate) fn of(&self, shard: u16) -> Option<Owner> {

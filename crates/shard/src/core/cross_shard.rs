@@ -8,7 +8,7 @@ use stadium_state_machine::{Place, Refusal, Time, Unreadable};
 
 use super::direct::Direct;
 use super::fault::{FULL_RETRY, Fault, Lack, NoRoom};
-use super::outbox::Outbox;
+use super::outbox::{AGAIN_MAX, Outbox};
 use super::ports::{Caller, Confirmation, Delivery, Output};
 use super::running::{BASE_BYTES, Running, Waits};
 use super::slot::Sender;
@@ -17,6 +17,10 @@ use crate::frame::{HEADER_BYTES, MachineId};
 impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
     pub(super) fn outbox(&mut self, machine: MachineId) -> &mut Outbox {
         &mut self.outboxes[self.machines.at(machine)]
+    }
+
+    pub(super) fn send_again_soon(&mut self) {
+        self.outboxes.iter_mut().for_each(Outbox::hurry);
     }
 
     /// Announces messages to be sent, and confirmed ones, when that is durable.
@@ -70,12 +74,12 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
         let Confirmation { machine, number, ref taken } = *confirmation;
         match taken {
             Err(Refusal::Busy { retry_after, .. } | Refusal::Unknown { retry_after, .. }) => {
-                self.outbox(machine).again(now.after((*retry_after).clamp(10, 10_000)), number);
+                self.outbox(machine).again(now.after((*retry_after).clamp(10, AGAIN_MAX)), number);
                 return Ok(true);
             }
             // Only a newer or older version of the other shard could send that; it may be replaced.
             Err(Refusal::Rejected { .. }) if !self.machines.kinds.of(machine).rejection_answers => {
-                self.outbox(machine).again(now.after(10_000), number);
+                self.outbox(machine).again(now.after(AGAIN_MAX), number);
                 return Ok(true);
             }
             Ok(()) | Err(Refusal::Rejected { .. }) => {}

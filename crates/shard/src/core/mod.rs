@@ -249,6 +249,14 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         }
     }
 
+    /// Sends all messages again, at the next turn, that were sent and are not confirmed: other shards
+    /// take each number once.
+    pub fn send_again_soon(&mut self) {
+        if let Some(running) = &mut self.running {
+            running.send_again_soon();
+        }
+    }
+
     /// Takes no more commands, answers those that wait, finishes the work that was begun and
     /// writes a last checkpoint. Turns go on until one returns `stopped`.
     pub fn stop(&mut self) {

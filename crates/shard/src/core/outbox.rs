@@ -8,11 +8,14 @@ use std::ops::Range;
 
 use stadium_state_machine::{Milliseconds, Time};
 
-/// After so long without a confirmation it is sent again: its receiver may have lost it by starting over.
-const UNANSWERED: Milliseconds = 10_000;
+/// The longest time until one that was refused is sent again.
+pub(super) const AGAIN_MAX: Milliseconds = 10_000;
 
 /// What is on its way.
 pub(super) struct Outbox {
+    /// After so long without a confirmation it is sent again: its receiver may have lost it by starting
+    /// over, or the way to it.
+    confirmed_within: Milliseconds,
     /// Those below are announced: they leave when they are durable.
     announced: u64,
     /// Those below were sent.
@@ -48,8 +51,16 @@ impl Due {
 
 impl Outbox {
     /// That of a machine that was just recovered: messages below `first` are done.
-    pub(super) fn new(first: u64) -> Self {
-        Self { announced: 0, sent: 0, confirmed: first, done: first, again: BTreeSet::new(), watch: None }
+    pub(super) fn new(first: u64, confirmed_within: Milliseconds) -> Self {
+        Self {
+            confirmed_within,
+            announced: 0,
+            sent: 0,
+            confirmed: first,
+            done: first,
+            again: BTreeSet::new(),
+            watch: None,
+        }
     }
 
     /// The machine's next number is known. Returns whether there are new ones.
@@ -75,7 +86,7 @@ impl Outbox {
 
     /// Something was sent: it is looked at when it should be confirmed.
     pub(super) fn watch(&mut self, now: Time) {
-        self.watch.get_or_insert((now.after(UNANSWERED), self.sent));
+        self.watch.get_or_insert((now.after(self.confirmed_within), self.sent));
     }
 
     /// Those below are durably confirmed.
@@ -97,7 +108,7 @@ impl Outbox {
     pub(super) fn take_due(&mut self, now: Time, first: u64) -> Due {
         let mut numbers = BTreeSet::new();
         while let Some(&(time, number)) = self.again.first() {
-            if !is_due(time, now) {
+            if !self.is_due(time, now) {
                 break;
             }
             self.again.pop_first();
@@ -105,12 +116,22 @@ impl Outbox {
         }
         let mut unanswered = 0..0;
         if let Some((at, below)) = self.watch
-            && is_due(at, now)
+            && self.is_due(at, now)
         {
             unanswered = first..below;
-            self.watch = (first < self.sent).then_some((now.after(UNANSWERED), self.sent));
+            self.watch = (first < self.sent).then_some((now.after(self.confirmed_within), self.sent));
         }
         Due { numbers, unanswered }
+    }
+
+    /// What was sent and is not confirmed is to be sent again now: it may be lost, or be taken where it
+    /// was refused before.
+    pub(super) fn hurry(&mut self) {
+        self.again =
+            std::mem::take(&mut self.again).into_iter().map(|(_, number)| (Time(0), number)).collect();
+        if let Some(watch) = &mut self.watch {
+            *watch = (Time(0), self.sent);
+        }
     }
 
     /// When something is to be sent again.
@@ -118,12 +139,12 @@ impl Outbox {
         let again = self.again.first().map(|&(time, _)| time);
         [again, self.watch.map(|(at, _)| at)].into_iter().flatten().min()
     }
-}
 
-/// Nothing waits longer than [`UNANSWERED`]: a message that seems to got its time before the clock
-/// was set back.
-fn is_due(at: Time, now: Time) -> bool {
-    at <= now || at > now.after(UNANSWERED)
+    /// Nothing waits longer than [`AGAIN_MAX`]: a message that seems to got its time before the clock
+    /// was set back.
+    fn is_due(&self, at: Time, now: Time) -> bool {
+        at <= now || at > now.after(AGAIN_MAX.max(self.confirmed_within))
+    }
 }
 
 #[cfg(test)]
@@ -132,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_delays_nothing() {
-        let mut outbox = Outbox::new(0);
+        let mut outbox = Outbox::new(0, 10_000);
         outbox.announce(2);
         outbox.leave(2);
         outbox.watch(Time(100_000));
@@ -144,7 +165,7 @@ mod tests {
 
     #[test]
     fn unconfirmed_messages_are_sent_again_and_the_rest_is_not() {
-        let mut outbox = Outbox::new(0);
+        let mut outbox = Outbox::new(0, 10_000);
         assert!(outbox.announce(3));
         assert_eq!(outbox.leave(3), 0..3);
         outbox.watch(Time(0));
@@ -159,8 +180,25 @@ mod tests {
     }
 
     #[test]
+    fn what_may_be_lost_is_sent_again_at_once() {
+        let mut outbox = Outbox::new(0, 10_000);
+        outbox.announce(3);
+        outbox.leave(2);
+        outbox.watch(Time(100));
+        outbox.leave(3);
+        outbox.hurry();
+        let due = outbox.take_due(Time(200), 1);
+        assert_eq!((0..4).map(|number| due.contains(number)).collect::<Vec<_>>(), [false, true, true, false]);
+        assert_eq!(outbox.next_deadline(), Some(Time(10_200)));
+        // Nothing is on its way.
+        let mut outbox = Outbox::new(0, 10_000);
+        outbox.hurry();
+        assert_eq!(outbox.next_deadline(), None);
+    }
+
+    #[test]
     fn a_message_refused_for_now_is_sent_again_at_the_stated_time() {
-        let mut outbox = Outbox::new(5);
+        let mut outbox = Outbox::new(5, 10_000);
         outbox.announce(8);
         outbox.leave(8);
         outbox.again(Time(100), 6);

@@ -150,7 +150,10 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
         settings: &CoreSettings,
         tail_records: u64,
     ) -> Self {
-        let outboxes = machines.all().map(|(_, slot)| Outbox::new(slot.outgoing_first())).collect();
+        let outboxes = machines
+            .all()
+            .map(|(_, slot)| Outbox::new(slot.outgoing_first(), settings.confirmed_within))
+            .collect();
         Self {
             journal,
             machines,

@@ -57,6 +57,9 @@ pub struct CoreSettings {
     /// How long callers wait for a commit; then they hear that the outcome is unknown, and the shard is busy until the
     /// commit is through. None: as long as it takes, where the log is on a disk of this machine.
     pub commit_wait: Option<Milliseconds>,
+    /// After so long without a confirmation a message is sent to its shard again: it may be lost. Where
+    /// another process has that shard, links lose messages too. 10 s.
+    pub confirmed_within: Milliseconds,
     /// The lease of this node: while it is uncertain, answers from memory wait for a commit. None: no
     /// other node can own the shard.
     pub lease: Option<Arc<dyn NodeLease>>,
@@ -126,6 +129,7 @@ impl CoreSettings {
             stretch_bytes: 1 << 20,
             history_bytes_max: 16 << 20,
             commit_wait: None,
+            confirmed_within: 10_000,
             lease: None,
             reopen_after: 100,
             stopwatch: stopped,
