@@ -17,7 +17,8 @@ use stadium_push::Transport;
 use stadium_queue::{Command as Queue, Lease, Milliseconds, QueueName, Refusal};
 use stadium_shard::core::{AnyCommand, Confirmation, Delivery};
 use stadium_shard::{
-    Answer, Asker, Elsewhere, Forwarded, MOVED, NOT_HERE, OUTCOME_UNKNOWN, STOPPING, Shards, UNREACHABLE,
+    Answer, Asker, Elsewhere, Forwarded, GivenUp, MOVED, NOT_HERE, OUTCOME_UNKNOWN, STOPPING, Shards,
+    UNREACHABLE,
 };
 use stadium_shard_wire::{Abandoned, Item, Notice, Release, Request, SpreadQueues};
 use stadium_state_machine::{busy, rejected, unknown};
@@ -26,7 +27,7 @@ use super::bytes::with_bytes;
 use super::kept::Kept;
 use super::members::Members;
 use super::owners::{Owner, Owners};
-use super::repeat;
+use super::repeat::{self, Ids};
 use super::serving::Serving;
 use super::settings::{ASKED_FOR, BODY_BYTES_MAX, LinkSettings};
 use super::table::{Pending, Table};
@@ -50,6 +51,7 @@ pub(crate) struct Forwarder {
     /// The transport of pushes of this node, once it has one.
     pub(super) transport: OnceLock<Arc<ClusterTransport>>,
     pub(super) kept: Kept,
+    ids: Ids,
     ends: AtomicBool,
     pub(super) counts: Counts,
 }
@@ -58,6 +60,7 @@ pub(crate) struct Forwarder {
 #[derive(Default)]
 pub(super) struct Counts {
     asked: AtomicU64,
+    given_back: AtomicU64,
     asked_again: AtomicU64,
     pub(super) served: AtomicU64,
     unknown: AtomicU64,
@@ -66,8 +69,11 @@ pub(super) struct Counts {
 /// Figures of the commands that a node forwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ForwardFigures {
-    /// Commands of this node for shards of others, since the start.
+    /// Commands of this node for shards of others, since the start; those aside that its own shards had
+    /// taken on.
     pub asked: u64,
+    /// Commands that its own shards had taken on and gave back, to be asked again.
+    pub given_back: u64,
     /// How often one was asked again.
     pub asked_again: u64,
     /// Commands of other nodes that shards of this one were given.
@@ -104,6 +110,7 @@ impl Forwarding {
             serving: Mutex::default(),
             transport: OnceLock::new(),
             kept: Kept::default(),
+            ids: Ids::new(fastrand::u64(..)),
             ends: AtomicBool::new(false),
             counts: Counts::default(),
             shards: shards.clone(),
@@ -172,9 +179,10 @@ impl Forwarder {
     }
 
     pub(crate) fn figures(&self) -> ForwardFigures {
-        let Counts { asked, asked_again, served, unknown } = &self.counts;
+        let Counts { asked, given_back, asked_again, served, unknown } = &self.counts;
         ForwardFigures {
             asked: asked.load(Ordering::Relaxed),
+            given_back: given_back.load(Ordering::Relaxed),
             asked_again: asked_again.load(Ordering::Relaxed),
             served: served.load(Ordering::Relaxed),
             unknown: unknown.load(Ordering::Relaxed),
@@ -218,6 +226,30 @@ impl Forwarder {
             let queues = self.shards.spread_queues(shard);
             self.letter_to(node, shard, 0, &Item::SpreadQueues(SpreadQueues { shard, queues }));
         }
+    }
+
+    /// Enters a command whose asker has waited for so long.
+    fn enter(&self, mut request: Request, asker: Asker, bytes: usize, waited: Duration) -> u64 {
+        let id = self.table.next();
+        request.id = id;
+        let wait = match &request.command {
+            stadium_shard_wire::Command::Queue(Queue::Reserve { wait, .. }) => Some(*wait),
+            _ => None,
+        };
+        let asked_for = ASKED_FOR + Duration::from_millis(wait.unwrap_or(0));
+        let pending = Pending {
+            asker,
+            until: Instant::now() + asked_for.saturating_sub(waited),
+            attempts: 0,
+            is_repeatable: repeat::is_repeatable(&request.command),
+            is_unknown: false,
+            given_ids: self.ids.given(&request.command),
+            asked: None,
+            bytes,
+            request,
+        };
+        self.table.insert(id, pending, wait.is_some());
+        id
     }
 
     /// Sends a command to the owner of its shard, or has it sent later.
@@ -430,35 +462,46 @@ impl Elsewhere for Forwarder {
             let reason = "more commands of this node wait for other nodes than may";
             return asker.answer(Err(busy("CLU-212", 100, reason)));
         }
-        let mut command = match stadium_shard_wire::Command::try_from(command) {
+        let command = match stadium_shard_wire::Command::try_from(command) {
             Ok(command) => command,
             Err(command) => {
                 let reason = format!("{command:?} is only taken on the node of its shard");
                 return asker.answer(Err(rejected("SHARD-009", reason)));
             }
         };
-        let given_ids = repeat::give_ids(&mut command, || fastrand::u128(..));
-        let wait = match &command {
-            stadium_shard_wire::Command::Queue(Queue::Reserve { wait, .. }) => Some(*wait),
-            _ => None,
-        };
-        let until = Instant::now() + ASKED_FOR + Duration::from_millis(wait.unwrap_or(0));
-        let is_repeatable = repeat::is_repeatable(&command);
-        let id = self.table.next();
-        let request = Request { id, shard, generation: 0, time_left: 0, command, searches };
-        let pending = Pending {
-            request,
-            asker,
-            until,
-            attempts: 0,
-            is_repeatable,
-            is_unknown: false,
-            given_ids,
-            asked: None,
-            bytes,
-        };
-        self.table.insert(id, pending, wait.is_some());
+        let request = Request { id: 0, shard, generation: 0, time_left: 0, command, searches };
+        let id = self.enter(request, asker, bytes, Duration::ZERO);
         self.send(id);
+    }
+
+    fn ask_again(&self, shard: u16, command: Forwarded, asker: Asker, given_up: GivenUp) {
+        self.counts.given_back.fetch_add(1, Ordering::Relaxed);
+        let GivenUp { refusal, held } = given_up;
+        let bytes = command.bytes();
+        let command = stadium_shard_wire::Command::try_from(command)
+            .ok()
+            .filter(|command| !refusal.is_unknown() || repeat::is_repeatable(command))
+            .filter(|_| self.table.has_room(bytes));
+        let Some(command) = command else {
+            self.counts.unknown.fetch_add(u64::from(refusal.is_unknown()), Ordering::Relaxed);
+            return asker.answer(Err(refusal));
+        };
+        let request = Request { id: 0, shard, generation: 0, time_left: 0, command, searches: false };
+        let asker_id = asker.id();
+        let id = self.enter(request, asker, bytes, held);
+        let is_gone = self.table.with(id, |pending| {
+            pending.is_unknown = refusal.is_unknown();
+            pending.asker.is_gone()
+        });
+        if is_gone == Some(true) {
+            // Its reserve was not in the table yet when it went.
+            self.vanished(asker_id);
+        }
+        self.again(id);
+    }
+
+    fn identify(&self, command: &mut Queue) {
+        self.ids.give(command);
     }
 
     fn deliver(&self, to: u16, delivery: Delivery) {

@@ -3,6 +3,8 @@
 //! To ask again is harmless where the second one finds that the first one happened: commands with ids,
 //! commands about named things, reads. A put gets ids for that where its jobs have none.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use stadium_queue::{Command as Queue, Dedup, JobSet, Key, Milliseconds};
 use stadium_shard_wire::Command;
 
@@ -34,20 +36,54 @@ pub(crate) fn is_repeatable(command: &Command) -> bool {
     }
 }
 
-/// Gives ids to jobs of a put that have none. Returns which ones got theirs here: an answer calls them
-/// duplicates when the first attempt had put them.
-pub(crate) fn give_ids(command: &mut Command, random: impl Fn() -> u128) -> Vec<usize> {
-    let Command::Queue(Queue::Put { jobs, .. }) = command else { return Vec::new() };
-    let mut given = Vec::new();
-    for (at, job) in jobs.iter_mut().enumerate() {
-        if job.dedup.is_none()
-            && let Ok(id) = Key::new(&format!("node-{:032x}", random()))
-        {
-            job.dedup = Some(Dedup { id, window: Some(REMEMBERED) });
-            given.push(at);
+/// The ids that a node gives to jobs.
+///
+/// An id has 24 bytes, which a [`Key`] keeps in itself: to give one allocates nothing. Its first half
+/// is random for each start of a node, so that a client cannot choose an id of a node.
+pub(crate) struct Ids {
+    first_half: [u8; HALF],
+    last: AtomicU64,
+}
+
+/// Bytes of half an id, which has a letter and 64 bits.
+const HALF: usize = 12;
+
+impl Ids {
+    /// Of one start of a node. `random` is another number for each.
+    pub(crate) fn new(random: u64) -> Self {
+        Self { first_half: half(b'n', random), last: AtomicU64::new(0) }
+    }
+
+    /// Gives ids to the jobs of a put that have none.
+    pub(crate) fn give(&self, command: &mut Queue) {
+        let Queue::Put { jobs, .. } = command else { return };
+        for job in jobs.iter_mut().filter(|job| job.dedup.is_none()) {
+            let mut id = [0; 2 * HALF];
+            id[..HALF].copy_from_slice(&self.first_half);
+            id[HALF..].copy_from_slice(&half(b'-', self.last.fetch_add(1, Ordering::Relaxed)));
+            let id = std::str::from_utf8(&id).ok().and_then(|id| Key::new(id).ok());
+            job.dedup = id.map(|id| Dedup { id, window: Some(REMEMBERED) });
         }
     }
-    given
+
+    /// The places of the jobs of a put that have an id of this node: where the put is carried out
+    /// twice, the second answer calls them duplicates.
+    pub(crate) fn given(&self, command: &Command) -> Vec<usize> {
+        let Command::Queue(Queue::Put { jobs, .. }) = command else { return Vec::new() };
+        let is_given = |dedup: &Dedup| dedup.id.as_str().as_bytes().starts_with(&self.first_half);
+        let places = jobs.iter().enumerate();
+        places.filter(|(_, job)| job.dedup.as_ref().is_some_and(is_given)).map(|(place, _)| place).collect()
+    }
+}
+
+/// A letter and a number, as text.
+fn half(letter: u8, number: u64) -> [u8; HALF] {
+    const DIGITS: &[u8; 64] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.";
+    let mut text = [letter; HALF];
+    for (place, digit) in text[1..].iter_mut().enumerate() {
+        *digit = DIGITS[(number >> (6 * place) & 63) as usize];
+    }
+    text
 }
 
 /// Takes the mark of a duplicate from jobs that had no id before.
@@ -75,17 +111,37 @@ mod tests {
     fn a_put_is_repeatable_once_its_jobs_have_ids_and_its_answer_shows_none_of_them() {
         let mine = Dedup { id: Key::new("mine").expect("an id"), window: None };
         let jobs = vec![NewJob::default(), NewJob { dedup: Some(mine.clone()), ..NewJob::default() }];
-        let mut put = Command::Queue(Queue::Put { queue: queue(), jobs, principal: None });
-        assert!(!is_repeatable(&put));
-        assert_eq!(give_ids(&mut put, || 7), [0]);
-        assert!(is_repeatable(&put));
-        let Command::Queue(Queue::Put { jobs, .. }) = &put else { unreachable!("it is a put") };
+        let mut put = Queue::Put { queue: queue(), jobs, principal: None };
+        assert!(!is_repeatable(&Command::Queue(put.clone())));
+        let ids = Ids::new(7);
+        ids.give(&mut put);
+        let Queue::Put { jobs, .. } = &put else { unreachable!("it is a put") };
         assert_eq!(jobs[1].dedup.as_ref(), Some(&mine));
+        let put = Command::Queue(put);
+        assert!(is_repeatable(&put));
+        assert_eq!(ids.given(&put), [0]);
+        assert!(Ids::new(8).given(&put).is_empty());
         let duplicate = |number| Placed { job: JobId::new(0, number), duplicate: true };
         let mut answer = stadium_shard::Answer::Queue(Answer::Placed(vec![duplicate(1), duplicate(2)]));
         forget_ids(&mut answer, &[0]);
         let stadium_shard::Answer::Queue(Answer::Placed(placed)) = answer else { unreachable!("it is one") };
         assert_eq!(placed.iter().map(|one| one.duplicate).collect::<Vec<_>>(), [false, true]);
+    }
+
+    #[test]
+    fn no_two_jobs_get_the_same_id_and_an_id_needs_no_memory_of_its_own() {
+        let ids = [Ids::new(0), Ids::new(u64::MAX)];
+        let mut put = Queue::Put { queue: queue(), jobs: vec![NewJob::default(); 5_000], principal: None };
+        let mut seen = std::collections::BTreeSet::new();
+        for ids in &ids {
+            ids.give(&mut put);
+            let Queue::Put { jobs, .. } = &mut put else { unreachable!("it is a put") };
+            for id in jobs.iter_mut().filter_map(|job| job.dedup.take()).map(|dedup| dedup.id) {
+                assert!(id.as_str().len() <= size_of::<Key>(), "{id}");
+                assert!(seen.insert(id));
+            }
+        }
+        assert_eq!(seen.len(), 10_000);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Commands of this node that other nodes were asked, and that are not answered.
+//! Commands of this node that are on their way to their shards, and are not answered.
 //!
 //! They are bounded, and those that are to be asked again wait for their time.
 
