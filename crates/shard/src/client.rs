@@ -4,7 +4,7 @@
 //! [`Routed`], and the queues' own [`Route`](stadium_queue::Route). The client asks, and merges the
 //! answers ([`ScatterGather`]).
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -66,6 +66,7 @@ impl Shards {
             threads,
             transport: OnceLock::new(),
             elsewhere: RwLock::new(None),
+            has_elsewhere: AtomicBool::new(false),
             lease: Mutex::new(None),
             settings,
             stops_next: AtomicUsize::new(0),

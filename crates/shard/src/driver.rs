@@ -77,7 +77,7 @@ pub(crate) fn core_settings(shard: u16, inner: &Inner) -> CoreSettings {
     }
 }
 
-impl<S: Store> Driver<S> {
+impl<S: Store + Clone + 'static> Driver<S> {
     /// Drives a core that is open.
     pub(crate) fn of(shard: u16, inner: &Arc<Inner>, mut core: Core<S, Holder, Queues>) -> Self {
         let turn_commands_max = core.settings().turn_commands_max;
@@ -105,6 +105,15 @@ impl<S: Store> Driver<S> {
     /// The core, to be asked what became of it.
     pub(crate) fn core(&self) -> &Core<S, Holder, Queues> {
         &self.core
+    }
+
+    /// Gives up a core that has no journal: nobody waits for it any more.
+    pub(crate) fn give_up(&mut self) {
+        self.core.hand_over();
+        self.turn();
+        while !self.items.is_empty() {
+            self.turn();
+        }
     }
 
     /// The core, without a driver.
@@ -189,6 +198,9 @@ impl<S: Store> Driver<S> {
         self.wakers.reverse();
         while let Some(waker) = self.wakers.pop() {
             waker.wake();
+        }
+        for given_back in self.output.given_back.drain(..) {
+            self.inner.given_back(self.shard, given_back);
         }
         for request in self.output.forwarded.drain(..) {
             self.inner.pass_on(self.shard, request);

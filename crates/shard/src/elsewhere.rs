@@ -4,12 +4,13 @@
 //! of this process sends to one of another node. A standalone server has none.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use stadium_queue::{Command, Lease, QueueName, Queues};
 use stadium_state_machine::{Refusal, StateMachine as _};
 
 use crate::answer::{Answer, Together};
-use crate::core::{AnyCommand, Caller as _, Confirmation, Delivery};
+use crate::core::{AnyCommand, Body, Caller as _, Confirmation, Delivery, GivenBack};
 use crate::reply_slot::{Holder, Unclaimed};
 
 /// Reaches the shards that other nodes serve. Nothing here waits: it is called on the threads of
@@ -17,6 +18,13 @@ use crate::reply_slot::{Holder, Unclaimed};
 pub trait Elsewhere: Send + Sync {
     /// Asks the owner of a shard. It is answered once, sooner or later.
     fn ask(&self, shard: u16, command: Forwarded, asker: Asker);
+
+    /// Asks the owner of a shard again, some time later: a shard of this node had taken the command on.
+    /// It is answered once: where it cannot be asked again, with that refusal.
+    fn ask_again(&self, shard: u16, command: Forwarded, asker: Asker, given_up: GivenUp);
+
+    /// Gives ids to the jobs of a put that have none, so that it can be asked again.
+    fn identify(&self, command: &mut Command);
 
     /// Sends a message to a shard. Where it does not arrive, the sender repeats it; where it cannot
     /// leave, [`Shards::take_confirmation`](crate::Shards::take_confirmation) may say so at once.
@@ -39,6 +47,15 @@ pub trait Elsewhere: Send + Sync {
 
     /// One shard of each other node that serves any.
     fn others(&self) -> Vec<u16>;
+}
+
+/// The refusal of a command that a shard of this node had taken on.
+#[derive(Debug)]
+pub struct GivenUp {
+    /// The refusal.
+    pub refusal: Refusal,
+    /// How long the shard had the command.
+    pub held: Duration,
 }
 
 /// A command on its way to another node.
@@ -68,6 +85,19 @@ impl Forwarded {
     }
 }
 
+impl<C> GivenBack<C, Command> {
+    /// Its caller, the command, and the refusal.
+    pub fn into_parts(self) -> (C, Forwarded, GivenUp) {
+        let GivenBack { caller, refusal, held_ms, body } = self;
+        let command = match body {
+            Body::Direct(command) => Forwarded::Queue { command, searches: false },
+            Body::Machine(command) => Forwarded::Machine(command),
+            Body::Together(beside) => Forwarded::Together(beside.into_together()),
+        };
+        (caller, command, GivenUp { refusal, held: Duration::from_millis(held_ms) })
+    }
+}
+
 /// The right to answer a command that was forwarded. One that is dropped is answered with Busy.
 pub struct Asker {
     holder: Holder,
@@ -83,6 +113,12 @@ impl Asker {
     #[must_use]
     pub fn id(&self) -> u64 {
         self.holder.id()
+    }
+
+    /// Whether nobody waits for the answer any more.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.holder.is_gone()
     }
 
     /// Answers. Jobs that nobody waits for any more are given back.

@@ -3,6 +3,7 @@
 //! [`Elsewhere`] is the other half.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use stadium_push::Platform;
 use stadium_queue::{Lease, QueueName, Spread};
@@ -19,7 +20,9 @@ use crate::ticket::Ticket;
 impl Shards {
     /// Reaches the shards of other nodes by this from now on, or by nothing.
     pub fn set_elsewhere(&self, elsewhere: Option<Arc<dyn Elsewhere>>) {
-        *self.inner.elsewhere.write() = elsewhere;
+        let mut current = self.inner.elsewhere.write();
+        self.inner.has_elsewhere.store(elsewhere.is_some(), Ordering::Relaxed);
+        *current = elsewhere;
     }
 
     /// Has each shard of this process send all messages again that other shards have not confirmed:

@@ -2,8 +2,9 @@
 //!
 //! Commands go into mailboxes, and so do the messages between shards.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use stadium_push::Transport;
@@ -11,8 +12,11 @@ use stadium_queue::{Command, Queues, Spreading as _};
 use stadium_state_machine::{Leasing as _, Refusal, StateMachine};
 
 use crate::answer::Answer;
-use crate::core::{AnyCommand, Confirmation, Delivery, Direct as _, Kinds, NodeLease, Request, Search};
-use crate::elsewhere::{Asker, Elsewhere, Forwarded};
+use crate::core::{
+    AnyCommand, Caller as _, Confirmation, Delivery, Direct as _, GivenBack, Kinds, NodeLease, Request,
+    Search,
+};
+use crate::elsewhere::{Asker, Elsewhere, Forwarded, GivenUp};
 use crate::error::{STOPPING, busy, not_here, rejected};
 use crate::mailbox::{Absence, Item, Mailbox, Posted};
 use crate::reply_slot::{Holder, One, Slot, Unclaimed, answer};
@@ -29,6 +33,8 @@ pub(crate) struct Inner {
     pub(crate) transport: OnceLock<Arc<dyn Transport>>,
     /// The shards of other nodes.
     pub(crate) elsewhere: RwLock<Option<Arc<dyn Elsewhere>>>,
+    /// Whether there is one, to be looked at for each command.
+    pub(crate) has_elsewhere: AtomicBool,
     /// See [`crate::Shards::attach_lease`].
     pub(crate) lease: Mutex<Option<Arc<dyn NodeLease>>>,
     pub(crate) settings: Settings,
@@ -97,8 +103,8 @@ impl Inner {
     }
 
     /// A shard has ended, or could not be opened.
-    pub(crate) fn has_ended(&self, shard: u16) {
-        self.mailboxes[usize::from(shard)].close();
+    pub(crate) fn has_ended(self: &Arc<Self>, shard: u16) {
+        self.mailboxes[usize::from(shard)].close(|item, refusal| self.refuse(shard, item, refusal));
         if self.threads.is_stopping() {
             self.stop_next();
         }
@@ -109,11 +115,21 @@ impl Inner {
     pub(crate) fn ask_queues(
         self: &Arc<Self>,
         shard: u16,
-        command: Command,
+        mut command: Command,
         search: Search,
     ) -> Result<One, Refusal> {
         let mailbox = self.mailbox(shard)?;
-        let slot = Slot::new();
+        let slot = match search {
+            Search::Here => self.slot(),
+            // Another node is searched instead.
+            Search::Then { .. } | Search::Everywhere(_) => Slot::new(),
+        };
+        if matches!(command, Command::Put { .. })
+            && self.has_elsewhere.load(Ordering::Relaxed)
+            && let Some(elsewhere) = &*self.elsewhere.read()
+        {
+            elsewhere.identify(&mut command);
+        }
         let caller = Holder::new(&slot);
         let one = self.one_of_queues(shard, &command, &search, slot);
         self.taken(shard, mailbox.queue_request(Request { caller, command, search }))?;
@@ -167,7 +183,7 @@ impl Inner {
     fn ask_any(self: &Arc<Self>, shard: u16, command: AnyCommand) -> Result<One, Refusal> {
         self.known(&command)?;
         let mailbox = self.mailbox(shard)?;
-        let slot = Slot::new();
+        let slot = self.slot();
         let bytes = command.bytes();
         self.taken(shard, mailbox.request(Item::Command(Holder::new(&slot), command), bytes))?;
         Ok(self.one_followed(slot))
@@ -269,23 +285,48 @@ impl Inner {
 }
 
 impl Inner {
+    /// The slot of a command of this node. Where there are other nodes the command comes back to be
+    /// asked again; a command of another node is asked again by that one.
+    pub(crate) fn slot(&self) -> Arc<Slot> {
+        Slot::coming_back(self.has_elsewhere.load(Ordering::Relaxed))
+    }
+
     /// Hands a request that its mailbox did not take to another node.
     pub(crate) fn pass_elsewhere(self: &Arc<Self>, shard: u16, item: Item) -> Result<(), Refusal> {
         let Some(elsewhere) = self.elsewhere.read().clone() else {
             return Err(not_here());
         };
-        let (command, holder) = match item {
-            Item::Request(Request { caller, command, search }) => {
-                let searches = !matches!(search, Search::Here);
-                (Forwarded::Queue { command, searches }, caller)
-            }
-            Item::Command(caller, command) => (Forwarded::Machine(command), caller),
-            Item::Together(caller, together) => (Forwarded::Together(*together), caller),
-            // Nobody waits for them.
-            _ => return Ok(()),
-        };
-        elsewhere.ask(shard, command, Asker::new(holder, Arc::clone(self) as Arc<dyn Unclaimed>));
+        if let Some((command, holder)) = forwarded(item) {
+            elsewhere.ask(shard, command, Asker::new(holder, Arc::clone(self) as Arc<dyn Unclaimed>));
+        }
         Ok(())
+    }
+
+    /// Refuses a request that a shard of this process had taken, unless it is asked again.
+    pub(crate) fn refuse(self: &Arc<Self>, shard: u16, item: Item, refusal: Refusal) {
+        let Some((command, caller)) = forwarded(item) else { return };
+        if caller.comes_back() {
+            self.ask_again(shard, command, caller, GivenUp { refusal, held: Duration::ZERO });
+        } else {
+            answer(&caller, Err(refusal));
+        }
+    }
+
+    /// Asks for a command again that a shard gave back.
+    pub(crate) fn given_back(self: &Arc<Self>, shard: u16, given_back: GivenBack<Holder, Command>) {
+        let (caller, command, given_up) = given_back.into_parts();
+        self.ask_again(shard, command, caller, given_up);
+    }
+
+    fn ask_again(self: &Arc<Self>, shard: u16, command: Forwarded, caller: Holder, given_up: GivenUp) {
+        let elsewhere = self.elsewhere.read().clone().filter(|_| !self.threads.is_stopping());
+        match elsewhere {
+            Some(elsewhere) => {
+                let asker = Asker::new(caller, Arc::clone(self) as Arc<dyn Unclaimed>);
+                elsewhere.ask_again(shard, command, asker, given_up);
+            }
+            None => answer(&caller, Err(given_up.refusal)),
+        }
     }
 
     /// Asks a shard that must be served here.
@@ -325,6 +366,19 @@ impl Inner {
         if let Some(elsewhere) = self.elsewhere.read().clone() {
             elsewhere.spread(shard, self.routes.spread_of(shard));
         }
+    }
+}
+
+/// A request as other nodes are asked, and who asked; none for items that nobody waits for.
+fn forwarded(item: Item) -> Option<(Forwarded, Holder)> {
+    match item {
+        Item::Request(Request { caller, command, search }) => {
+            let searches = !matches!(search, Search::Here);
+            Some((Forwarded::Queue { command, searches }, caller))
+        }
+        Item::Command(caller, command) => Some((Forwarded::Machine(command), caller)),
+        Item::Together(caller, together) => Some((Forwarded::Together(*together), caller)),
+        _ => None,
     }
 }
 

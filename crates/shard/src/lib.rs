@@ -39,7 +39,7 @@ mod worker;
 pub use answer::{Answer, Done, Together};
 pub use client::Shards;
 pub use describe::{RecordDescription, describe_record};
-pub use elsewhere::{Asker, Elsewhere, Forwarded};
+pub use elsewhere::{Asker, Elsewhere, Forwarded, GivenUp};
 pub use error::{
     CODES, Error, LOG_AWAY, MOVED, NOT_HERE, OUTCOME_UNKNOWN, STOPPING, TOO_OLD, UNKNOWN, UNREACHABLE,
 };

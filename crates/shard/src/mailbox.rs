@@ -15,7 +15,7 @@ use crate::answer::Together;
 use crate::bell::Bell;
 use crate::core::{AnyCommand, Confirmation, Delivery, Request};
 use crate::error::{STOPPING, busy, not_here};
-use crate::reply_slot::{Holder, answer};
+use crate::reply_slot::Holder;
 
 /// An item of a shard's mailbox.
 pub(crate) enum Item {
@@ -47,18 +47,6 @@ pub(crate) enum Item {
     HandOver,
     /// Finish, and end.
     Stop,
-}
-
-impl Item {
-    /// Who waits for it.
-    pub(crate) fn caller(&self) -> Option<&Holder> {
-        match self {
-            Item::Request(Request { caller, .. }) | Item::Command(caller, _) | Item::Together(caller, _) => {
-                Some(caller)
-            }
-            _ => None,
-        }
-    }
 }
 
 /// What became of a request.
@@ -329,8 +317,8 @@ impl Mailbox {
         }
     }
 
-    /// The shard has ended: nothing is taken any more, and the commands in it are let go.
-    pub(crate) fn close(&self) {
+    /// The shard has ended: nothing is taken any more, and the commands in it are refused.
+    pub(crate) fn close(&self, refuse: impl Fn(Item, Refusal)) {
         let (left, why) = {
             let mut items = self.items.lock();
             let why = match items.takes {
@@ -342,11 +330,7 @@ impl Mailbox {
             self.forget_requests(&mut items);
             (std::mem::take(&mut items.items), why)
         };
-        for item in left {
-            if let Some(caller) = item.caller() {
-                answer(caller, Err(why.refusal()));
-            }
-        }
+        left.into_iter().for_each(|item| refuse(item, why.refusal()));
     }
 
     /// The shard is being opened: everything is taken, and waits for it.

@@ -18,7 +18,6 @@ use crate::driver::{Driver, core_settings};
 use crate::error::not_here;
 use crate::inner::Inner;
 use crate::mailbox::{Absence, Item};
-use crate::reply_slot::answer;
 use crate::{Error, Shards};
 
 /// The pause before a follower looks again whether it is in step, and before an ended one follows
@@ -242,11 +241,8 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
                 Item::Delivery(delivery) => {
                     self.inner.confirm(delivery.shard, delivery.confirmation(Err(not_here())));
                 }
-                // Requests of other nodes are asked again by those.
                 item @ (Item::Request(_) | Item::Command(..) | Item::Together(..)) => {
-                    if let Some(caller) = item.caller() {
-                        answer(caller, Err(not_here()));
-                    }
+                    self.inner.refuse(self.shard, item, not_here());
                 }
                 Item::Vanished(_)
                 | Item::Release(_)
@@ -357,6 +353,7 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
         } else if self.broken_since.get_or_insert_with(Instant::now).elapsed() >= BROKEN_MAX {
             self.broken_since = None;
             self.inner.mailboxes[usize::from(self.shard)].follow();
+            driver.give_up();
             return self.lose(&"its journal cannot be opened again");
         }
         if !turned.is_stopped || !(driver.core().is_moved() || driver.core().is_handed_over()) {

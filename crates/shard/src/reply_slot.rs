@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
@@ -31,6 +31,8 @@ pub(crate) struct Slot {
     state: Mutex<State>,
     /// Shards that hold the request.
     holders: AtomicU32,
+    /// See [`Caller::comes_back`].
+    comes_back: AtomicBool,
 }
 
 enum State {
@@ -47,7 +49,19 @@ impl Slot {
     /// A slot, one that was used before where this thread has one.
     pub(crate) fn new() -> Arc<Slot> {
         let kept = SLOTS.with(|slots| slots.borrow_mut().pop());
-        kept.unwrap_or_else(|| Arc::new(Slot { state: Mutex::new(State::Open), holders: AtomicU32::new(0) }))
+        kept.unwrap_or_else(|| {
+            let (holders, comes_back) = (AtomicU32::new(0), AtomicBool::new(false));
+            Arc::new(Slot { state: Mutex::new(State::Open), holders, comes_back })
+        })
+    }
+
+    /// A slot for a command that is [to come back](Caller::comes_back) where that is asked for.
+    pub(crate) fn coming_back(comes_back: bool) -> Arc<Slot> {
+        let slot = Slot::new();
+        if comes_back {
+            slot.comes_back.store(true, Ordering::Relaxed);
+        }
+        slot
     }
 
     /// Gives a slot back whose ticket is at its end. Where a shard still holds it, it is simply
@@ -57,6 +71,7 @@ impl Slot {
             return;
         };
         *free.state.get_mut() = State::Open;
+        *free.comes_back.get_mut() = false;
         // Absent while the thread ends.
         let _ = SLOTS.try_with(|slots| {
             let mut slots = slots.borrow_mut();
@@ -161,6 +176,10 @@ impl Caller for Holder {
 
     fn is_gone(&self) -> bool {
         matches!(*self.slot.state.lock(), State::Over)
+    }
+
+    fn comes_back(&self) -> bool {
+        self.slot.comes_back.load(Ordering::Relaxed)
     }
 }
 

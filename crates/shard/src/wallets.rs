@@ -9,7 +9,7 @@ use stadium_wallet::{Answer, AssetCode, Command, Ledger, Seal};
 use crate::answer::{Done, Together, of_machine, of_together};
 use crate::client::STARTED;
 use crate::mailbox::Item;
-use crate::reply_slot::{Holder, One, Slot};
+use crate::reply_slot::{Holder, One};
 use crate::scatter_gather::{ScatterGather, Step};
 use crate::{Shards, Ticket};
 
@@ -37,7 +37,7 @@ impl Shards {
         let bytes = together.bytes();
         let ask = |shard, together| {
             let mailbox = self.inner.mailbox(shard)?;
-            let slot = Slot::new();
+            let slot = self.inner.slot();
             let item = Item::Together(Holder::new(&slot), Box::new(together));
             self.inner.taken(shard, mailbox.request(item, bytes))?;
             Ok(One::new(slot))

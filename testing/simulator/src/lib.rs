@@ -10,6 +10,7 @@ mod audit;
 mod clock;
 mod counter;
 mod effect;
+pub mod forward;
 mod ledger;
 pub mod links;
 pub mod log;
@@ -55,6 +56,8 @@ pub enum World {
     Log,
     /// Nodes that ask each other over links: [`links`].
     Links,
+    /// Nodes that ask each other's shards: [`forward`].
+    Forward,
 }
 
 /// Lines of the trace that a report ends with.
@@ -70,6 +73,7 @@ impl fmt::Display for Failure {
             World::Shards => "",
             World::Log => "log ",
             World::Links => "links ",
+            World::Forward => "forward ",
         };
         write!(f, "replay: cargo run -p stadium-simulator -- {world}--seed {} --verbose", self.seed)
     }

@@ -1,14 +1,15 @@
 //! `stadium-simulator`: runs seeds, or replays one with everything that happens.
 //!
 //! Without a word the seeds are those of shards on simulated disks; with the word `log` they are
-//! those of nodes that write to a replicated log, with `links` those of nodes that ask each other.
+//! those of nodes that write to a replicated log, with `links` those of nodes that ask each other, with `forward`
+//! those of nodes that ask each other's shards.
 
 use std::num::NonZeroU64;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use stadium_simulator::{Failure, Sabotage, links, log, run, run_printed};
+use stadium_simulator::{Failure, Sabotage, forward, links, log, run, run_printed};
 
 /// Runs shards on simulated disks and checks every promise.
 #[derive(Parser)]
@@ -38,6 +39,27 @@ enum World {
         #[arg(long = "break", value_name = "RULE")]
         broken: Option<BrokenLinks>,
     },
+    /// Runs nodes that ask each other's shards while those move, and checks every promise.
+    Forward {
+        #[command(flatten)]
+        seeds: Seeds,
+        /// Breaks a rule, which must be found out.
+        #[arg(long = "break", value_name = "RULE")]
+        broken: Option<BrokenForward>,
+    },
+}
+
+/// A rule of forwarded commands.
+#[derive(Clone, Copy, ValueEnum)]
+enum BrokenForward {
+    /// Puts get no id, and are asked again all the same
+    Ids,
+    /// An attempt with an unknown outcome counts as one that did not happen
+    Unknown,
+    /// Commands that are due are forgotten
+    Due,
+    /// Commands that a shard gave back are asked again by nobody
+    GivenBack,
 }
 
 /// A rule of links.
@@ -116,6 +138,19 @@ fn main() -> ExitCode {
             seeds.run(
                 |seed| links::run_printed(seed, sabotage).map(|summary| format!("{summary:?}")),
                 |seed| links::run(seed, sabotage).map(|summary| format!("{summary:?}")),
+            )
+        }
+        Some(World::Forward { seeds, broken }) => {
+            let sabotage = match broken {
+                None => forward::Sabotage::None,
+                Some(BrokenForward::Ids) => forward::Sabotage::Ids,
+                Some(BrokenForward::Unknown) => forward::Sabotage::Unknown,
+                Some(BrokenForward::Due) => forward::Sabotage::Due,
+                Some(BrokenForward::GivenBack) => forward::Sabotage::GivenBack,
+            };
+            seeds.run(
+                |seed| forward::run_printed(seed, sabotage).map(|summary| format!("{summary:?}")),
+                |seed| forward::run(seed, sabotage).map(|summary| format!("{summary:?}")),
             )
         }
     }

@@ -6,7 +6,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stadium_simulator::{Failure, Sabotage, links, log, run};
+use stadium_simulator::{Failure, Sabotage, forward, links, log, run};
 
 fn setting(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |text| text.parse().expect("a number of seeds"))
@@ -420,6 +420,44 @@ fn one_seed_is_one_run_of_links() {
     for seed in 0..50 {
         let runs = [(); 2]
             .map(|()| links::run(seed, links::Sabotage::None).map(|summary| format!("{summary:?}")).ok());
+        assert_eq!(runs[0], runs[1], "seed {seed}");
+    }
+}
+
+#[test]
+fn a_command_to_any_node_is_answered_with_the_truth_and_done_once() {
+    let (from, count) = (setting("STADIUM_SEEDS_FROM", 0), setting("STADIUM_SEEDS", 1_000));
+    let failure = first_failure_of(from, count, |seed| forward::run(seed, forward::Sabotage::None).err());
+    if let Some(failure) = failure {
+        panic!("{failure}");
+    }
+}
+
+#[test]
+fn nodes_that_break_a_rule_of_forwarded_commands_are_found_out() {
+    use forward::Sabotage::{Due, GivenBack, Ids, Unknown};
+    for sabotage in [Ids, Unknown, Due, GivenBack] {
+        let failure = first_failure_of(0, 200, |seed| forward::run(seed, sabotage).err());
+        assert!(failure.is_some(), "200 seeds did not notice {sabotage:?}");
+    }
+}
+
+#[test]
+fn everything_happens_to_forwarded_commands() {
+    let mut sum = forward::Summary::default();
+    for seed in 0..200 {
+        sum += forward::run(seed, forward::Sabotage::None).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+    let forward::Summary { accepted, refused, unknown, sent, given_back, lost, claims, kills } = sum;
+    let often = [accepted, refused, sent, given_back, lost, claims, kills];
+    assert!(often.iter().all(|count| *count > 100) && unknown > 0, "{sum:?}");
+}
+
+#[test]
+fn one_seed_is_one_run_of_forwarded_commands() {
+    for seed in 0..50 {
+        let runs = [(); 2]
+            .map(|()| forward::run(seed, forward::Sabotage::None).map(|summary| format!("{summary:?}")).ok());
         assert_eq!(runs[0], runs[1], "seed {seed}");
     }
 }

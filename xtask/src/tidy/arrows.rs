@@ -70,9 +70,22 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "stadium-forward",
+        &[
+            "stadium-links",
+            "stadium-membership",
+            "stadium-push",
+            "stadium-queue",
+            "stadium-shard",
+            "stadium-shard-wire",
+            "stadium-state-machine",
+        ],
+    ),
+    (
         "stadium-cluster",
         &[
             "stadium-archive",
+            "stadium-forward",
             "stadium-journal",
             "stadium-journal-log",
             "stadium-journal-replicated",
@@ -213,6 +226,9 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-journal",
             "stadium-journal-log",
             "stadium-links",
+            "stadium-forward",
+            "stadium-membership",
+            "stadium-shard-wire",
             "stadium-mqtt",
             "stadium-session",
         ],

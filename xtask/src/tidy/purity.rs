@@ -18,6 +18,7 @@ const NO_IO: &[&str] = &[
     "push",
     "journal-log",
     "membership",
+    "forward",
     "shard-wire",
     "http-client",
     "report",

@@ -10,30 +10,23 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
+use stadium_forward::{Bounds, Commands, Kept, Owner, Owners, Sent, Step};
 use stadium_links::{Carrier as _, Endpoint, LinkFigures, NodeName, Outgoing, Reach, Refused, Tag, Target};
 use stadium_membership::Error;
 use stadium_membership_etcd::Snapshot;
 use stadium_push::Transport;
-use stadium_queue::{Command as Queue, Lease, Milliseconds, QueueName, Refusal};
+use stadium_queue::{Command as Queue, Lease, QueueName, Refusal};
 use stadium_shard::core::{AnyCommand, Confirmation, Delivery};
-use stadium_shard::{
-    Answer, Asker, Elsewhere, Forwarded, MOVED, NOT_HERE, OUTCOME_UNKNOWN, STOPPING, Shards, UNREACHABLE,
-};
-use stadium_shard_wire::{Abandoned, Item, Notice, Release, Request, SpreadQueues};
-use stadium_state_machine::{busy, rejected, unknown};
+use stadium_shard::{Answer, Asker, Elsewhere, Forwarded, GivenUp, Shards, UNREACHABLE};
+use stadium_shard_wire::{Abandoned, Item, Notice, Release, SpreadQueues};
+use stadium_state_machine::{busy, rejected};
 
+use super::alarm::Alarm;
 use super::bytes::with_bytes;
-use super::kept::Kept;
 use super::members::Members;
-use super::owners::{Owner, Owners};
-use super::repeat;
 use super::serving::Serving;
-use super::settings::{ASKED_FOR, BODY_BYTES_MAX, LinkSettings};
-use super::table::{Pending, Table};
+use super::settings::{BODY_BYTES_MAX, LinkSettings};
 use crate::transport::{ClusterTransport, NodeSender};
-
-/// The pauses before a command is asked again: the first, and the longest.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
 
 /// The node of a cluster as others' commands reach it, and as its own reach others.
 pub(crate) struct Forwarder {
@@ -43,7 +36,9 @@ pub(crate) struct Forwarder {
     owners: Owners,
     /// They changed since messages between shards were last sent again.
     has_other_owners: AtomicBool,
-    pub(super) table: Table,
+    pub(super) commands: Commands<Asker>,
+    /// Of its thread.
+    pub(super) alarm: Alarm,
     pub(super) members: Members,
     /// None before it listens, and after its end.
     pub(super) endpoint: RwLock<Option<Endpoint>>,
@@ -60,6 +55,7 @@ pub(crate) struct Forwarder {
 #[derive(Default)]
 pub(super) struct Counts {
     asked: AtomicU64,
+    given_back: AtomicU64,
     asked_again: AtomicU64,
     pub(super) served: AtomicU64,
     unknown: AtomicU64,
@@ -68,8 +64,11 @@ pub(super) struct Counts {
 /// Figures of the commands that a node forwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ForwardFigures {
-    /// Commands of this node for shards of others, since the start.
+    /// Commands of this node for shards of others, since the start; those aside that its own shards had
+    /// taken on.
     pub asked: u64,
+    /// Commands that its own shards had taken on and gave back, to be asked again.
+    pub given_back: u64,
     /// How often one was asked again.
     pub asked_again: u64,
     /// Commands of other nodes that shards of this one were given.
@@ -101,7 +100,8 @@ impl Forwarding {
             me: Weak::clone(forwarder),
             owners: Owners::new(me.clone(), shards.count()),
             has_other_owners: AtomicBool::new(false),
-            table: Table::default(),
+            commands: Commands::new(Bounds::default(), fastrand::u64(..)),
+            alarm: Alarm::default(),
             members: Members::new(me.clone()),
             endpoint: RwLock::new(None),
             serving: Mutex::default(),
@@ -131,7 +131,8 @@ impl Drop for Forwarding {
         let forwarder = &self.forwarder;
         forwarder.shards.set_elsewhere(None);
         forwarder.ends.store(true, Ordering::Release);
-        forwarder.table.ring();
+        forwarder.commands.close();
+        forwarder.alarm.ring();
         if let Some(thread) = self.thread.take() {
             // A panic there was reported when it happened.
             let _ = thread.join();
@@ -139,9 +140,9 @@ impl Drop for Forwarding {
         // Requests that are under way have their outcomes when it has ended.
         let endpoint = forwarder.endpoint.write().take();
         drop(endpoint);
-        for id in forwarder.table.ids() {
-            if let Some(pending) = forwarder.table.take(id) {
-                forwarder.end(pending);
+        for step in forwarder.commands.end_all() {
+            if let Step::Answered(asker, refusal) = step {
+                forwarder.answer(asker, refusal);
             }
         }
     }
@@ -155,7 +156,7 @@ impl Forwarder {
             self.has_other_owners.store(true, Ordering::Release);
         }
         if self.members.follow(snapshot) || has_other_owners {
-            self.table.ring();
+            self.alarm.ring();
         }
     }
 
@@ -178,13 +179,14 @@ impl Forwarder {
     }
 
     pub(crate) fn figures(&self) -> ForwardFigures {
-        let Counts { asked, asked_again, served, unknown } = &self.counts;
+        let Counts { asked, given_back, asked_again, served, unknown } = &self.counts;
         ForwardFigures {
             asked: asked.load(Ordering::Relaxed),
+            given_back: given_back.load(Ordering::Relaxed),
             asked_again: asked_again.load(Ordering::Relaxed),
             served: served.load(Ordering::Relaxed),
             unknown: unknown.load(Ordering::Relaxed),
-            pending: self.table.len() as u64,
+            pending: self.commands.len() as u64,
         }
     }
 
@@ -199,7 +201,10 @@ impl Forwarder {
     fn run(&self) {
         let mut due = Vec::new();
         while !self.ends.load(Ordering::Acquire) {
-            self.table.wait(&mut due);
+            let next = self.commands.take_due(Instant::now(), &mut due);
+            if due.is_empty() {
+                self.alarm.wait(next);
+            }
             for id in due.drain(..) {
                 self.counts.asked_again.fetch_add(1, Ordering::Relaxed);
                 self.send(id);
@@ -235,69 +240,52 @@ impl Forwarder {
 
     /// Sends a command to the owner of its shard, or has it sent later.
     fn send(&self, id: u64) {
-        match self.table.with(id, |pending| self.attempt(id, pending)) {
-            // It is on its way; or it was answered, or its asker went.
-            Some(Attempt::Sent) | None => {}
-            Some(Attempt::Later) => self.again(id),
-            Some(Attempt::Refused(refusal)) => self.finish(id, Err(refusal)),
-            Some(Attempt::Here(shard, command)) => {
-                // The thread that answers holds it; a node that has ended answers nobody.
+        let is_served = |shard| self.shards.is_served(shard);
+        let send =
+            |node: &NodeName, target, within, item: &Item| self.request(id, node, target, within, item);
+        let step = self.commands.attempt(id, Instant::now(), &self.owners, is_served, send);
+        self.take_step(id, step);
+    }
+
+    /// Does what the table of commands asks for.
+    pub(super) fn take_step(&self, id: u64, step: Step<Asker>) {
+        match step {
+            Step::Nothing => {}
+            Step::Later { is_first } => {
+                if is_first {
+                    self.alarm.ring();
+                }
+            }
+            // The thread that answers holds it; a node that has ended answers nobody.
+            Step::Here(shard, command) => {
                 Serving::start(self.shards.ask_forwarded(shard, command), self.answered_later(id));
             }
+            Step::Answered(asker, answer) => self.answer(asker, answer),
+            // Its asker has gone meanwhile: jobs that it would have had are given back.
+            Step::Unclaimed(answer) => self.shards.release_unclaimed(&answer),
         }
     }
 
-    /// Makes one attempt, as far as that goes while the command is held.
-    fn attempt(&self, id: u64, pending: &mut Pending) -> Attempt {
-        let Request { shard, .. } = pending.request;
-        let left = pending.until.saturating_duration_since(Instant::now());
-        pending.attempts += 1;
-        pending.request.time_left = left.as_millis() as Milliseconds;
-        if let stadium_shard_wire::Command::Queue(Queue::Reserve { wait, .. }) = &mut pending.request.command
-        {
-            *wait = (*wait).min(left.saturating_sub(ASKED_FOR).as_millis() as Milliseconds);
-        }
-        match self.owners.of(shard) {
-            Some(Owner::There { node, generation }) if !left.is_zero() => {
-                pending.request.generation = generation;
-                let target = Target { shard: shard.into(), generation };
-                let attempt = self.request(id, &node, target, left, pending);
-                pending.asked = Some(node);
-                attempt
-            }
-            Some(Owner::Here) if !left.is_zero() && self.shards.is_served(shard) => {
-                let command = pending.request.command.clone();
-                Attempt::Here(shard, command.into_shard(pending.request.searches))
-            }
-            _ => Attempt::Later,
-        }
+    fn answer(&self, asker: Asker, answer: Result<Answer, Refusal>) {
+        let is_unknown = answer.as_ref().is_err_and(Refusal::is_unknown);
+        self.counts.unknown.fetch_add(is_unknown.into(), Ordering::Relaxed);
+        asker.answer(answer);
     }
 
-    fn request(
-        &self,
-        id: u64,
-        node: &NodeName,
-        target: Target,
-        within: Duration,
-        pending: &mut Pending,
-    ) -> Attempt {
+    fn request(&self, id: u64, node: &NodeName, target: Target, within: Duration, item: &Item) -> Sent {
         let endpoint = self.endpoint.read();
-        let Some(endpoint) = &*endpoint else { return Attempt::Later };
-        let item = Item::Request(std::mem::replace(&mut pending.request, placeholder()));
-        let sent = with_bytes(&item, |body| {
+        let Some(endpoint) = &*endpoint else { return Sent::Later };
+        let sent = with_bytes(item, |body| {
             endpoint.request(node, stadium_links::Lane::Data, within, Tag(id), Outgoing { target, body })
         });
-        if let Item::Request(request) = item {
-            pending.request = request;
-        }
         match sent {
-            Ok(Ok(())) => Attempt::Sent,
-            Ok(Err(Refused::Down | Refused::NoSuchNode)) => Attempt::Later,
+            Ok(Ok(())) => Sent::OnItsWay,
+            Ok(Err(Refused::Down | Refused::NoSuchNode)) => Sent::Later,
             Ok(Err(refused @ (Refused::Busy | Refused::NodeBusy))) => {
-                Attempt::Refused(busy("CLU-211", 100, refused.to_string()))
+                Sent::Refused(busy("CLU-211", 100, refused.to_string()))
             }
-            Ok(Err(refused @ Refused::TooLong)) => Attempt::Refused(rejected("CLU-213", refused.to_string())),
-            Err(refusal) => Attempt::Refused(refusal),
+            Ok(Err(refused @ Refused::TooLong)) => Sent::Refused(rejected("CLU-213", refused.to_string())),
+            Err(refusal) => Sent::Refused(refusal),
         }
     }
 
@@ -306,90 +294,10 @@ impl Forwarder {
         let me = self.me.clone();
         move |answer| {
             if let Some(forwarder) = me.upgrade() {
-                forwarder.answered(id, answer);
+                let step = forwarder.commands.answered(id, answer, Instant::now());
+                forwarder.take_step(id, step);
             }
         }
-    }
-
-    /// A shard has answered.
-    pub(super) fn answered(&self, id: u64, answer: Result<Answer, Refusal>) {
-        match answer {
-            Err(refusal) if has_moved(&refusal) => self.again(id),
-            Err(Refusal::Unknown { .. }) => self.is_unknown(id),
-            // An earlier attempt may have happened: Busy would say that it did not.
-            Err(Refusal::Busy { .. })
-                if self.table.with(id, |pending| pending.is_unknown).unwrap_or_default() =>
-            {
-                self.again(id);
-            }
-            answer => self.finish(id, answer),
-        }
-    }
-
-    /// It may have been carried out, and its answer is lost.
-    pub(super) fn is_unknown(&self, id: u64) {
-        let is_repeatable = self.table.with(id, |pending| {
-            pending.is_unknown = true;
-            pending.is_repeatable
-        });
-        match is_repeatable {
-            Some(true) => self.again(id),
-            Some(false) => {
-                if let Some(pending) = self.table.take(id) {
-                    self.end(pending);
-                }
-            }
-            None => {}
-        }
-    }
-
-    /// Has it asked again after a pause, unless its time is over.
-    pub(super) fn again(&self, id: u64) {
-        let now = Instant::now();
-        let at = self.table.with(id, |pending| {
-            let pause = PAUSE.0.saturating_mul(1 << pending.attempts.min(5)).min(PAUSE.1);
-            // A search asks another node instead.
-            (now + pause < pending.until && !pending.request.searches).then_some(now + pause)
-        });
-        match at {
-            Some(Some(at)) if !self.ends.load(Ordering::Acquire) => self.table.later(id, at),
-            Some(_) => {
-                if let Some(pending) = self.table.take(id) {
-                    self.end(pending);
-                }
-            }
-            None => {}
-        }
-    }
-
-    fn finish(&self, id: u64, mut answer: Result<Answer, Refusal>) {
-        let Some(pending) = self.table.take(id) else {
-            // Its asker has gone meanwhile: jobs that it would have had are given back.
-            if let Ok(answer) = answer {
-                self.shards.release_unclaimed(&answer);
-            }
-            return;
-        };
-        if let Ok(answer) = &mut answer {
-            repeat::forget_ids(answer, &pending.given_ids);
-        }
-        pending.asker.answer(answer);
-    }
-
-    /// Ends one without an answer.
-    fn end(&self, pending: Pending) {
-        let Pending { request, asker, is_unknown, .. } = pending;
-        let shard = request.shard;
-        asker.answer(Err(if is_unknown {
-            self.counts.unknown.fetch_add(1, Ordering::Relaxed);
-            let reason = format!(
-                "the owner of the shard {shard} went before it answered: it may have happened, ask again \
-                 with the same id"
-            );
-            unknown(OUTCOME_UNKNOWN, 1_000, reason)
-        } else {
-            busy(UNREACHABLE, 1_000, format!("no node that is reached serves the shard {shard} now"))
-        }));
     }
 
     /// Sends a letter about a shard to its owner. What does not arrive is made good by its sender.
@@ -415,66 +323,26 @@ impl Forwarder {
     }
 }
 
-/// The result of an attempt to have a command carried out.
-enum Attempt {
-    Sent,
-    /// It is for a shard that this node serves by now.
-    Here(u16, Forwarded),
-    /// Nobody can be asked now.
-    Later,
-    Refused(Refusal),
-}
-
-/// Stands where a request is while its bytes are made.
-fn placeholder() -> Request {
-    let command = Queue::Settle { leases: Vec::new() };
-    let command = stadium_shard_wire::Command::Queue(command);
-    Request { id: 0, shard: 0, generation: 0, time_left: 0, command, searches: false }
-}
-
-/// Whether the shard did not take the command because it is elsewhere, or about to be.
-fn has_moved(refusal: &Refusal) -> bool {
-    matches!(refusal, Refusal::Busy { code, .. } if [MOVED, NOT_HERE, STOPPING].contains(code))
-}
-
 impl Elsewhere for Forwarder {
     fn ask(&self, shard: u16, command: Forwarded, asker: Asker) {
         self.counts.asked.fetch_add(1, Ordering::Relaxed);
-        let searches = matches!(command, Forwarded::Queue { searches: true, .. });
-        let bytes = command.bytes();
-        if !self.table.has_room(bytes) {
-            let reason = "more commands of this node wait for other nodes than may";
-            return asker.answer(Err(busy("CLU-212", 100, reason)));
+        match self.commands.enter(shard, command, asker, Instant::now()) {
+            Ok(id) => self.send(id),
+            Err((asker, refusal)) => asker.answer(Err(refusal)),
         }
-        let mut command = match stadium_shard_wire::Command::try_from(command) {
-            Ok(command) => command,
-            Err(command) => {
-                let reason = format!("{command:?} is only taken on the node of its shard");
-                return asker.answer(Err(rejected("SHARD-009", reason)));
-            }
-        };
-        let given_ids = repeat::give_ids(&mut command, || fastrand::u128(..));
-        let wait = match &command {
-            stadium_shard_wire::Command::Queue(Queue::Reserve { wait, .. }) => Some(*wait),
-            _ => None,
-        };
-        let until = Instant::now() + ASKED_FOR + Duration::from_millis(wait.unwrap_or(0));
-        let is_repeatable = repeat::is_repeatable(&command);
-        let id = self.table.next();
-        let request = Request { id, shard, generation: 0, time_left: 0, command, searches };
-        let pending = Pending {
-            request,
-            asker,
-            until,
-            attempts: 0,
-            is_repeatable,
-            is_unknown: false,
-            given_ids,
-            asked: None,
-            bytes,
-        };
-        self.table.insert(id, pending, wait.is_some());
-        self.send(id);
+    }
+
+    fn ask_again(&self, shard: u16, command: Forwarded, asker: Asker, given_up: GivenUp) {
+        self.counts.given_back.fetch_add(1, Ordering::Relaxed);
+        let now = Instant::now();
+        match self.commands.enter_again(shard, command, asker, given_up, now) {
+            Ok(id) => self.take_step(id, self.commands.again(id, now)),
+            Err((asker, refusal)) => self.answer(asker, Err(refusal)),
+        }
+    }
+
+    fn identify(&self, command: &mut Queue) {
+        self.commands.identify(command);
     }
 
     fn deliver(&self, to: u16, delivery: Delivery) {
@@ -501,10 +369,8 @@ impl Elsewhere for Forwarder {
     }
 
     fn vanished(&self, asker: u64) {
-        for id in self.table.of_asker(asker) {
-            if let Some(Pending { asked: Some(node), request, .. }) = self.table.take(id) {
-                self.letter_to(&node, request.shard, request.generation, &Item::Abandoned(Abandoned { id }));
-            }
+        for (id, node, Target { shard, generation }) in self.commands.gone(asker) {
+            self.letter_to(&node, shard as u16, generation, &Item::Abandoned(Abandoned { id }));
         }
     }
 

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use bytes::Bytes;
 use stadium_links::{
@@ -49,27 +50,28 @@ impl Receiver for Forwarder {
     }
 
     fn completed(&self, tag: Tag, outcome: Outcome<'_>) {
-        let Tag(id) = tag;
-        match outcome {
+        let (Tag(id), now) = (tag, Instant::now());
+        let step = match outcome {
             Outcome::Answer(body) => match one(body) {
                 Some(Received::Item(Item::Response(Response { answer, .. }))) => {
-                    self.answered(id, answer.map(Answer::from));
+                    self.commands.answered(id, answer.map(Answer::from), now)
                 }
-                _ => self.is_unknown(id),
+                _ => self.commands.lost(id, now),
             },
-            Outcome::Busy | Outcome::NotSent(_) => self.again(id),
-            Outcome::Unknown(_) => self.is_unknown(id),
-        }
+            Outcome::Busy | Outcome::NotSent(_) => self.commands.again(id, now),
+            Outcome::Unknown(_) => self.commands.lost(id, now),
+        };
+        self.take_step(id, step);
     }
 
     fn room(&self, _: Option<&NodeName>) {
-        self.table.ring();
+        self.alarm.ring();
     }
 
     fn up(&self, node: &NodeName, _: Incarnation, lane: Lane) {
         if lane == Lane::Data {
             self.members.reached(node);
-            self.table.ring();
+            self.alarm.ring();
         }
     }
 }

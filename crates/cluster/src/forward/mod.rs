@@ -3,23 +3,22 @@
 //! A [`Forwarder`] is the [`Elsewhere`](stadium_shard::Elsewhere) of the node's shards. A command goes to the owner that the map
 //! names. A node that does not serve the shard refuses it, and it is asked again, at the owner of
 //! then, for up to [`ASKED_FOR`]: callers see a pause where a shard moves or its owner dies. What may
-//! have happened is asked again only where that is harmless ([`repeat`]).
+//! have happened is asked again only where that is harmless. The rules are
+//! [`stadium_forward::Commands`].
 //!
 //! [`inbound`] takes in what other nodes send. docs/cluster.md has the rules for callers.
 
+mod alarm;
 mod bytes;
 mod forwarder;
 mod inbound;
-mod kept;
 mod members;
-mod owners;
-mod repeat;
 mod sending;
 mod serving;
 mod settings;
-mod table;
 
 pub use forwarder::ForwardFigures;
 pub(crate) use forwarder::{Forwarder, Forwarding};
 pub(crate) use members::number_of;
-pub use settings::{ASKED_FOR, LinkSettings};
+pub use settings::LinkSettings;
+pub use stadium_forward::ASKED_FOR;

@@ -1,13 +1,8 @@
 //! The settings of a node's links.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use stadium_links::{ClusterId, Incarnation, NodeName, Settings, Timing, TlsSettings};
-
-/// How long a command is asked again: longer than a failover takes. A reserve that waits has its wait
-/// besides.
-pub const ASKED_FOR: Duration = Duration::from_secs(10);
 
 /// The longest message between nodes, in bytes: a put of four of the largest jobs.
 pub(crate) const BODY_BYTES_MAX: usize = 4 << 20;

@@ -1,7 +1,7 @@
 //! Commands through any node: three nodes in one process, with links over TLS, a real etcd, and logs in
 //! memory.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use stadium_membership_etcd::{Access, Config, create};
 use stadium_queue::{
     Answer, Command, Dedup, Key, NewJob, QueueName, QueueSettings, Refusal, Reserved, Spread,
 };
-use stadium_shard::{Settings, Shards};
+use stadium_shard::{LOG_AWAY, Settings, Shards};
 use stadium_state_machine::home;
 use stadium_testing::certificates::Authority;
 use stadium_testing::etcd;
@@ -40,6 +40,7 @@ struct Node {
 /// Three nodes, and what they share.
 struct Trio {
     nodes: Vec<Node>,
+    logs: MemoryTopic,
     _etcd: etcd::Cluster,
     _authority: Authority,
 }
@@ -52,7 +53,8 @@ impl Trio {
         let cluster = Cluster { id: ClusterId(7), shards: SHARDS.into(), formats, feature_level: 1 };
         create(access(), "forward", &cluster).expect("a cluster");
         let authority = Authority::new().expect("an authority");
-        let topic: Arc<dyn Topic> = Arc::new(MemoryTopic::new(SHARDS.into()));
+        let logs = MemoryTopic::new(SHARDS.into());
+        let topic: Arc<dyn Topic> = Arc::new(logs.clone());
         let start = |name: &str| {
             let folder = tempfile::tempdir().expect("a temporary directory");
             let mut settings = Settings::in_directory(folder.path().join("data"), SHARDS);
@@ -90,7 +92,7 @@ impl Trio {
             Node { shards, node: Some(node), _folder: folder }
         };
         let nodes: Vec<Node> = ["a", "b", "c"].into_iter().map(start).collect();
-        let trio = Self { nodes, _etcd: etcd, _authority: authority };
+        let trio = Self { nodes, logs, _etcd: etcd, _authority: authority };
         let spread_over = |nodes: &[Node]| nodes.iter().all(|node| node.served().len() == 2);
         until("each node serves two shards", || spread_over(&trio.nodes));
         trio
@@ -330,19 +332,161 @@ fn moves(mut trio: Trio) {
     stops.store(true, Ordering::SeqCst);
     let (put_ids, longest) = putter.join().expect("it does not panic");
     println!("{} puts, the longest took {longest:?}", put_ids.len());
+    let mut there = jobs_of(&trio.nodes[0], &(0..SHARDS).collect::<Vec<_>>());
+    there.sort();
+    let mut expected = put_ids;
+    expected.sort();
+    assert_eq!(there, expected, "each acknowledged job is there, once");
+    trio.nodes.iter().for_each(|node| _ = node.shards.stop(LONG));
+}
+
+/// The puts that callers of one node have under way at once.
+const UNDER_WAY: usize = 8;
+
+/// The puts of a [`Load`].
+#[derive(Default)]
+struct Done {
+    accepted: Vec<String>,
+    /// Codes of refusals.
+    refused: BTreeSet<&'static str>,
+    longest: Duration,
+}
+
+/// Puts through one node, to some shards, that go on until [`Load::end`].
+struct Load {
+    stops: Arc<AtomicBool>,
+    thread: std::thread::JoinHandle<Done>,
+}
+
+impl Load {
+    /// Every second put has no id of its own.
+    fn start(node: &Node, shards: &[u16], name: &'static str) -> Self {
+        let stops = Arc::new(AtomicBool::new(false));
+        let (shards, queues, stopped) = (
+            node.shards.clone(),
+            shards.iter().map(|shard| queue_of(*shard)).collect::<Vec<_>>(),
+            Arc::clone(&stops),
+        );
+        let thread = std::thread::spawn(move || {
+            let mut done = Done::default();
+            let mut under_way = VecDeque::new();
+            let mut numbers = 0..;
+            loop {
+                while under_way.len() < UNDER_WAY && !stopped.load(Ordering::SeqCst) {
+                    let number: usize = numbers.next().expect("numbers do not end");
+                    let id = format!("{name}-{number}");
+                    let own = number.is_multiple_of(2).then_some(id.as_str());
+                    // Both kinds go to each of the queues.
+                    let queue = &queues[number / 2 % queues.len()];
+                    let ticket = shards.submit(put(queue, &id, own));
+                    under_way.push_back((id, Instant::now(), ticket));
+                }
+                let Some((id, begun, ticket)) = under_way.pop_front() else { break };
+                match ticket.wait(LONG).expect("it is answered") {
+                    Ok(Answer::Placed(placed)) => {
+                        assert!(!placed[0].duplicate || is_own(&id), "{id}");
+                        done.accepted.push(id);
+                    }
+                    // Nothing happened.
+                    Err(Refusal::Busy { code, .. }) => _ = done.refused.insert(code),
+                    other => panic!("{id}: {other:?}"),
+                }
+                done.longest = done.longest.max(begun.elapsed());
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            done
+        });
+        Self { stops, thread }
+    }
+
+    /// Returns the puts that were accepted, once all are answered. Others had these refusals only.
+    fn end(self, may_refuse: &[&str]) -> Vec<String> {
+        self.stops.store(true, Ordering::SeqCst);
+        let Done { accepted, refused, longest } = self.thread.join().expect("each put is answered");
+        println!("{} puts, the longest took {longest:?}; refused with {refused:?}", accepted.len());
+        assert!(refused.iter().all(|code| may_refuse.contains(code)), "{refused:?}");
+        accepted
+    }
+}
+
+/// Whether a put of [`Load`] had an id of its own: only such a one may be called a duplicate.
+fn is_own(id: &str) -> bool {
+    id.rsplit('-').next().and_then(|number| number.parse::<usize>().ok()).is_some_and(|it| it % 2 == 0)
+}
+
+#[test]
+fn callers_of_an_owner_see_a_pause_while_it_loses_its_shards() {
+    let trio = Trio::start();
+    let [a, b, _] = &trio.nodes[..] else { panic!("three nodes") };
+    let owned = a.served();
+    let serves = |node: &Node| owned.iter().all(|shard| node.shards.is_served(*shard));
+    let mut done = Vec::new();
+
+    let load = Load::start(a, &owned, "handed-over");
+    std::thread::sleep(Duration::from_millis(100));
+    owned.iter().for_each(|shard| a.shards.hand_over(*shard));
+    until("nobody serves them", || !owned.iter().any(|shard| a.shards.is_served(*shard)));
+    until("it serves again: it still is the owner", || serves(a));
+    std::thread::sleep(Duration::from_millis(100));
+    done.extend(load.end(&[]));
+
+    let again = || {
+        let figures = a.node.as_ref().expect("it runs").forward_figures();
+        figures.given_back + figures.asked
+    };
+    let before = again();
+    let load = Load::start(a, &owned, "fenced");
+    std::thread::sleep(Duration::from_millis(100));
+    owned.iter().for_each(|shard| b.shards.claim(*shard, 1));
+    until("some are asked again", || again() > before);
+    trio.until_served();
+    std::thread::sleep(Duration::from_millis(100));
+    done.extend(load.end(&[]));
+
+    // Answers of the log are lost, late and out of order, so that outcomes are unknown. A log that is
+    // silent for too long, or fails, is Busy for those that come next.
+    let load = Load::start(a, &owned, "unknown");
+    std::thread::sleep(Duration::from_millis(100));
+    let mut random = fastrand::Rng::with_seed(7);
+    trio.logs.set_faults(Some(Box::new(move |choices| random.usize(..choices))));
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(1) {
+        if !trio.logs.step() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    trio.logs.set_faults(None);
+    while trio.logs.step() {}
+    trio.until_served();
+    done.extend(load.end(&[LOG_AWAY, "SHARD-003"]));
+
+    let load = Load::start(a, &owned, "drained");
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(a.node.as_ref().expect("it runs").drain(LONG), "it has handed over all of its shards");
+    std::thread::sleep(Duration::from_millis(100));
+    done.extend(load.end(&[]));
+    assert!(a.served().is_empty(), "{:?}", a.served());
+
+    let figures = a.node.as_ref().expect("it runs").forward_figures();
+    assert!(figures.given_back > 0 && figures.unknown == 0 && figures.pending == 0, "{figures:?}");
+    let mut there = jobs_of(a, &owned);
+    there.sort();
+    done.sort();
+    assert_eq!(there, done, "each job is there, once");
+    trio.nodes.iter().for_each(|node| _ = node.shards.stop(LONG));
+}
+
+/// Takes all jobs of shards.
+fn jobs_of(node: &Node, shards: &[u16]) -> Vec<String> {
     let mut there = Vec::new();
-    for shard in 0..SHARDS {
+    for shard in shards {
         loop {
-            let jobs = trio.nodes[0].reserve(&queue_of(shard), 1_000, 0);
+            let jobs = node.reserve(&queue_of(*shard), 1_000, 0);
             if jobs.is_empty() {
                 break;
             }
             there.extend(payloads(&jobs));
         }
     }
-    there.sort();
-    let mut expected = put_ids;
-    expected.sort();
-    assert_eq!(there, expected, "each acknowledged job is there, once");
-    trio.nodes.iter().for_each(|node| _ = node.shards.stop(LONG));
+    there
 }

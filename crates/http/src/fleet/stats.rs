@@ -90,7 +90,8 @@ pub struct ClusterStats {
     pub shards: u64,
     /// Shards that this node serves.
     pub served: u64,
-    /// Commands between this node and others: `asked`, `asked_again`, `served`, `unknown`.
+    /// Commands between this node and others: `asked`, `given_back`, `asked_again`, `served`,
+    /// `unknown`.
     pub commands: Vec<Tally>,
     /// Commands of this node that wait for the answer of another.
     pub waiting: u64,

@@ -14,6 +14,7 @@ pub(super) fn of(node: &ClusterNode, shards: u16) -> ClusterStats {
     let forwarded = node.forward_figures();
     let commands = [
         ("asked", forwarded.asked),
+        ("given_back", forwarded.given_back),
         ("asked_again", forwarded.asked_again),
         ("served", forwarded.served),
         ("unknown", forwarded.unknown),

@@ -4,7 +4,7 @@
 
 use super::composition::carried::Beside;
 use super::direct::Direct;
-use super::ports::{Confirmation, Delivery, Request};
+use super::ports::{Body, Confirmation, Delivery, Request, Search};
 use super::slot::AnyCommand;
 
 /// An item of the input.
@@ -15,4 +15,15 @@ pub(super) enum Input<C, M: Direct> {
     Release(Vec<M::Lease>),
     Delivery(Delivery),
     Confirmation(Confirmation),
+}
+
+impl<C, M: Direct> Input<C, M> {
+    /// A command of a caller, to this shard alone.
+    pub(super) fn of(caller: C, body: Body<M::Command>) -> Self {
+        match body {
+            Body::Direct(command) => Input::Request(Request { caller, command, search: Search::Here }),
+            Body::Machine(command) => Input::Command(caller, command),
+            Body::Together(beside) => Input::Together(caller, beside),
+        }
+    }
 }

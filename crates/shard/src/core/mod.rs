@@ -41,9 +41,10 @@ pub use follower::{Follower, checkpoint_mark};
 pub use kinds::Kind;
 pub(crate) use kinds::Kinds;
 pub(crate) use opening::replay_all;
+pub(crate) use ports::Body;
 pub use ports::{
-    Caller, Claim, Confirmation, Delivery, Next, NodeLease, Output, ReplicaStore, Reply, Request, Search,
-    Store, Trial,
+    Caller, Claim, Confirmation, Delivery, GivenBack, Next, NodeLease, Output, ReplicaStore, Reply, Request,
+    Search, Store, Trial,
 };
 pub use progress::Progress;
 pub use settings::{CheckpointPermits, CheckpointWriting, CoreSettings};
@@ -78,6 +79,7 @@ pub struct Core<S: Store, C: Caller, M: Direct> {
     /// It stops for another owner.
     hands_over: bool,
     /// Refusals of what a failed journal did not make durable, until it is cut. As many as waited for it.
+    /// Commands of callers who want them back are kept beside their refusals, whichever those are.
     given_up: Output<C, M>,
     stopping: Stopping,
     /// While it stops: until when it waits for transfers between shards.

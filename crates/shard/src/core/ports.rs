@@ -8,11 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use stadium_journal::{Checkpoints, Following, Journal, JournalId, Opening};
-use stadium_state_machine::{Effects, Refusal, StateMachine, Time};
+use stadium_state_machine::{Effects, Milliseconds, Refusal, StateMachine, Time};
 
+use super::composition::carried::Beside;
 use super::direct::Direct;
-use super::slot::AnyMessage;
+use super::slot::{AnyCommand, AnyMessage};
 use crate::Answer;
+use crate::error::{MOVED, STOPPING};
 use crate::frame::MachineId;
 
 /// Where a shard's journal and its checkpoints are.
@@ -80,6 +82,13 @@ pub trait Caller: Send {
 
     /// Nobody waits for the answer any more.
     fn is_gone(&self) -> bool;
+
+    /// Whether a command of its that is not carried out here, or whose outcome the shard does not know,
+    /// is to come back: [`Output::given_back`]. The shard keeps the command until it is answered.
+    /// Not for one whose [`Search`] goes beyond this shard.
+    fn comes_back(&self) -> bool {
+        false
+    }
 }
 
 impl Caller for u64 {
@@ -179,10 +188,31 @@ pub struct Reply<C> {
     pub answer: Result<Answer, Refusal>,
 }
 
+/// A command that comes back to be asked again: another owner has the shard, or is about to, or the
+/// outcome is unknown. `Q` are the commands of the direct machine.
+pub struct GivenBack<C, Q> {
+    /// Who asked.
+    pub caller: C,
+    /// The refusal that the caller hears if the command is not asked again.
+    pub refusal: Refusal,
+    /// Milliseconds since the shard took it on.
+    pub held_ms: Milliseconds,
+    pub(crate) body: Body<Q>,
+}
+
+/// A command without its caller.
+pub(crate) enum Body<Q> {
+    Direct(Q),
+    Machine(AnyCommand),
+    Together(Box<Beside>),
+}
+
 /// What turns produced for others. The driver empties it.
 pub struct Output<C, M: Direct> {
     /// Answers.
     pub replies: Vec<Reply<C>>,
+    /// Commands to be asked again, of callers who [want that](Caller::comes_back).
+    pub given_back: Vec<GivenBack<C, M::Command>>,
     /// Commands that found nothing here: for the next shard where some are left to ask, and else,
     /// where they want to wait, for all shards, this one included, with one claim.
     pub forwarded: Vec<Request<C, M::Command>>,
@@ -200,12 +230,58 @@ impl<C, M: Direct> Default for Output<C, M> {
     fn default() -> Self {
         Self {
             replies: Vec::new(),
+            given_back: Vec::new(),
             forwarded: Vec::new(),
             deliveries: Vec::new(),
             confirmations: Vec::new(),
             effects: Vec::new(),
             placements: Vec::new(),
         }
+    }
+}
+
+impl<C: Caller, M: Direct> Output<C, M> {
+    /// Refuses a command that was taken on so long ago; gives it back where its caller wants that, and
+    /// the refusal leaves something to be asked again.
+    pub(super) fn refuse(
+        &mut self,
+        caller: C,
+        body: Option<Body<M::Command>>,
+        refusal: Refusal,
+        held_ms: Milliseconds,
+    ) {
+        let leaves_something = || refusal.is_unknown() || [MOVED, STOPPING].contains(&refusal.code());
+        let body = body.filter(|_| caller.comes_back() && leaves_something());
+        self.set_aside(caller, body, refusal, held_ms);
+    }
+
+    /// Notes a refusal, with the command if there is one.
+    pub(super) fn set_aside(
+        &mut self,
+        caller: C,
+        body: Option<Body<M::Command>>,
+        refusal: Refusal,
+        held_ms: Milliseconds,
+    ) {
+        match body {
+            Some(body) => self.given_back.push(GivenBack { caller, refusal, held_ms, body }),
+            None => self.replies.push(Reply { caller, answer: Err(refusal) }),
+        }
+    }
+
+    /// Takes over refusals that were set aside, as `refusal_of` makes them.
+    pub(super) fn take_given_up(
+        &mut self,
+        given_up: &mut Output<C, M>,
+        refusal_of: impl Fn(Refusal) -> Refusal,
+    ) {
+        let refusals = given_up.replies.drain(..);
+        self.replies
+            .extend(refusals.map(|reply| Reply { answer: reply.answer.map_err(&refusal_of), ..reply }));
+        for GivenBack { caller, refusal, held_ms, body } in given_up.given_back.drain(..) {
+            self.refuse(caller, Some(body), refusal_of(refusal), held_ms);
+        }
+        self.confirmations.append(&mut given_up.confirmations);
     }
 }
 

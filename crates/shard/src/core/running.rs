@@ -17,7 +17,7 @@ use super::fault::{FULL_RETRY, Fault, Lack, NoRoom, not_read, too_large};
 use super::machines::Machines;
 use super::outbox::Outbox;
 use super::payloads::Payloads;
-use super::ports::{Caller, Confirmation, NodeLease, Output, Reply};
+use super::ports::{Body, Caller, Confirmation, NodeLease, Output, Reply, Request};
 use super::segments::Segments;
 use super::settings::CoreSettings;
 use super::slot::{AnyAnswer, AnyWalk};
@@ -56,7 +56,16 @@ pub(super) struct Pending<C, M: Direct> {
     pub(super) decided_by: Option<MachineId>,
     /// The answer of a command that never changes anything.
     pub(super) is_lookup: bool,
+    /// Its command is kept: the next of [`Running::kept`] whose answer waits.
+    pub(super) is_kept: bool,
     pub(super) what: Waits<C, M>,
+}
+
+/// A caller whose command waits for other shards.
+pub(super) struct Undecided<C, M: Direct> {
+    pub(super) caller: C,
+    /// The command, where it is kept.
+    pub(super) body: Option<Body<M::Command>>,
 }
 
 pub(super) enum Waits<C, M: Direct> {
@@ -84,6 +93,9 @@ pub(super) struct Running<J, C, M: Direct> {
     /// The record that is being written.
     pub(super) record: Record,
     pub(super) pending: VecDeque<Pending<C, M>>,
+    /// Commands that come back if they are not answered, in the order of their answers in `pending`.
+    /// They are moved here, not copied; a shard of a standalone server keeps none.
+    pub(super) kept: VecDeque<Body<M::Command>>,
     pub(super) shard: u16,
     /// See [`CoreSettings::lease`].
     pub(super) lease: Option<Arc<dyn NodeLease>>,
@@ -96,7 +108,7 @@ pub(super) struct Running<J, C, M: Direct> {
     /// The end of a barrier that is on its way.
     pub(super) barrier: Option<Position>,
     /// Callers of pending commands, by the machine's number for the command.
-    pub(super) undecided: HashMap<(MachineId, u64), C, foldhash::fast::RandomState>,
+    pub(super) undecided: HashMap<(MachineId, u64), Undecided<C, M>, foldhash::fast::RandomState>,
     pub(super) payloads: Payloads,
     /// Items that were to be handed out, and cannot be read.
     pub(super) unreadable: Vec<(M::Lease, Unreadable)>,
@@ -161,6 +173,7 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
             segments,
             record: Record::new(),
             pending: VecDeque::new(),
+            kept: VecDeque::new(),
             shard: settings.place.shard,
             lease: settings.lease.clone(),
             unproven_from: 0,
@@ -352,11 +365,11 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
     /// Lets the answers leave of commands that were pending and are decided now.
     fn answer_decided(&mut self, since_us: u64) {
         let after = self.journal.end();
-        let Self { machines, undecided, pending, figures, .. } = self;
+        let Self { machines, undecided, pending, kept, figures, .. } = self;
         for (machine, slot) in machines.all_mut() {
             slot.take_decided(&mut |number, answer| {
                 // Nobody waits for those that were under way when the shard was opened.
-                if let Some(caller) = undecided.remove(&(machine, number)) {
+                if let Some(Undecided { caller, body }) = undecided.remove(&(machine, number)) {
                     figures.refusals += u64::from(answer.is_err());
                     let what = if machine == MachineId::of::<M>() {
                         let own =
@@ -365,8 +378,16 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
                     } else {
                         Waits::Whole(caller, answer.map(|answer| crate::Answer::Machine(machine, answer)))
                     };
-                    let decided_by = Some(machine);
-                    pending.push_back(Pending { after, since_us, decided_by, is_lookup: false, what });
+                    let (decided_by, is_kept) = (Some(machine), body.is_some());
+                    kept.extend(body);
+                    pending.push_back(Pending {
+                        after,
+                        since_us,
+                        decided_by,
+                        is_lookup: false,
+                        is_kept,
+                        what,
+                    });
                 }
             });
         }
@@ -378,21 +399,27 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
         for (machine, slot) in self.machines.all_mut() {
             if let Some(effects) = slot.take_effects() {
                 let what = Waits::Effects(machine, effects);
-                let (decided_by, is_lookup) = (None, false);
-                self.pending.push_back(Pending { after, since_us, decided_by, is_lookup, what });
+                self.pending.push_back(Pending {
+                    after,
+                    since_us,
+                    decided_by: None,
+                    is_lookup: false,
+                    is_kept: false,
+                    what,
+                });
             }
         }
     }
 
     /// The shard starts over, or stops: work under way between shards goes on later, and nobody can
-    /// wait for it here.
+    /// wait for it here. Commands that are kept are set aside with their refusals.
     pub(super) fn give_up_undecided(&mut self, output: &mut Output<C, M>) {
         let mut given_up: Vec<_> = self.undecided.drain().collect();
         // In the order of their numbers: a run of the simulator is determined by its seed.
         given_up.sort_unstable_by_key(|&(command, _)| command);
-        for ((machine, _), caller) in given_up {
+        for ((machine, _), Undecided { caller, body }) in given_up {
             let refusal = self.machines.kinds.of(machine).pending_refusal();
-            output.replies.push(Reply { caller, answer: Err(refusal) });
+            output.set_aside(caller, body, refusal, 0);
         }
     }
 
@@ -473,6 +500,21 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
         self.wait(Waits::Answer(caller, answer), since_us);
     }
 
+    /// As [`Self::answer`], of a request that was carried out: it is kept where it comes back.
+    pub(super) fn answer_request(
+        &mut self,
+        request: Request<C, M::Command>,
+        answer: Result<M::Answer, Refusal>,
+        since_us: u64,
+    ) {
+        let Request { caller, command, .. } = request;
+        let is_kept = caller.comes_back();
+        self.answer(caller, answer, since_us);
+        if is_kept {
+            self.keep(Body::Direct(command));
+        }
+    }
+
     /// Lets an answer leave that has everything.
     pub(super) fn answer_whole(&mut self, caller: C, answer: Result<crate::Answer, Refusal>, since_us: u64) {
         self.figures.refusals += u64::from(answer.is_err());
@@ -480,14 +522,37 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
     }
 
     pub(super) fn wait(&mut self, what: Waits<C, M>, since_us: u64) {
-        let after = self.journal.end();
-        self.pending.push_back(Pending { after, since_us, decided_by: None, is_lookup: false, what });
+        self.wait_for(what, false, since_us);
     }
 
     /// As [`Self::wait`], for the answer of a command that never changes anything.
     pub(super) fn wait_for_lookup(&mut self, what: Waits<C, M>, since_us: u64) {
+        self.wait_for(what, true, since_us);
+    }
+
+    fn wait_for(&mut self, what: Waits<C, M>, is_lookup: bool, since_us: u64) {
         let after = self.journal.end();
-        self.pending.push_back(Pending { after, since_us, decided_by: None, is_lookup: true, what });
+        self.pending.push_back(Pending {
+            after,
+            since_us,
+            decided_by: None,
+            is_lookup,
+            is_kept: false,
+            what,
+        });
+    }
+
+    /// Keeps the command whose answer began to wait just now.
+    pub(super) fn keep(&mut self, body: Body<M::Command>) {
+        let last = self.pending.back_mut().expect("its answer waits");
+        debug_assert!(!last.is_kept, "a command is kept once");
+        last.is_kept = true;
+        self.kept.push_back(body);
+    }
+
+    /// Takes out the command of an answer that waited longest of all.
+    fn take_kept(&mut self, pending: &Pending<C, M>) -> Option<Body<M::Command>> {
+        if pending.is_kept { self.kept.pop_front() } else { None }
     }
 
     /// Starts a commit of what was appended, and announces what goes to other shards.
@@ -537,6 +602,7 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
         let before = self.pending.len();
         while self.pending.front().is_some_and(|pending| pending.after <= durable) {
             let pending = self.pending.pop_front().expect("there is a first one");
+            drop(self.take_kept(&pending));
             if last_batch != Some(pending.since_us) {
                 last_batch = Some(pending.since_us);
                 self.figures.durable_lag_us.add((self.stopwatch)().saturating_sub(pending.since_us));
@@ -586,13 +652,14 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
         // The rest of the shard's work goes on when the commit is through.
         let mut others = VecDeque::new();
         while let Some(pending) = self.pending.pop_front_if(|pending| has_waited(pending)) {
+            let body = self.take_kept(&pending);
             match pending.what {
                 Waits::Answer(caller, _) | Waits::Whole(caller, _) | Waits::Walk(caller, ..) => {
                     let refusal = match pending.is_lookup {
                         true => log_away(),
                         false => outcome_unknown("the replicated log does not answer"),
                     };
-                    output.replies.push(Reply { caller, answer: Err(refusal) });
+                    output.refuse(caller, body, refusal, now_us.saturating_sub(pending.since_us) / 1_000);
                 }
                 _ => others.push_back(pending),
             }
@@ -664,16 +731,20 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
         Ok(step)
     }
 
-    /// Answers everyone whose answer waits that nothing is acknowledged.
+    /// Answers everyone whose answer waits that nothing is acknowledged. Commands that are kept are set
+    /// aside with their refusals.
     pub(super) fn give_up(&mut self, refusal: &Refusal, output: &mut Output<C, M>) {
-        for pending in self.pending.drain(..) {
+        let now_us = (self.stopwatch)();
+        while let Some(pending) = self.pending.pop_front() {
+            let body = self.take_kept(&pending);
             let refusal = match pending.decided_by {
                 Some(machine) => self.machines.kinds.of(machine).pending_refusal(),
                 None => refusal.clone(),
             };
             match pending.what {
                 Waits::Answer(caller, _) | Waits::Whole(caller, _) | Waits::Walk(caller, ..) => {
-                    output.replies.push(Reply { caller, answer: Err(refusal) });
+                    let held_ms = now_us.saturating_sub(pending.since_us) / 1_000;
+                    output.set_aside(caller, body, refusal, held_ms);
                 }
                 Waits::Confirmation(shard, confirmation) => {
                     let refused = Confirmation { taken: Err(refusal), ..confirmation };

@@ -14,11 +14,12 @@ use super::direct::Direct;
 use super::fault::{AFTER_PANIC, FULL_RETRY, Fault};
 use super::input::Input;
 use super::opening;
-use super::ports::{Caller, Claim, Next, Output, Reply, Request, Search, Store, Trial};
-use super::running::{Running, Taken, Waits};
+use super::ports::{Body, Caller, Claim, Next, Output, Request, Search, Store, Trial};
+use super::running::{Running, Taken, Undecided, Waits};
 use super::target::{InSlot, Target, Typed};
 use super::{Core, Stopping};
 use crate::error::{busy, log_away, moved, outcome_unknown, unknown};
+use crate::frame::MachineId;
 
 /// A failure to open is tried again after at most so many times the first delay.
 const REOPEN_FACTOR_MAX: u64 = 16;
@@ -39,8 +40,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         if self.running.is_none() {
             self.reopen(now);
             if self.running.is_some() {
-                output.replies.append(&mut self.given_up.replies);
-                output.confirmations.append(&mut self.given_up.confirmations);
+                output.take_given_up(&mut self.given_up, |refusal| refusal);
             }
         }
         let next = match self.running.take() {
@@ -99,7 +99,8 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         let step = running.background(now, &self.settings, is_idle)?;
         self.finish_stopping(running, &step, now);
         if self.stopping == Stopping::Stopped {
-            running.give_up_undecided(output);
+            running.give_up_undecided(&mut self.given_up);
+            output.take_given_up(&mut self.given_up, |refusal| refusal);
         }
         let background = match step {
             Step::After(span) => Some(now.after(span)),
@@ -138,6 +139,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
                 break;
             };
             taken += 1;
+            let Some(input) = self.gives_back(input, output) else { continue };
             let is_done = match input {
                 Input::Request(request) => {
                     jobs += M::items(&request.command);
@@ -155,9 +157,10 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
                         Waits::Whole(caller, answer.map(|answer| crate::Answer::Machine(machine, answer)))
                     };
                     let target = InSlot(machine);
-                    let behind =
-                        self.carry_out(running, target, caller, command.command(), waits, now, began)?;
-                    self.again(behind.map(|caller| Input::Command(caller, command)))
+                    let carried =
+                        self.carry_out(running, target, caller, command.command(), waits, now, began);
+                    let behind = self.carried(running, carried, Body::Machine(command))?;
+                    self.again(behind.map(|(caller, body)| Input::of(caller, body)))
                 }
                 Input::Together(caller, beside) => {
                     jobs += beside.items();
@@ -213,7 +216,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
                 let key = key.clone();
                 if let Err(fault) = self.serve(running, &key, now, began) {
                     if takes_answer(&request.search) {
-                        self.cut_short(request.caller);
+                        self.cut_short(request.caller, Body::Direct(request.command));
                     }
                     return Err(fault);
                 }
@@ -227,7 +230,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
             && let Err(refusal) = running.machines.machine::<M>().check_placement(now, command)
         {
             running.figures.commands += 1;
-            running.answer(request.caller, Err(refusal), began);
+            running.answer_request(request, Err(refusal), began);
             return Ok(true);
         }
         let waits = |core: &Self, caller, mut answer: Result<M::Answer, Refusal>| {
@@ -238,14 +241,19 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
             Waits::Answer(caller, answer)
         };
         let direct = Typed::<M>::new();
-        let behind = self.carry_out(running, direct, request.caller, command, waits, now, began)?;
-        let Some(caller) = behind else { return Ok(true) };
-        self.inbox.push_front(Input::Request(Request { caller, ..request }));
-        Ok(false)
+        let carried = self.carry_out(running, direct, request.caller, command, waits, now, began);
+        if let Carried::Refused | Carried::Waits { comes_back: false } = carried {
+            return Ok(true);
+        }
+        let Request { command, search, .. } = request;
+        let behind = self.carried(running, carried, Body::Direct(command))?;
+        Ok(self.again(behind.map(|(caller, body)| match body {
+            Body::Direct(command) => Input::Request(Request { caller, command, search }),
+            body => Input::of(caller, body),
+        })))
     }
 
-    /// Takes on one command. Gives its caller back where the journal is behind, and nothing
-    /// happened.
+    /// Takes on one command. Its caller comes back where the journal is behind, or fails.
     #[expect(
         clippy::too_many_arguments,
         reason = "the turn's own three, and the command with what becomes of its answer"
@@ -259,40 +267,81 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         waits: impl FnOnce(&Self, C, Result<T::Answer, Refusal>) -> Waits<C, M>,
         now: Time,
         began: u64,
-    ) -> Result<Option<C>, Fault> {
+    ) -> Carried<C> {
         if self.stopping != Stopping::No {
             running.answer(caller, Err(self.why_stopping()), began);
-            return Ok(None);
+            return Carried::Refused;
         }
-        match running.carry_out(target, command, now) {
+        let comes_back = caller.comes_back();
+        let carried = match running.carry_out(target, command, now) {
             Ok(Taken::Answer(answer)) => {
                 running.figures.refusals += u64::from(answer.is_err());
                 running.wait(waits(self, caller, answer), began);
+                Carried::Waits { comes_back }
             }
             Ok(Taken::Lookup(answer)) => {
                 running.figures.refusals += u64::from(answer.is_err());
                 running.wait_for_lookup(waits(self, caller, answer), began);
+                Carried::Waits { comes_back }
             }
             Ok(Taken::Walk(walk)) => {
                 running.wait_for_lookup(Waits::Walk(caller, target.id(), walk), began);
+                Carried::Waits { comes_back }
             }
-            Ok(Taken::Pending(number)) => {
-                running.undecided.insert((target.id(), number), caller);
+            Ok(Taken::Pending(number)) => Carried::Undecided((target.id(), number), caller),
+            Ok(Taken::Behind) => return Carried::Behind(caller),
+            Err(fault) => return Carried::Cut(caller, fault),
+        };
+        running.figures.commands += 1;
+        carried
+    }
+
+    /// Keeps a command that was taken on, where it is to come back. Gives it back with its caller where
+    /// the journal is behind, and nothing happened.
+    fn carried(
+        &mut self,
+        running: &mut Run<S, C, M>,
+        carried: Carried<C>,
+        body: Body<M::Command>,
+    ) -> Result<Option<(C, Body<M::Command>)>, Fault> {
+        match carried {
+            Carried::Refused | Carried::Waits { comes_back: false } => {}
+            Carried::Waits { comes_back: true } => running.keep(body),
+            Carried::Undecided(number, caller) => {
+                let body = caller.comes_back().then_some(body);
+                running.undecided.insert(number, Undecided { caller, body });
             }
-            Ok(Taken::Behind) => return Ok(Some(caller)),
-            Err(fault) => {
-                self.cut_short(caller);
+            Carried::Behind(caller) => return Ok(Some((caller, body))),
+            Carried::Cut(caller, fault) => {
+                self.cut_short(caller, body);
                 return Err(fault);
             }
         }
-        running.figures.commands += 1;
         Ok(None)
     }
 
     /// The journal failed while the caller's command was carried out, which did not happen therefore. He hears of it with all others.
-    fn cut_short(&mut self, caller: C) {
+    fn cut_short(&mut self, caller: C, body: Body<M::Command>) {
         let refusal = busy("SHARD-003", 1_000, "the journal failed; it is opened again");
-        self.given_up.replies.push(Reply { caller, answer: Err(refusal) });
+        let body = caller.comes_back().then_some(body);
+        self.given_up.set_aside(caller, body, refusal, 0);
+    }
+
+    /// Gives a command back that a shard which stops does not take on, where its caller wants that.
+    fn gives_back(&self, input: Input<C, M>, output: &mut Output<C, M>) -> Option<Input<C, M>> {
+        if self.stopping == Stopping::No {
+            return Some(input);
+        }
+        let (caller, body) = match input {
+            Input::Request(Request { caller, command, .. }) if caller.comes_back() => {
+                (caller, Body::Direct(command))
+            }
+            Input::Command(caller, command) if caller.comes_back() => (caller, Body::Machine(command)),
+            Input::Together(caller, beside) if caller.comes_back() => (caller, Body::Together(beside)),
+            input => return Some(input),
+        };
+        output.refuse(caller, Some(body), self.why_stopping(), 0);
+        None
     }
 
     /// Takes on transfers with jobs. False where the journal is behind.
@@ -315,12 +364,16 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
                 return Ok(false);
             }
             Err(fault) => {
-                self.cut_short(caller);
+                self.cut_short(caller, Body::Together(beside));
                 return Err(fault);
             }
         };
         running.figures.commands += 1;
+        let comes_back = caller.comes_back();
         running.answer_whole(caller, answer.map(crate::Answer::Together), began);
+        if comes_back {
+            running.keep(Body::Together(beside));
+        }
         Ok(true)
     }
 
@@ -338,7 +391,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         let found = match claimed(running, &request, now) {
             Ok(found) => found,
             Err(fault) => {
-                self.cut_short(request.caller);
+                self.cut_short(request.caller, Body::Direct(request.command));
                 return Err(fault);
             }
         };
@@ -349,25 +402,25 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
             }
             // Another shard answers it.
             Found::Elsewhere => {}
-            Found::Answer(answer) => running.answer(request.caller, answer, began),
+            Found::Answer(answer) => running.answer_request(request, answer, began),
             Found::Nothing | Found::Contended if request.caller.is_gone() => {}
             Found::Nothing | Found::Contended => match request.search {
                 Search::Then { shards } if shards > 0 || wait > 0 => output.forwarded.push(request),
                 _ if wait == 0 => {
-                    running.answer(request.caller, Ok(M::nothing()), began);
+                    running.answer_request(request, Ok(M::nothing()), began);
                 }
                 ref search if self.nobody_waits => {
                     if takes_answer(search) {
-                        running.answer(request.caller, Ok(M::nothing()), began);
+                        running.answer_request(request, Ok(M::nothing()), began);
                     }
                 }
                 Search::Everywhere(ref claim) if self.waiting.len() >= self.settings.waiting_max => {
                     if claim.take() {
-                        running.answer(request.caller, Err(too_many_wait()), began);
+                        running.answer_request(request, Err(too_many_wait()), began);
                     }
                 }
                 _ if self.waiting.len() >= self.settings.waiting_max => {
-                    running.answer(request.caller, Err(too_many_wait()), began);
+                    running.answer_request(request, Err(too_many_wait()), began);
                 }
                 _ => {
                     let Some(Line { key, .. }) = M::line(&request.command) else {
@@ -423,10 +476,10 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
             }
             let request = self.waiting.pop(key).expect("it was the first one");
             match found {
-                Ok(Found::Answer(answer)) => running.answer(request.caller, answer, began),
+                Ok(Found::Answer(answer)) => running.answer_request(request, answer, began),
                 Ok(_) => {}
                 Err(fault) => {
-                    self.cut_short(request.caller);
+                    self.cut_short(request.caller, Body::Direct(request.command));
                     return Err(fault);
                 }
             }
@@ -436,21 +489,21 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
 
     /// Answers commands whose time is over with nothing; all that wait when the shard stops.
     fn let_go(&mut self, running: &mut Run<S, C, M>, now: Time, began: u64) {
-        while let Some(request) = self.next_to_go(now) {
+        while let Some((request, _)) = self.next_to_go(now) {
             running.answer(request.caller, Ok(M::nothing()), began);
         }
     }
 
-    /// Takes out a command that waits no longer, and that this shard answers.
-    fn next_to_go(&mut self, now: Time) -> Option<Request<C, M::Command>> {
+    /// Takes out a command that waits no longer, and that this shard answers; with its deadline.
+    fn next_to_go(&mut self, now: Time) -> Option<(Request<C, M::Command>, Time)> {
         loop {
-            let request = if self.stopping == Stopping::No && !self.nobody_waits {
-                self.waiting.pop_expired(now)?
-            } else {
-                self.waiting.pop_any()?
-            };
-            if takes_answer(&request.search) {
-                return Some(request);
+            let goes_on = self.stopping == Stopping::No && !self.nobody_waits && !self.is_moved;
+            let (request, deadline) =
+                if goes_on { self.waiting.pop_expired(now)? } else { self.waiting.pop_any()? };
+            // Other shards have it, too, and may go on.
+            let is_elsewhere = self.is_moved && matches!(request.search, Search::Everywhere(_));
+            if !is_elsewhere && takes_answer(&request.search) {
+                return Some((request, deadline));
             }
         }
     }
@@ -483,13 +536,16 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
     fn turn_away(&mut self, refusal: &Refusal, now: Time, output: &mut Output<C, M>) {
         while let Some(input) = self.inbox.pop_front() {
             match input {
-                Input::Request(Request { caller, search, .. }) => {
+                Input::Request(Request { caller, command, search }) => {
                     if takes_answer(&search) {
-                        output.replies.push(Reply { caller, answer: Err(refusal.clone()) });
+                        output.refuse(caller, Some(Body::Direct(command)), refusal.clone(), 0);
                     }
                 }
-                Input::Command(caller, _) | Input::Together(caller, _) => {
-                    output.replies.push(Reply { caller, answer: Err(refusal.clone()) });
+                Input::Command(caller, command) => {
+                    output.refuse(caller, Some(Body::Machine(command)), refusal.clone(), 0);
+                }
+                Input::Together(caller, beside) => {
+                    output.refuse(caller, Some(Body::Together(beside)), refusal.clone(), 0);
                 }
                 // Its leases end by themselves.
                 Input::Release(_) => {}
@@ -500,8 +556,10 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
                 Input::Confirmation(_) => {}
             }
         }
-        while let Some(request) = self.next_to_go(now) {
-            output.replies.push(Reply { caller: request.caller, answer: Err(refusal.clone()) });
+        while let Some((Request { caller, command, .. }, deadline)) = self.next_to_go(now) {
+            let wait = M::line(&command).map_or(0, |line| line.wait);
+            let waited = wait.saturating_sub(deadline.0.saturating_sub(now.0));
+            output.refuse(caller, Some(Body::Direct(command)), refusal.clone(), waited);
         }
     }
 
@@ -510,7 +568,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         let refusal = match self.stopping {
             _ if self.is_moved => moved(),
             Stopping::No => self.not_open(),
-            _ => stopping(),
+            _ => self.why_stopping(),
         };
         self.turn_away(&refusal, now, output);
         if self.is_moved {
@@ -519,9 +577,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         if self.stopping != Stopping::No {
             // The journal is not opened again, and records that were not durable are not cut:
             // they may be there at the next start.
-            for reply in self.given_up.replies.drain(..) {
-                output.replies.push(Reply { answer: Err(unknown()), ..reply });
-            }
+            output.take_given_up(&mut self.given_up, |_| unknown());
             self.stopping = Stopping::Stopped;
         }
         let deadlines = [Some(self.closed.again_at), self.waiting.next_deadline()];
@@ -578,18 +634,20 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         // That nothing of the rest happened is true once it is cut, durably: until then nobody is
         // answered. What certainly did not happen, or is not known, waits for no cut.
         if self.is_moved || stopped_at.is_none() {
-            let given_up = self.given_up.replies.drain(..).map(|reply| match &reply.answer {
+            output.take_given_up(&mut self.given_up, |given_up| match given_up {
                 // Whose command was cut short hears where to ask, too.
-                Err(Refusal::Busy { .. }) => Reply { answer: Err(refusal.clone()), ..reply },
-                _ => reply,
+                Refusal::Busy { .. } => refusal.clone(),
+                given_up => given_up,
             });
-            output.replies.extend(given_up);
-            output.confirmations.append(&mut self.given_up.confirmations);
         }
         self.before.add(&running.figures);
         self.checkpoints_before.add(running.checkpointing.take_counts());
         // The handle, its lock and a checkpoint that was being written are gone before anything is opened.
         drop(running);
+        if self.is_moved {
+            // It has no other turn.
+            self.turn_away(&moved(), now, output);
+        }
         Next {
             at_once: self.closed.again_at <= now,
             deadline: Some(self.closed.again_at),
@@ -647,6 +705,20 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         let reason = format!("the journal is being opened again after an error: {}", self.closed.why);
         busy("SHARD-003", 1_000, reason)
     }
+}
+
+/// What became of a command that was to be carried out.
+enum Carried<C> {
+    /// The shard takes none.
+    Refused,
+    /// Its answer waits for a commit, the last one that does.
+    Waits { comes_back: bool },
+    /// Other shards are asked, for the machine's command of this number.
+    Undecided((MachineId, u64), C),
+    /// The journal is behind. Nothing happened.
+    Behind(C),
+    /// The journal failed meanwhile.
+    Cut(C, Fault),
 }
 
 /// The outcome of a command that may wait.

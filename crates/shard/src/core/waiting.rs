@@ -106,8 +106,8 @@ impl<K: Clone + Eq + Hash, R> Waiting<K, R> {
         Some(self.take(slot))
     }
 
-    /// Takes out one whose time is over.
-    pub(super) fn pop_expired(&mut self, now: Time) -> Option<R> {
+    /// Takes out one whose time is over; with its deadline.
+    pub(super) fn pop_expired(&mut self, now: Time) -> Option<(R, Time)> {
         while let Some(&Reverse((deadline, slot, number))) = self.deadlines.peek() {
             let is_there = self.waiters.get(slot).is_some_and(|waiter| waiter.number == number);
             if is_there && deadline > now {
@@ -115,16 +115,17 @@ impl<K: Clone + Eq + Hash, R> Waiting<K, R> {
             }
             self.deadlines.pop();
             if is_there {
-                return Some(self.take(slot));
+                return Some((self.take(slot), deadline));
             }
         }
         None
     }
 
-    /// Takes out anyone.
-    pub(super) fn pop_any(&mut self) -> Option<R> {
-        let (slot, _) = self.waiters.iter().next()?;
-        Some(self.take(slot))
+    /// Takes out anyone; with its deadline.
+    pub(super) fn pop_any(&mut self) -> Option<(R, Time)> {
+        let (slot, waiter) = self.waiters.iter().next()?;
+        let deadline = waiter.deadline;
+        Some((self.take(slot), deadline))
     }
 
     /// When the next one gives up, or earlier.
@@ -212,8 +213,8 @@ mod tests {
         waiting.remove(2);
         assert!(waiting.pop_expired(Time(15)).is_none());
         assert_eq!(waiting.next_deadline(), Some(Time(20)));
-        assert_eq!(waiting.pop_expired(Time(40)), Some(3));
-        assert_eq!(waiting.pop_expired(Time(40)), Some(1));
+        assert_eq!(waiting.pop_expired(Time(40)), Some((3, Time(20))));
+        assert_eq!(waiting.pop_expired(Time(40)), Some((1, Time(30))));
         assert!(waiting.pop_expired(Time(40)).is_none());
     }
 

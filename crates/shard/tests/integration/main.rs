@@ -7,6 +7,7 @@ mod cancelling;
 mod core;
 mod direct;
 mod fixture;
+mod given_back;
 mod outcomes;
 mod panics;
 mod reads;

@@ -8,7 +8,7 @@ use stadium_state_machine::StateMachine as _;
 use stadium_wallet::Ledger;
 
 /// Transfers, and jobs that are put beside them.
-pub(in crate::core) struct Beside {
+pub(crate) struct Beside {
     pub(in crate::core) transfers: stadium_wallet::Command,
     pub(in crate::core) jobs: Vec<(QueueName, NewJob)>,
 }

@@ -49,6 +49,19 @@ impl CoreSettings {
     }
 }
 
+impl Beside {
+    /// The transfers and jobs as they were handed in.
+    pub(crate) fn into_together(self) -> Together {
+        let Beside { transfers, jobs } = self;
+        match transfers {
+            stadium_wallet::Command::Transfer { transfers, principal, .. } => {
+                Together { transfers, jobs, principal }
+            }
+            other => unreachable!("transfers are handed in with jobs, not {other:?}"),
+        }
+    }
+}
+
 impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
     /// Hands in transfers and jobs for the next turn: all or none, in one record. The driver bounds
     /// how many.

@@ -1,30 +1,23 @@
-//! Commands of this node that other nodes were asked, and that are not answered.
-//!
-//! They are bounded, and those that are to be asked again wait for their time.
+//! The table of the commands that are not answered, and the times at which some are asked again.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use stadium_links::NodeName;
-use stadium_shard::Asker;
 use stadium_shard_wire::Request;
+
+use crate::commands::{Asks, Bounds};
 
 /// Parts of the table, each with a lock.
 const PARTS: usize = 16;
 
-/// Commands that are not answered, at most: those for which a node has no link, or no credit, wait too.
-const COMMANDS_MAX: usize = 65_536;
-
-/// Bytes that they keep alive together, at most.
-const BYTES_MAX: usize = 256 << 20;
-
 /// A command that is not answered.
-pub(crate) struct Pending {
+pub(crate) struct Pending<A> {
     pub(crate) request: Request,
-    pub(crate) asker: Asker,
+    pub(crate) asker: A,
     /// It is asked again until then.
     pub(crate) until: Instant,
     /// How often it was asked.
@@ -41,42 +34,47 @@ pub(crate) struct Pending {
 }
 
 /// The table. Its ids are those of the requests.
-#[derive(Default)]
-pub(crate) struct Table {
+pub(crate) struct Table<A> {
+    bounds: Bounds,
     last: AtomicU64,
-    parts: [Mutex<HashMap<u64, Pending>>; PARTS],
+    parts: [Mutex<HashMap<u64, Pending<A>>>; PARTS],
     commands: AtomicUsize,
     bytes: AtomicUsize,
     /// Reserves by their askers, who may vanish.
     reserves: Mutex<HashMap<u64, Vec<u64>>>,
-    later: Mutex<Later>,
-    rung: Condvar,
+    due: Mutex<BinaryHeap<Reverse<(Instant, u64)>>>,
 }
 
-/// What the thread of the table waits for.
-#[derive(Default)]
-struct Later {
-    due: BinaryHeap<Reverse<(Instant, u64)>>,
-    is_rung: bool,
-}
+impl<A: Asks> Table<A> {
+    pub(crate) fn new(bounds: Bounds) -> Self {
+        Self {
+            bounds,
+            last: AtomicU64::new(0),
+            parts: std::array::from_fn(|_| Mutex::default()),
+            commands: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+            reserves: Mutex::default(),
+            due: Mutex::default(),
+        }
+    }
 
-impl Table {
     /// The id of the next command.
     pub(crate) fn next(&self) -> u64 {
         self.last.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    fn part(&self, id: u64) -> &Mutex<HashMap<u64, Pending>> {
+    fn part(&self, id: u64) -> &Mutex<HashMap<u64, Pending<A>>> {
         &self.parts[id as usize % PARTS]
     }
 
     /// Whether there is room for one more command of so many bytes. One always fits.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
         let (commands, kept) = (self.commands.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed));
-        commands < COMMANDS_MAX && (kept == 0 || kept.saturating_add(bytes) <= BYTES_MAX)
+        commands < self.bounds.commands_max
+            && (kept == 0 || kept.saturating_add(bytes) <= self.bounds.bytes_max)
     }
 
-    pub(crate) fn insert(&self, id: u64, pending: Pending, is_reserve: bool) {
+    pub(crate) fn insert(&self, id: u64, pending: Pending<A>, is_reserve: bool) {
         if is_reserve {
             self.reserves.lock().entry(pending.asker.id()).or_default().push(id);
         }
@@ -86,12 +84,12 @@ impl Table {
     }
 
     /// Changes one that is there.
-    pub(crate) fn with<T>(&self, id: u64, change: impl FnOnce(&mut Pending) -> T) -> Option<T> {
+    pub(crate) fn with<T>(&self, id: u64, change: impl FnOnce(&mut Pending<A>) -> T) -> Option<T> {
         self.part(id).lock().get_mut(&id).map(change)
     }
 
     /// Takes one out that is answered.
-    pub(crate) fn take(&self, id: u64) -> Option<Pending> {
+    pub(crate) fn take(&self, id: u64) -> Option<Pending<A>> {
         let pending = self.part(id).lock().remove(&id)?;
         self.commands.fetch_sub(1, Ordering::Relaxed);
         self.bytes.fetch_sub(pending.bytes, Ordering::Relaxed);
@@ -120,41 +118,28 @@ impl Table {
         self.commands.load(Ordering::Relaxed)
     }
 
-    /// Has [`Self::wait`] return this one then.
-    pub(crate) fn later(&self, id: u64, at: Instant) {
-        let mut later = self.later.lock();
-        let is_first = later.due.peek().is_none_or(|Reverse((first, _))| at < *first);
-        later.due.push(Reverse((at, id)));
-        later.is_rung |= is_first;
-        if is_first {
-            self.rung.notify_one();
-        }
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Has [`Self::wait`] return now.
-    pub(crate) fn ring(&self) {
-        self.later.lock().is_rung = true;
-        self.rung.notify_one();
+    /// Has [`Self::take_due`] return this one then. True where it is the first one.
+    pub(crate) fn later(&self, id: u64, at: Instant) -> bool {
+        let mut due = self.due.lock();
+        let is_first = due.peek().is_none_or(|Reverse((first, _))| at < *first);
+        due.push(Reverse((at, id)));
+        is_first
     }
 
-    /// Waits until some are due, or it is rung, and takes those.
-    pub(crate) fn wait(&self, due: &mut Vec<u64>) {
-        let mut later = self.later.lock();
-        loop {
-            let now = Instant::now();
-            while let Some(&Reverse((at, id))) = later.due.peek()
-                && at <= now
-            {
-                later.due.pop();
-                due.push(id);
+    /// Takes those whose time has come. Returns when the next one's comes.
+    pub(crate) fn take_due(&self, now: Instant, into: &mut Vec<u64>) -> Option<Instant> {
+        let mut due = self.due.lock();
+        while let Some(&Reverse((at, id))) = due.peek() {
+            if at > now {
+                return Some(at);
             }
-            if std::mem::take(&mut later.is_rung) || !due.is_empty() {
-                return;
-            }
-            match later.due.peek() {
-                Some(&Reverse((at, _))) => _ = self.rung.wait_until(&mut later, at),
-                None => self.rung.wait(&mut later),
-            }
+            due.pop();
+            into.push(id);
         }
+        None
     }
 }

@@ -11,10 +11,12 @@ use stadium_membership::{FirstInStep, Rule as _, Shard, View};
 
 /// The owner of a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Owner {
+pub enum Owner {
     /// This node. It may not serve yet.
     Here,
+    /// Another node.
     There {
+        /// Its name.
         node: NodeName,
         /// Of the shard's entry in the map.
         generation: u64,
@@ -22,18 +24,20 @@ pub(crate) enum Owner {
 }
 
 /// The owners of all shards.
-pub(crate) struct Owners {
+pub struct Owners {
     me: NodeName,
     owners: RwLock<Vec<Option<Owner>>>,
 }
 
 impl Owners {
-    pub(crate) fn new(me: NodeName, shards: u16) -> Self {
+    /// Of so many shards, as this node sees them: none is known yet.
+    #[must_use]
+    pub fn new(me: NodeName, shards: u16) -> Self {
         Self { me, owners: RwLock::new(vec![None; usize::from(shards)]) }
     }
 
     /// Takes the owners out of a view. True where a shard has another one, or the same by another entry.
-    pub(crate) fn follow(&self, view: &View) -> bool {
+    pub fn follow(&self, view: &View) -> bool {
         let mut owners = self.owners.write();
         let mut has_changed = false;
         for (number, owner) in owners.iter_mut().enumerate() {
@@ -58,12 +62,15 @@ impl Owners {
         has_changed
     }
 
-    pub(crate) fn of(&self, shard: u16) -> Option<Owner> {
+    /// The owner of a shard, where one is known.
+    #[must_use]
+    pub fn of(&self, shard: u16) -> Option<Owner> {
         self.owners.read().get(usize::from(shard)).cloned().flatten()
     }
 
     /// One shard of each other node that owns any.
-    pub(crate) fn one_of_each(&self) -> Vec<u16> {
+    #[must_use]
+    pub fn one_of_each(&self) -> Vec<u16> {
         let owners = self.owners.read();
         let mut seen = BTreeSet::new();
         (0u16..)

@@ -1,0 +1,17 @@
+//! The commands of a node for shards that other nodes serve, or that its own shards gave back: which
+//! owner is asked, when it is asked again, and when a command is given up.
+//!
+//! Nothing here does I/O, waits, reads a clock or draws random numbers. A driver sends what
+//! [`Commands::attempt`] hands it and reports what became of it; `crates/cluster` is one, the
+//! simulator another. A command is answered once. What may have happened is asked again only where
+//! that is harmless, and is never answered with Busy.
+
+mod commands;
+mod kept;
+mod owners;
+mod repeat;
+mod table;
+
+pub use commands::{ASKED_FOR, Asks, Bounds, Commands, Entered, Sent, Step};
+pub use kept::{KEPT_MAX, Kept};
+pub use owners::{Owner, Owners};
