@@ -162,6 +162,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("stadium-http-client", &[]),
+    ("stadium-local-services", &[]),
     ("stadium-scenario", &[]),
     ("stadium-report", &[]),
     (
@@ -184,6 +185,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
         &[
             "stadium-node",
             "stadium-cluster-admin",
+            "stadium-local-services",
             "stadium-membership",
             "stadium-load",
             "stadium-report",
@@ -200,7 +202,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-example-geo", &["stadium-rpc", "stadium-rpc-build", "stadium-discovery"]),
     ("stadium-example-voting", &["stadium-rpc", "stadium-rpc-build", "stadium-rsocket", "stadium-mqtt"]),
     ("stadium-bench", &[]),
-    ("stadium-testing", &[]),
+    ("stadium-testing", &["stadium-local-services"]),
     (
         "stadium-simulator",
         &[
