@@ -138,6 +138,7 @@ impl<S: Store> Driver<S> {
                 Item::Together(caller, together) => core.submit_together(caller, *together),
                 Item::Delivery(delivery) => core.deliver(delivery),
                 Item::Confirmation(confirmation) => core.confirmed(confirmation),
+                Item::MessagesMayBeLost => core.messages_may_be_lost(),
                 Item::StopWaiting => core.stop_waiting(),
                 Item::Checkpoint => core.checkpoint_soon(),
                 Item::HandOver => core.hand_over(),

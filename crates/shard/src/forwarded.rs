@@ -84,6 +84,14 @@ impl Shards {
         }
     }
 
+    /// A node has gone, or the way to it was interrupted: the shards that are served here send again what is not
+    /// confirmed. Else it waited until a confirmation is overdue, which takes 10 s.
+    pub fn messages_may_be_lost(&self) {
+        for mailbox in self.inner.mailboxes.iter().filter(|mailbox| mailbox.is_served()) {
+            mailbox.post(Item::MessagesMayBeLost);
+        }
+    }
+
     /// Takes the queues that a shard of another node declares spread: all of them.
     pub fn take_spread(&self, shard: u16, queues: &[QueueName]) {
         if shard < self.count() && !self.is_served(shard) {

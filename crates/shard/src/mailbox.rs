@@ -33,6 +33,8 @@ pub(crate) enum Item {
     Delivery(Delivery),
     /// Another shard's confirmation of a message of ours; bounded likewise by our bounds.
     Confirmation(Confirmation),
+    /// Messages on their way to other shards may be lost; one for each node that goes.
+    MessagesMayBeLost,
     /// No consumer waits any more.
     StopWaiting,
     /// Write a checkpoint now.

@@ -237,6 +237,7 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
                 Item::Vanished(_)
                 | Item::Release(_)
                 | Item::Confirmation(_)
+                | Item::MessagesMayBeLost
                 | Item::StopWaiting
                 | Item::Checkpoint => {}
             }

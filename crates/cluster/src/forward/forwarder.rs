@@ -207,6 +207,7 @@ impl Forwarder {
             }
             if news.has_lost {
                 self.shards.lose_notices();
+                self.shards.messages_may_be_lost();
             }
             self.send_kept();
         }
@@ -386,16 +387,19 @@ impl Forwarder {
         }
     }
 
-    pub(super) fn letter_to(&self, node: &NodeName, shard: u16, generation: u64, item: &Item) {
+    /// Sends a letter to a node. False where it did not leave, and may later.
+    pub(super) fn letter_to(&self, node: &NodeName, shard: u16, generation: u64, item: &Item) -> bool {
         let endpoint = self.endpoint.read();
-        let Some(endpoint) = &*endpoint else { return };
+        let Some(endpoint) = &*endpoint else { return false };
         let target = Target { shard: shard.into(), generation };
         let sent = with_bytes(item, |body| {
             endpoint.letter(node, stadium_links::Lane::Data, Outgoing { target, body })
         });
         if let Ok(Err(Refused::TooLong)) | Err(_) = sent {
             tracing::warn!(%node, shard, "A message for another node is longer than a link carries (CLU-213)");
+            return true;
         }
+        matches!(sent, Ok(Ok(())))
     }
 }
 
@@ -466,9 +470,11 @@ impl Elsewhere for Forwarder {
         let refused = delivery.confirmation(Err(busy(UNREACHABLE, 200, "the shard is on its way")));
         if let Some(Owner::There { node, generation }) = self.owners.of(to)
             && let Ok(delivery) = stadium_shard_wire::Delivery::new(to, generation, delivery)
+            && self.letter_to(&node, to, generation, &Item::Delivery(delivery))
         {
-            return self.letter_to(&node, to, generation, &Item::Delivery(delivery));
+            return;
         }
+        // The owner that the map names may have gone: its successor is found by asking again.
         self.shards.take_confirmation(from, refused);
     }
 

@@ -237,6 +237,14 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         self.inbox.push_back(Input::Confirmation(confirmation));
     }
 
+    /// What is on its way to other shards, or its confirmation, may be lost: a receiver has gone. What is not
+    /// confirmed is sent again in the next turn, and not only when a confirmation is overdue.
+    pub fn messages_may_be_lost(&mut self) {
+        if let Some(running) = &mut self.running {
+            running.outboxes.iter_mut().for_each(outbox::Outbox::may_be_lost);
+        }
+    }
+
     /// Answers commands that wait with nothing, and has none wait from now on.
     pub fn stop_waiting(&mut self) {
         self.nobody_waits = true;

@@ -78,6 +78,13 @@ impl Outbox {
         self.watch.get_or_insert((now.after(UNANSWERED), self.sent));
     }
 
+    /// What is on its way may be lost: all that is not confirmed is due at once.
+    pub(super) fn may_be_lost(&mut self) {
+        if self.done < self.sent {
+            self.watch = Some((Time(0), self.sent));
+        }
+    }
+
     /// Those below are durably confirmed.
     pub(super) fn confirmed(&mut self, below: u64) {
         self.done = below;
@@ -156,6 +163,21 @@ mod tests {
         assert_eq!(outbox.next_deadline(), Some(Time(20_000)));
         assert_eq!(outbox.take_due(Time(20_000), 3).first(), None);
         assert_eq!(outbox.next_deadline(), None);
+    }
+
+    #[test]
+    fn messages_that_may_be_lost_are_sent_again_at_once_and_then_as_ever() {
+        let mut outbox = Outbox::new(0);
+        // Nothing is on its way.
+        outbox.may_be_lost();
+        assert_eq!(outbox.next_deadline(), None);
+        outbox.announce(3);
+        outbox.leave(3);
+        outbox.watch(Time(100));
+        outbox.may_be_lost();
+        let due = outbox.take_due(Time(200), 1);
+        assert_eq!((due.first(), due.contains(2)), (Some(1), true));
+        assert_eq!(outbox.next_deadline(), Some(Time(10_200)));
     }
 
     #[test]
