@@ -9,15 +9,12 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value as Json, json};
+use stadium_local_services::Machine;
+use stadium_local_services::etcd::Member as Arguments;
 
 use crate::deadline::{must_find as until, must_hold as until_true};
 use crate::mortal::{self, Mortal};
 use crate::ports;
-
-/// `STADIUM_ETCD`, or the program that Debian's package etcd-server installs.
-fn program() -> PathBuf {
-    std::env::var_os("STADIUM_ETCD").map_or_else(|| "etcd".into(), PathBuf::from)
-}
 
 /// Members that know each other. They end with their owner.
 pub struct Cluster {
@@ -68,7 +65,9 @@ impl Cluster {
         let timeout = Duration::from_secs(3);
         let agent = ureq::Agent::config_builder().timeout_global(Some(timeout)).build().into();
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let mut cluster = Self { program: program(), members, folder, agent, tls };
+        // Debian's package etcd-server installs it.
+        let program = Machine::this().etcd().unwrap_or_else(|missing| panic!("{missing}"));
+        let mut cluster = Self { program, members, folder, agent, tls };
         (0..count).for_each(|number| cluster.revive(number));
         cluster.until_ready();
         cluster
@@ -111,29 +110,20 @@ impl Cluster {
 
     /// Starts a member that was killed, with the data that it has.
     pub fn revive(&mut self, number: usize) {
-        let peers: Vec<String> = self
-            .members
-            .iter()
-            .enumerate()
-            .map(|(other, member)| format!("{}=http://{}", name(other), member.peer))
-            .collect();
+        let members: Vec<_> =
+            (self.members.iter().enumerate()).map(|(other, member)| (name(other), member.peer)).collect();
         let member = &self.members[number];
-        let (plain, peer) = (format!("http://{}", member.client), format!("http://{}", member.peer));
+        let tls = self.tls.as_ref();
         let mut command = mortal::command(&self.program);
-        command
-            .args(["--name", &name(number), "--initial-cluster", &peers.join(",")])
-            .arg("--data-dir")
-            .arg(self.data(number))
-            .args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer])
-            .args(["--heartbeat-interval", "60", "--election-timeout", "600", "--logger", "zap"])
-            .args(["--advertise-client-urls", &plain]);
-        match &self.tls {
-            Some((certificate, key)) => {
-                command.args(["--listen-client-urls", &format!("{plain},https://{}", member.secure)]);
-                command.arg("--cert-file").arg(certificate).arg("--key-file").arg(key);
-            }
-            None => _ = command.args(["--listen-client-urls", &plain]),
-        }
+        let arguments = Arguments {
+            name: &name(number),
+            data: &self.data(number),
+            client: member.client,
+            secure: tls.map(|(certificate, key)| (member.secure, &**certificate, &**key)),
+            peer: member.peer,
+            members: &members,
+        };
+        arguments.arguments(&mut command);
         self.members[number].process = Some(Mortal::start(&mut command));
     }
 

@@ -1,7 +1,8 @@
 //! Fixture of the black-box suites: the built binary, devices on raw sockets, networks that fail.
 //!
 //! Nothing here links the product: a suite starts the `stadium` binary and speaks the public protocols to it, so
-//! a mistake in the product's own codec cannot hide itself. Nothing sleeps for timing; [`deadline`] waits for a
+//! a mistake in the product's own codec cannot hide itself. `stadium-local-services`, which `stadium demo` uses
+//! too, starts etcd and Kafka and knows no protocol of ours. Nothing sleeps for timing; [`deadline`] waits for a
 //! condition. The suites are in `tests/`, those of Python and Node clients in `python/` and `node/`.
 
 pub mod api;
@@ -18,7 +19,6 @@ pub mod kafka;
 pub mod killable;
 pub mod mortal;
 pub mod network;
-pub mod ports;
 pub mod process;
 pub mod proxy;
 pub mod rsocket;
@@ -27,3 +27,5 @@ pub mod small_disk;
 pub mod wallets;
 pub mod websocket;
 pub mod wire;
+
+pub use stadium_local_services::ports;

@@ -103,6 +103,25 @@ impl Terminal {
         });
     }
 
+    /// Figures in a frame, on standard error: each row has a label, which may be empty, and its text.
+    pub(crate) fn frame(&self, title: &str, rows: &[(&str, String)]) {
+        let longest = rows.iter().map(|(_, text)| text.chars().count() + 15).max().unwrap_or(0);
+        let width = longest.max(title.chars().count() + 4);
+        let edge = |text: String| self.err(Style::Faint, text);
+        let rest = "─".repeat(width - title.chars().count() - 3);
+        self.note(format_args!("\n  {}", edge(format!("╭─ {title} {rest}╮"))));
+        for (label, text) in rows {
+            let padding = " ".repeat(width - 14 - text.chars().count());
+            self.note(format_args!(
+                "  {} {label:<12} {}{padding}{}",
+                edge("│".to_owned()),
+                self.err(Style::Strong, text),
+                edge("│".to_owned())
+            ));
+        }
+        self.note(format_args!("  {}", edge(format!("╰{}╯", "─".repeat(width)))));
+    }
+
     /// Reports a failure: in words on standard error, and with `--json` as an object on standard
     /// output too.
     pub(crate) fn failure(&self, failure: &Failure) {

@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // Two processors: more at once would measure each other.
     arguments.test_threads = arguments.test_threads.or(Some(2));
-    let tests: [(&str, fn()); 19] = [
+    let tests: [(&str, fn()); 20] = [
         ("every_device_hears_every_broadcast", every_device_hears_every_broadcast),
         ("every_device_hears_every_broadcast_in_3_1_1", every_device_hears_every_broadcast_in_3_1_1),
         ("workers_hold_their_part_and_figures_add_up", workers_hold_their_part_and_figures_add_up),
@@ -64,6 +64,10 @@ fn main() -> ExitCode {
         ("tls_devices_believe_their_authority_alone", tls_devices_believe_their_authority_alone),
         ("devices_come_over_websocket", devices_come_over_websocket),
         ("refused_devices_give_up_and_are_counted", refused_devices_give_up_and_are_counted),
+        (
+            "devices_of_a_broker_that_is_gone_try_the_next_target",
+            devices_of_a_broker_that_is_gone_try_the_next_target,
+        ),
         ("devices_return_when_the_broker_does", devices_return_when_the_broker_does),
         ("a_silent_broker_is_noticed_by_keep_alive", a_silent_broker_is_noticed_by_keep_alive),
         ("an_interrupted_swarm_reports_what_it_has", an_interrupted_swarm_reports_what_it_has),
@@ -508,6 +512,27 @@ fn devices_return_when_the_broker_does() {
     let lost: u64 = report.lost_connections.values().sum();
     assert!(lost >= 100, "{:?}", report.lost_connections);
     assert_eq!(report.at_end.up, 100);
+}
+
+fn devices_of_a_broker_that_is_gone_try_the_next_target() {
+    let (gone, stays) = (Broker::start(), Broker::start());
+    let mut gone = Some(gone);
+    let config = SwarmConfig {
+        targets: vec![Target::at(gone.as_ref().expect("it runs").address), Target::at(stays.address)],
+        reconnect: Reconnect { delay_min_ms: 20, delay_max_ms: 500, attempts_max: 0 },
+        next_target: true,
+        ..fleet(&stays, 100)
+    };
+    let report = run_with(
+        config,
+        |progress| {
+            if progress.now.up == 100 {
+                gone = None;
+            }
+        },
+        |progress| progress.sums.subscribed >= 150 && progress.now.up == 100,
+    );
+    assert_eq!(report.at_end.up, 100, "{:?}", report.lost_connections);
 }
 
 fn a_silent_broker_is_noticed_by_keep_alive() {

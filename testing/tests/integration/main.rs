@@ -3,6 +3,7 @@
 
 mod archive;
 mod cluster;
+mod demo_of_a_cluster;
 mod device_credentials;
 mod devices_own_rights;
 mod drain;

@@ -175,6 +175,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("stadium-http-client", &[]),
+    ("stadium-local-services", &[]),
     ("stadium-scenario", &[]),
     ("stadium-report", &[]),
     (
@@ -197,6 +198,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
         &[
             "stadium-node",
             "stadium-cluster-admin",
+            "stadium-local-services",
             "stadium-membership",
             "stadium-load",
             "stadium-report",
@@ -213,7 +215,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-example-geo", &["stadium-rpc", "stadium-rpc-build", "stadium-discovery"]),
     ("stadium-example-voting", &["stadium-rpc", "stadium-rpc-build", "stadium-rsocket", "stadium-mqtt"]),
     ("stadium-bench", &["stadium-testing"]),
-    ("stadium-testing", &[]),
+    ("stadium-testing", &["stadium-local-services"]),
     (
         "stadium-simulator",
         &[

@@ -114,3 +114,48 @@ fn more_devices_than_open_files_are_refused_with_the_way_out() {
     assert_eq!(failed.status.code(), Some(1));
     assert!(err(&failed).contains("ulimit -n"), "{}", err(&failed));
 }
+
+#[test]
+fn nodes_that_make_no_cluster_and_flags_of_one_server_are_refused() {
+    for (arguments, words) in [
+        (&["--nodes", "0"][..], "1..=5"),
+        (&["--nodes", "6"], "1..=5"),
+        (&["--nodes", "2"], "do not survive the loss of one"),
+        (&["--nodes", "3", "--stay"], "--stay is for the demo of one server"),
+        (&["--nodes", "3", "--http", "127.0.0.1:0"], "--http is for the demo of one server"),
+    ] {
+        let refused = run(&[&["demo"], arguments].concat());
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {}", err(&refused));
+        assert!(err(&refused).contains(words), "{arguments:?}: {}", err(&refused));
+    }
+}
+
+#[cfg(not(feature = "cluster"))]
+#[test]
+fn a_build_without_clusters_gives_the_command_of_one_with_them() {
+    let refused = run(&["demo", "--nodes", "3"]);
+    assert_eq!(refused.status.code(), Some(1), "{}", err(&refused));
+    assert!(
+        err(&refused).contains("cargo run --release --features cluster -- demo --nodes 3"),
+        "{}",
+        err(&refused)
+    );
+}
+
+#[cfg(feature = "cluster")]
+#[test]
+fn a_machine_without_etcd_and_kafka_is_told_what_to_install() {
+    let nothing = tempfile::tempdir().expect("a folder");
+    let mut demo = stadium(&["demo", "--nodes", "3"]);
+    demo.env("PATH", nothing.path()).env("HOME", nothing.path());
+    for variable in ["KAFKA_HOME", "JAVA_HOME", "STADIUM_ETCD"] {
+        demo.env_remove(variable);
+    }
+    let refused = demo.output().expect("the binary can be run");
+    assert_eq!(refused.status.code(), Some(2), "{}", err(&refused));
+    // A Kafka may be unpacked where no variable hides it.
+    let maven = (!std::path::Path::new("/opt/kafka").exists()).then_some("apt-get install maven");
+    for command in ["etcd-server", "openjdk-17-jre-headless"].into_iter().chain(maven) {
+        assert!(err(&refused).contains(command), "{command}: {}", err(&refused));
+    }
+}

@@ -437,7 +437,7 @@ fn callers_of_an_owner_see_a_pause_while_it_loses_its_shards() {
     let before = again();
     let load = Load::start(a, &owned, "fenced");
     std::thread::sleep(Duration::from_millis(100));
-    owned.iter().for_each(|shard| b.shards.claim(*shard, 1));
+    owned.iter().for_each(|shard| b.shards.claim(*shard, u64::MAX));
     until("some are asked again", || again() > before);
     trio.until_served();
     std::thread::sleep(Duration::from_millis(100));

@@ -127,6 +127,9 @@ pub struct Args {
     /// Failures in a row after which a device gives up; 0 for never
     #[arg(long, value_name = "N", default_value_t = 0)]
     attempts: u16,
+    /// A device that was refused or cut tries the next target
+    #[arg(long)]
+    next_target: bool,
 
     /// Each device publishes this often
     #[arg(long, value_name = "TIME", value_parser = microseconds)]
@@ -294,6 +297,7 @@ impl Args {
                 delay_max_ms: self.reconnect_max,
                 attempts_max: self.attempts,
             },
+            next_target: self.next_target,
             acknowledge: self.ack,
             uplink: self.uplink_every.map(|every_us| Traffic {
                 topic: self.uplink_topic.clone(),

@@ -57,6 +57,9 @@ pub struct SwarmConfig {
     pub connect: ConnectPace,
     /// What a device does when it was refused or cut.
     pub reconnect: Reconnect,
+    /// Whether a device that was refused or cut tries the next target, as behind a name of several nodes of a cluster.
+    #[serde(default)]
+    pub next_target: bool,
     /// How devices acknowledge QoS 1 and 2.
     pub acknowledge: Acknowledge,
     /// What each device publishes, where it does.
@@ -329,6 +332,7 @@ impl Default for SwarmConfig {
             subscription_qos: Level(QoS::AtLeastOnce),
             connect: ConnectPace { per_second: 1_000.0, in_flight_max: 1_000, timeout_ms: 10_000 },
             reconnect: Reconnect { delay_min_ms: 200, delay_max_ms: 30_000, attempts_max: 0 },
+            next_target: false,
             acknowledge: Acknowledge::AtOnce,
             uplink: None,
             answer: None,

@@ -85,6 +85,11 @@ fn open(flags: &ConfigFlags) -> Result<Admin, Failure> {
              servers with --config",
         )
     })?;
+    admin_of(stores)
+}
+
+/// The cluster whose stores these are.
+pub(crate) fn admin_of(stores: Stores) -> Result<Admin, Failure> {
     let Stores { name: cluster, etcd, kafka, replication, standbys } = stores;
     Admin::new(Settings { cluster, etcd, kafka, replication, standbys }).map_err(failed)
 }

@@ -13,6 +13,8 @@ mod pace;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+#[cfg(all(feature = "cluster", feature = "lab"))]
+pub(crate) use act::admin_of;
 #[cfg(feature = "cluster")]
 pub(crate) use act::run;
 

@@ -10,9 +10,8 @@ use std::thread::JoinHandle;
 
 use stadium_load::Error;
 use stadium_load::run::{Control, Swarm};
-use stadium_load::swarm::{ConnectPace, Progress, SwarmConfig, SwarmReport, Target};
+use stadium_load::swarm::{Answer, ConnectPace, Progress, SwarmConfig, SwarmReport, Target};
 
-use super::vote;
 use crate::failure::{Context, Failure};
 
 /// A device's id is this, followed by its number.
@@ -30,14 +29,19 @@ pub(super) struct Fleet {
 }
 
 impl Fleet {
-    /// Sends `devices` devices to a server.
-    pub(super) fn start(server: SocketAddr, devices: u32) -> Result<Self, Failure> {
+    /// Sends `devices` devices to these servers, in turn. A device whose server is gone tries the next one.
+    pub(super) fn start(
+        servers: &[SocketAddr],
+        devices: u32,
+        answer: Option<Answer>,
+    ) -> Result<Self, Failure> {
         let defaults = SwarmConfig::default();
         let swarm = Swarm::start(SwarmConfig {
-            targets: vec![Target::at(server)],
+            targets: servers.iter().copied().map(Target::at).collect(),
+            next_target: true,
             devices,
             id_prefix: ID_PREFIX.to_owned(),
-            answer: Some(vote::answer()),
+            answer,
             connect: ConnectPace { per_second: 0.0, in_flight_max: HANDSHAKES_MAX, ..defaults.connect },
             ..defaults
         })

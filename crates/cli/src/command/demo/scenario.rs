@@ -5,13 +5,9 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
 use stadium_example_voting::Voting;
 use stadium_load::clock::monotonic_ns;
 use stadium_load::stamp::Stamp;
@@ -21,6 +17,7 @@ use stadium_node::{Node, logging};
 
 use super::Arguments;
 use super::fleet::Fleet;
+use super::interrupted::Interrupted;
 use super::summary::{Burst, PushFigures, Summary};
 use super::vote::{self, VoteFigures};
 use crate::api::Api;
@@ -56,6 +53,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// The stream that the demo's stamps count in.
 const STREAM: u32 = 1;
 
+/// Where pages listen unless asked for another address.
+const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+
 /// Runs it, and keeps the first failure until everything is stopped.
 pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Failure> {
     let interrupted = Interrupted::listen()?;
@@ -75,7 +75,7 @@ fn with_node(
     interrupted: &Interrupted,
 ) -> Result<(), Failure> {
     let room = node.files_max().saturating_sub(FILES_RESERVED);
-    let devices = fleet_size(arguments.devices, room)?;
+    let devices = fleet_size(arguments.devices, DEVICES, room)?;
     let live_url = format!("{}/live", node.running().http_url.as_deref().unwrap_or_default());
     introduce(terminal, node, &live_url, devices);
     let server = node
@@ -87,11 +87,11 @@ fn with_node(
         interrupted,
         api: api(node)?,
         message: &arguments.message,
-        voting_listens: arguments.voting,
+        voting_listens: arguments.voting.unwrap_or(ANY_PORT),
         sequence: 0,
         voting: None,
     };
-    let fleet = Fleet::start(server, devices)?;
+    let fleet = Fleet::start(&[server], devices, Some(vote::answer()))?;
     let performed = stage.perform(&fleet, devices, arguments.pushes, &live_url);
     let performed = performed.and_then(|summary| {
         if !interrupted.is_set() {
@@ -124,13 +124,14 @@ fn settings(arguments: &Arguments, data: &Path) -> Result<Settings, Failure> {
          [shards]\ncount = 1\n[journal]\nsegment_bytes = 4194304\nreserve_bytes = 65536\n[log]\nlevel = \"warn\"\n",
         data.display().to_string(),
         arguments.loops,
-        arguments.http,
+        arguments.http.unwrap_or(ANY_PORT),
     );
     let loaded = from_toml(&text, Path::new("the demo's settings"));
     loaded.map(|loaded| loaded.settings).map_err(|problems| Failure::Usage(problems.to_string()))
 }
 
-fn fleet_size(asked: Option<u32>, room: u64) -> Result<u32, Failure> {
+/// How many devices: as many as asked for, or `usual`. `room` is how many open files there are for them.
+pub(super) fn fleet_size(asked: Option<u32>, usual: u32, room: u64) -> Result<u32, Failure> {
     let room = u32::try_from(room).unwrap_or(u32::MAX);
     match asked {
         Some(devices) if devices > room => Err(Failure::new(format!(
@@ -140,7 +141,7 @@ fn fleet_size(asked: Option<u32>, room: u64) -> Result<u32, Failure> {
             count(u64::from(room)),
         ))),
         Some(devices) => Ok(devices),
-        None => Ok(DEVICES.min(room).max(1)),
+        None => Ok(usual.min(room).max(1)),
     }
 }
 
@@ -433,24 +434,4 @@ fn hand_over(api: &Api, qos: u8, message: &str, sequence: &mut u32) -> Result<St
     let message = format!("{} {message}", String::from_utf8_lossy(&stamp));
     let accepted = api.push(&json!({"to": "everybody", "message": message, "qos": qos}), None)?;
     Ok(accepted.get("id").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned())
-}
-
-/// Ctrl-C and SIGTERM: the first asks to end in order, the second ends at once.
-struct Interrupted(Arc<AtomicBool>);
-
-impl Interrupted {
-    fn listen() -> Result<Self, Failure> {
-        let asked = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
-            // In this order: a second signal finds the flag that the first has set.
-            flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))
-                .and_then(|_| flag::register(signal, Arc::clone(&asked)))
-                .context("signals cannot be listened for")?;
-        }
-        Ok(Self(asked))
-    }
-
-    fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
 }

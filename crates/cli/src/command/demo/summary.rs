@@ -144,23 +144,7 @@ impl Summary {
         ];
         rows.extend(self.vote.iter().flat_map(VoteFigures::rows));
         let title = format!("{} loops, medians of {} pushes", self.loops, self.pushes.len());
-        let width =
-            rows.iter().map(|(_, text)| text.chars().count() + 15).max().unwrap_or(0).max(title.len() + 4);
-        let edge = |text: String| terminal.err(Style::Faint, text);
-        terminal.note(format_args!(
-            "\n  {}",
-            edge(format!("╭─ {title} {}╮", "─".repeat(width - title.chars().count() - 3)))
-        ));
-        for (label, text) in rows {
-            let padding = " ".repeat(width - 14 - text.chars().count());
-            terminal.note(format_args!(
-                "  {} {label:<12} {}{padding}{}",
-                edge("│".to_owned()),
-                terminal.err(Style::Strong, text),
-                edge("│".to_owned())
-            ));
-        }
-        terminal.note(format_args!("  {}", edge(format!("╰{}╯", "─".repeat(width)))));
+        terminal.frame(&title, &rows);
     }
 }
 

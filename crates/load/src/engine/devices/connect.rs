@@ -297,6 +297,9 @@ impl Driver {
             | Ending::Malformed
             | Ending::Stop => Away::Failed,
         };
+        if self.plan.config.next_target && !away.is_wanted() {
+            self.move_on(slot, None);
+        }
         self.go_away(slot, away);
     }
 
