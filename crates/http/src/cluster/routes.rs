@@ -65,7 +65,7 @@ pub(crate) async fn cluster(_: Caller, State(app): State<Arc<App>>) -> Result<Js
     extensions(("x-right" = json!("node.read"))),
     params(("node" = Option<String>, Query, description = "Only shards of which this node has a replica."),
            ("only" = Option<String>, Query, description = "`troubled`: only shards with a problem. `moving`: only shards on their way. `all` by default."),
-           ("limit" = Option<usize>, Query, description = "At most so many, 1 to 1,024; 100 by default."),
+           ("limit" = Option<usize>, Query, minimum = 1, maximum = 1024, description = "At most so many; 100 by default."),
            ("after" = Option<u32>, Query, description = "Only shards behind this one: `next` of the page before.")),
     responses((status = 200, description = "A page of shards.", body = ClusterShardPage),
               (status = 400, description = "`HTTP-017`", body = ProblemSchema),
