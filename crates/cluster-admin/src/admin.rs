@@ -1,7 +1,5 @@
 //! [`Admin`]: the way to a cluster, by the settings of one of its servers.
 
-use std::collections::BTreeSet;
-
 use stadium_journal_kafka::{Replication, Settings as KafkaSettings};
 use stadium_membership::{Cluster, NodeName, Request, View};
 use stadium_membership_etcd::{Access, Operator};
@@ -47,7 +45,7 @@ impl Admin {
     /// etcd does not answer, or has no such cluster.
     pub fn balance(&mut self, is_on: bool) -> Result<bool, Error> {
         let (sight, _) = self.operator.look_at_cluster()?;
-        let was_on = is_balancing(&sight.view);
+        let was_on = sight.view.is_balancing();
         match is_on {
             true => self.operator.withdraw(&Request::BalanceOff.key())?,
             false => self.operator.request(&Request::BalanceOff)?,
@@ -60,21 +58,6 @@ impl Admin {
         let (sight, cluster) = self.operator.look_at_cluster()?;
         Ok((sight.view, cluster))
     }
-}
-
-/// Whether the planner may move shards to balance the nodes.
-pub(crate) fn is_balancing(view: &View) -> bool {
-    !view.requests.contains_key(&Request::BalanceOff.key())
-}
-
-/// Nodes that are alive, that the map names, or that are asked to drain.
-pub(crate) fn known(view: &View) -> BTreeSet<&NodeName> {
-    let drained = view.requests.values().filter_map(|stored| match &*stored.value {
-        Request::Drain { node } => Some(node),
-        Request::Move { .. } | Request::BalanceOff => None,
-    });
-    let named = view.map.values().flat_map(|stored| &stored.value.replicas);
-    view.nodes.keys().chain(named).chain(drained).collect()
 }
 
 /// Names in a sentence; `none` where there are none.

@@ -3,12 +3,12 @@
 use std::ops::ControlFlow;
 
 use serde::Serialize;
+use stadium_membership::report::{NodeReport, ShardReport};
 use stadium_membership::{Cluster, NodeName, Request, View};
 
-use crate::admin::{Admin, known};
+use crate::admin::Admin;
 use crate::error::Error;
-use crate::nodes::NodeReport;
-use crate::shards::{self, no_node};
+use crate::shards::no_node;
 use crate::waiting::{Progress, Waiting};
 
 /// The result of `drain`.
@@ -75,10 +75,10 @@ impl Admin {
 }
 
 fn report_of(view: &View, cluster: &Cluster, node: &NodeName) -> Result<NodeReport, Error> {
-    if !known(view).contains(node) {
+    if !view.known().contains(node) {
         return Err(Error::request(no_node(view, node)));
     }
-    Ok(NodeReport::new(view, node, &shards::all(view, cluster, 0)))
+    Ok(NodeReport::new(view, node, &ShardReport::all(view, cluster.shards, 0)))
 }
 
 /// How far the drain is.

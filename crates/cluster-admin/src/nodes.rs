@@ -1,84 +1,11 @@
 //! `nodes`: each node as it describes itself, and what it has.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
-use stadium_membership::{NodeName, Versions, View};
+use stadium_membership::NodeName;
+use stadium_membership::report::{NodeReport, ShardReport};
 
-use crate::admin::{Admin, known};
+use crate::admin::Admin;
 use crate::error::Error;
-use crate::shards::{self, ShardReport};
-
-/// A node that is alive, or of which the cluster knows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct NodeReport {
-    /// Its name.
-    pub node: NodeName,
-    /// The description that its key has; none while it is not alive.
-    #[serde(flatten)]
-    pub alive: Option<AliveNode>,
-    /// Whether it is alive.
-    pub is_alive: bool,
-    /// Whether an operator asked that it has no shards.
-    pub is_leaving: bool,
-    /// Shards that it owns.
-    pub owned: usize,
-    /// Shards of which it is a standby.
-    pub standby: usize,
-    /// Those of them that it has in step.
-    pub in_step: usize,
-}
-
-/// The description of a node that is alive.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct AliveNode {
-    /// This life of it, 16 hexadecimal digits.
-    pub incarnation: String,
-    /// The zone or rack that it runs in.
-    pub zone: Option<String>,
-    /// `HOST:PORT` by purpose.
-    pub addresses: BTreeMap<String, String>,
-    /// Its program and feature levels.
-    pub versions: Versions,
-    /// How busy it is: 0 idle, 1 at capacity.
-    pub load: f32,
-    /// It hands its shards over by itself: it stops, or is isolated.
-    pub is_draining: bool,
-}
-
-impl NodeReport {
-    pub(crate) fn new(view: &View, node: &NodeName, shards: &[ShardReport]) -> Self {
-        let alive = view.node(node).map(|alive| AliveNode {
-            incarnation: alive.incarnation.to_string(),
-            zone: alive.zone.clone(),
-            addresses: alive.addresses.clone(),
-            versions: alive.versions.clone(),
-            load: alive.load,
-            is_draining: alive.draining,
-        });
-        let standbys = || shards.iter().flat_map(|shard| &shard.standbys).filter(|one| one.node == *node);
-        Self {
-            is_alive: alive.is_some(),
-            alive,
-            is_leaving: view.is_leaving(node),
-            owned: shards.iter().filter(|shard| shard.owner.as_ref() == Some(node)).count(),
-            standby: standbys().count(),
-            in_step: standbys().filter(|standby| standby.is_in_step).count(),
-            node: node.clone(),
-        }
-    }
-
-    /// Whether it is to own no shards, by its own will or because an operator asked for it.
-    #[must_use]
-    pub fn is_draining(&self) -> bool {
-        self.is_leaving || self.alive.as_ref().is_some_and(|alive| alive.is_draining)
-    }
-}
-
-/// All nodes, by name.
-pub(crate) fn all(view: &View, shards: &[ShardReport]) -> Vec<NodeReport> {
-    known(view).into_iter().map(|node| NodeReport::new(view, node, shards)).collect()
-}
 
 /// The result of `nodes`.
 #[derive(Clone, Debug, Serialize)]
@@ -96,8 +23,8 @@ impl Admin {
     /// etcd does not answer, or has no such cluster.
     pub fn nodes(&mut self) -> Result<NodesReport, Error> {
         let (view, cluster) = self.look()?;
-        let shards = shards::all(&view, &cluster, self.settings.standbys);
+        let shards = ShardReport::all(&view, cluster.shards, self.settings.standbys);
         let planner = view.planner.as_ref().map(|seat| seat.node.clone());
-        Ok(NodesReport { nodes: all(&view, &shards), planner })
+        Ok(NodesReport { nodes: NodeReport::all(&view, &shards), planner })
     }
 }

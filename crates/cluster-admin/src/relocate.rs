@@ -3,11 +3,12 @@
 use std::ops::ControlFlow;
 
 use serde::Serialize;
+use stadium_membership::report::ShardReport;
 use stadium_membership::{Cluster, NodeName, Request, Shard, View};
 
 use crate::admin::{Admin, listed};
 use crate::error::Error;
-use crate::shards::{ShardReport, no_node};
+use crate::shards::no_node;
 use crate::waiting::{Progress, Waiting};
 
 /// The result of `move`.

@@ -5,14 +5,13 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use stadium_membership::report::{NodeReport, Problem, ShardReport};
 use stadium_membership::{NodeName, Request, Shard};
 use stadium_membership_etcd::{Member, MemberState};
 
-use crate::admin::{Admin, is_balancing};
+use crate::admin::Admin;
 use crate::error::Error;
 use crate::init::ClusterFacts;
-use crate::nodes::{self, NodeReport};
-use crate::shards::{self, Problem, ShardReport};
 
 /// The result of `status`.
 #[derive(Clone, Debug, Serialize)]
@@ -134,7 +133,7 @@ impl Admin {
     pub fn status(&mut self) -> Result<StatusReport, Error> {
         let (view, cluster) = self.look()?;
         let standbys = self.settings.standbys;
-        let shards = shards::all(&view, &cluster, standbys);
+        let shards = ShardReport::all(&view, cluster.shards, standbys);
         let those = |holds: &dyn Fn(&ShardReport) -> bool| {
             shards.iter().filter(|shard| holds(shard)).map(|shard| shard.shard).collect::<Vec<Shard>>()
         };
@@ -144,8 +143,8 @@ impl Admin {
             is_healthy: shards.iter().all(ShardReport::is_served),
             standbys,
             planner: view.planner.as_ref().map(|seat| seat.node.clone()),
-            is_balancing: is_balancing(&view),
-            nodes: nodes::all(&view, &shards).into_iter().map(NodeCounts::from).collect(),
+            is_balancing: view.is_balancing(),
+            nodes: NodeReport::all(&view, &shards).into_iter().map(NodeCounts::from).collect(),
             without_owner: those(&|shard| shard.owner.is_none()),
             few_standbys: those(&|shard| shard.problems.contains(&Problem::FewStandbys)),
             moving: those(&|shard| shard.is_moving),

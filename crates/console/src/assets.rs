@@ -28,6 +28,8 @@ pub fn asset(name: &str) -> Option<Asset> {
         "audiences.js" => (JAVASCRIPT, include_str!("page/audiences.js")),
         "compose.js" => (JAVASCRIPT, include_str!("page/compose.js")),
         "schedules.js" => (JAVASCRIPT, include_str!("page/schedules.js")),
+        "cluster.css" => (CSS, include_str!("page/cluster.css")),
+        "cluster.js" => (JAVASCRIPT, include_str!("page/cluster.js")),
         "wallets.css" => (CSS, include_str!("page/wallets.css")),
         "wallets.js" => (JAVASCRIPT, include_str!("page/wallets.js")),
         "console.js" => (JAVASCRIPT, include_str!("page/console.js")),

@@ -69,14 +69,20 @@ impl Page {
 }
 
 /// Where one can go from each page.
-const LINKS: [(&str, &str); 5] =
-    [("live", "Live"), ("pushes", "Push"), ("queues", "Queues"), ("wallets", "Wallets"), ("docs", "API")];
+const LINKS: [(&str, &str); 6] = [
+    ("live", "Live"),
+    ("pushes", "Push"),
+    ("queues", "Queues"),
+    ("wallets", "Wallets"),
+    ("cluster", "Cluster"),
+    ("docs", "API"),
+];
 
 /// The pages of the push platform ask for the same roles.
 const PLATFORM_ROLES: &str = "The role <code>viewer</code> looks, <code>sender</code> pushes and saves, <code>operator</code> revokes. Contents of pushes take the right <code>push.payload</code>.";
 
 /// All pages.
-pub static PAGES: [Page; 8] = [
+pub static PAGES: [Page; 9] = [
     Page {
         name: "live",
         section: "live",
@@ -163,6 +169,17 @@ pub static PAGES: [Page; 8] = [
         roles: PLATFORM_ROLES,
         api: " and <code>/api/apps</code>",
         text: include_str!("page/schedules.html"),
+        document: OnceLock::new(),
+    },
+    Page {
+        name: "cluster",
+        section: "cluster",
+        paths: &["/cluster"],
+        styles: &["live", "queues", "wallets", "cluster"],
+        skip: "the cluster",
+        roles: "The role <code>viewer</code> will do.",
+        api: " and <code>/api/cluster</code>",
+        text: include_str!("page/cluster.html"),
         document: OnceLock::new(),
     },
 ];

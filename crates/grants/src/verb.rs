@@ -73,7 +73,7 @@ verbs! {
     DeviceWrite "device.write" OfApp &[], "Register and change devices and their browser subscriptions.";
     DeviceManage "device.manage" OfApp &[], "Remove, revoke and disconnect devices, issue credentials.";
     KeysManage "keys.manage" Node &[], "List, make, rotate and revoke API keys.";
-    NodeRead "node.read" Node &[], "Read metrics and the live view.";
+    NodeRead "node.read" Node &[], "Read metrics, the live view and the state of the cluster.";
     NodeOperate "node.operate" Node &[], "Quiesce the node, set log levels, trace packets.";
     PushRead "push.read" App &[], "See pushes, their reports and schedules, without contents.";
     PushPayload "push.payload" App &[], "See the contents of pushes and of scheduled ones.";

@@ -4,7 +4,9 @@
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::port::Port;
-use crate::{apps, audiences, devices, keys, live, me, metrics, push, queue, retained, wallet, webpush};
+use crate::{
+    apps, audiences, cluster, devices, keys, live, me, metrics, push, queue, retained, wallet, webpush,
+};
 
 /// All of them, in the order in which the description has their tags.
 pub(crate) fn endpoints() -> OpenApiRouter<Port> {
@@ -19,13 +21,15 @@ pub(crate) fn endpoints() -> OpenApiRouter<Port> {
         .merge(wallet::routes::endpoints())
         .merge(keys::routes::endpoints())
         .merge(live::routes::endpoints())
+        .merge(cluster::routes::endpoints())
         .merge(metrics::routes::endpoints())
 }
 
 /// The rules that each feature lays over the description of its endpoints.
-pub(crate) const RULES: [&str; 10] = [
+pub(crate) const RULES: [&str; 11] = [
     apps::description::RULES,
     audiences::description::RULES,
+    cluster::description::RULES,
     devices::description::RULES,
     keys::description::RULES,
     me::description::RULES,

@@ -11,6 +11,7 @@ use std::pin::Pin;
 use stadium_push::live::{ClientId, LivePush, LiveReach, LiveReport, LiveToken, TopicPush};
 use stadium_push::{AppName, PushId, Time};
 
+mod cluster;
 mod device;
 pub mod memory;
 mod push;
@@ -18,6 +19,11 @@ mod retained;
 mod stats;
 mod trace;
 
+pub use cluster::{
+    AliveNode, ClusterDrain, ClusterLink, ClusterMove, ClusterNode, ClusterReport, ClusterShard,
+    ClusterShardPage, ClusterShardQuery, ClusterStandby, EtcdContact, MoveStep, NoCluster, NodeState,
+    ShardChoice, ShardProblem, ShardProblems, StandbyLag, StandbyState,
+};
 pub use device::{
     ConnectionFilter, DeviceConnection, DevicePage, DeviceQuery, DeviceReport, DeviceSubscription,
 };
@@ -106,6 +112,22 @@ pub trait Fleet: Send + Sync + 'static {
 
     /// Whether new work should be sent here.
     fn readiness(&self) -> Readiness;
+
+    /// The cluster that this server is a node of, as it knows it. Never blocks, and asks nobody.
+    ///
+    /// # Errors
+    /// [`NoCluster`] of a standalone server, and of a node that has not joined or leaves.
+    fn cluster(&self) -> Result<ClusterReport, NoCluster> {
+        Err(NoCluster::Standalone)
+    }
+
+    /// A page of the cluster's shards, likewise.
+    ///
+    /// # Errors
+    /// As [`Self::cluster`].
+    fn cluster_shards(&self, _query: &ClusterShardQuery) -> Result<ClusterShardPage, NoCluster> {
+        Err(NoCluster::Standalone)
+    }
 
     /// Whether this server has all shards, so that one that does not serve here is served by nobody. A
     /// node of a cluster has some, and says by [`Self::readiness`] whether all have an owner.

@@ -10,6 +10,7 @@ mod apps;
 mod audiences;
 mod audit_log;
 mod change_log;
+mod cluster;
 mod config;
 mod connections;
 mod console;

@@ -377,10 +377,10 @@ impl Following for ReplicatedJournal {
         ReplicatedJournal::follow_again(self)
     }
 
-    fn is_in_step(&mut self) -> bool {
-        let is_in_step = self.log_end().is_some_and(|end| end <= self.replica.mark().offset);
+    fn behind(&mut self) -> Option<u64> {
+        let behind = self.log_end().map(|end| end.0.saturating_sub(self.replica.mark().offset.0));
         self.look_for_end();
-        is_in_step
+        behind
     }
 }
 

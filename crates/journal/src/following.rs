@@ -38,7 +38,7 @@ pub trait Following: Journal {
     /// Those that ended it, but for `Fenced`.
     fn follow_again(&mut self) -> Result<(), Error>;
 
-    /// Whether it has read all that the log had when its end was looked for last. Looks for the end
-    /// anew.
-    fn is_in_step(&mut self) -> bool;
+    /// Messages of the log that it has not read, of those that the log had when its end was looked for
+    /// last. `None` where the log has not told its end yet. Looks for the end anew.
+    fn behind(&mut self) -> Option<u64>;
 }

@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use stadium_etcd::messages::{
     Compare, Event, EventType, RequestOp, TxnRequest, TxnResponse, WatchCreateRequest, end_of,
@@ -96,6 +96,8 @@ pub(crate) struct Memory {
 struct State {
     /// The lease of this incarnation, as etcd names it.
     registration: Option<(i64, Incarnation)>,
+    /// When that lease was granted, in milliseconds since 1970.
+    registered_at_ms: Option<u64>,
     lease: Lease,
     /// The cluster that this node belongs to.
     cluster: Option<Cluster>,
@@ -215,7 +217,12 @@ async fn begin(client: &Client, memory: &Memory) -> Result<(i64, Mark), Stop> {
                 );
             }
             let incarnation = Incarnation(fastrand::u64(1..));
-            memory.state.borrow_mut().registration = Some((lease, incarnation));
+            {
+                let state = &mut *memory.state.borrow_mut();
+                state.registration = Some((lease, incarnation));
+                let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+                state.registered_at_ms = since_1970.and_then(|since| u64::try_from(since.as_millis()).ok());
+            }
             memory.certainty.begin(incarnation);
             memory.confirm(sent);
             lease
@@ -401,6 +408,7 @@ async fn register(client: &Client, memory: &Memory, lease: i64, report: Report) 
     let Some((_, incarnation)) = memory.registration() else { return Err(Stop::LeaseLost) };
     let node = Node {
         incarnation,
+        registered_at_ms: memory.state.borrow().registered_at_ms,
         load: report.load,
         in_step: report.in_step,
         has_data: report.has_data,

@@ -2,7 +2,7 @@
 //!
 //! [`View`] is the cluster as of one revision of etcd. [`FirstInStep`] names the owner of a shard in a
 //! view. [`Succession`] gives a node its duties, [`Lease`] says how long it may answer reads, and
-//! [`Planner`] changes the map. docs/membership.md describes all of them; the driver on etcd is
+//! [`Planner`] changes the map. [`report`] has a view as operators are shown it. docs/membership.md describes all of them; the driver on etcd is
 //! `stadium-membership-etcd`.
 
 mod cluster;
@@ -12,6 +12,7 @@ mod lease;
 mod name;
 mod node;
 mod planner;
+pub mod report;
 mod request;
 mod rule;
 mod shard_set;

@@ -20,6 +20,10 @@ pub const ADDRESS_BYTES_MAX: usize = 280;
 pub struct Node {
     /// This life of the node.
     pub incarnation: Incarnation,
+    /// When this incarnation registered, in milliseconds since 1970 by the node's own clock. For people:
+    /// nothing is decided by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registered_at_ms: Option<u64>,
     /// Where it is reached: `HOST:PORT` by purpose, such as `links` and `http`.
     pub addresses: BTreeMap<String, String>,
     /// The zone or rack that it runs in. Standbys go to other zones where there are.
@@ -57,6 +61,7 @@ impl Node {
     pub fn new(addresses: BTreeMap<String, String>, zone: Option<String>, versions: Versions) -> Self {
         Self {
             incarnation: Incarnation(0),
+            registered_at_ms: None,
             addresses,
             zone,
             versions,

@@ -151,6 +151,23 @@ impl View {
         self.map.get(&shard).map(|stored| &*stored.value)
     }
 
+    /// Nodes that are alive, that the map names, or that are asked to drain.
+    #[must_use]
+    pub fn known(&self) -> BTreeSet<&NodeName> {
+        let drained = self.requests.values().filter_map(|stored| match &*stored.value {
+            Request::Drain { node } => Some(node),
+            Request::Move { .. } | Request::BalanceOff => None,
+        });
+        let named = self.map.values().flat_map(|stored| &stored.value.replicas);
+        self.nodes.keys().chain(named).chain(drained).collect()
+    }
+
+    /// Whether the planner may move shards to balance the nodes.
+    #[must_use]
+    pub fn is_balancing(&self) -> bool {
+        !self.requests.contains_key(&Request::BalanceOff.key())
+    }
+
     /// Whether the node is alive and has the shard in step: it says so, or it is the recorded owner.
     #[must_use]
     pub fn is_in_step(&self, name: &NodeName, shard: Shard) -> bool {

@@ -23,7 +23,7 @@ use crate::scatter_gather::{ScatterGather, Step};
 use crate::search::NodeSearch;
 use crate::threads::Threads;
 use crate::ticket::Ticket;
-use crate::{Error, Settings, ShardMetrics, ThreadMetrics};
+use crate::{Error, FollowerLag, Settings, ShardMetrics, ThreadMetrics};
 
 /// The shards of this process. Cheap to clone.
 ///
@@ -159,6 +159,13 @@ impl Shards {
             metrics
         };
         self.inner.mailboxes.iter().zip(self.inner.threads.metrics()).map(with_mailbox).collect()
+    }
+
+    /// How far the replica of a shard in this process is behind its log. `None` where it does not
+    /// follow: it owns the shard, is being opened, or there is none.
+    #[must_use]
+    pub fn lag(&self, shard: u16) -> Option<FollowerLag> {
+        *self.inner.threads.lags.get(usize::from(shard))?.lock()
     }
 
     /// Has each shard write a checkpoint now, beside its other work.

@@ -18,6 +18,7 @@ mod error;
 mod forwarded;
 mod frame;
 mod inner;
+mod lag;
 mod lifecycle;
 mod mailbox;
 mod metrics;
@@ -43,6 +44,7 @@ pub use elsewhere::{Asker, Elsewhere, Forwarded, GivenUp};
 pub use error::{
     CODES, Error, LOG_AWAY, MOVED, NOT_HERE, OUTCOME_UNKNOWN, STOPPING, TOO_OLD, UNKNOWN, UNREACHABLE,
 };
+pub use lag::FollowerLag;
 pub use metrics::{ShardMetrics, ThreadMetrics};
 pub use replay::{Replayed, replay};
 pub use replica::ReplicaState;

@@ -17,6 +17,7 @@ use crate::drive::{Drive, Turned};
 use crate::driver::{Driver, core_settings};
 use crate::error::not_here;
 use crate::inner::Inner;
+use crate::lag::Lag;
 use crate::mailbox::{Absence, Item};
 use crate::{Error, Shards};
 
@@ -186,6 +187,7 @@ struct Follows<J> {
     /// When the end of the log was looked for last.
     looked: Option<Instant>,
     is_in_step: bool,
+    lag: Lag,
 }
 
 impl<S: ReplicaStore + Clone + 'static> Replica<S> {
@@ -430,13 +432,16 @@ impl<J: stadium_journal::Following> Follows<J> {
             is_to_serve: false,
             looked: None,
             is_in_step: false,
+            lag: Lag::new(&inner.threads.lags[usize::from(shard)]),
         }
     }
 
     /// Whether it is in step. Looks again now and then: what is found wakes the shard.
     fn look(&mut self) -> bool {
         if self.looked.is_none_or(|looked| looked.elapsed() >= self.look_after()) {
-            self.is_in_step = self.journal.is_in_step();
+            let behind = self.journal.behind();
+            self.is_in_step = behind == Some(0);
+            self.lag.note(behind);
             self.looked = Some(Instant::now());
         }
         if self.is_in_step {

@@ -14,6 +14,7 @@ use crate::bell::Bell;
 use crate::blocking::Helpers;
 use crate::core::CheckpointPermits;
 use crate::drive::Drive;
+use crate::lag::Published;
 use crate::worker::{Desk, Worker};
 use crate::{Error, ShardMetrics, ThreadMetrics};
 
@@ -26,6 +27,8 @@ pub(crate) const CHECKPOINTS_MAX: usize = 32;
 /// The threads of all shards, and what they publish.
 pub(crate) struct Threads {
     pub(crate) metrics: Vec<Mutex<ShardMetrics>>,
+    /// How far each follower is behind.
+    pub(crate) lags: Vec<Published>,
     pub(crate) helpers: Arc<Helpers>,
     pub(crate) checkpoint_permits: CheckpointPermits,
     desks: Vec<Arc<Desk>>,
@@ -49,6 +52,7 @@ impl Threads {
         let threads = threads.clamp(1, usize::from(count).max(1));
         Self {
             metrics: (0..count).map(metrics).collect(),
+            lags: (0..count).map(|_| Published::default()).collect(),
             helpers: Arc::new(Helpers::new(threads.max(HELPERS_MIN))),
             checkpoint_permits: CheckpointPermits::new(CHECKPOINTS_MAX),
             desks: std::iter::repeat_with(Arc::default).take(threads).collect(),

@@ -129,6 +129,39 @@ fn work(put: &Api, reserve: &Api, settle: &Api, queue: &str, payload: &str) -> R
     Ok(())
 }
 
+/// The owners of all shards, as a node shows them; none while a shard has no owner.
+fn owners(api: &Api) -> Result<Option<Vec<String>>> {
+    let (status, page) = api.read("/api/cluster/shards?limit=1024")?;
+    ensure!(status == 200, "{status}: {page}");
+    let shards = page["shards"].as_array().context("no shards")?;
+    ensure!(shards.len() == SHARDS && page["next"].is_null(), "{page}");
+    Ok(shards.iter().map(|shard| shard["owner"].as_str().map(str::to_owned)).collect())
+}
+
+/// Waits until all nodes show the same owner for each shard, one of `alive`, and these nodes alive.
+fn agree(apis: &[Api], alive: &[&str]) -> Result<()> {
+    let mut last = Vec::new();
+    let agreed = until(PATIENCE, "all nodes to show the same owners", || {
+        last.clear();
+        for api in apis {
+            let (status, answer) = api.read("/api/cluster")?;
+            ensure!(status == 200, "{status}: {answer}");
+            let nodes = answer["cluster"]["nodes"].as_array().context("no nodes")?;
+            let is_alive =
+                |node: &&Value| node["state"] == "alive" && node["alive"]["registered_at"].is_string();
+            let names: Vec<_> =
+                nodes.iter().filter(is_alive).filter_map(|node| node["node"].as_str()).collect();
+            last.push((names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), owners(api)?));
+        }
+        let is_alive = |owner: &String| alive.contains(&owner.as_str());
+        let are_owned =
+            |owners: &Option<Vec<String>>| owners.as_ref().is_some_and(|all| all.iter().all(is_alive));
+        let holds = last.iter().all(|told| told.0 == alive && are_owned(&told.1) && *told == last[0]);
+        Ok(holds.then_some(()))
+    });
+    agreed.with_context(|| format!("they show {last:?}"))
+}
+
 #[test]
 fn nodes_are_ready_when_each_shard_has_an_owner_and_hand_theirs_over_on_sigterm() -> Result<()> {
     let mut stage = Stage::start("ready")?;
@@ -203,8 +236,10 @@ fn commands_go_through_any_node_and_a_killed_one_loses_nothing() -> Result<()> {
         ensure!(api.metric("stadium_cluster_link_up", "")? == 4.0, "a link that is down");
         ensure!(api.metric("stadium_cluster_commands_total", "asked")? > 0.0, "nothing was forwarded");
     }
+    agree(&apis, &NODES)?;
     stage.nodes[2].kill()?;
     let living = &apis[..2];
+    agree(living, &NODES[..2])?;
     for (place, wallet) in wallets.iter().enumerate() {
         let next = &wallets[(place + 1) % wallets.len()];
         pay(&living[place % living.len()], wallet, next, 10)?;
@@ -215,6 +250,7 @@ fn commands_go_through_any_node_and_a_killed_one_loses_nothing() -> Result<()> {
     // The node comes back with its data, and what others did meanwhile is seen through it.
     stage.nodes[2].spawn()?;
     until_ready(&stage.nodes[2])?;
+    agree(&apis, &NODES)?;
     let back = Wallets::of(apis[2].clone())?;
     for wallet in &wallets {
         ensure!(back.posted(wallet)? == 100, "{wallet}: {}", back.account(wallet)?);

@@ -11,10 +11,10 @@ mod nodes;
 
 use serde::Serialize;
 use stadium_membership::Error as Membership;
+use stadium_membership::report::ShardReport;
 
 use crate::admin::Admin;
 use crate::error::Error;
-use crate::shards;
 use check::Findings;
 
 pub use check::{Area, Check, Verdict};
@@ -58,7 +58,7 @@ impl Admin {
         {
             let view = &sight.view;
             nodes::examine_nodes(view, cluster, self.settings.standbys, &mut findings);
-            let shards = shards::all(view, cluster, self.settings.standbys);
+            let shards = ShardReport::all(view, cluster.shards, self.settings.standbys);
             nodes::examine_shards(view, &shards, self.settings.standbys, &mut findings);
             links::examine(view, &mut findings);
         }

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeSet;
 
+use stadium_membership::report::{Problem, ShardReport};
 use stadium_membership::{Cluster, NodeName, Shard, ShardSet, View};
 
 use super::check::{Area, Findings};
-use crate::admin::{known, listed};
-use crate::shards::{Problem, ShardReport};
+use crate::admin::listed;
 
 /// Nodes, their versions and their zones.
 pub(super) fn examine_nodes(view: &View, cluster: &Cluster, standbys: usize, findings: &mut Findings) {
@@ -17,7 +17,7 @@ pub(super) fn examine_nodes(view: &View, cluster: &Cluster, standbys: usize, fin
         0 => findings.problem(Area::Nodes, "no node is alive", "start the nodes"),
         _ => findings.ok(Area::Nodes, format_args!("{alive} alive: {}", listed(view.nodes.keys()))),
     }
-    let away: Vec<&NodeName> = known(view).into_iter().filter(|node| view.node(node).is_none()).collect();
+    let away: Vec<&NodeName> = view.known().into_iter().filter(|node| view.node(node).is_none()).collect();
     if !away.is_empty() {
         findings.warning(
             Area::Nodes,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use stadium_journal_log::Topic;
 use stadium_journal_replicated::memory::MemoryTopic;
 use stadium_queue::Refusal;
-use stadium_shard::{LOG_AWAY, MOVED, OUTCOME_UNKNOWN, ReplicaState};
+use stadium_shard::{FollowerLag, LOG_AWAY, MOVED, OUTCOME_UNKNOWN, ReplicaState};
 
 use crate::fixture::{LONG, Node, peek, put, until};
 
@@ -32,6 +32,9 @@ fn a_standby_has_what_its_owner_acknowledged_and_takes_over() {
         first.put(&format!("job {number}")).expect("it is accepted");
     }
     until("the standby is in step", || second.is_in_step(0));
+    let has_all = |lag: FollowerLag| (lag.messages, lag.since) == (Some(0), None);
+    until("the standby says that it is not behind", || second.shards.lag(0).is_some_and(has_all));
+    assert_eq!(first.shards.lag(0), None, "an owner follows nobody");
     second.own(0);
     let jobs: Vec<_> = (0..500).map(|number| format!("job {number}")).collect();
     assert_eq!(second.there(), jobs);

@@ -16,8 +16,9 @@ use stadium_push::live::{
 use stadium_push::{AppName, PushId, Time};
 
 use crate::fleet::{
-    BoxFuture, ConnectionFilter, DeviceConnection, DevicePage, DeviceQuery, DeviceReport, DeviceSubscription,
-    Fleet, FleetStats, KickOutcome, NoRetained, NoTrace, PurgeMode, Purged, Readiness, Refusal, RetainedPage,
+    BoxFuture, ClusterReport, ClusterShard, ClusterShardPage, ClusterShardQuery, ConnectionFilter,
+    DeviceConnection, DevicePage, DeviceQuery, DeviceReport, DeviceSubscription, Fleet, FleetStats,
+    KickOutcome, NoCluster, NoRetained, NoTrace, PurgeMode, Purged, Readiness, Refusal, RetainedPage,
     RetainedQuery, RetainedReport, Tally, Trace, TraceLine, Traced,
 };
 
@@ -38,6 +39,7 @@ struct State {
     readiness: Readiness,
     refusal: Option<Refusal>,
     retained: BTreeMap<String, RetainedReport>,
+    cluster: Result<(ClusterReport, Vec<ClusterShard>), NoCluster>,
 }
 
 impl Default for MemoryFleet {
@@ -59,6 +61,7 @@ impl MemoryFleet {
                 readiness: Readiness::Ready,
                 refusal: None,
                 retained: BTreeMap::new(),
+                cluster: Err(NoCluster::Standalone),
             }),
         }
     }
@@ -119,6 +122,12 @@ impl MemoryFleet {
     /// The answer of [`Fleet::readiness`] from now on.
     pub fn become_ready(&self, readiness: Readiness) {
         self.state.lock().readiness = readiness;
+    }
+
+    /// The answers of [`Fleet::cluster`] and [`Fleet::cluster_shards`] from now on; shards come by their
+    /// numbers.
+    pub fn become_clustered(&self, cluster: Result<(ClusterReport, Vec<ClusterShard>), NoCluster>) {
+        self.state.lock().cluster = cluster;
     }
 
     /// Changes the counters and gauges that [`Fleet::stats`] shows.
@@ -380,6 +389,15 @@ impl Fleet for MemoryFleet {
 
     fn stats(&self) -> FleetStats {
         self.state.lock().stats.clone()
+    }
+
+    fn cluster(&self) -> Result<ClusterReport, NoCluster> {
+        self.state.lock().cluster.clone().map(|(report, _)| report)
+    }
+
+    fn cluster_shards(&self, query: &ClusterShardQuery) -> Result<ClusterShardPage, NoCluster> {
+        let (_, shards) = self.state.lock().cluster.clone()?;
+        Ok(query.page(shards.into_iter().filter(|shard| shard.shard >= query.begin())))
     }
 
     fn readiness(&self) -> Readiness {

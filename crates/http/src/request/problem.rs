@@ -69,6 +69,7 @@ codes! {
     SIGN_IN_REFUSED = "HTTP-034" 403 "The sign-in is refused";
     SIGN_IN_AWAY = "HTTP-035" 503 "Signing in is not possible now";
     DEVICE_TOKEN_WRONG = "HTTP-036" 401 "The device token is not valid";
+    NO_CLUSTER = "HTTP-037" 404 "The server is not part of a cluster";
 }
 
 /// An error on its way to the caller.

@@ -424,6 +424,8 @@ fn the_description_names_every_path_and_each_is_answered() {
             "GET /api/apps/{app}/schedules",
             "GET /api/assets",
             "GET /api/audit",
+            "GET /api/cluster",
+            "GET /api/cluster/shards",
             "GET /api/devices",
             "GET /api/devices/{id}",
             "GET /api/jobs/{job}",

@@ -4,6 +4,8 @@
 mod api;
 #[path = "support/browser.rs"]
 mod browser;
+mod cluster;
+mod cluster_page;
 mod connections;
 mod jobs;
 mod live_page;

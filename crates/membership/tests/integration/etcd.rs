@@ -22,6 +22,7 @@ pub fn node(incarnation: u64, zone: Option<&str>) -> Node {
         load: 0.0,
         in_step: Default::default(),
         has_data: Default::default(),
+        registered_at_ms: None,
         draining: false,
     }
 }

@@ -32,14 +32,19 @@ pub(super) fn of(node: &ClusterNode, shards: u16) -> ClusterStats {
     }
 }
 
-fn of_link(link: LinkFigures) -> LinkStats {
+/// A link's purpose and its loop: `data-0`.
+pub(super) fn link_name(link: &LinkFigures) -> String {
     let purpose = match link.lane {
         Lane::Data => "data",
         Lane::Control => "control",
     };
+    format!("{purpose}-{}", link.loop_index)
+}
+
+fn of_link(link: LinkFigures) -> LinkStats {
     LinkStats {
+        link: link_name(&link),
         node: link.node.to_string(),
-        link: format!("{purpose}-{}", link.loop_index),
         up: link.is_up,
         bytes: [link.bytes_sent, link.bytes_received],
         failures_total: link.failures,

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::RwLock;
 use stadium_cluster::ClusterNode;
 use stadium_membership::Shard;
 use stadium_push::{LiveOrigins, Transport};
 use stadium_shard::Shards;
 use tokio::sync::watch;
 
-use super::figures;
+use super::sight::{About, Sight};
 use super::standing::{self, Standing};
 use crate::error::Error;
 use crate::fleet::SharedFleet;
@@ -32,19 +32,20 @@ const DECLARE_AGAIN: Duration = Duration::from_secs(1);
 /// The shard whose owner does what one node of the cluster does for all.
 const FIRST: Shard = Shard(0);
 
-/// The node, until it drains or is dropped.
-type Joined = Arc<Mutex<Option<ClusterNode>>>;
+/// The node, until it is dropped. It is looked at while it drains, too.
+pub(super) type Joined = Arc<RwLock<Option<ClusterNode>>>;
 
 /// A node that takes part in its cluster. Dropping it leaves: its shards are taken over.
 pub(crate) struct Member {
+    about: Arc<About>,
     shards: Shards,
     joined: Joined,
 }
 
 impl Member {
     /// A node that has joined, with the shards that it serves some of.
-    pub(super) fn new(node: ClusterNode, shards: Shards) -> Self {
-        Self { shards, joined: Arc::new(Mutex::new(Some(node))) }
+    pub(super) fn new(about: About, node: ClusterNode, shards: Shards) -> Self {
+        Self { about: Arc::new(about), shards, joined: Arc::new(RwLock::new(Some(node))) }
     }
 
     /// The shards of the cluster.
@@ -59,7 +60,7 @@ impl Member {
         local: Arc<dyn Transport>,
         on_number: impl Fn(u32) + Send + 'static,
     ) -> Option<Arc<dyn LiveOrigins>> {
-        let joined = self.joined.lock();
+        let joined = self.joined.read();
         let transport = joined.as_ref()?.attach_transport(local, on_number)?;
         Some(transport)
     }
@@ -73,9 +74,7 @@ impl Member {
     /// [`Error::System`] where a thread is refused.
     pub(crate) fn watch(&self, fleet: SharedFleet) -> Result<watch::Receiver<bool>, Error> {
         let (sender, is_first) = watch::channel(false);
-        let (joined, count) = (Arc::clone(&self.joined), self.shards.count());
-        // A node that drains is held for as long, and a scrape does not wait for it.
-        fleet.joined(move || joined.try_lock()?.as_ref().map(|node| figures::of(node, count)));
+        fleet.joined(Sight::new(Arc::clone(&self.about), Arc::clone(&self.joined), self.shards.clone()));
         let (joined, shards) = (Arc::clone(&self.joined), self.shards.clone());
         let watching = Watching { joined, shards, fleet, is_first: sender, began: Instant::now() };
         start("cluster-watch", move || watching.run())?;
@@ -85,7 +84,7 @@ impl Member {
     /// Hands all shards over to other nodes, within `at_most`. Requests go to those until the node is
     /// dropped.
     pub(crate) fn drain(&self, at_most: Duration) {
-        let joined = self.joined.lock();
+        let joined = self.joined.read();
         let Some(node) = &*joined else { return };
         let began = Instant::now();
         let is_drained = node.drain(at_most);
@@ -101,7 +100,7 @@ impl Member {
 impl Drop for Member {
     fn drop(&mut self) {
         // Taken out first, so that nobody who looks at the node waits until it has left.
-        let node = self.joined.lock().take();
+        let node = self.joined.write().take();
         drop(node);
     }
 }
@@ -141,7 +140,7 @@ impl Watching {
 
     fn look(&self) -> Option<(Standing, bool)> {
         let (snapshot, serves) = {
-            let joined = self.joined.lock();
+            let joined = self.joined.read();
             let node = joined.as_ref()?;
             (node.snapshot(), node.serves())
         };
@@ -173,7 +172,7 @@ fn begin(joined: &Joined, shards: &Shards) {
     while let Err(reason) = pushes::declare(shards) {
         tracing::debug!(reason, "The queue of pushes may be missing; it is asked for again");
         thread::sleep(DECLARE_AGAIN);
-        if joined.lock().is_none() {
+        if joined.read().is_none() {
             return;
         }
     }

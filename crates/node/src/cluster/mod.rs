@@ -15,6 +15,8 @@ mod member;
 #[cfg(feature = "cluster")]
 mod plan;
 #[cfg(feature = "cluster")]
+mod sight;
+#[cfg(feature = "cluster")]
 mod standing;
 
 #[cfg(not(feature = "cluster"))]

@@ -17,6 +17,7 @@ use stadium_shard::{Settings as ShardSettings, Shards};
 
 use super::identity;
 use super::member::Member;
+use super::sight::About;
 use crate::error::Error;
 use crate::mapping::shards;
 use crate::mapping::stores::Stores;
@@ -112,11 +113,12 @@ impl Plan {
         let membership = Config {
             etcd: self.etcd,
             cluster: self.name.clone(),
-            expected: Some(self.cluster),
+            expected: Some(self.cluster.clone()),
             node: self.me.clone(),
             about,
             planner: Planner { standbys: self.standbys, ..Planner::default() },
         };
+        let about = About::new(&membership);
         let mirror = self.shards.journal_options();
         let shards = Shards::open_none(self.shards).map_err(refused)?;
         let node = NodeSettings {
@@ -128,7 +130,7 @@ impl Plan {
         };
         let node = ClusterNode::start(node, &shards, self.topic).map_err(refused)?;
         tracing::info!(cluster = self.name, node = %self.me, shards = count, "Node joins its cluster");
-        Ok(Member::new(node, shards))
+        Ok(Member::new(about, node, shards))
     }
 }
 

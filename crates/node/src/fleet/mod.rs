@@ -16,8 +16,9 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use stadium_edge::{EdgeHandle, LoopAnswers, PushRecord, Refused};
 use stadium_http::fleet::{
-    BoxFuture, ClusterStats, DevicePage, DeviceQuery, DeviceReport, Fleet, FleetStats, KickOutcome,
-    NoRetained, NoTrace, PurgeMode, Purged, Readiness, Refusal, RetainedPage, RetainedQuery, Trace, Traced,
+    BoxFuture, ClusterReport, ClusterShardPage, ClusterShardQuery, ClusterStats, DevicePage, DeviceQuery,
+    DeviceReport, Fleet, FleetStats, KickOutcome, NoCluster, NoRetained, NoTrace, PurgeMode, Purged,
+    Readiness, Refusal, RetainedPage, RetainedQuery, Trace, Traced,
 };
 use stadium_push::live::{ClientId, LivePush, LiveReach, LiveReport, LiveToken, TopicPush};
 use stadium_push::{AppName, PushId, Time};
@@ -48,12 +49,22 @@ pub(crate) struct EdgeFleet {
     observer: Observer,
     services: OnceLock<Arc<Services>>,
     locations: Arc<locations::Figures>,
-    cluster: OnceLock<ClusterFigures>,
+    cluster: OnceLock<Box<dyn ClusterSight>>,
     has_all_shards: bool,
 }
 
-/// Looks at the node's part in its cluster; `None` while it leaves.
-type ClusterFigures = Box<dyn Fn() -> Option<ClusterStats> + Send + Sync>;
+/// The cluster that the node is part of, as it knows it. Nothing is asked of others; each is `None`
+/// once the node leaves.
+pub(crate) trait ClusterSight: Send + Sync {
+    /// Figures of the node's part.
+    fn stats(&self) -> Option<ClusterStats>;
+
+    /// All but the shards.
+    fn report(&self) -> Option<ClusterReport>;
+
+    /// A page of the shards.
+    fn shards(&self, query: &ClusterShardQuery) -> Option<ClusterShardPage>;
+}
 
 impl EdgeFleet {
     /// Over this edge, starting. A standalone server has all shards.
@@ -70,11 +81,20 @@ impl EdgeFleet {
         }
     }
 
-    /// The node is part of a cluster, whose figures are shown too.
+    /// The node is part of a cluster, which is shown too.
     #[cfg(feature = "cluster")]
-    pub(crate) fn joined(&self, figures: impl Fn() -> Option<ClusterStats> + Send + Sync + 'static) {
+    pub(crate) fn joined(&self, sight: impl ClusterSight + 'static) {
         // Set once, when the node starts.
-        let _ = self.cluster.set(Box::new(figures));
+        let _ = self.cluster.set(Box::new(sight));
+    }
+
+    /// Looks at the cluster.
+    fn sight<T>(&self, look: impl FnOnce(&dyn ClusterSight) -> Option<T>) -> Result<T, NoCluster> {
+        match self.cluster.get() {
+            None if self.has_all_shards => Err(NoCluster::Standalone),
+            None => Err(NoCluster::NotNow),
+            Some(sight) => look(&**sight).ok_or(NoCluster::NotNow),
+        }
     }
 
     /// The node serves these, whose figures are shown too.
@@ -227,8 +247,16 @@ impl Fleet for EdgeFleet {
             (stats.services, stats.discovery) = services.figures();
         }
         stats.locations = self.locations.stats();
-        stats.cluster = self.cluster.get().and_then(|figures| figures());
+        stats.cluster = self.cluster.get().and_then(|sight| sight.stats());
         stats
+    }
+
+    fn cluster(&self) -> Result<ClusterReport, NoCluster> {
+        self.sight(|sight| sight.report())
+    }
+
+    fn cluster_shards(&self, query: &ClusterShardQuery) -> Result<ClusterShardPage, NoCluster> {
+        self.sight(|sight| sight.shards(query))
     }
 
     fn has_all_shards(&self) -> bool {

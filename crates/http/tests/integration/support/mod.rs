@@ -16,6 +16,7 @@ use stadium_shard::{Settings, Shards};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
+pub mod cluster;
 pub mod money;
 pub mod work;
 
