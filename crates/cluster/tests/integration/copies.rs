@@ -1,4 +1,5 @@
 //! All shards of a cluster as those of a standalone server, and a cluster made of them.
+//! Records, jobs and wallets are compared, and the wallets audited.
 
 use std::fs;
 use std::path::Path;
