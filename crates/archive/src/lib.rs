@@ -30,7 +30,7 @@ pub use cut::Cut;
 pub use error::Error;
 pub use health::Health;
 pub use manifest::{Checkpoint, MARK_BYTES_MAX, Manifest, Segment, SegmentState};
-pub use restore::Restored;
+pub use restore::{Restored, begin_folder, finish_folder};
 pub use shard::ShardArchive;
 pub use stadium_objects::Access;
 pub use whole::{Exported, Imported, export, import};

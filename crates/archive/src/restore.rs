@@ -58,9 +58,9 @@ impl ShardArchive {
             .newest()
             .await?
             .ok_or_else(|| Error::Incomplete(format!("the archive has nothing of shard {}", self.shard)))?;
-        let unfinished = begin(folder)?;
+        let unfinished = begin_folder(folder)?;
         let restored = self.write_folder(&newest, &unfinished, progress).await?;
-        finish(&unfinished, folder)?;
+        finish_folder(&unfinished, folder)?;
         Ok(restored)
     }
 
@@ -171,7 +171,7 @@ struct Wanted {
 ///
 /// # Errors
 /// `NotEmpty`, `File`.
-pub(crate) fn begin(folder: &Path) -> Result<PathBuf, Error> {
+pub fn begin_folder(folder: &Path) -> Result<PathBuf, Error> {
     let failed = Error::file(folder);
     match fs::read_dir(folder).map(|mut entries| entries.next().is_none()) {
         Ok(true) => {}
@@ -193,7 +193,7 @@ pub(crate) fn begin(folder: &Path) -> Result<PathBuf, Error> {
 ///
 /// # Errors
 /// `NotEmpty` where something is there meanwhile; `File`.
-pub(crate) fn finish(unfinished: &Path, folder: &Path) -> Result<(), Error> {
+pub fn finish_folder(unfinished: &Path, folder: &Path) -> Result<(), Error> {
     sync_folder(unfinished)?;
     // A rename replaces an empty folder and nothing else.
     match fs::rename(unfinished, folder) {

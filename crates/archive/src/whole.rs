@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use stadium_journal::{LockGuard, copy, shards};
 use stadium_objects::{Access, Error as StoreError, Place};
 
-use crate::restore::{begin, finish};
+use crate::restore::{begin_folder, finish_folder};
 use crate::{Archive, Books, Collected, Error, Progress, Restored, Settings};
 
 /// The result of an export.
@@ -91,7 +91,7 @@ pub fn import(
     access: &Access,
     progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Imported, Error> {
-    let unfinished = begin(directory)?;
+    let unfinished = begin_folder(directory)?;
     run(async {
         let archive = Archive::open(Place::find(url, access).await?, &Settings::default()).await?;
         let cut = archive.newest_cut().await?.ok_or_else(|| {
@@ -113,7 +113,7 @@ pub fn import(
             restored.push(shard_archive.write_folder(&manifest, &folder, progress).await?);
         }
         shards::write(&unfinished, archive.shards()).map_err(Error::file(&unfinished))?;
-        finish(&unfinished, directory)?;
+        finish_folder(&unfinished, directory)?;
         Ok(Imported { cut: cut.number(), stored_ms: cut.stored_ms(), shards: restored })
     })
 }

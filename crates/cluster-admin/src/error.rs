@@ -12,6 +12,8 @@ pub enum Error {
     Membership(membership::Error),
     /// Kafka refused or did not answer: `KFK-NNN`.
     Kafka(kafka::Error),
+    /// Shards or logs could not be copied: a text with a code of its own.
+    Copy(String),
     /// The time to wait is over. The request stays, and the cluster goes on with it.
     TimedOut {
         /// The last progress.
@@ -26,6 +28,10 @@ impl Error {
         Self::Membership(membership::Error::Request(what))
     }
 
+    pub(crate) fn copy(error: impl fmt::Display) -> Self {
+        Self::Copy(error.to_string())
+    }
+
     /// Whether etcd did not answer: the same call may succeed a moment later.
     pub(crate) fn is_away(&self) -> bool {
         matches!(self, Self::Membership(membership::Error::Away(_)))
@@ -37,6 +43,7 @@ impl fmt::Display for Error {
         match self {
             Self::Membership(error) => error.fmt(f),
             Self::Kafka(error) => error.fmt(f),
+            Self::Copy(what) => f.write_str(what),
             Self::TimedOut { last } => {
                 write!(f, "not done in time: {last}; the request stays, and the cluster goes on with it")
             }

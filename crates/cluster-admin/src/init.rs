@@ -65,19 +65,20 @@ impl Admin {
     /// bounds, etcd or Kafka do not answer, or the topic exists with other settings. Nothing was
     /// changed in etcd then.
     pub fn init(&mut self, new: NewCluster) -> Result<InitReport, Error> {
+        self.make(new, |_, _| Ok(())).map(|(report, ())| report)
+    }
+
+    /// The same, and has `fill` called after the topic is there and before nodes can join.
+    pub(crate) fn make<T>(
+        &mut self,
+        new: NewCluster,
+        fill: impl FnOnce(&Self, ClusterId) -> Result<T, Error>,
+    ) -> Result<(InitReport, T), Error> {
         let id = new.id.unwrap_or_else(|| ClusterId(fastrand::u64(1..)));
         let cluster = Cluster { id, shards: new.shards, formats: FORMATS, feature_level: FEATURE_LEVEL };
         cluster.check()?;
         let name = self.settings.cluster.clone();
-        if let Some(found) = self.operator.look()?.view.cluster {
-            return Err(Membership::Differs(format!(
-                "cluster {name:?} exists: it has the id {}, {} shards, and feature level {}; nothing was changed",
-                String::from(found.id),
-                found.shards,
-                found.feature_level,
-            ))
-            .into());
-        }
+        self.check_is_new()?;
         let mut checked = make_or_check(&self.settings.kafka, new.shards, self.settings.replication)?;
         let topic = self.settings.kafka.topic();
         if !checked.is_made && new.id.is_none() {
@@ -86,12 +87,27 @@ impl Admin {
                  by this cluster's id; delete the topic, or make the cluster with its former id"
             ));
         }
+        let filled = fill(self, id)?;
         self.operator.create(&cluster)?;
-        Ok(InitReport {
+        let report = InitReport {
             cluster: ClusterFacts::new(&name, &cluster),
             topic,
             is_topic_made: checked.is_made,
             warnings: checked.warnings,
-        })
+        };
+        Ok((report, filled))
+    }
+
+    /// Refuses a cluster that exists.
+    pub(crate) fn check_is_new(&mut self) -> Result<(), Error> {
+        let Some(found) = self.operator.look()?.view.cluster else { return Ok(()) };
+        Err(Membership::Differs(format!(
+            "cluster {:?} exists: it has the id {}, {} shards, and feature level {}; nothing was changed",
+            self.settings.cluster,
+            String::from(found.id),
+            found.shards,
+            found.feature_level,
+        ))
+        .into())
     }
 }

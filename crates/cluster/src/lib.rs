@@ -6,6 +6,7 @@
 
 mod archive;
 mod bell;
+mod copies;
 mod duties;
 mod forward;
 mod keeper;
@@ -20,6 +21,7 @@ mod store;
 mod transport;
 
 pub use archive::{ArchiveFigures, ArchiveSettings, ShardArchived};
+pub use copies::{CopyError, CopyProgress, CopySettings, OnCopy, ShardCopied, copy_in, copy_out};
 pub use forward::{ASKED_FOR, ForwardFigures, LinkSettings};
 pub use keeper::Keeper;
 pub use node::ClusterNode;

@@ -94,6 +94,18 @@ pub fn reach(
     Ok(if newest < start { Reach::Trimmed { newest, start } } else { Reach::Reached })
 }
 
+/// Finds out at which offsets a log begins and ends now. `partition` is used for this alone. Waits as
+/// long as a claim may take, at most.
+///
+/// # Errors
+/// `Io`; `Failed` where the log does not answer.
+pub fn ends(
+    mut partition: Box<dyn Partition>,
+    options: &ReplicatedOptions,
+) -> Result<RangeInclusive<Offset>, Error> {
+    find_ends(&mut *partition, options)
+}
+
 /// Waits for the offsets at which a partition begins and ends.
 pub(crate) fn find_ends(
     partition: &mut dyn Partition,

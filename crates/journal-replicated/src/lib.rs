@@ -18,7 +18,7 @@ mod replica;
 mod resume;
 mod signal;
 
-pub use follow::{Reach, reach, trim};
+pub use follow::{Reach, ends, reach, trim};
 pub use journal::ReplicatedJournal;
 pub use lost::Lost;
 pub use options::{ReplicatedOptions, Spawn};

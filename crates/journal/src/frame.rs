@@ -182,6 +182,15 @@ pub(crate) fn decode(seed: u32, position: Position, bytes: &[u8]) -> Result<(Fra
     Ok((frame, whole))
 }
 
+/// Gives a whole frame, whose checksum was right, the checksum of another generation. `frame` begins
+/// with it.
+pub(crate) fn restamp(frame: &mut [u8], seed: u32, position: Position) {
+    let word = u32::from_le_bytes(*frame.first_chunk().expect("a frame has a header"));
+    let body = FRAME_HEADER_BYTES..FRAME_HEADER_BYTES + (word & 0x00FF_FFFF) as usize;
+    let sum = checksum(seed, position, word, &frame[body]);
+    frame[4..FRAME_HEADER_BYTES].copy_from_slice(&sum.to_le_bytes());
+}
+
 /// The greatest durable position that any batch or seal frame in `bytes` proves, wherever it begins.
 ///
 /// `position` is that of `bytes[0]`, a multiple of [`FRAME_ALIGN`].
@@ -234,6 +243,15 @@ mod tests {
         encode_record(&mut bytes, SEED, AT, b"here");
         assert_eq!(decode(SEED, AT.plus(8), &bytes), Err(NoFrame::Invalid));
         assert_eq!(decode(SEED + 1, AT, &bytes), Err(NoFrame::Invalid));
+    }
+
+    #[test]
+    fn a_frame_is_given_to_another_generation() {
+        let mut bytes = Vec::new();
+        encode_record(&mut bytes, SEED, AT, b"eleven byte");
+        restamp(&mut bytes, SEED + 1, AT);
+        assert_eq!(decode(SEED, AT, &bytes), Err(NoFrame::Invalid));
+        assert_eq!(decode(SEED + 1, AT, &bytes), Ok((Frame::Record(b"eleven byte"), 24)));
     }
 
     #[test]

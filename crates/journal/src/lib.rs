@@ -7,8 +7,9 @@
 //!
 //! [`FileJournal`] is on local files, and [`Segmented`]; the same code runs on a disk in memory with
 //! faults ([`memory`]). [`MemoryLog`] can only be trimmed. A [`mirror`] has the files of a
-//! replicated log. [`conformance`] is the suite that every implementation has to pass.
+//! replicated log. [`adoption`] gives the segments of one journal to another. [`conformance`] is the suite that every implementation has to pass.
 
+pub mod adoption;
 mod checkpoint;
 mod checkpoint_files;
 pub mod conformance;

@@ -100,7 +100,18 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-state-machine",
         ],
     ),
-    ("stadium-cluster-admin", &["stadium-journal-kafka", "stadium-membership", "stadium-membership-etcd"]),
+    (
+        "stadium-cluster-admin",
+        &[
+            "stadium-archive",
+            "stadium-cluster",
+            "stadium-journal",
+            "stadium-journal-kafka",
+            "stadium-journal-log",
+            "stadium-membership",
+            "stadium-membership-etcd",
+        ],
+    ),
     (
         "stadium-shard-wire",
         &[

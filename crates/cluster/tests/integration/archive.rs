@@ -164,7 +164,7 @@ fn the_store_of_another_cluster_is_refused() {
     let [store, others] = [(); 2].map(|()| tempfile::tempdir().expect("a temporary folder"));
     let (_owner, _) = trimmed(&topic, store.path());
     let elsewhere: Arc<dyn Topic> = Arc::new(MemoryTopic::new(1));
-    let of_other = Node::of_cluster(ClusterId(8), &elsewhere, others.path());
+    let of_other = Node::of_cluster(ClusterId(8), &elsewhere, 1, others.path());
     of_other.follow(0);
     of_other.own(0);
     put_many(&of_other, "of another cluster");

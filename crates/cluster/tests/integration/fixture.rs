@@ -90,9 +90,9 @@ impl Node {
         Self::new(topic, count).storing(CLUSTER, count, store)
     }
 
-    /// The same, of another cluster, which has one shard.
-    pub fn of_cluster(cluster: ClusterId, topic: &Arc<dyn Topic>, store: &Path) -> Self {
-        Self::new(topic, 1).storing(cluster, 1, store)
+    /// The same, of another cluster.
+    pub fn of_cluster(cluster: ClusterId, topic: &Arc<dyn Topic>, count: u16, store: &Path) -> Self {
+        Self::new(topic, count).storing(cluster, count, store)
     }
 
     fn storing(self, cluster: ClusterId, count: u16, store: &Path) -> Self {

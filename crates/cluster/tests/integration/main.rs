@@ -3,6 +3,7 @@
 
 mod archive;
 mod books;
+mod copies;
 mod fixture;
 mod forward;
 mod lost_log;

@@ -53,6 +53,11 @@ impl Begun {
     pub(super) fn mark(&self) -> &[u8] {
         &self.opening.mark
     }
+
+    /// The first chunk, and the reader of those that follow it.
+    pub(super) fn into_parts(self) -> (frame::Opening, Box<dyn CheckpointReader>) {
+        (self.opening, self.reader)
+    }
 }
 
 /// The [mark](Journal::mark) that a checkpoint keeps; empty where it keeps none.

@@ -5,6 +5,7 @@
 //! seen is durable, and a commit that failed takes everything after the last durable record with it.
 
 mod barrier;
+mod checkpoint_copy;
 mod checkpointing;
 mod composition;
 mod cross_shard;
@@ -35,6 +36,7 @@ use stadium_journal::{Journal, Position};
 use stadium_state_machine::{Milliseconds, Refusal, StateMachine, Time};
 
 pub use crate::frame::MachineId;
+pub use checkpoint_copy::copy_checkpoint;
 pub use composition::bounds::MachineBounds;
 pub use direct::Direct;
 pub use follower::{Follower, checkpoint_mark};

@@ -6,7 +6,7 @@ use stadium_membership::{ClusterId, NodeName, Shard};
 use stadium_node::Stores;
 
 use super::pace::{failed, with_progress};
-use super::{Action, Arguments, Switch, look};
+use super::{Action, Arguments, Switch, copy, look};
 use crate::failure::Failure;
 use crate::settings_flags::ConfigFlags;
 use crate::terminal::Terminal;
@@ -73,11 +73,21 @@ pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failu
             }
             if report.problems == 0 { Ok(()) } else { Err(Failure::Shown) }
         }
+        Action::Backup(arguments) => copy::backup(arguments, terminal),
+        Action::Restore(arguments) => copy::restore(arguments, terminal),
+        Action::Export(arguments) => copy::export(arguments, terminal),
+        Action::Import(arguments) => copy::import(arguments, terminal),
+        Action::RestoreLog(arguments) => copy::restore_log(arguments, terminal),
     }
 }
 
 /// The cluster of the configuration.
 fn open(flags: &ConfigFlags) -> Result<Admin, Failure> {
+    open_with_store(flags).map(|(admin, _)| admin)
+}
+
+/// The same, and the URL of its store.
+pub(super) fn open_with_store(flags: &ConfigFlags) -> Result<(Admin, Option<String>), Failure> {
     let settings = flags.load()?.settings;
     let stores = Stores::read(&settings).map_err(Failure::new)?.ok_or_else(|| {
         Failure::new(
@@ -91,7 +101,8 @@ fn open(flags: &ConfigFlags) -> Result<Admin, Failure> {
 /// The cluster whose stores these are.
 pub(crate) fn admin_of(stores: Stores) -> Result<Admin, Failure> {
     let Stores { name: cluster, etcd, kafka, replication, standbys } = stores;
-    Admin::new(Settings { cluster, etcd, kafka, replication, standbys }).map_err(failed)
+    let admin = Admin::new(Settings { cluster, etcd, kafka, replication, standbys }).map_err(failed)?;
+    Ok((admin, settings.cluster.store))
 }
 
 fn node_name(text: &str) -> Result<NodeName, Failure> {
@@ -99,7 +110,7 @@ fn node_name(text: &str) -> Result<NodeName, Failure> {
 }
 
 /// Writes a report as JSON, or as people see it.
-fn show<R: Serialize>(
+pub(super) fn show<R: Serialize>(
     report: &R,
     terminal: &Terminal,
     look: fn(&R, &Terminal) -> Result<(), Failure>,

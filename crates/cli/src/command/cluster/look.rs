@@ -3,14 +3,15 @@
 //! Colours and widths are those of all commands.
 
 use stadium_cluster_admin::{
-    AliveNode, Check, DoctorReport, DrainReport, InitReport, MemberReport, MoveReport, NodeCounts,
-    NodeReport, NodesReport, ShardReport, ShardsReport, StatusReport, Verdict,
+    AliveNode, Check, CopiedShard, CopyReport, DoctorReport, DrainReport, FilledReport, InitReport,
+    LogReport, MemberReport, MoveReport, NodeCounts, NodeReport, NodesReport, ShardReport, ShardsReport,
+    StatusReport, Verdict,
 };
 use stadium_membership::{NodeName, Request, Shard, ShardSet};
 
 use crate::failure::Failure;
-use crate::shown::{Table, clean};
-use crate::terminal::{Style, Terminal, short};
+use crate::shown::{Table, clean, timestamp};
+use crate::terminal::{Style, Terminal, count, short};
 
 /// Shards in a row of the picture of owners.
 const ROW: usize = 64;
@@ -333,4 +334,67 @@ pub(super) fn doctor(report: &DoctorReport, brief: bool, terminal: &Terminal) ->
         }
     }
     terminal.data(&format!("\n{}, {}", some(report.problems, "problem"), some(report.warnings, "warning")))
+}
+
+pub(super) fn copied(report: &CopyReport, terminal: &Terminal) -> Result<(), Failure> {
+    let CopyReport { cluster, taken_ms, took_ms, shards, archive } = report;
+    copied_shards(shards, terminal)?;
+    let archive = archive.map_or_else(String::new, |archive| {
+        format!(", {} bytes, as cut {}", count(archive.bytes), archive.cut)
+    });
+    terminal.data(&format!(
+        "\n{} {} of cluster {}, id {}, as of {}{archive} ({})",
+        terminal.out(Style::Good, "ok:"),
+        some(shards.len(), "shard"),
+        terminal.out(Style::Name, &cluster.name),
+        String::from(cluster.id),
+        timestamp(*taken_ms),
+        took(*took_ms)
+    ))
+}
+
+pub(super) fn filled(report: &FilledReport, terminal: &Terminal) -> Result<(), Failure> {
+    let FilledReport { cluster, topic, stored_ms, took_ms, shards, warnings } = report;
+    for warning in warnings {
+        terminal.note(format_args!("{} {warning}", terminal.err(Style::Warning, "warning:")));
+    }
+    copied_shards(shards, terminal)?;
+    let stored = stored_ms.map_or_else(String::new, |stored| format!(" of {}", timestamp(stored)));
+    terminal.data(&format!(
+        "\n{} cluster {} is made, id {}, topic {topic}, with {}{stored} ({})",
+        terminal.out(Style::Good, "ok:"),
+        terminal.out(Style::Name, &cluster.name),
+        String::from(cluster.id),
+        some(shards.len(), "shard"),
+        took(*took_ms)
+    ))
+}
+
+fn copied_shards(shards: &[CopiedShard], terminal: &Terminal) -> Result<(), Failure> {
+    let mut table = Table::new(&["shard>", "up to position>", "checkpoint>", "offset in the log>"]);
+    for shard in shards {
+        table.row(vec![
+            shard.shard.to_string(),
+            count(shard.position),
+            count(shard.checkpoint),
+            count(shard.offset),
+        ]);
+    }
+    table.print(terminal)
+}
+
+pub(super) fn restored_log(report: &LogReport, terminal: &Terminal) -> Result<(), Failure> {
+    let LogReport { shard, from, to, records, messages, is_appended, epoch } = report;
+    let done = match epoch {
+        Some(epoch) => format!("were appended again, with epoch {epoch}"),
+        None => "would be appended again: add --append".to_owned(),
+    };
+    let word = terminal.out(if *is_appended { Style::Good } else { Style::Warning }, "lost:").to_string();
+    terminal.data(&format!(
+        "{word} {} records of shard {shard} in {}, from position {} to {}; they {done}",
+        count(*records),
+        some(usize::try_from(*messages).unwrap_or(usize::MAX), "message"),
+        count(*from),
+        count(*to)
+    ))
 }

@@ -7,6 +7,9 @@
 #[cfg(feature = "cluster")]
 mod act;
 #[cfg(feature = "cluster")]
+mod copy;
+mod copy_flags;
+#[cfg(feature = "cluster")]
 mod look;
 #[cfg(feature = "cluster")]
 mod pace;
@@ -18,6 +21,9 @@ pub(crate) use act::admin_of;
 #[cfg(feature = "cluster")]
 pub(crate) use act::run;
 
+use self::copy_flags::{
+    BackupArguments, ExportArguments, ImportArguments, RestoreArguments, RestoreLogArguments,
+};
 use crate::settings_flags::ConfigFlags;
 use crate::span;
 
@@ -121,6 +127,20 @@ enum Action {
         #[command(flatten)]
         config: ConfigFlags,
     },
+    /// Copy all shards, as they are at one moment, into an archive: a folder, S3, Google or Azure
+    Backup(BackupArguments),
+    /// Make the cluster with the shards of a backup, in a topic and a store without data
+    Restore(RestoreArguments),
+    /// Copy all shards, as they are at one moment, into the data directory of a standalone server
+    Export(ExportArguments),
+    /// Make the cluster with the shards of a stopped standalone server
+    Import(ImportArguments),
+    /// Look at what the log of a shard has lost and a mirror has, and append it again
+    ///
+    /// For logs that have lost acknowledged messages for good. Nodes with replicas of the shard must
+    /// be stopped. The mirror whose records reach furthest is the right one. docs/cluster.md has the
+    /// steps that follow.
+    RestoreLog(RestoreLogArguments),
 }
 
 /// Whether and how long to wait.
