@@ -69,6 +69,7 @@ codes! {
     SIGN_IN_REFUSED = "HTTP-034" 403 "The sign-in is refused";
     SIGN_IN_AWAY = "HTTP-035" 503 "Signing in is not possible now";
     DEVICE_TOKEN_WRONG = "HTTP-036" 401 "The device token is not valid";
+    KEYS_AWAY = "HTTP-038" 503 "API keys cannot be changed now";
 }
 
 /// An error on its way to the caller.
