@@ -109,7 +109,12 @@ impl Killable {
 
     /// The HTTP API, with the admin key.
     pub fn api(&self) -> Api {
-        Api::new(self.http, self.data.join("admin.key"), None)
+        Api::new(self.http, self.admin_key(), None)
+    }
+
+    /// The file with the admin key; in a cluster, one node alone has it.
+    pub fn admin_key(&self) -> PathBuf {
+        self.data.join("admin.key")
     }
 
     /// The end of what it wrote to standard output and error.

@@ -5,8 +5,10 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::shared_documents::SharedDocuments;
 use crate::sign_in::config::OidcConfig;
 
 /// The HTTP port's settings. [`Config::new`] gives the defaults.
@@ -16,6 +18,9 @@ pub struct Config {
     pub listen: SocketAddr,
     /// The directory that keeps `api-keys.toml` and `admin.key`.
     pub data_dir: PathBuf,
+    /// The documents of the cluster that this server is a node of: its API keys and secrets are there
+    /// in place of the directory. None for a standalone server.
+    pub shared: Option<Arc<dyn SharedDocuments>>,
     /// The product's version, shown on the page and in the API's description.
     pub version: String,
     /// Whether reading needs no API key: metrics, devices, pushes and the live view. Meant for loopback, so it holds
@@ -86,6 +91,7 @@ impl Config {
         Self {
             listen,
             data_dir: data_dir.into(),
+            shared: None,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             open_read: false,
             echo: false,

@@ -1,36 +1,41 @@
 //! API keys and their grants.
 //!
-//! A key is `sk_` and 256 random bits; only its SHA-256 is kept, in `api-keys.toml` in the data
-//! directory. A slow password hash would add nothing: nobody guesses 256 bits. Files are readable
-//! by their owner alone and replaced whole, so a crash leaves the old or the new one. The command
-//! line and a running server may change the file at the same time: writers hold a lock, and a
-//! server looks again and again whether the file changed.
+//! A key is `sk_` and 256 random bits; only its SHA-256 is kept. A slow password hash would add
+//! nothing: nobody guesses 256 bits. The keys of a standalone server are in `api-keys.toml` in the
+//! data directory, those of a cluster in documents that all nodes share: [`place`] knows both, and
+//! the store looks again and again whether somebody else changed them. Files are readable by their
+//! owner alone and replaced whole, so a crash leaves the old or the new one.
 
 mod error;
 mod file;
 mod key;
+mod key_file;
+mod place;
 mod private_file;
+mod shared_keys;
 mod usage;
 
-use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::fs;
 use std::net::IpAddr;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use ring::rand::{SecureRandom, SystemRandom};
 use stadium_grants::Role;
 use subtle::ConstantTimeEq as _;
 
 use crate::key_store::file::{Entry, Previous, seconds};
+use crate::key_store::key_file::KeyFile;
+use crate::key_store::place::{Change, Place, Stamp, Stored};
 use crate::key_store::private_file::write_private;
+use crate::key_store::shared_keys::SharedKeys;
 use crate::key_store::usage::Usages;
+use crate::shared_documents::{NotChanged, SharedDocuments};
 use crate::spelling::hex;
 
 pub use error::{Error, KEY_NAME_CHARS_MAX, KEYS_MAX};
@@ -38,12 +43,14 @@ pub(crate) use key::check_rights;
 pub use key::{CreatedKey, Key, NewKey, Unknown};
 pub use usage::Used;
 
-/// The keys of one data directory.
+/// The keys of a server.
 pub struct KeyStore {
-    dir: PathBuf,
+    place: Box<dyn Place>,
     loaded: RwLock<Loaded>,
+    /// Held during a change, so that the keys in memory never go back to those before it.
+    changing: Mutex<()>,
     opened: Instant,
-    /// When the file was last looked at, microseconds since `opened`.
+    /// When the place was last looked at, microseconds since `opened`.
     looked_us: AtomicU64,
     usages: Usages,
 }
@@ -57,83 +64,101 @@ struct Loaded {
 }
 
 impl Loaded {
-    /// Keys of entries that are as before stay the same, with the use of their limits.
-    fn new(entries: Vec<Entry>, stamp: Stamp, before: &Self) -> Result<Self, String> {
+    /// Takes other entries. Keys of those that are as before stay the same, with the use of their limits.
+    fn take(&mut self, entries: Vec<Entry>, stamp: Stamp) -> Result<(), Error> {
         let mut keys = Vec::with_capacity(entries.len());
         for entry in &entries {
-            let known = before.entries.iter().position(|earlier| earlier == entry);
+            let known = self.entries.iter().position(|earlier| earlier == entry);
             keys.push(match known {
-                Some(at) => Arc::clone(&before.keys[at]),
-                None => Arc::new(entry.key()?),
+                Some(at) => Arc::clone(&self.keys[at]),
+                None => Arc::new(entry.key().map_err(Error::Rights)?),
             });
         }
-        Ok(Self { entries, keys, stamp })
+        *self = Self { entries, keys, stamp };
+        Ok(())
     }
 }
 
-/// Distinguishes two versions of the file without reading them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Stamp {
-    inode: u64,
-    changed_s: i64,
-    changed_ns: i64,
-}
-
-/// How long the keys in memory are believed before it is looked whether the file changed.
+/// How long the keys in memory are believed before it is looked whether somebody else changed them.
 pub const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Characters of a secret that are shown.
 const PREFIX_CHARS: usize = 7;
 
-const FILE: &str = "api-keys.toml";
 const ADMIN_FILE: &str = "admin.key";
-const LOCK_FILE: &str = "api-keys.lock";
 
 impl KeyStore {
-    fn of(dir: &Path) -> Self {
-        Self {
-            dir: dir.to_owned(),
-            loaded: RwLock::default(),
-            opened: Instant::now(),
-            looked_us: AtomicU64::new(0),
-            usages: Usages::of(dir),
-        }
-    }
-
     /// Opens the keys of a data directory, which must exist. At the first start it makes an admin key and writes
     /// its secret to `admin.key`.
     ///
     /// # Errors
     /// [`Error::Io`] and [`Error::Format`]; a file that cannot be read is never replaced.
     pub fn open(dir: &Path) -> Result<Self, Error> {
-        let store = Self::of(dir);
-        store.usages.load();
-        let _lock = store.lock()?;
-        if store.path().try_exists().map_err(|error| store.io_error(error))? {
-            store.load()?;
-        } else {
-            let admin = NewKey { name: "admin".to_owned(), roles: vec![Role::Admin], ..NewKey::default() };
-            let (entry, secret) = new_entry(&admin, SystemTime::now());
-            // The secret first: keys whose secret is lost would lock everybody out.
-            write_private(&dir.join(ADMIN_FILE), format!("{secret}\n").as_bytes())?;
-            store.save(vec![entry])?;
-        }
-        Ok(store)
+        let file = KeyFile::of(dir);
+        let stored = file.load_or_begin(&mut || Ok(vec![first_admin(dir)?]))?;
+        Self::of(dir, Box::new(file), stored)
     }
 
-    /// Whether the keys of a data directory can be read; makes and changes nothing. A directory without keys is right, too.
+    /// Opens the keys of a cluster, with the last uses of this data directory. Where the cluster has
+    /// none yet, the keys of the directory's `api-keys.toml` become its keys, or else an admin key whose
+    /// secret is in `admin.key` then. Only the node that is first does either.
+    ///
+    /// # Errors
+    /// Those of [`KeyStore::open`], and [`Error::Shared`] where the first keys cannot be made.
+    pub fn open_shared(dir: &Path, documents: Arc<dyn SharedDocuments>) -> Result<Self, Error> {
+        let place = SharedKeys(documents);
+        let mut made = None;
+        let begun = place.load_or_begin(&mut || match KeyFile::of(dir).load_if_there()? {
+            Some((entries, _)) if !entries.is_empty() => Ok(entries),
+            _ => {
+                let admin = first_admin(dir)?;
+                made = Some(admin.id.clone());
+                Ok(vec![admin])
+            }
+        });
+        let is_kept = match &begun {
+            Ok((entries, _)) => entries.iter().any(|entry| Some(&entry.id) == made.as_ref()),
+            // The next start finds out.
+            Err(Error::Shared(NotChanged::Unknown(_))) => true,
+            Err(_) => false,
+        };
+        if made.is_some() && !is_kept {
+            // Another node was first: this secret opens nothing.
+            let path = dir.join(ADMIN_FILE);
+            fs::remove_file(&path).map_err(|error| Error::Io { path, error })?;
+        }
+        Self::of(dir, Box::new(place), begun?)
+    }
+
+    fn of(dir: &Path, place: Box<dyn Place>, (entries, stamp): Stored) -> Result<Self, Error> {
+        let usages = Usages::of(dir);
+        usages.load();
+        let mut loaded = Loaded::default();
+        loaded.take(entries, stamp)?;
+        Ok(Self {
+            place,
+            loaded: RwLock::new(loaded),
+            changing: Mutex::new(()),
+            opened: Instant::now(),
+            looked_us: AtomicU64::new(0),
+            usages,
+        })
+    }
+
+    /// Whether the keys in the file of a data directory can be read; makes and changes nothing. A directory without
+    /// keys is right, too.
     ///
     /// # Errors
     /// As [`KeyStore::open`].
     pub fn check(dir: &Path) -> Result<(), Error> {
-        let store = Self::of(dir);
-        if store.path().try_exists().map_err(|error| store.io_error(error))? { store.load() } else { Ok(()) }
+        KeyFile::of(dir).load_if_there().map(drop)
     }
 
     /// The key with this secret. Takes the same time for every wrong secret.
     ///
-    /// A key revoked on the command line stops within [`LOOK_EVERY`]: that often at most it is looked whether the file
-    /// changed (one `stat`). A secret that is not known is looked for in the file at once.
+    /// A key that another process revoked stops within [`LOOK_EVERY`]: that often at most it is looked whether the file
+    /// changed (one `stat`), or the documents that this node knows (one atomic). A secret that is not known is looked
+    /// for there at once.
     ///
     /// # Errors
     /// No key has the secret, or its time is over.
@@ -146,9 +171,9 @@ impl KeyStore {
             return Ok(key);
         }
         self.looked_us.store(now_us, Ordering::Relaxed);
-        let changed = stamp(&self.path()).is_ok_and(|stamp| stamp != self.loaded.read().stamp);
-        if changed && let Err(error) = self.load() {
-            tracing::warn!(error = %error, "API keys changed on disk and cannot be read; the old ones stay");
+        let changed = self.place.stamp().is_ok_and(|stamp| stamp != self.loaded.read().stamp);
+        if changed && let Err(error) = self.reload() {
+            tracing::warn!(error = %error, "API keys changed and cannot be read; the old ones stay");
         }
         self.find(&digest, now)
     }
@@ -208,8 +233,8 @@ impl KeyStore {
     /// Makes a key. Its secret is in the answer and nowhere else.
     ///
     /// # Errors
-    /// [`Error::Name`], [`Error::Rights`], [`Error::Full`], or [`Error::Io`] and [`Error::Format`]
-    /// when the file could not be changed.
+    /// [`Error::Name`], [`Error::Rights`], [`Error::Full`], or [`Error::Io`], [`Error::Format`] and
+    /// [`Error::Shared`] when the keys could not be changed.
     pub fn create(&self, new: &NewKey) -> Result<CreatedKey, Error> {
         let chars = new.name.chars().count();
         if chars == 0 || chars > KEY_NAME_CHARS_MAX || new.name.chars().any(char::is_control) {
@@ -218,11 +243,14 @@ impl KeyStore {
         new.check()?;
         let (entry, secret) = new_entry(new, SystemTime::now());
         let key = Arc::new(entry.key().map_err(Error::Rights)?);
-        self.change(move |entries| {
+        self.change(&mut |entries| {
+            if entries.contains(&entry) {
+                return Ok(());
+            }
             if entries.len() >= KEYS_MAX {
                 return Err(Error::Full);
             }
-            entries.push(entry);
+            entries.push(entry.clone());
             Ok(())
         })?;
         Ok(CreatedKey { key, secret })
@@ -231,17 +259,19 @@ impl KeyStore {
     /// Gives a key another secret. The one before works for so long still.
     ///
     /// # Errors
-    /// [`Error::Unknown`], or [`Error::Io`] and [`Error::Format`] when the file could not be
-    /// changed.
+    /// [`Error::Unknown`], or [`Error::Io`], [`Error::Format`] and [`Error::Shared`] when the keys
+    /// could not be changed.
     pub fn rotate(&self, id: &str, overlap: Duration) -> Result<CreatedKey, Error> {
         let (secret, sha256) = new_secret();
         let mut changed = None;
-        self.change(|entries| {
+        self.change(&mut |entries| {
             let entry = entries.iter_mut().find(|entry| entry.id == id).ok_or(Error::Unknown)?;
-            let until = seconds(SystemTime::now()).saturating_add(overlap.as_secs());
-            let before = std::mem::replace(&mut entry.sha256, sha256);
-            entry.previous = (!overlap.is_zero()).then_some(Previous { sha256: before, until });
-            entry.prefix = Some(prefix(&secret));
+            if entry.sha256 != sha256 {
+                let until = seconds(SystemTime::now()).saturating_add(overlap.as_secs());
+                let before = std::mem::replace(&mut entry.sha256, sha256.clone());
+                entry.previous = (!overlap.is_zero()).then_some(Previous { sha256: before, until });
+                entry.prefix = Some(prefix(&secret));
+            }
             changed = Some(entry.key().map_err(Error::Rights)?);
             Ok(())
         })?;
@@ -252,12 +282,14 @@ impl KeyStore {
     /// Takes a key away; it stops working at once.
     ///
     /// # Errors
-    /// [`Error::Unknown`], [`Error::LastAdmin`], or [`Error::Io`] and [`Error::Format`] when the file could not be
-    /// changed.
+    /// [`Error::Unknown`], [`Error::LastAdmin`], or [`Error::Io`], [`Error::Format`] and [`Error::Shared`] when the
+    /// keys could not be changed.
     pub fn revoke(&self, id: &str) -> Result<Arc<Key>, Error> {
         let mut revoked = None;
-        self.change(|entries| {
-            let index = entries.iter().position(|entry| entry.id == id).ok_or(Error::Unknown)?;
+        self.change(&mut |entries| {
+            let Some(index) = entries.iter().position(|entry| entry.id == id) else {
+                return if revoked.is_some() { Ok(()) } else { Err(Error::Unknown) };
+            };
             let entry = entries.remove(index);
             if entry.manages_keys_for_good() && !entries.iter().any(Entry::manages_keys_for_good) {
                 return Err(Error::LastAdmin);
@@ -268,41 +300,25 @@ impl KeyStore {
         revoked.map(Arc::new).ok_or(Error::Unknown)
     }
 
-    /// Reads the file again if another process changed it.
+    /// Reads the keys again if somebody else changed them.
     ///
     /// # Errors
     /// [`Error::Io`] and [`Error::Format`]; the keys in memory stay as they were.
     pub fn reload(&self) -> Result<(), Error> {
-        self.load()
+        loop {
+            let (entries, stamp) = self.place.load()?;
+            let mut loaded = self.loaded.write();
+            // A change of this process that was made meanwhile may stand in memory already.
+            if self.place.stamp()? == stamp {
+                return loaded.take(entries, stamp);
+            }
+        }
     }
 
-    fn change(&self, change: impl FnOnce(&mut Vec<Entry>) -> Result<(), Error>) -> Result<(), Error> {
-        let _lock = self.lock()?;
-        self.load()?;
-        let mut entries = self.loaded.read().entries.clone();
-        change(&mut entries)?;
-        self.save(entries)
-    }
-
-    fn load(&self) -> Result<(), Error> {
-        let path = self.path();
-        // The stamp first: a file replaced in between is then read again next time, never missed.
-        let stamp = stamp(&path).map_err(|error| self.io_error(error))?;
-        let text = fs::read_to_string(&path).map_err(|error| self.io_error(error))?;
-        let format = |reason: String| Error::Format { path: path.clone(), reason };
-        let entries = file::read(&text).map_err(format)?;
-        let mut loaded = self.loaded.write();
-        *loaded = Loaded::new(entries, stamp, &loaded).map_err(format)?;
-        Ok(())
-    }
-
-    fn save(&self, mut entries: Vec<Entry>) -> Result<(), Error> {
-        entries.iter_mut().for_each(|entry| entry.was_sender = false);
-        write_private(&self.path(), file::write(&entries).as_bytes())?;
-        let stamp = stamp(&self.path()).map_err(|error| self.io_error(error))?;
-        let mut loaded = self.loaded.write();
-        *loaded = Loaded::new(entries, stamp, &loaded).map_err(Error::Rights)?;
-        Ok(())
+    fn change(&self, change: Change<'_>) -> Result<(), Error> {
+        let _changing = self.changing.lock();
+        let (entries, stamp) = self.place.change(change)?;
+        self.loaded.write().take(entries, stamp)
     }
 
     /// Keys that a server of version 1 wrote, and whose roles mean something else since: their ids.
@@ -311,27 +327,15 @@ impl KeyStore {
         let senders = loaded.entries.iter().filter(|entry| entry.was_sender);
         senders.map(|entry| entry.id.clone()).collect()
     }
-
-    /// Held while the file is read, changed and written, by whichever process does it.
-    fn lock(&self) -> Result<File, Error> {
-        let path = self.dir.join(LOCK_FILE);
-        let opened = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
-        let locked = opened.and_then(|file| file.lock().map(|()| file));
-        locked.map_err(|error| Error::Io { path, error })
-    }
-
-    fn path(&self) -> PathBuf {
-        self.dir.join(FILE)
-    }
-
-    fn io_error(&self, error: io::Error) -> Error {
-        Error::Io { path: self.path(), error }
-    }
 }
 
-fn stamp(path: &Path) -> io::Result<Stamp> {
-    let metadata = fs::metadata(path)?;
-    Ok(Stamp { inode: metadata.ino(), changed_s: metadata.ctime(), changed_ns: metadata.ctime_nsec() })
+/// The first admin key; its secret is on disk when this returns, since keys whose secret is lost would
+/// lock everybody out.
+fn first_admin(dir: &Path) -> Result<Entry, Error> {
+    let admin = NewKey { name: "admin".to_owned(), roles: vec![Role::Admin], ..NewKey::default() };
+    let (entry, secret) = new_entry(&admin, SystemTime::now());
+    write_private(&dir.join(ADMIN_FILE), format!("{secret}\n").as_bytes())?;
+    Ok(entry)
 }
 
 fn new_entry(new: &NewKey, now: SystemTime) -> (Entry, String) {
@@ -378,6 +382,7 @@ mod tests {
 
     use stadium_grants::Verb;
 
+    use super::key_file::FILE;
     use super::*;
 
     fn admin_secret(dir: &Path) -> String {
@@ -606,8 +611,8 @@ mod tests {
         let store = KeyStore::open(dir.path()).expect("opens");
         let entries =
             (0..KEYS_MAX).map(|n| new_entry(&of_role(&format!("key {n}"), Role::Admin), SystemTime::now()).0);
-        let entries = entries.collect();
-        store.save(entries).expect("writes");
+        let entries: Vec<_> = entries.collect();
+        fs::write(dir.path().join(FILE), file::write(&entries)).expect("writes");
         assert!(matches!(store.create(&of_role("one more", Role::Viewer)), Err(Error::Full)));
     }
 }

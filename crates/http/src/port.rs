@@ -42,12 +42,12 @@ struct Parts {
 }
 
 impl Port {
-    /// Reads the keys and the secrets of Web Push and of device tokens in the data directory, or
-    /// makes them.
+    /// Reads the keys and the secrets of Web Push and of device tokens in the data directory or of
+    /// the cluster, or makes them.
     pub(crate) fn open(config: Config, fleet: Arc<dyn Fleet>) -> Result<Self, StartError> {
         let app = Arc::new(App::open(config, fleet)?);
-        let webpush = WebPush::open(&app.config.data_dir).map_err(StartError::WebPush)?;
-        let device_tokens = DeviceTokens::open(&app.config.data_dir).map_err(StartError::DeviceTokens)?;
+        let webpush = WebPush::open(&app.config).map_err(StartError::WebPush)?;
+        let device_tokens = DeviceTokens::open(&app.config).map_err(StartError::DeviceTokens)?;
         Ok(Self(Arc::new(Parts {
             app,
             push_ids: Arc::default(),

@@ -1,4 +1,5 @@
-//! Secrets of the data directory: 32 random bytes in a file for its owner alone.
+//! Secrets that the server made: 32 random bytes in a file for its owner alone, or in a document that
+//! the nodes of a cluster share.
 //!
 //! A secret is made at the first start and never replaced: what was sealed or signed with it would
 //! be void.
@@ -12,24 +13,62 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::rand::{SecureRandom, SystemRandom};
 
-/// Opens the secret in this file of a data directory; at the first start it is made. `what` names
-/// its use, `loss` what a new one ends.
+use crate::config::Config;
+use crate::shared_documents::SharedDocuments;
+
+/// Opens the secret of this file in the data directory, or the one that the cluster has in its place.
+/// At the first start it is made; that of a cluster is the file of the first node which has one. `what`
+/// names its use, `loss` what a new one ends.
 ///
 /// # Errors
 /// The system's error, or that the file is not one of this server; it is never replaced.
-pub(crate) fn open(dir: &Path, file: &str, what: &str, loss: &str) -> io::Result<[u8; 32]> {
+pub(crate) fn open(config: &Config, file: &str, what: &str, loss: &str) -> io::Result<[u8; 32]> {
+    match &config.shared {
+        None => open_file(&config.data_dir, file, what, loss),
+        Some(shared) => open_shared(&**shared, &config.data_dir, file, what, loss),
+    }
+}
+
+fn open_file(dir: &Path, file: &str, what: &str, loss: &str) -> io::Result<[u8; 32]> {
     let path = dir.join(file);
     let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     match fs::read_to_string(&path) {
-        Ok(text) => read(&text).ok_or_else(|| {
-            let reason = format!(
-                "it is not a secret of {what}; mend it, or move it away to start anew, which ends {loss}"
-            );
-            named(io::Error::new(io::ErrorKind::InvalidData, reason))
-        }),
+        Ok(text) => read(&text).ok_or_else(|| named(damaged(what, loss))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => make(&path).map_err(named),
         Err(error) => Err(named(error)),
     }
+}
+
+fn open_shared(
+    shared: &dyn SharedDocuments,
+    dir: &Path,
+    file: &str,
+    what: &str,
+    loss: &str,
+) -> io::Result<[u8; 32]> {
+    let name = format!("secrets/{file}");
+    let mut known = shared.read();
+    if !known.texts.contains_key(&name) {
+        let here = match dir.join(file).try_exists()? {
+            true => open_file(dir, file, what, loss)?,
+            false => random()?,
+        };
+        let changed = shared.change(&mut |texts| {
+            texts.entry(name.clone()).or_insert_with(|| URL_SAFE_NO_PAD.encode(here));
+            true
+        });
+        known = changed.map_err(|error| io::Error::other(format!("{name}: {error}")))?;
+    }
+    known.texts.get(&name).and_then(|text| read(text)).ok_or_else(|| {
+        let error = damaged(what, loss);
+        io::Error::new(error.kind(), format!("the cluster's document {name}: {error}"))
+    })
+}
+
+fn damaged(what: &str, loss: &str) -> io::Error {
+    let reason =
+        format!("it is not a secret of {what}; mend it, or move it away to start anew, which ends {loss}");
+    io::Error::new(io::ErrorKind::InvalidData, reason)
 }
 
 fn read(text: &str) -> Option<[u8; 32]> {
@@ -38,8 +77,7 @@ fn read(text: &str) -> Option<[u8; 32]> {
 
 /// Makes a secret; it is on disk, readable by its owner alone, when this returns.
 fn make(path: &Path) -> io::Result<[u8; 32]> {
-    let mut secret = [0; 32];
-    SystemRandom::new().fill(&mut secret).map_err(|_| io::Error::other("the system gave no random bytes"))?;
+    let secret = random()?;
     let fresh = path.with_extension("key.new");
     // A file that a crash left behind may have other permissions.
     match fs::remove_file(&fresh) {
@@ -54,6 +92,12 @@ fn make(path: &Path) -> io::Result<[u8; 32]> {
     Ok(secret)
 }
 
+fn random() -> io::Result<[u8; 32]> {
+    let mut secret = [0; 32];
+    SystemRandom::new().fill(&mut secret).map_err(|_| io::Error::other("the system gave no random bytes"))?;
+    Ok(secret)
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
@@ -63,12 +107,12 @@ mod tests {
     #[test]
     fn a_secret_is_made_once_for_its_owner_alone_and_a_damaged_one_stays() {
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let opened = || open(dir.path(), "some.key", "some kind", "all of it");
+        let opened = || open_file(dir.path(), "some.key", "some kind", "all of it");
         let first = opened().expect("it is made");
         let path = dir.path().join("some.key");
         assert_eq!(fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o600);
         assert_eq!(opened().expect("opens again"), first);
-        assert_ne!(open(dir.path(), "other.key", "", "").expect("it is made"), first);
+        assert_ne!(open_file(dir.path(), "other.key", "", "").expect("it is made"), first);
 
         fs::write(&path, "short").expect("writes");
         let error = opened().expect_err("it is refused").to_string();

@@ -7,10 +7,10 @@
 //! (RFC 8291) and forwarded as they are.
 
 use std::io;
-use std::path::Path;
 
 use tokio::sync::Mutex;
 
+use crate::config::Config;
 use crate::secret_file;
 
 pub(crate) mod description;
@@ -40,12 +40,12 @@ pub(crate) struct WebPush {
 }
 
 impl WebPush {
-    /// Opens the secret of a data directory; at the first start it is made.
+    /// Opens the secret of a data directory or a cluster; at the first start it is made.
     ///
     /// # Errors
     /// The system's error, or that the file is not one of this server; it is never replaced.
-    pub(crate) fn open(dir: &Path) -> io::Result<Self> {
-        let secret = secret_file::open(dir, SECRET_FILE, "web push", "all subscriptions")?;
+    pub(crate) fn open(config: &Config) -> io::Result<Self> {
+        let secret = secret_file::open(config, SECRET_FILE, "web push", "all subscriptions")?;
         Ok(Self { vault: Vault::new(&secret), verifier: Verifier::default(), changes: Mutex::new(()) })
     }
 }

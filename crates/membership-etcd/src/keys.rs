@@ -45,6 +45,25 @@ impl Keys {
         format!("{}requests/{key}", self.root)
     }
 
+    /// The prefix of the shared documents; ends with a slash.
+    pub(crate) fn access(&self) -> String {
+        format!("{}access/", self.root)
+    }
+
+    /// The key that each change of a document writes.
+    pub(crate) fn change(&self) -> String {
+        format!("{}access/change", self.root)
+    }
+
+    pub(crate) fn document(&self, name: &str) -> String {
+        format!("{}access/{name}", self.root)
+    }
+
+    /// The name of a document, by its key.
+    pub(crate) fn document_name<'k>(&self, key: &'k [u8]) -> Option<&'k str> {
+        self.below(key)?.strip_prefix("access/").filter(|name| *name != "change")
+    }
+
     /// Puts a request, whether or not it is there.
     pub(crate) fn asking(&self, request: &Request) -> TxnRequest {
         let put = RequestOp::put(&self.request(&request.key()), request.value(), 0);

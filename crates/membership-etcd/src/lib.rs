@@ -4,12 +4,14 @@
 //! below `/stadium/CLUSTER/`, writes what the node reports, stands for election as planner, and
 //! plans. The node decides its duties with [`stadium_membership::Succession`] from the views that
 //! it gets. [`create()`] makes a cluster, [`find()`] finds one, and an [`Operator`] looks at one
-//! without being a node. docs/membership.md describes keys and failures.
+//! without being a node. [`Documents`] are texts that all nodes share. docs/membership.md describes
+//! keys and failures.
 
 mod boot_time;
 mod command;
 mod config;
 mod create;
+mod documents;
 mod handle;
 mod keys;
 mod lease;
@@ -22,6 +24,7 @@ mod thread;
 pub use boot_time::boot_time;
 pub use config::Config;
 pub use create::{create, find};
+pub use documents::{DocumentSettings, Documents, Known, NotChanged, Texts};
 pub use handle::{Membership, WRITES_MAX};
 pub use lease::Certainty;
 pub use operator::{LONGEST_CALL, Member, MemberState, Operator, Sight};

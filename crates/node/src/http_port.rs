@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use stadium_http::ChangeLog;
 use stadium_http::key_store::KeyStore;
-use stadium_http::{Config, Fleet, Queues, Reloader, Server, SocketTaker};
+use stadium_http::{Config, Fleet, Queues, Reloader, Server, SharedDocuments, SocketTaker};
 use stadium_shard::Shards;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -36,15 +36,17 @@ pub(crate) struct HttpPort {
 }
 
 impl HttpPort {
-    /// Opens it on `listen`, for so many connections, and serves it on `runtime`.
+    /// Opens it on `listen`, for so many connections, and serves it on `runtime`. `shared` are the
+    /// documents of the cluster that the node is of.
     pub(crate) fn open(
         settings: &Settings,
+        shared: Option<Arc<dyn SharedDocuments>>,
         (listen, connections_max): (SocketAddr, usize),
         runtime: &Runtime,
         fleet: Arc<dyn Fleet>,
         taker: Arc<dyn SocketTaker>,
     ) -> Result<Self, Error> {
-        let config = Config { connections_max, ..mapping::http::config(settings, listen) };
+        let config = Config { connections_max, shared, ..mapping::http::config(settings, listen) };
         let scheme = if config.tls.is_some() { "https" } else { "http" };
         let server = runtime
             .block_on(Server::bind(config, fleet, Some(taker)))

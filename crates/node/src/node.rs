@@ -150,10 +150,18 @@ impl Node {
             .enable_all()
             .build()
             .map_err(|error| Error::System(format!("the control plane's threads cannot start: {error}")))?;
+        let shared = cluster.as_ref().map(cluster::Plan::documents);
         let http = match settings.http.listen {
             Some(listen) => {
                 let taker = Arc::new(Adopter::new(edge.handle().clone()));
-                Some(HttpPort::open(settings, (listen, places.http), &runtime, fleet.clone(), taker)?)
+                Some(HttpPort::open(
+                    settings,
+                    shared.clone(),
+                    (listen, places.http),
+                    &runtime,
+                    fleet.clone(),
+                    taker,
+                )?)
             }
             None => None,
         };
@@ -161,6 +169,7 @@ impl Node {
         let around = Around {
             fleet: fleet.clone(),
             data: data.path(),
+            shared,
             keys: http.as_ref().map(|http| (Arc::clone(&http.keys), http.change_log.clone())),
             shards: &shards,
             tls: rpc_tls,
@@ -258,7 +267,8 @@ impl Node {
         self.running.listeners.iter().find(|listener| listener.name == name).map(|listener| listener.address)
     }
 
-    /// The file with the key of the first administrator.
+    /// The file with the key of the first administrator. In a cluster, only the node that made the key
+    /// has it.
     #[must_use]
     pub fn admin_key_file(&self) -> PathBuf {
         self.data.path().join("admin.key")

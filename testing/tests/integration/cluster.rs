@@ -1,13 +1,13 @@
 //! Three servers as nodes of a cluster, with a real etcd and a real broker: when they are ready, commands
-//! through any of them, and the death of one.
+//! through any of them, keys and tokens that all of them accept, and the death of one.
 //!
 //! One broker has each partition: the suites of Kafka and of `stadium-cluster` kill brokers.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 use stadium_testing::api::Api;
 use stadium_testing::certificates::Authority;
@@ -63,8 +63,11 @@ impl Stage {
         Ok(Self { nodes, etcd, _authority: authority, _folder: folder })
     }
 
-    fn apis(&self) -> Vec<Api> {
-        self.nodes.iter().map(Killable::api).collect()
+    /// The APIs of all nodes, with the cluster's admin key.
+    fn apis(&self) -> Result<Vec<Api>> {
+        let made: Vec<_> = self.nodes.iter().map(Killable::admin_key).filter(|file| file.exists()).collect();
+        let [file] = &made[..] else { bail!("admin keys of a new cluster: {made:?}") };
+        Ok(self.nodes.iter().map(|node| node.api().with_key(file)).collect())
     }
 
     fn until_ready(&self) -> Result<()> {
@@ -209,7 +212,7 @@ fn pushes(nodes: &[Killable], apis: &[Api]) -> Result<()> {
 fn commands_go_through_any_node_and_a_killed_one_loses_nothing() -> Result<()> {
     let mut stage = Stage::start("any")?;
     stage.until_ready()?;
-    let apis = stage.apis();
+    let apis = stage.apis()?;
     // Queues of several shards, whose owners are different nodes.
     for number in 0..2 * SHARDS {
         let nth = |offset| &apis[(number + offset) % apis.len()];
@@ -256,5 +259,67 @@ fn commands_go_through_any_node_and_a_killed_one_loses_nothing() -> Result<()> {
         ensure!(back.posted(wallet)? == 100, "{wallet}: {}", back.account(wallet)?);
     }
     back.balanced(PATIENCE)?;
+    Ok(())
+}
+
+/// Waits until all nodes answer the caller of this file's key with a status: what one node did is seen
+/// at the others soon.
+fn all_answer(apis: &[Api], file: &Path, path: &str, expected: u16) -> Result<()> {
+    for (place, api) in apis.iter().enumerate() {
+        let what = format!("{path} to answer {expected} at {}", NODES[place]);
+        let caller = api.with_key(file);
+        until(PATIENCE, &what, || {
+            let (status, answer) = caller.read(path)?;
+            ensure!(status == expected, "{status}: {answer}");
+            Ok(Some(()))
+        })?;
+    }
+    Ok(())
+}
+
+/// Makes a key that may do everything. Its id, and the file with its secret.
+fn make_key(api: &Api, folder: &Path, name: &str) -> Result<(String, PathBuf)> {
+    let created = answered(|| api.post("/api/keys", &json!({"name": name, "roles": ["admin"]})))?;
+    let file = folder.join(name);
+    std::fs::write(&file, created["secret"].as_str().context("no secret")?)?;
+    Ok((created["key"]["id"].as_str().context("no id")?.to_owned(), file))
+}
+
+#[test]
+fn keys_and_tokens_are_those_of_all_nodes_also_without_etcd() -> Result<()> {
+    let mut stage = Stage::start("keys")?;
+    stage.until_ready()?;
+    let (apis, folder) = (stage.apis()?, tempfile::tempdir()?);
+    let (kept, kept_file) = make_key(&apis[0], folder.path(), "kept")?;
+    let (revoked, revoked_file) = make_key(&apis[0], folder.path(), "revoked")?;
+    all_answer(&apis, &kept_file, "/api/keys", 200)?;
+    all_answer(&apis, &revoked_file, "/api/keys", 200)?;
+    let (status, answer) = apis[1].delete(&format!("/api/keys/{revoked}"))?;
+    ensure!(status == 204, "{status}: {answer}");
+    all_answer(&apis, &revoked_file, "/api/keys", 401)?;
+
+    register(&apis[0], "default", ["phone".to_owned()].into_iter())?;
+    let token = answered(|| apis[0].post("/api/apps/default/devices/phone/token", &json!({})))?;
+    let token_file = folder.path().join("token");
+    std::fs::write(&token_file, token["token"].as_str().context("no token")?)?;
+    all_answer(&apis, &token_file, "/api/me/inbox", 200)?;
+
+    // Without etcd, keys are as they were, also at a node that starts.
+    stage.etcd.kill(0);
+    stage.nodes[2].kill()?;
+    stage.nodes[2].spawn()?;
+    all_answer(&apis, &kept_file, "/api/keys", 200)?;
+    all_answer(&apis, &revoked_file, "/api/keys", 401)?;
+    for api in &apis {
+        let (status, answer) = api.post("/api/keys", &json!({"name": "late", "roles": ["viewer"]}))?;
+        ensure!(status == 503 && answer["code"] == "HTTP-038", "{status}: {answer}");
+    }
+    let (status, answer) = apis[0].delete(&format!("/api/keys/{kept}"))?;
+    ensure!(status == 503 && answer["code"] == "HTTP-038", "{status}: {answer}");
+    stage.etcd.revive(0);
+    let (_, late_file) = make_key(&apis[2], folder.path(), "late")?;
+    all_answer(&apis, &late_file, "/api/keys", 200)?;
+    let (_, keys) = apis[0].read("/api/keys")?;
+    ensure!(keys["keys"].as_array().is_some_and(|keys| keys.len() == 3), "{keys}");
     Ok(())
 }

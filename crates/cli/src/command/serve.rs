@@ -3,6 +3,8 @@
 //! The first SIGTERM or Ctrl-C drains: devices are moved away, what is owned is finished, and the process exits with 0
 //! within the grace period. A second one leaves at once. SIGHUP reads certificates, keys, passwords and rules again.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use serde_json::json;
 use stadium_node::settings::{Limits, Settings};
@@ -41,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
             "pid": running.pid,
             "listeners": running.listeners,
             "http_url": running.http_url,
-            "admin_key_file": node.admin_key_file(),
+            "admin_key_file": admin_key_file(&node),
             "trial": loaded.settings.server.trial,
         }))?;
     } else {
@@ -56,6 +58,11 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
         Ended::Drained => Ok(()),
         Ended::LeftAtOnce { signal } => Err(Failure::Signalled(signal)),
     }
+}
+
+/// The file with the first admin key; none where another node of the cluster made the key.
+fn admin_key_file(node: &Node) -> Option<PathBuf> {
+    Some(node.admin_key_file()).filter(|file| file.exists())
 }
 
 fn banner(node: &Node, settings: &Settings, terminal: &Terminal) {
@@ -84,11 +91,9 @@ fn banner(node: &Node, settings: &Settings, terminal: &Terminal) {
         }
         terminal.note(format_args!("  {:<15} {}", "HTTP API", name(format!("{url}/docs"))));
         terminal.note(format_args!("  {:<15} {}", "Live page", name(format!("{url}/live"))));
-        terminal.note(format_args!(
-            "  {:<15} {}",
-            "Admin key",
-            name(format!("{}", node.admin_key_file().display()))
-        ));
+        let elsewhere = || "admin.key of the node that made it for the cluster".to_owned();
+        let key = admin_key_file(node).map_or_else(elsewhere, |file| file.display().to_string());
+        terminal.note(format_args!("  {:<15} {}", "Admin key", name(key)));
     }
     let Limits { connections_max, .. } = settings.limits;
     if node.files_max() < u64::from(connections_max) {

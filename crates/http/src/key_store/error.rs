@@ -5,7 +5,9 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Keys in one file. Every request compares with each of them, so the bound keeps that under 50 µs;
+use crate::shared_documents::NotChanged;
+
+/// Keys of one server or cluster. Every request compares with each of them, so the bound keeps that under 50 µs;
 /// one more is refused.
 pub const KEYS_MAX: usize = 1_024;
 
@@ -29,6 +31,8 @@ pub enum Error {
         /// The mistake in it.
         reason: String,
     },
+    /// The keys are a cluster's, and could not be changed there.
+    Shared(NotChanged),
     /// The name is empty, too long, or holds control characters.
     Name,
     /// The rights of the key are none, or are not right.
@@ -52,6 +56,7 @@ impl std::fmt::Display for Error {
                     path.display()
                 )
             }
+            Self::Shared(reason) => write!(f, "the API keys of the cluster: {reason}"),
             Self::Name => {
                 write!(f, "a key's name has 1 to {KEY_NAME_CHARS_MAX} characters, without control characters")
             }

@@ -11,7 +11,8 @@ use stadium_grants::{Grant, Grants, Role, Verb};
 
 use super::key::Key;
 
-const VERSION: u32 = 2;
+/// The version of an entry that is written.
+pub(super) const VERSION: u32 = 2;
 
 /// A key in the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

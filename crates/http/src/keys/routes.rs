@@ -23,10 +23,12 @@ use crate::request::app::App;
 use crate::request::body::{read_json, read_json_or_default};
 use crate::request::endpoints::endpoints;
 use crate::request::problem::{
-    API_KEY_UNKNOWN, FIELD_WRONG, KEYS_FULL, KEYS_NOT_WRITTEN, LAST_ADMIN, Problem, ProblemSchema,
+    API_KEY_UNKNOWN, FIELD_WRONG, KEYS_AWAY, KEYS_FULL, KEYS_NOT_WRITTEN, LAST_ADMIN, Problem, ProblemSchema,
+    TIMED_OUT,
 };
 use crate::request::query::Name;
 use crate::rfc3339;
+use crate::shared_documents::NotChanged;
 
 /// The endpoints of API keys and of the audit log.
 pub(crate) fn endpoints<S>() -> OpenApiRouter<S>
@@ -171,6 +173,9 @@ const OVERLAP_S: u64 = 86_400;
 /// Seconds for which a secret that was replaced works at most.
 const OVERLAP_S_MAX: u64 = 30 * 86_400;
 
+/// The pause before another try while the keys of a cluster cannot be changed.
+const RETRY: Duration = Duration::from_secs(2);
+
 /// The API keys, without their secrets.
 #[utoipa::path(get, operation_id = "list_keys", path = "/api/keys", tag = "API keys",
     extensions(("x-right" = json!("keys.manage"))),
@@ -189,7 +194,9 @@ pub(crate) async fn list(_: Caller, State(app): State<Arc<App>>) -> Json<KeyList
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
               (status = 403, description = "`HTTP-003`", body = ProblemSchema),
               (status = 409, description = "`HTTP-022`", body = ProblemSchema),
-              (status = 422, description = "`HTTP-005`", body = ProblemSchema)))]
+              (status = 422, description = "`HTTP-005`", body = ProblemSchema),
+              (status = 503, description = "`HTTP-038`: nothing was changed", body = ProblemSchema),
+              (status = 504, description = "`HTTP-018`: it may have been changed", body = ProblemSchema)))]
 pub(crate) async fn create(
     caller: Caller,
     State(app): State<Arc<App>>,
@@ -213,7 +220,9 @@ pub(crate) async fn create(
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
               (status = 403, description = "`HTTP-003`", body = ProblemSchema),
               (status = 404, description = "`HTTP-020`", body = ProblemSchema),
-              (status = 422, description = "`HTTP-005`", body = ProblemSchema)))]
+              (status = 422, description = "`HTTP-005`", body = ProblemSchema),
+              (status = 503, description = "`HTTP-038`: nothing was changed", body = ProblemSchema),
+              (status = 504, description = "`HTTP-018`: it may have been changed", body = ProblemSchema)))]
 pub(crate) async fn rotate(
     caller: Caller,
     State(app): State<Arc<App>>,
@@ -241,7 +250,9 @@ pub(crate) async fn rotate(
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
               (status = 403, description = "`HTTP-003`", body = ProblemSchema),
               (status = 404, description = "`HTTP-020`", body = ProblemSchema),
-              (status = 409, description = "`HTTP-021`", body = ProblemSchema)))]
+              (status = 409, description = "`HTTP-021`", body = ProblemSchema),
+              (status = 503, description = "`HTTP-038`: nothing was changed", body = ProblemSchema),
+              (status = 504, description = "`HTTP-018`: it may have been changed", body = ProblemSchema)))]
 pub(crate) async fn revoke(
     caller: Caller,
     State(app): State<Arc<App>>,
@@ -263,6 +274,9 @@ async fn blocking<T: Send + 'static>(
         let detail = error.to_string();
         match error {
             Error::Io { .. } | Error::Format { .. } => Problem::new(KEYS_NOT_WRITTEN, detail),
+            Error::Shared(NotChanged::Away(_)) => Problem::new(KEYS_AWAY, detail).retry_after(RETRY),
+            Error::Shared(NotChanged::Unknown(_)) => Problem::new(TIMED_OUT, detail),
+            Error::Shared(NotChanged::TooLarge(_)) => Problem::new(FIELD_WRONG, detail),
             Error::Name => Problem::new(FIELD_WRONG, detail).at("name"),
             Error::Rights(_) => Problem::new(FIELD_WRONG, detail),
             Error::Full => Problem::new(KEYS_FULL, detail),

@@ -10,13 +10,13 @@
 //! is the shard's to say, at each use.
 
 use std::io;
-use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 use stadium_registry::{AppName, DeviceId};
 
+use crate::config::Config;
 use crate::secret_file;
 
 /// How tokens of devices begin. No API key does.
@@ -47,12 +47,12 @@ pub(crate) struct DeviceTokens {
 }
 
 impl DeviceTokens {
-    /// Opens the secret of a data directory; at the first start it is made.
+    /// Opens the secret of a data directory or a cluster; at the first start it is made.
     ///
     /// # Errors
     /// The system's error, or that the file is not one of this server.
-    pub(crate) fn open(dir: &Path) -> io::Result<Self> {
-        let secret = secret_file::open(dir, SECRET_FILE, "device tokens", "all tokens of devices")?;
+    pub(crate) fn open(config: &Config) -> io::Result<Self> {
+        let secret = secret_file::open(config, SECRET_FILE, "device tokens", "all tokens of devices")?;
         Ok(Self::new(&secret))
     }
 

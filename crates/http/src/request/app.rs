@@ -46,9 +46,13 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// Reads the keys in the data directory, or makes them.
+    /// Reads the keys in the data directory or of the cluster, or makes them.
     pub(crate) fn open(config: Config, fleet: Arc<dyn Fleet>) -> Result<Self, StartError> {
-        let keys = Arc::new(KeyStore::open(&config.data_dir).map_err(StartError::Keys)?);
+        let keys = match &config.shared {
+            Some(shared) => KeyStore::open_shared(&config.data_dir, Arc::clone(shared)),
+            None => KeyStore::open(&config.data_dir),
+        };
+        let keys = Arc::new(keys.map_err(StartError::Keys)?);
         for id in keys.changed_in_meaning() {
             tracing::warn!(
                 key = id,

@@ -70,6 +70,7 @@ codes! {
     SIGN_IN_AWAY = "HTTP-035" 503 "Signing in is not possible now";
     DEVICE_TOKEN_WRONG = "HTTP-036" 401 "The device token is not valid";
     NO_CLUSTER = "HTTP-037" 404 "The server is not part of a cluster";
+    KEYS_AWAY = "HTTP-038" 503 "API keys cannot be changed now";
 }
 
 /// An error on its way to the caller.

@@ -20,6 +20,7 @@ fn all_suites_hold_on_a_newer_etcd() {
     run(Command::new("go").args(["build", "-o"]).arg(&etcd).arg(".").current_dir(root.join("testing/etcd")));
     run(Command::new(&etcd).arg("--version"));
     let this = std::env::current_exe().expect("this program");
-    let suites = ["failures::", "joining::", "planning::", "--test-threads", "2", "--nocapture"];
+    let suites =
+        ["documents::", "failures::", "joining::", "planning::", "--test-threads", "2", "--nocapture"];
     run(Command::new(this).args(suites).env_remove("STADIUM_NEWER_ETCD").env("STADIUM_ETCD", &etcd));
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use stadium_http::SharedDocuments;
 use stadium_push::{LiveOrigins, Transport};
 use stadium_shard::Shards;
 use tokio::sync::watch;
@@ -29,6 +30,10 @@ impl Plan {
     }
 
     pub(crate) fn shards(&self) -> u16 {
+        match *self {}
+    }
+
+    pub(crate) fn documents(&self) -> Arc<dyn SharedDocuments> {
         match *self {}
     }
 

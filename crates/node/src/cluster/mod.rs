@@ -7,6 +7,8 @@
 #[cfg(not(feature = "cluster"))]
 mod absent;
 #[cfg(feature = "cluster")]
+mod documents;
+#[cfg(feature = "cluster")]
 mod figures;
 #[cfg(feature = "cluster")]
 mod identity;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stadium_cluster::{ArchiveSettings, ClusterNode, LinkSettings, NodeSettings};
+use stadium_http::SharedDocuments;
 use stadium_journal_kafka::{Client, Error as KafkaError, make_or_check, open};
 use stadium_journal_log::Topic;
 use stadium_links::TlsSettings;
@@ -15,6 +16,7 @@ use stadium_membership::{Cluster, Node, NodeName, Settings as Planner, Versions}
 use stadium_membership_etcd::{Access, Config};
 use stadium_shard::{Settings as ShardSettings, Shards};
 
+use super::documents;
 use super::identity;
 use super::member::Member;
 use super::sight::About;
@@ -41,6 +43,7 @@ pub(crate) struct Plan {
     advertised: SocketAddr,
     store: Option<String>,
     topic: Arc<dyn Topic>,
+    documents: Arc<dyn SharedDocuments>,
     shards: ShardSettings,
     folder: PathBuf,
 }
@@ -49,7 +52,7 @@ impl Plan {
     /// Reads the files of the settings, finds the cluster, and makes or checks its topic. `None` where
     /// the settings name no cluster.
     ///
-    /// Waits for etcd, 30 s at most, only in a data directory that was in no cluster yet.
+    /// Waits for etcd: for 30 s at most in a data directory that was in no cluster yet, else for 3 s.
     ///
     /// # Errors
     /// [`Error::Cluster`] with what is wrong.
@@ -75,6 +78,7 @@ impl Plan {
         if !is_kept {
             identity::keep(&folder, name, &cluster)?;
         }
+        let documents = documents::open(&folder, name, cluster.id, &stores.etcd)?;
         let usual = ShardSettings::in_directory(&folder, count);
         let shards = ShardSettings { count, storage: usual.storage, ..shards::settings(settings, data) };
         Ok(Some(Self {
@@ -88,6 +92,7 @@ impl Plan {
             advertised,
             store: settings.cluster.store.clone(),
             topic,
+            documents,
             shards,
             folder,
         }))
@@ -96,6 +101,11 @@ impl Plan {
     /// The number of the cluster's shards.
     pub(crate) fn shards(&self) -> u16 {
         self.shards.count
+    }
+
+    /// The documents that all nodes share.
+    pub(crate) fn documents(&self) -> Arc<dyn SharedDocuments> {
+        Arc::clone(&self.documents)
     }
 
     /// Joins the cluster, as a node that is reached at these addresses, by purpose.

@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use stadium_discovery::{Backend, Config as DiscoveryConfig, Discovery, StaticService};
-use stadium_http::ChangeLog;
 use stadium_http::fleet::{DiscoveryStats, Fleet, ServiceStats};
 use stadium_http::key_store::KeyStore;
+use stadium_http::{ChangeLog, SharedDocuments};
 use stadium_reactor::tls::ServerTls;
 use stadium_rpc::Server;
 use stadium_rpc_api::{Principals, Tokens, operators, platform, push, queue, wallet};
@@ -46,7 +46,9 @@ pub(crate) struct Around<'a> {
     pub(crate) fleet: Arc<dyn Fleet>,
     /// The data directory.
     pub(crate) data: &'a Path,
-    /// Its API keys and its audit log, where they are open.
+    /// The documents of the cluster that the node is of.
+    pub(crate) shared: Option<Arc<dyn SharedDocuments>>,
+    /// The API keys and the audit log, where they are open.
     pub(crate) keys: Option<(Arc<KeyStore>, ChangeLog)>,
     /// Hold the queues, the wallets and the push platform.
     pub(crate) shards: &'a ShardsDoor,
@@ -59,7 +61,7 @@ pub(crate) struct Around<'a> {
 impl Services {
     /// Starts what the settings ask for.
     pub(crate) fn start(settings: &Settings, around: Around<'_>) -> Result<Self, Error> {
-        let Around { fleet, data, keys, shards, tls, bridge } = around;
+        let Around { fleet, data, shared, keys, shards, tls, bridge } = around;
         // A backend of our own making knows our own services too, so it is made when they are known.
         let remote = match settings.discovery.backend {
             DiscoveryBackend::None | DiscoveryBackend::Static => None,
@@ -73,7 +75,11 @@ impl Services {
             None
         } else {
             let log = || ChangeLog::open(data, settings.http.audit_files_max as usize);
-            let open = || KeyStore::open(data).map(|keys| (Arc::new(keys), log()));
+            let opened = || match shared {
+                Some(shared) => KeyStore::open_shared(data, shared),
+                None => KeyStore::open(data),
+            };
+            let open = || opened().map(|keys| (Arc::new(keys), log()));
             let (keys, log) =
                 keys.map_or_else(open, Ok).map_err(|error| Error::Services(error.to_string()))?;
             let bounds = mapping::http::push_bounds(&settings.http);
