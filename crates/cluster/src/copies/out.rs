@@ -134,7 +134,7 @@ impl Replica {
 
     /// Reads the log to its end.
     fn catch_up(&mut self) -> Result<(), CopyError> {
-        self.read_until(ReplicatedJournal::is_in_step)
+        self.read_until(|journal| journal.behind() == Some(0))
     }
 
     /// Reads the log until it holds. Waits for as long as the log answers.

@@ -95,14 +95,13 @@ pub(super) fn open_with_store(flags: &ConfigFlags) -> Result<(Admin, Option<Stri
              servers with --config",
         )
     })?;
-    admin_of(stores)
+    Ok((admin_of(stores)?, settings.cluster.store))
 }
 
 /// The cluster whose stores these are.
 pub(crate) fn admin_of(stores: Stores) -> Result<Admin, Failure> {
     let Stores { name: cluster, etcd, kafka, replication, standbys } = stores;
-    let admin = Admin::new(Settings { cluster, etcd, kafka, replication, standbys }).map_err(failed)?;
-    Ok((admin, settings.cluster.store))
+    Admin::new(Settings { cluster, etcd, kafka, replication, standbys }).map_err(failed)
 }
 
 fn node_name(text: &str) -> Result<NodeName, Failure> {
