@@ -1,4 +1,6 @@
 //! [`Commands`]: what a node sends when, and what its askers hear.
+//!
+//! Each call gets the time, and returns what its driver is to do.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -9,51 +11,14 @@ use stadium_shard::{Answer, Forwarded, GivenUp, MOVED, NOT_HERE, OUTCOME_UNKNOWN
 use stadium_shard_wire::{Command, Item, Request};
 use stadium_state_machine::{busy, rejected, unknown};
 
+use crate::asks::Asks;
+use crate::bounds::{ASKED_FOR, Bounds};
 use crate::owners::{Owner, Owners};
 use crate::repeat::{self, Ids};
 use crate::table::{Pending, Table};
 
-/// How long a command is asked again: longer than a failover takes. A reserve that waits has its wait
-/// besides.
-pub const ASKED_FOR: Duration = Duration::from_secs(10);
-
 /// The pauses before a command is asked again: the first, and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
-
-/// Who waits for the answer of a command.
-pub trait Asks {
-    /// Distinguishes those who are not answered. The parts of one search have the same.
-    fn id(&self) -> u64;
-
-    /// Whether nobody waits for the answer any more.
-    fn is_gone(&self) -> bool;
-}
-
-impl Asks for stadium_shard::Asker {
-    fn id(&self) -> u64 {
-        stadium_shard::Asker::id(self)
-    }
-
-    fn is_gone(&self) -> bool {
-        stadium_shard::Asker::is_gone(self)
-    }
-}
-
-/// Bounds of the commands that are not answered.
-#[derive(Clone, Copy, Debug)]
-pub struct Bounds {
-    /// How many, at most: those for which a node has no link, or no credit, wait too.
-    pub commands_max: usize,
-    /// Bytes of memory that they keep alive together, at most. One command always fits.
-    pub bytes_max: usize,
-}
-
-impl Default for Bounds {
-    /// 65,536 commands, 256 MiB.
-    fn default() -> Self {
-        Self { commands_max: 65_536, bytes_max: 256 << 20 }
-    }
-}
 
 /// A command on its way in: its id; or why it is answered at once, to whom.
 pub type Entered<A> = Result<u64, (A, Refusal)>;

@@ -6,12 +6,16 @@
 //! simulator another. A command is answered once. What may have happened is asked again only where
 //! that is harmless, and is never answered with Busy.
 
+mod asks;
+mod bounds;
 mod commands;
 mod kept;
 mod owners;
 mod repeat;
 mod table;
 
-pub use commands::{ASKED_FOR, Asks, Bounds, Commands, Entered, Sent, Step};
+pub use asks::Asks;
+pub use bounds::{ASKED_FOR, Bounds};
+pub use commands::{Commands, Entered, Sent, Step};
 pub use kept::{KEPT_MAX, Kept};
 pub use owners::{Owner, Owners};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use stadium_queue::{Command as Queue, Dedup, JobSet, Key, Milliseconds};
 use stadium_shard_wire::Command;
 
-use crate::commands::ASKED_FOR;
+use crate::bounds::ASKED_FOR;
 
 /// How long an id that a node gave to a job is remembered: longer than the node asks again, and as
 /// short as that allows, since each costs some 120 bytes.

@@ -9,7 +9,8 @@ use parking_lot::Mutex;
 use stadium_links::NodeName;
 use stadium_shard_wire::Request;
 
-use crate::commands::{Asks, Bounds};
+use crate::asks::Asks;
+use crate::bounds::Bounds;
 
 /// Parts of the table, each with a lock.
 const PARTS: usize = 16;

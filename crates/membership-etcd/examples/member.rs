@@ -24,6 +24,7 @@ fn main() {
         expected: None,
         node,
         about: Node {
+            registered_at_ms: 0,
             incarnation: Incarnation(0),
             addresses: BTreeMap::new(),
             zone: None,

@@ -1,4 +1,6 @@
 //! The parts of the world: starts of nodes, their shards, and requests between them.
+//!
+//! Each start of a node has a table of commands of its own, and the cores that it serves.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
