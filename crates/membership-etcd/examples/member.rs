@@ -9,7 +9,7 @@ mod runner;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use stadium_membership::{Incarnation, Node, Settings, Versions};
+use stadium_membership::{Node, Settings, Versions};
 use stadium_membership_etcd::{Access, Config};
 
 fn main() {
@@ -23,17 +23,7 @@ fn main() {
         cluster: "test".to_owned(),
         expected: None,
         node,
-        about: Node {
-            registered_at_ms: 0,
-            incarnation: Incarnation(0),
-            addresses: BTreeMap::new(),
-            zone: None,
-            versions,
-            load: 0.0,
-            in_step: Default::default(),
-            has_data: Default::default(),
-            draining: false,
-        },
+        about: Node::new(BTreeMap::new(), None, versions),
         planner: Settings { settle: Duration::from_millis(500), ..Settings::default() },
     };
     let _node = runner::Runner::start(config);
