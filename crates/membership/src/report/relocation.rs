@@ -69,8 +69,8 @@ mod tests {
         };
         let (b, c, cold) = (standby("b", true), standby("c", true), standby("c", false));
         let table = [
-            (shard(&[b.clone()], None, None), None),
-            (shard(&[b.clone()], Some("c"), None), Some(("c", Step::Waiting, true))),
+            (shard(std::slice::from_ref(&b), None, None), None),
+            (shard(std::slice::from_ref(&b), Some("c"), None), Some(("c", Step::Waiting, true))),
             (shard(&[b.clone(), cold.clone()], Some("c"), None), Some(("c", Step::WarmingUp, true))),
             (shard(&[b.clone(), cold], None, None), Some(("c", Step::WarmingUp, false))),
             (shard(&[b.clone(), c.clone()], Some("c"), None), Some(("c", Step::Waiting, true))),

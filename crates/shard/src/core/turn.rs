@@ -303,7 +303,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         running: &mut Run<S, C, M>,
         carried: Carried<C>,
         body: Body<M::Command>,
-    ) -> Result<Option<(C, Body<M::Command>)>, Fault> {
+    ) -> Result<Behind<C, M::Command>, Fault> {
         match carried {
             Carried::Refused | Carried::Waits { comes_back: false } => {}
             Carried::Waits { comes_back: true } => running.keep(body),
@@ -720,6 +720,9 @@ enum Carried<C> {
     /// The journal failed meanwhile.
     Cut(C, Fault),
 }
+
+/// A command that was not taken on because the journal is behind, with its caller; none where it was.
+type Behind<C, Q> = Option<(C, Body<Q>)>;
 
 /// The outcome of a command that may wait.
 enum Found<A> {
