@@ -24,6 +24,7 @@ pub(crate) struct ConfigFlags {
 
 impl ConfigFlags {
     /// Reads the whole configuration: defaults, file, environment, these flags.
+    #[cfg_attr(not(feature = "cluster"), allow(dead_code, reason = "commands on clusters use it"))]
     pub(crate) fn load(&self) -> Result<Loaded, Failure> {
         SettingsFlags { common: self.clone(), ..SettingsFlags::default() }.load()
     }

@@ -1,8 +1,9 @@
 //! `stadium demo --nodes 3`: a cluster on this machine, of which one node is killed under load.
 //!
 //! `parts` starts etcd, Kafka and the nodes as child processes; `node` is one of the nodes. `voters`
-//! vote through all of them without a pause, and `books` compares afterwards what they were promised with
-//! what the wallets have. `asking` asks again where a shard is on its way. `acts` is the order of it all, `summary` what is told at the end.
+//! vote through all of them without a pause, and `books` compares afterwards what they were promised
+//! with what the wallets have. `asking` asks again where a shard is on its way. `acts` is the order of
+//! it all, `summary` what is told at the end.
 
 #[cfg(feature = "cluster")]
 mod acts;
