@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use stadium_journal::conformance::{append, make_durable, record};
 use stadium_journal::memory::MemoryDisk;
-use stadium_journal::{Error, Following, Journal, Opening, Position, Wake};
+use stadium_journal::{Error, Journal, Opening, Position, Wake};
 use stadium_journal_log::partition::{Event, Failure};
 use stadium_journal_log::{Header, Offset, Partition, Topic};
 use stadium_journal_replicated::memory::MemoryTopic;
@@ -67,27 +67,6 @@ fn a_standby_gets_each_record_as_it_is_acknowledged_and_is_promoted() {
     assert_eq!(records(&first), all);
     let end = first.resume_point().mark.end;
     assert_eq!(frames(&disk, &first, end), frames(&other, &standby, end));
-}
-
-#[test]
-fn a_standby_tells_how_many_messages_it_has_not_read() {
-    let topic = MemoryTopic::new(1);
-    let (disk, other) = (MemoryDisk::new(1), MemoryDisk::new(2));
-    let mut first = owner(&topic, &disk);
-    let all = write(&mut first, 0..10);
-    let messages = topic.messages(0).len() as u64;
-    // From now on each call is answered by a step of its own: the end of the log before the messages.
-    topic.set_faults(Some(Box::new(|_| 0)));
-    let mut standby = follow(&topic, &other);
-    assert_eq!(standby.behind(), None, "the log has not told its end");
-    let mut told = Vec::new();
-    while told.last() != Some(&Some(0)) {
-        assert!(topic.step(), "something is under way: {told:?}");
-        poll(&mut standby).1.expect("it follows");
-        told.push(standby.behind());
-    }
-    assert!(told.contains(&Some(messages)), "{told:?} of {messages}");
-    assert_eq!(records(&standby), all);
 }
 
 #[test]

@@ -65,6 +65,9 @@ const GHOST_MS: u64 = 2_000;
 /// it gives to puts for 5 s longer than it asks again: for such delays, and for those of links.
 const TURN_MS: u64 = 1_000;
 
+/// The bytes of a payload: a number.
+const PAYLOAD_BYTES: usize = 8;
+
 pub struct World {
     plan: Plan,
     sabotage: Sabotage,
@@ -684,7 +687,9 @@ impl World {
             let start = &self.starts[at];
             let bounds = self.plan.bounds;
             let (commands, bytes) = (start.commands.len(), start.commands.bytes());
-            if commands > bounds.commands_max || commands > 1 && bytes > bounds.bytes_max {
+            // One that is longer than the bound fits beside those without a payload.
+            let bytes_max = bounds.bytes_max.max(PAYLOAD_BYTES);
+            if commands > bounds.commands_max || bytes > bytes_max {
                 return Err(format!("start {at} has {commands} commands of {bytes} bytes: {bounds:?}"));
             }
         }
