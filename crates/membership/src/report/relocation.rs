@@ -69,15 +69,6 @@ mod tests {
         };
         let (b, c, cold) = (standby("b", true), standby("c", true), standby("c", false));
         let table = [
-<<<<<<< HEAD
-            (shard(std::slice::from_ref(&b), None, None), None),
-            (shard(std::slice::from_ref(&b), Some("c"), None), Some(("c", Step::Waiting, true))),
-            (shard(&[b.clone(), cold.clone()], Some("c"), None), Some(("c", Step::WarmingUp, true))),
-            (shard(&[b.clone(), cold], None, None), Some(("c", Step::WarmingUp, false))),
-            (shard(&[b.clone(), c.clone()], Some("c"), None), Some(("c", Step::Waiting, true))),
-            (shard(&[b.clone(), c], Some("c"), Some("c")), Some(("c", Step::HandingOver, true))),
-            (shard(&[b], None, Some("b")), Some(("b", Step::HandingOver, false))),
-=======
             (shard(vec![b.clone()], None, None), None),
             (shard(vec![b.clone()], Some("c"), None), Some(("c", Step::Waiting, true))),
             (shard(vec![b.clone(), cold.clone()], Some("c"), None), Some(("c", Step::WarmingUp, true))),
@@ -85,7 +76,6 @@ mod tests {
             (shard(vec![b.clone(), c.clone()], Some("c"), None), Some(("c", Step::Waiting, true))),
             (shard(vec![b.clone(), c], Some("c"), Some("c")), Some(("c", Step::HandingOver, true))),
             (shard(vec![b], None, Some("b")), Some(("b", Step::HandingOver, false))),
->>>>>>> 53eca4afb71a93bf872f1164acea6d8b55488354
         ];
         for (report, expected) in table {
             let found = Relocation::of(&report);
