@@ -7,7 +7,7 @@
 //!
 //! [`FileJournal`] is on local files, and [`Segmented`]; the same code runs on a disk in memory with
 //! faults ([`memory`]). [`MemoryLog`] can only be trimmed. A [`mirror`] has the files of a
-//! replicated log. [`adoption`] gives the segments of one journal to another. [`conformance`] is the suite that every implementation has to pass.
+//! replicated log. [`adoption`] gives segments to another journal. [`conformance`] tests them all.
 
 pub mod adoption;
 mod checkpoint;
