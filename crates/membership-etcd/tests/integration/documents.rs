@@ -1,4 +1,5 @@
-//! Documents that several nodes share through a real etcd: races, an etcd that is away, restarts.
+//! Documents that several nodes share through a real etcd: races, an etcd that is away, restarts,
+//! lost answers, and documents that are lost or of another cluster.
 
 use std::path::Path;
 use std::sync::Mutex;
