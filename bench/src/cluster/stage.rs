@@ -1,4 +1,6 @@
 //! A cluster of real servers, with its brokers and its etcd, on this machine.
+//!
+//! Where a shard is, and its moves, are read and asked for in etcd, as `stadium cluster` does.
 
 use std::fs;
 use std::net::SocketAddr;
