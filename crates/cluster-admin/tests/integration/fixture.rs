@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use stadium_cluster::{ClusterNode, NodeSettings};
-use stadium_cluster_admin::{Admin, InitReport, Settings};
+use stadium_cluster::{ArchiveSettings, ClusterNode, NodeSettings};
+use stadium_cluster_admin::{Admin, ClusterFacts, InitReport, Settings};
 use stadium_journal::Options;
-use stadium_journal_kafka::{Replication, Settings as KafkaSettings};
+use stadium_journal_kafka::{Client, Replication, Settings as KafkaSettings, open};
 use stadium_journal_log::Topic;
 use stadium_journal_replicated::memory::MemoryTopic;
 use stadium_membership::{Cluster, Node as About, NodeName, Settings as PlannerSettings, Versions};
@@ -43,24 +44,39 @@ pub struct Nodes {
     settings: Settings,
     cluster: Cluster,
     topic: Arc<dyn Topic>,
+    store: Option<PathBuf>,
     running: BTreeMap<&'static str, Running>,
 }
 
 /// The fields end in their order: the node before its shards, and these before their folder.
 struct Running {
     _node: ClusterNode,
-    _shards: Shards,
+    shards: Shards,
     _folder: tempfile::TempDir,
     _links: TcpListener,
 }
 
 impl Nodes {
     pub fn of(settings: &Settings, made: &InitReport) -> Self {
-        let facts = &made.cluster;
+        let topic = Arc::new(MemoryTopic::new(made.cluster.shards as usize));
+        Self::with(settings, &made.cluster, topic, None)
+    }
+
+    /// Nodes whose logs are in Kafka, and that store what they own.
+    pub fn storing(settings: &Settings, facts: &ClusterFacts, store: &Path) -> Self {
+        let topic = open(Client::ALL[0], &settings.kafka, facts.shards).expect("good settings");
+        Self::with(settings, facts, topic, Some(store.to_owned()))
+    }
+
+    fn with(
+        settings: &Settings,
+        facts: &ClusterFacts,
+        topic: Arc<dyn Topic>,
+        store: Option<PathBuf>,
+    ) -> Self {
         let (id, formats, feature_level) = (facts.id, facts.formats, facts.feature_level);
         let cluster = Cluster { id, shards: facts.shards, formats, feature_level };
-        let topic = Arc::new(MemoryTopic::new(facts.shards as usize));
-        Self { settings: settings.clone(), cluster, topic, running: BTreeMap::new() }
+        Self { settings: settings.clone(), cluster, topic, store, running: BTreeMap::new() }
     }
 
     /// Starts a node without data.
@@ -93,11 +109,18 @@ impl Nodes {
             about,
             planner: PlannerSettings { settle: Duration::from_secs(1), ..PlannerSettings::default() },
         };
-        let settings =
-            NodeSettings { membership, folder: folder.path().to_owned(), mirror, archive: None, links: None };
+        let archive =
+            self.store.as_ref().map(|store| ArchiveSettings::new(format!("file://{}", store.display())));
+        let folder_of_node = folder.path().to_owned();
+        let settings = NodeSettings { membership, folder: folder_of_node, mirror, archive, links: None };
         let started = ClusterNode::start(settings, &shards, Arc::clone(&self.topic)).expect("a node");
-        let running = Running { _node: started, _shards: shards, _folder: folder, _links: links };
+        let running = Running { _node: started, shards, _folder: folder, _links: links };
         self.running.insert(name, running);
+    }
+
+    /// The shards of a node.
+    pub fn shards(&self, name: &str) -> &Shards {
+        &self.running[name].shards
     }
 
     /// Ends a node. It gives its lease back.

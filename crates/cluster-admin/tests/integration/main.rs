@@ -2,6 +2,7 @@
 //!
 //! The nodes keep the logs of their shards in memory: Kafka is asked for the topic alone.
 
+mod backup;
 mod changes;
 mod fixture;
 mod making;
