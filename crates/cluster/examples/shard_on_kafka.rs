@@ -28,8 +28,8 @@ const JOBS: usize = 1_000_000;
 /// Jobs in a command, while they are put for the takeover.
 const BATCH: usize = 500;
 
-/// Commands on their way at a time, while commands are counted.
-const WINDOW: usize = 256;
+/// Commands on their way at a time, while commands are counted: those of the figure, and more.
+const WINDOWS: [usize; 2] = [256, 1_024];
 
 /// Bytes of a job's payload.
 const PAYLOAD: usize = 100;
@@ -55,11 +55,8 @@ fn measure(jobs: usize) -> Result<()> {
 
     let mut owner = Node::start(&bootstrap)?;
     owner.ask("claim")?;
-    eprintln!("one shard, {WINDOW} puts of one job of {PAYLOAD} bytes at a time, beside a bare producer");
-    let [commands, messages, bytes] = numbers(&owner.ask("load")?)?;
-    let each = commands / messages.max(1.0);
-    let message_bytes = bytes / messages.max(1.0);
-    let bare = bare_producer(&settings, message_bytes as usize)?;
+    let [usual, wide] = WINDOWS.map(|window| beside_bare(&mut owner, &settings, window));
+    let (usual, wide) = (usual?, wide?);
 
     let mut standby = Node::start(&bootstrap)?;
     let answer = owner.ask(&format!("fill {jobs}"))?;
@@ -73,12 +70,16 @@ fn measure(jobs: usize) -> Result<()> {
     let [left] = numbers(&standby.ask("count")?)?;
     ensure!(left as usize == jobs, "{left} jobs of {jobs} are there after the takeover");
     let taken = serde_json::json!({
-        "commands_per_second": commands,
-        "messages_per_second": messages,
-        "message_bytes": message_bytes,
-        "commands_each": each,
-        "bare_per_second": bare,
-        "ratio": commands / (bare * each),
+        "commands_per_second": usual.commands,
+        "messages_per_second": usual.messages,
+        "message_bytes": usual.message_bytes,
+        "commands_each": usual.each(),
+        "bare_per_second": usual.bare,
+        "ratio": usual.ratio(),
+        "wide_commands_per_second": wide.commands,
+        "wide_commands_each": wide.each(),
+        "wide_bare_per_second": wide.bare,
+        "wide_ratio": wide.ratio(),
         "owner_mb": owner_kib * 1024.0 / 1e6,
         "standby_mb": standby_kib * 1024.0 / 1e6,
         "memory_ratio": standby_kib / owner_kib,
@@ -88,6 +89,36 @@ fn measure(jobs: usize) -> Result<()> {
     });
     println!("{taken}");
     Ok(())
+}
+
+/// Commands of one shard, and a bare producer.
+struct Beside {
+    commands: f64,
+    messages: f64,
+    message_bytes: f64,
+    /// Messages of that size of the bare producer.
+    bare: f64,
+}
+
+impl Beside {
+    /// Commands in a message.
+    fn each(&self) -> f64 {
+        self.commands / self.messages.max(1.0)
+    }
+
+    /// The commands, over those in as many messages as the bare producer has.
+    fn ratio(&self) -> f64 {
+        self.messages / self.bare
+    }
+}
+
+/// Counts puts of one job with so many on their way, and then the bare producer's messages.
+fn beside_bare(owner: &mut Node, settings: &KafkaSettings, window: usize) -> Result<Beside> {
+    eprintln!("{window} puts of one job of {PAYLOAD} bytes at a time, then a bare producer");
+    let [commands, messages, bytes] = numbers(&owner.ask(&format!("load {window}"))?)?;
+    let message_bytes = bytes / messages.max(1.0);
+    let bare = bare_producer(settings, message_bytes as usize)?;
+    Ok(Beside { commands, messages, message_bytes, bare })
 }
 
 /// Messages a second of so many bytes, four on their way, on a partition of its own.
@@ -180,10 +211,10 @@ fn node(arguments: &[String]) -> Result<()> {
         let line = line?;
         let answer = match line.split_once(' ') {
             Some(("fill", jobs)) => replica.fill(jobs.parse()?)?,
+            Some(("load", window)) => replica.load(window.parse()?)?,
             _ => match line.as_str() {
                 "claim" => replica.take()?,
                 "take" => replica.take()?,
-                "load" => replica.load()?,
                 "step" => replica.in_step()?,
                 "count" => replica.count()?,
                 "memory" => resident_kib()?.to_string(),
@@ -240,14 +271,14 @@ impl Replica {
         Ok(format!("{} {}", fenced.as_secs_f64() * 1e3, begun.elapsed().as_secs_f64() * 1e3))
     }
 
-    /// Commands, messages and bytes of the journal in a second.
-    fn load(&self) -> Result<String> {
+    /// Commands, messages and bytes of the journal in a second, with so many commands on their way.
+    fn load(&self, window: usize) -> Result<String> {
         let before = self.shards.metrics().remove(0).journal;
         let begun = Instant::now();
         let mut flying = std::collections::VecDeque::new();
         let mut done = 0_u64;
         while begun.elapsed() < LASTS {
-            while flying.len() < WINDOW {
+            while flying.len() < window {
                 flying.push_back(self.shards.submit(put("load", 1)));
             }
             let first = flying.pop_front().context("there is one")?;

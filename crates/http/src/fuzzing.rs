@@ -186,8 +186,9 @@ mod tests {
     use random::Random;
 
     /// Operations on what only this server names: a key, a push, a Web Push message or endpoint, by
-    /// a signed token.
-    const NOTHING_THERE: [&str; 8] = [
+    /// a signed token; and those of a cluster, which it is not a part of.
+    const NOTHING_THERE: [&str; 9] = [
+        "GET /api/cluster/shards",
         "DELETE /api/keys/{id}",
         "GET /api/keys/{id}/explain",
         "POST /api/keys/{id}/rotate",

@@ -238,7 +238,13 @@ mod tests {
             let mut journal = FileJournal::open(from.path(), &options()).expect("it opens");
             for number in 0..20_u8 {
                 let body = vec![number ^ (opening << 7); 9_000];
-                let at = journal.append(&body).expect("there is room");
+                // The next segment may not be made yet.
+                let at = loop {
+                    match journal.append(&body) {
+                        Err(Error::Busy { .. }) => std::thread::sleep(Duration::from_millis(1)),
+                        appended => break appended.expect("there is room"),
+                    }
+                };
                 journal.commit().expect("it is taken");
                 journal.wait(Duration::from_secs(60)).expect("it is written");
                 written.push((at, body));

@@ -26,7 +26,7 @@ impl Shards {
     }
 
     /// Has each shard of this process send all messages again that other shards have not confirmed:
-    /// some may have been lost on their way. Shards do so by themselves after 10 s.
+    /// some may have been lost on their way. Shards do so by themselves when a confirmation is overdue.
     pub fn send_again(&self) {
         for mailbox in &self.inner.mailboxes {
             mailbox.post(Item::SendAgain);

@@ -59,16 +59,22 @@ impl Process {
         Ok(Self { name: name.to_owned(), data: folder.join("data"), process })
     }
 
-    /// The node, once it is ready; a process that ended fails, with the end of its log.
-    pub(super) fn look(&self) -> Result<Option<(SocketAddr, Api)>, Failure> {
+    /// The administrator's key of the cluster, if this is the node that made it.
+    pub(super) fn admin_key(&self) -> Option<String> {
+        let text = std::fs::read_to_string(self.data.join("admin.key")).ok()?;
+        Some(text.trim().to_owned())
+    }
+
+    /// The node, once it is ready; a process that ended fails, with the end of its log. `key` is the
+    /// administrator's.
+    pub(super) fn look(&self, key: &str) -> Result<Option<(SocketAddr, Api)>, Failure> {
         if self.process.has_ended() {
             return Err(Failure::new(format!("{} ended:\n{}", self.name, self.process.log())));
         }
         let Some(running) = stadium_node::running::read(&self.data) else { return Ok(None) };
         let mqtt = running.listeners.iter().find(|listener| listener.name == "mqtt");
         let (Some(mqtt), Some(url)) = (mqtt, running.http_url) else { return Ok(None) };
-        let key = std::fs::read_to_string(self.data.join("admin.key")).context("admin.key")?;
-        let api = Api::local(url, key.trim().to_owned());
+        let api = Api::local(url, key.to_owned());
         let is_ready = api.probe("/readyz").is_ok_and(|(status, _)| status == 200);
         Ok(is_ready.then_some((mqtt.address, api)))
     }

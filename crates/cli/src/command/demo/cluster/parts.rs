@@ -157,8 +157,12 @@ fn start(
         |(name, settings): (&String, &String)| Process::start(name, settings, &place.join(name), place);
     let processes = names.iter().zip(&settings).map(start_one).collect::<Result<Vec<_>, _>>()?;
     let mut nodes = Vec::new();
+    // One node makes it, for all.
+    let key = until(interrupted, "no node has an administrator's key", || {
+        Ok(processes.iter().find_map(Process::admin_key))
+    })?;
     for process in processes {
-        let found = until(interrupted, "a node is not ready", || process.look());
+        let found = until(interrupted, "a node is not ready", || process.look(&key));
         let found = found.map_err(|failure| Failure::new(format!("{failure}\n{}", process.log())))?;
         nodes.push(process.ready(found));
         step("the nodes");
