@@ -15,7 +15,7 @@ use crate::services::Start;
 pub(super) const NAME: &str = "scaling";
 
 /// Producers, and as many consumers: so many that the nodes are busy while the brokers commit.
-pub(super) const WORKERS: usize = 400;
+pub(super) const WORKERS: usize = 1_200;
 
 const SHARDS: usize = 12;
 

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use serde_json::json;
 use stadium_testing::api::Api;
 use stadium_testing::certificates::Authority;
@@ -39,7 +39,8 @@ const WORKERS_EACH: usize = 4;
 /// A cluster. The nodes end first.
 pub(super) struct Stage {
     nodes: Vec<Node>,
-    keys: Vec<String>,
+    /// The administrator's: one node makes it, for all.
+    key: String,
     shards: usize,
     etcd: etcd::Cluster,
     _kafka: Kafka,
@@ -81,9 +82,10 @@ impl Stage {
             Ok(Node { name, service, http })
         };
         let nodes = (0..nodes).map(begin).collect::<Result<Vec<_>>>()?;
-        let mut stage = Self { nodes, keys: Vec::new(), shards, etcd, _kafka: kafka, _authority: authority };
+        let mut stage =
+            Self { nodes, key: String::new(), shards, etcd, _kafka: kafka, _authority: authority };
         stage.until_ready()?;
-        stage.keys = stage.nodes.iter().filter_map(Node::key).collect();
+        stage.key = stage.nodes.iter().find_map(Node::key).context("no node has a key")?;
         Ok(stage)
     }
 
@@ -207,7 +209,7 @@ pub(super) struct Through<'a> {
 impl Through<'_> {
     fn declare(self) -> Result<Self> {
         for queue in &self.queues {
-            let lane = designs::lane_of_stadium(&self.stage.keys[self.nodes[0]], queue, Spread::One);
+            let lane = designs::lane_of_stadium(&self.stage.key, queue, Spread::One);
             let mut caller = Caller::connect(&self.addresses(0), lane)?;
             caller.ask(Request::Manage(Manage::Declare), DECLARE_MAX)?;
         }
@@ -237,6 +239,6 @@ impl Endpoint for Through<'_> {
     }
 
     fn lane(&self, _role: Role, index: usize) -> Box<dyn Lane<Queues>> {
-        designs::lane_of_stadium(&self.stage.keys[self.node(index)], self.queue(index), Spread::One)
+        designs::lane_of_stadium(&self.stage.key, self.queue(index), Spread::One)
     }
 }
