@@ -8,6 +8,7 @@
 //! keys and failures.
 
 mod boot_time;
+mod changes;
 mod command;
 mod config;
 mod create;

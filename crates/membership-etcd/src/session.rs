@@ -8,9 +8,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use stadium_etcd::messages::{
-    Compare, Event, EventType, RequestOp, TxnRequest, TxnResponse, WatchCreateRequest, end_of,
-};
+use stadium_etcd::messages::{Compare, Event, EventType, RequestOp, TxnRequest, TxnResponse};
 use stadium_etcd::{Client, Code, Failure, Mark};
 use stadium_membership::{
     BootTime, Change, Cluster, Error, Incarnation, LEASE, Lease, Node, Planner, Seat, View,
@@ -19,6 +17,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::boot_time::boot_time;
+use crate::changes::{Changes, ChangesEnded};
 use crate::command::Command;
 use crate::config::Config;
 use crate::create;
@@ -29,12 +28,6 @@ use crate::shared::{Connection, Report, Shared};
 
 /// Between two keep-alives.
 const BEAT: Duration = Duration::from_millis(500);
-
-/// Between two questions how far the watch is.
-const PROGRESS: Duration = Duration::from_secs(1);
-
-/// Questions of that kind that may be unanswered at one time.
-const UNANSWERED_MAX: u32 = 2;
 
 /// Between two plans, where nothing changes.
 const PLAN: Duration = Duration::from_secs(1);
@@ -76,6 +69,16 @@ impl From<Failure> for Stop {
             // Only leases are looked up by id.
             Code::NotFound => Self::LeaseLost,
             _ => Self::Ended(Ended::Lost(failure.what)),
+        }
+    }
+}
+
+impl From<ChangesEnded> for Stop {
+    fn from(ended: ChangesEnded) -> Self {
+        match ended {
+            ChangesEnded::Failed(failure) => failure.into(),
+            ChangesEnded::Lost(why) => Self::Ended(Ended::Lost(why)),
+            ChangesEnded::Compacted => Self::ReadAgain,
         }
     }
 }
@@ -309,44 +312,9 @@ async fn follow(client: &Client, memory: &Memory, mark: Mark) -> Stop {
 }
 
 async fn follow_on(client: &Client, memory: &Memory, mark: Mark) -> Result<std::convert::Infallible, Stop> {
-    let lost = |why: &str| Stop::Ended(Ended::Lost(why.to_owned()));
-    let root = memory.keys.root();
-    let question = WatchCreateRequest {
-        key: root.into(),
-        range_end: end_of(root),
-        start_revision: mark.revision + 1,
-        // Fragments would show parts of a revision; the largest transaction here has one key.
-        fragment: false,
-    };
-    let (ask, asked) = mpsc::channel(1);
-    let mut answers = client.watch_asked(question, asked).await?;
-    let mut ticks = tokio::time::interval(PROGRESS);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut unanswered = 0;
+    let mut changes = Changes::begin(client, memory.keys.root(), mark.revision + 1).await?;
     loop {
-        let answer = tokio::select! {
-            answer = answers.message() => answer.map_err(Failure::from)?,
-            _ = ticks.tick() => {
-                if unanswered > UNANSWERED_MAX {
-                    return Err(lost("etcd does not say how far its watch is"));
-                }
-                unanswered += 1;
-                // A question that was not taken yet is as good.
-                _ = ask.try_send(());
-                continue;
-            }
-        };
-        let Some(answer) = answer else { return Err(lost("etcd closed the watch")) };
-        unanswered = 0;
-        if answer.compact_revision > 0 {
-            return Err(Stop::ReadAgain);
-        }
-        if answer.canceled {
-            return Err(lost(&format!("etcd ended the watch: {}", answer.cancel_reason)));
-        }
-        if !answer.events.is_empty() {
-            take(memory, &answer.events);
-        }
+        take(memory, &changes.next().await?);
     }
 }
 

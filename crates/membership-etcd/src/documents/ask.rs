@@ -32,7 +32,7 @@ pub(super) struct Fresh {
     pub(super) last: Option<u64>,
 }
 
-/// What came of an attempt to change documents.
+/// The outcome of an attempt to change documents.
 pub(super) enum Attempt {
     Done(Known),
     /// Another node was faster.

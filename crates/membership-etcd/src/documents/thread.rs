@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use stadium_etcd::messages::{EventType, KeyValue, RangeRequest, WatchCreateRequest, end_of};
+use stadium_etcd::messages::{EventType, KeyValue, RangeRequest};
 use stadium_etcd::{Client, Failure, Members};
 use stadium_membership::Error;
 use tokio::sync::mpsc;
@@ -17,6 +17,7 @@ use super::bounds::DOCUMENTS_MAX;
 use super::copy;
 use super::known::{Shared, Texts};
 use super::settings::DocumentSettings;
+use crate::changes::{Changes, ChangesEnded};
 use crate::keys::Keys;
 
 /// How long a call may take.
@@ -28,12 +29,6 @@ const STAGGER: Duration = Duration::from_millis(40);
 /// The pause between two attempts to reach a member.
 const RETRY: Duration = Duration::from_millis(250);
 
-/// Between two questions how far the watch is.
-const PROGRESS: Duration = Duration::from_secs(1);
-
-/// Questions of that kind that may be unanswered at one time.
-const UNANSWERED_MAX: u32 = 2;
-
 /// Why a stretch of contact ended.
 enum Ended {
     /// The handle is gone.
@@ -44,6 +39,16 @@ enum Ended {
 impl From<Failure> for Ended {
     fn from(failure: Failure) -> Self {
         Self::Lost(failure.what)
+    }
+}
+
+impl From<ChangesEnded> for Ended {
+    fn from(ended: ChangesEnded) -> Self {
+        match ended {
+            ChangesEnded::Failed(failure) => failure.into(),
+            ChangesEnded::Lost(why) => Self::Lost(why),
+            ChangesEnded::Compacted => Self::Lost("etcd has compacted what the watch missed".to_owned()),
+        }
     }
 }
 
@@ -116,52 +121,19 @@ impl Memory {
         client: &Client,
         asks: &mut mpsc::Receiver<Ask>,
     ) -> Result<std::convert::Infallible, Ended> {
-        let lost = |why: &str| Ended::Lost(why.to_owned());
-        let root = self.keys.access();
         let mut seen = self.read(client).await?.1;
-        let question = WatchCreateRequest {
-            key: root.as_str().into(),
-            range_end: end_of(&root),
-            start_revision: seen + 1,
-            // Fragments would show parts of a change.
-            fragment: false,
-        };
-        let (ask_progress, asked) = mpsc::channel(1);
-        let mut answers = client.watch_asked(question, asked).await?;
-        let mut ticks = tokio::time::interval(PROGRESS);
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut unanswered = 0;
+        let mut changes = Changes::begin(client, &self.keys.access(), seen + 1).await?;
         loop {
-            let answer = tokio::select! {
-                answer = answers.message() => answer.map_err(Failure::from)?,
+            let events = tokio::select! {
+                events = changes.next() => events?,
                 asked = asks.recv() => {
                     let Some(asked) = asked else { return Err(Ended::Closed) };
                     seen = seen.max(self.answer(client, asked).await?);
                     continue;
                 }
-                _ = ticks.tick() => {
-                    if unanswered > UNANSWERED_MAX {
-                        return Err(lost("etcd does not say how far its watch is"));
-                    }
-                    unanswered += 1;
-                    // A question that was not taken yet is as good.
-                    _ = ask_progress.try_send(());
-                    continue;
-                }
             };
-            let Some(answer) = answer else { return Err(lost("etcd closed the watch")) };
-            unanswered = 0;
-            if answer.compact_revision > 0 {
-                return Err(lost("etcd has compacted what the watch missed"));
-            }
-            if answer.canceled {
-                return Err(Ended::Lost(format!("etcd ended the watch: {}", answer.cancel_reason)));
-            }
-            if answer.events.is_empty() {
-                continue;
-            }
             let mut texts = Texts::clone(&self.shared.known().texts);
-            for event in &answer.events {
+            for event in &events {
                 let Some(kv) = event.kv.as_ref().filter(|kv| kv.mod_revision > seen) else { continue };
                 let is_put = event.r#type() == EventType::Put;
                 if !is_put && kv.key == self.keys.change().as_bytes() {
