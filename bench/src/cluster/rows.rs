@@ -3,7 +3,7 @@
 use super::{Options, Side, forwarded, kills, moves, scaling, shard};
 use crate::figure::{Better, Figure, Row, Samples, Sides};
 
-/// Who is who. There are no peers.
+/// The sides. There are no peers.
 const SIDES: Sides<Side> = Sides { product: Side::Stadium, peers: &[], limit: Side::Bare };
 
 /// Every row, measured or not.

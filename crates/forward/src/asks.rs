@@ -2,7 +2,7 @@
 //!
 //! The table holds them, and hands them back with their answers.
 
-/// Who waits for the answer of a command.
+/// The caller that waits for the answer of a command.
 pub trait Asks {
     /// Distinguishes those who are not answered. The parts of one search have the same.
     fn id(&self) -> u64;

@@ -23,7 +23,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_m
 /// A command on its way in: its id; or why it is answered at once, to whom.
 pub type Entered<A> = Result<u64, (A, Refusal)>;
 
-/// What became of a request that was to be sent.
+/// The outcome of sending a request.
 #[derive(Debug)]
 pub enum Sent {
     /// It is on its way: the driver reports its outcome, once.
@@ -34,7 +34,7 @@ pub enum Sent {
     Refused(Refusal),
 }
 
-/// What a driver is to do about a command.
+/// The next step of a driver with a command.
 #[must_use]
 #[derive(Debug)]
 pub enum Step<A> {

@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Debug)]
 pub struct Error(String);
 
-/// What can fail so.
+/// The result of work on a local service.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {

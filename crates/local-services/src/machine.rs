@@ -1,4 +1,4 @@
-//! What this machine has of the programs that a cluster needs, and how to install the rest.
+//! The programs of this machine that a cluster needs, and commands that install missing ones.
 //!
 //! Nothing is started or fetched here, so that a command can refuse before it has done anything.
 

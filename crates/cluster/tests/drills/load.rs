@@ -83,14 +83,14 @@ impl Target {
     }
 }
 
-/// What is known of a command.
+/// The known outcome of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Known {
     Acknowledged,
     Unknown,
 }
 
-/// What one target was asked for.
+/// The commands of one target.
 #[derive(Default)]
 pub struct Record {
     /// By their ids.
@@ -103,7 +103,7 @@ pub struct Record {
     pub errors: Vec<String>,
 }
 
-/// What all targets were asked for.
+/// The commands of all targets.
 pub type Records = BTreeMap<Target, Record>;
 
 /// It goes on, it ends with its next acknowledgement, or at once.
@@ -293,7 +293,7 @@ fn check_one(nodes: &Nodes, target: &Target, record: &Record) -> Vec<String> {
     wrong
 }
 
-/// What a node answers that does it.
+/// The answer of the first node that does it.
 fn ok_of_any(nodes: &Nodes, request: &str) -> Option<String> {
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {

@@ -108,7 +108,7 @@ pub struct ClusterNode {
     pub standby: u32,
     /// Those of them that it has in step.
     pub in_step: u32,
-    /// What it says of itself; none while it is away.
+    /// Its own report; none while it is away.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alive: Option<AliveNode>,
 }
@@ -125,7 +125,7 @@ pub enum NodeState {
     Away,
 }
 
-/// What a node says of itself.
+/// A node's report of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct AliveNode {
     /// This life of the node, 16 hexadecimal digits. It is the owner of the shards that name the node.
@@ -296,7 +296,7 @@ pub struct ClusterShard {
     pub standbys: Vec<ClusterStandby>,
     /// Whether it is on its way to another owner or standby.
     pub moving: bool,
-    /// What is wrong with it.
+    /// Its problems.
     pub problems: Vec<ShardProblem>,
 }
 

@@ -124,8 +124,8 @@ impl Outbox {
         Due { numbers, unanswered }
     }
 
-    /// What was sent and is not confirmed is to be sent again now: it may be lost, or be taken where it
-    /// was refused before.
+    /// Has all messages sent again now that are not confirmed: they may be lost, or be taken where they
+    /// were refused before.
     pub(super) fn hurry(&mut self) {
         self.again =
             std::mem::take(&mut self.again).into_iter().map(|(_, number)| (Time(0), number)).collect();

@@ -191,7 +191,7 @@ pub struct Reply<C> {
 /// A command that comes back to be asked again: another owner has the shard, or is about to, or the
 /// outcome is unknown. `Q` are the commands of the direct machine.
 pub struct GivenBack<C, Q> {
-    /// Who asked.
+    /// The caller.
     pub caller: C,
     /// The refusal that the caller hears if the command is not asked again.
     pub refusal: Refusal,

@@ -707,7 +707,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
     }
 }
 
-/// What became of a command that was to be carried out.
+/// The outcome of carrying out a command.
 enum Carried<C> {
     /// The shard takes none.
     Refused,

@@ -10,7 +10,7 @@ use stadium_queue::{Answer, Refusal};
 /// unless a shard has it.
 pub const ANSWERED_WITHIN_MS: u64 = 10_000 + 500;
 
-/// What a client asked for.
+/// The command of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// To put the job with the number of the command, under an id of its own or without one.
@@ -19,7 +19,7 @@ pub enum What {
     Look,
 }
 
-/// What a caller heard.
+/// The answer that a caller heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Heard {
     Accepted,

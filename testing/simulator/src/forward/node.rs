@@ -14,7 +14,7 @@ use stadium_shard::core::{Caller, CheckpointWriting, Core, CoreSettings, Store};
 
 use super::plan::Plan;
 
-/// Who asked a core.
+/// The caller of a core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     /// A client of the same node, by the number of its command.
@@ -43,7 +43,7 @@ impl Caller for Who {
     }
 }
 
-/// Who asked the table of commands: the number of a client's command.
+/// The caller of the table of commands: the number of a client's command.
 #[derive(Debug)]
 pub struct Client(pub u64);
 
@@ -141,7 +141,7 @@ pub struct Flight {
     pub is_lost: bool,
 }
 
-/// Who owns a shard.
+/// The owner of a shard.
 #[derive(Debug, Clone, Copy)]
 pub struct Owned {
     pub by: usize,

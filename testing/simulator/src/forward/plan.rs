@@ -5,7 +5,7 @@
 use fastrand::Rng;
 use stadium_forward::Bounds;
 
-/// What a run does.
+/// The plan of a run.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The seed.

@@ -23,7 +23,7 @@ use super::node::{Client, Flight, Owned, Served, Start, Who, number, view};
 use super::plan::{Kind, Plan};
 use crate::trace::Trace;
 
-/// What a run did.
+/// The report of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Summary {
     /// Commands that were carried out.
@@ -667,7 +667,7 @@ impl World {
         self.line(|| format!("node {node} starts again as start {start}"));
     }
 
-    /// What the thread of each start's table does at this time.
+    /// Runs the thread of each start's table at this time.
     fn drive_all(&mut self) -> Result<(), String> {
         let mut due = Vec::new();
         for at in self.alive() {
@@ -681,7 +681,7 @@ impl World {
         Ok(())
     }
 
-    /// What holds after each step.
+    /// Checks the invariants after each step.
     fn check(&mut self) -> Result<(), String> {
         for &at in &self.latest {
             let start = &self.starts[at];

@@ -16,7 +16,7 @@ pub const NODES: [&str; 3] = ["stadium-1", "stadium-2", "stadium-3"];
 /// The shards.
 pub const SHARDS: u32 = 48;
 
-/// What a node tells of its cluster.
+/// A node's report of its cluster.
 pub type Told = (ClusterReport, Vec<ClusterShard>);
 
 fn name(node: u32) -> String {

@@ -99,7 +99,7 @@ fn files_of_a_node() -> u64 {
     limit.maximum.unwrap_or(u64::MAX)
 }
 
-/// What every act needs.
+/// The means of every act.
 struct Acts<'a> {
     terminal: &'a Terminal,
     interrupted: &'a Interrupted,
@@ -413,7 +413,7 @@ impl Acts<'_> {
     }
 }
 
-/// What went with a node.
+/// A kill, and the devices of the node.
 struct Lost {
     /// When it was killed.
     at: Instant,
@@ -423,7 +423,7 @@ struct Lost {
     devices: u32,
 }
 
-/// What came of it.
+/// The recovery from a kill.
 struct Recovered {
     /// The shards with their owners.
     shards: Vec<ShardReport>,

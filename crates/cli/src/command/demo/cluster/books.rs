@@ -18,7 +18,7 @@ use crate::failure::Failure;
 /// Entries of a history that are read at once: the most that a page has.
 const PAGE: usize = 1_000;
 
-/// What the books say.
+/// The state of the books.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Books {
     /// Votes that voters were told are counted.
@@ -31,11 +31,11 @@ pub(super) struct Books {
     pub(super) twice: u64,
     /// In a history, and acknowledged to nobody. Voters ask until they have an answer, so there is none.
     pub(super) unasked: u64,
-    /// What each candidate has.
+    /// Votes of each candidate.
     pub(super) candidates: Vec<Candidate>,
-    /// What all accounts above zero have.
+    /// The sum of all accounts above zero.
     pub(super) credit: u64,
-    /// What all below owe.
+    /// The debt of all accounts below zero.
     pub(super) debit: u64,
     /// Whether all of it agrees.
     pub(super) balance: bool,

@@ -45,7 +45,7 @@ pub(super) struct Parts {
     _folder: TempDir,
 }
 
-/// What this machine has, or what to install.
+/// The programs of this machine, or those to install.
 pub(super) fn services() -> Result<Services, Failure> {
     Machine::this().services().map_err(|missing| {
         let mut text =

@@ -71,7 +71,7 @@ pub(super) struct Kill {
     pub(super) shards: usize,
     /// From the kill until others owned all of them, in seconds.
     pub(super) taken_over_s: f64,
-    /// Who took how many.
+    /// Shards that each node took.
     pub(super) taken_by: Vec<Taken>,
     /// Devices that were connected to it.
     pub(super) devices: u32,
@@ -79,7 +79,7 @@ pub(super) struct Kill {
     pub(super) devices_back_s: f64,
 }
 
-/// What a node took over.
+/// The shards that a node took over.
 #[derive(Debug, Serialize)]
 pub(super) struct Taken {
     /// The node.
@@ -89,7 +89,7 @@ pub(super) struct Taken {
 }
 
 impl Kill {
-    /// Who took how many shards, in words.
+    /// Shards that each node took, in words.
     pub(super) fn takers(&self) -> String {
         let each = |taken: &Taken| format!("{} took {}", taken.node, taken.shards);
         self.taken_by.iter().map(each).collect::<Vec<_>>().join(", ")
@@ -170,7 +170,7 @@ impl Summary {
     }
 }
 
-/// What the books do, in words.
+/// The verdict on the books, in words.
 pub(super) fn verdict(balance: bool) -> &'static str {
     if balance { "the books balance" } else { "THE BOOKS DO NOT BALANCE" }
 }

@@ -15,14 +15,14 @@ use super::parts::PATIENCE;
 use crate::api::{Api, Refused};
 use crate::failure::{Context, Failure};
 
-/// What a vote moves.
+/// The asset of a vote.
 pub(super) const ASSET: &str = "VOTE";
 
 /// The candidates with the names of their wallets, and how many in ten votes each gets.
 pub(super) const CANDIDATES: [(&str, &str, usize); 3] =
     [("ann", "Ann and the Bees", 5), ("ben", "Ben", 3), ("cleo", "Cleo", 2)];
 
-/// What each voter has to spend, more than a demo can.
+/// Votes that each voter has: more than a demo takes.
 pub(super) const CREDIT: u64 = 10_000_000;
 
 /// Before the next node is asked.
@@ -40,7 +40,7 @@ struct Shared {
     acknowledged: AtomicU64,
 }
 
-/// What one voter did.
+/// The record of one voter.
 #[derive(Debug)]
 pub(super) struct Ballots {
     /// The voter's wallet.
