@@ -69,6 +69,10 @@ fn source() -> Result<Source> {
     Ok(Source::fetched(Path::new(&home), std::env::var("STADIUM_KAFKA_VERSION").ok()))
 }
 
+/// Options of the brokers' JVMs. Those of a test live for a minute: to optimise their code takes more
+/// of the cores than it gives back. Those of a bench, which is no debug build, are as they ship.
+const JVM: &[&str] = if cfg!(debug_assertions) { &["-XX:TieredStopAtLevel=1"] } else { &[] };
+
 impl Kafka {
     /// Starts brokers that are reached without TLS and SASL, and waits until they are ready.
     pub fn start(brokers: usize) -> Result<Self> {
@@ -77,7 +81,7 @@ impl Kafka {
 
     /// The same at an address of this machine, or of the network namespace that the thread is in.
     pub fn start_at(address: IpAddr, brokers: usize) -> Result<Self> {
-        Self::with(&Plan { address, brokers, ..Plan::default() })
+        Self::with(&Plan { address, brokers, jvm: JVM, ..Plan::default() })
     }
 
     /// Fetches what a start needs from the network, unless it is here: a network namespace may have
@@ -102,6 +106,7 @@ impl Kafka {
             listeners: &Listener::SECURE.map(Listener::name),
             properties: &secure_properties(authority)?,
             format: &format,
+            jvm: JVM,
             ..Plan::default()
         })
     }

@@ -17,11 +17,14 @@ pub(super) const NAME: &str = "kills";
 /// Time for a line: a round takes less.
 const LINE_WITHIN: Duration = Duration::from_secs(180);
 
+/// How long a node is away at least, for the drill: others own its shards before it comes back.
+const AWAY: &str = "1s";
+
 /// Has the drill kill nodes so often, and adds up its reports.
 pub(super) fn take(drills: &Path, rounds: usize) -> Result<Numbers> {
     let mut command = Cores::Both.command(drills);
     // Where cargo runs tests.
-    command.current_dir("crates/cluster").args(["--drill", "kill"]).stdin(Stdio::null());
+    command.current_dir("crates/cluster").args(["--drill", "kill", "--for", AWAY]).stdin(Stdio::null());
     command.env("STADIUM_KILLS", (2 * rounds).to_string()).stdout(Stdio::piped());
     let mut drill = Owned::start(&mut command)?;
     let (mut pauses, mut acknowledged, mut wrong, mut is_good) = (Vec::new(), 0.0, 0.0, false);

@@ -16,11 +16,12 @@ pub(super) fn write(figures: &[Figure], taken: &Taken<Side>, options: &Options) 
          brokers of Kafka, etcd and the clients share both cores of this machine. So CPU time and \
          ratios count, and rates do not. Every job was counted: each one was reserved and settled \
          exactly once, or the row has failed. The load of the rows of nodes is 100 producers and 100 \
-         consumers over RPC ({} in all in the row of six nodes), {} seconds, payloads of 200 bytes, one job a \
-         command. The kills are the \
+         consumers over RPC; in the row of six nodes {} of each and {} jobs/s for each node. Loads take {} \
+         seconds, with payloads of 200 bytes and one job a command. The kills are the \
          drill `kill`, once: {} rounds. [How it is measured](../README.md#a-cluster). Machine: {}.\n",
         options.selection.rounds,
-        2 * scaling::WORKERS,
+        scaling::WORKERS_EACH,
+        scaling::PER_SECOND_EACH,
         options.seconds,
         options.kills,
         machine::describe()
@@ -57,6 +58,8 @@ fn details() -> impl Iterator<Item = (String, String)> {
         (scaling::NAME, "six_us", "six nodes: CPU of all, us a job"),
         (scaling::NAME, "three_per_second", "three nodes: jobs/s"),
         (scaling::NAME, "six_per_second", "six nodes: jobs/s"),
+        (scaling::NAME, "spread_gain", "the ratio where six nodes do what three did"),
+        (scaling::NAME, "spread_us", "six nodes, the load of three: CPU of all, us a job"),
         (kills::NAME, "acknowledged", "kills: jobs acknowledged"),
         (kills::NAME, "median_pause_s", "kills: longest pause of a round, median s"),
     ]

@@ -109,6 +109,11 @@ impl Stage {
         have_owners && owners.len() == self.shards && (0..self.nodes.len()).all(is_spread)
     }
 
+    /// The shards of the cluster.
+    pub(super) fn shards(&self) -> usize {
+        self.shards
+    }
+
     /// The node that is first in the map's entry of a shard, if it has a standby.
     pub(super) fn owner(&self, shard: usize) -> Option<usize> {
         self.replicas(shard)?.first().copied()

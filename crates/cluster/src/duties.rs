@@ -15,6 +15,7 @@ use stadium_membership_etcd::{Membership, Report, Snapshot, boot_time};
 use stadium_shard::Shards;
 
 use crate::bell::{Bell, News};
+use crate::busy::Busy;
 use crate::forward::{Forwarder, number_of};
 use crate::reads::Reads;
 use crate::replicas::{Aim, Outcome, Replicas};
@@ -41,8 +42,6 @@ pub(crate) struct Common {
     pub(crate) bell: Arc<Bell>,
     pub(crate) ends: AtomicBool,
     pub(crate) is_draining: AtomicBool,
-    /// The bits of an `f32`.
-    pub(crate) load: AtomicU32,
     /// The node's number in the names of connections; 0 before it is registered.
     pub(crate) number: AtomicU32,
     pub(crate) on_number: Mutex<Option<OnNumber>>,
@@ -81,6 +80,7 @@ pub(crate) struct Duties {
     finishes_at: Option<Instant>,
     shards: Shards,
     reads: Arc<Reads>,
+    busy: Busy,
     common: Arc<Common>,
 }
 
@@ -107,6 +107,7 @@ impl Duties {
             finishes_at: None,
             shards,
             reads,
+            busy: Busy::new(),
             common,
         }
     }
@@ -173,7 +174,7 @@ impl Duties {
         let is_draining = self.common.is_draining.load(Ordering::Acquire);
         let is_isolated = self.is_isolated();
         self.membership.report(Report {
-            load: f32::from_bits(self.common.load.load(Ordering::Relaxed)),
+            load: self.busy.load(),
             in_step: self.succession.announced(),
             has_data: self.replicas.has_data(),
             draining: is_draining || is_isolated,

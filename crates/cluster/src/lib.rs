@@ -6,6 +6,7 @@
 
 mod archive;
 mod bell;
+mod busy;
 mod copies;
 mod duties;
 mod forward;

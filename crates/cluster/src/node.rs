@@ -152,11 +152,6 @@ impl ClusterNode {
         self.keeper.as_ref().map(|keeper| keeper.figures())
     }
 
-    /// Says how busy the node is, 0 idle to 1 at capacity: the planner decides ties by it.
-    pub fn set_load(&self, load: f32) {
-        self.common.load.store(load.to_bits(), Ordering::Relaxed);
-    }
-
     /// Hands all shards over to standbys in step. The node stays in the cluster until it is dropped, and
     /// its commands reach the shards of others; it is given no shards any more. Its replicas stay in the
     /// map: it is a standby when it comes back.

@@ -119,12 +119,21 @@ pub struct Plan<'a> {
     pub properties: &'a str,
     /// More arguments for the tool that makes the brokers' folders.
     pub format: &'a [String],
+    /// More options for the JVM of each broker.
+    pub jvm: &'static [&'static str],
 }
 
 impl Default for Plan<'_> {
     /// One broker on 127.0.0.1.
     fn default() -> Self {
-        Self { address: Ipv4Addr::LOCALHOST.into(), brokers: 1, listeners: &[], properties: "", format: &[] }
+        Self {
+            address: Ipv4Addr::LOCALHOST.into(),
+            brokers: 1,
+            listeners: &[],
+            properties: "",
+            format: &[],
+            jvm: &[],
+        }
     }
 }
 
@@ -135,6 +144,7 @@ pub struct Brokers {
     java: PathBuf,
     libraries: PathBuf,
     listeners: Vec<&'static str>,
+    jvm: &'static [&'static str],
     brokers: Vec<Broker>,
 }
 
@@ -163,7 +173,7 @@ impl Brokers {
             brokers.push(Broker { folder, addresses: addresses.collect::<Result<_>>()?, process: None });
         }
         let (folder, java, libraries) = (folder.to_owned(), java.to_owned(), libraries.to_owned());
-        let brokers = Self { folder, java, libraries, listeners, brokers };
+        let brokers = Self { folder, java, libraries, listeners, jvm: plan.jvm, brokers };
         brokers.configure(plan)?;
         brokers.format(plan.format)?;
         Ok(brokers)
@@ -188,7 +198,7 @@ impl Brokers {
     /// # Errors
     /// It runs already, or its log cannot be removed.
     pub fn begin(&mut self, broker: usize, doomed: &Path) -> Result<()> {
-        let mut java = self.java(&["-Xmx384m", "-Xms128m"], "kafka.Kafka");
+        let mut java = self.java(&[MEMORY, self.jvm].concat(), "kafka.Kafka");
         let broker = &mut self.brokers[broker];
         if broker.process.is_some() {
             return Err(Error::new("the broker runs already"));
@@ -345,6 +355,9 @@ fn output(command: &mut Command) -> Result<String> {
     }
     Ok(text)
 }
+
+/// Options of a broker's JVM: its memory.
+const MEMORY: &[&str] = &["-Xmx384m", "-Xms128m"];
 
 /// Options of a JVM that runs for a second.
 const TOOL: &[&str] = &["-Xmx128m", "-XX:TieredStopAtLevel=1"];

@@ -31,7 +31,7 @@ pub struct Node {
     pub zone: Option<String>,
     /// The program and the feature levels that it can read and write.
     pub versions: Versions,
-    /// How busy it is: 0 idle, 1 at capacity.
+    /// How busy it is: the share of its cores that its process took lately, 0 to 1.
     pub load: f32,
     /// The shards that it has in step: it may own them without reading anything but the log's end.
     #[serde(default)]

@@ -5,7 +5,7 @@
 //! settled (or, without consumers, put); it has failed when a job comes twice, a connection ends, or time runs out.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -32,7 +32,7 @@ struct Driver<'a> {
     pool: Workers<Queues>,
     workers: Vec<Worker>,
     /// Producers without a request.
-    idle: Vec<usize>,
+    idle: VecDeque<usize>,
     /// Workers that act again at a time.
     alarms: BinaryHeap<Reverse<(Instant, usize)>>,
     empty_pause: Duration,
@@ -89,7 +89,7 @@ impl<'a> Driver<'a> {
             clock: Clock::start(),
             pool: Workers::new()?,
             workers: Vec::new(),
-            idle: Vec::new(),
+            idle: VecDeque::new(),
             alarms: BinaryHeap::new(),
             empty_pause: endpoint.empty_pause(),
             handed: 0,
@@ -121,7 +121,7 @@ impl<'a> Driver<'a> {
         self.started = Instant::now();
         for worker in 0..self.workers.len() {
             match self.workers[worker].role {
-                Role::Producer => self.idle.push(worker),
+                Role::Producer => self.idle.push_back(worker),
                 Role::Consumer => self.reserve(worker),
             }
         }
@@ -206,7 +206,7 @@ impl<'a> Driver<'a> {
                 self.measured.ids.extend(jobs.iter().map(|job| job.serial).zip(ids).take(room));
                 self.workers[worker].jobs.clear();
                 self.putting -= 1;
-                self.idle.push(worker);
+                self.idle.push_back(worker);
             }
             Outcome::Reserved(jobs) if jobs.is_empty() => {
                 if self.empty_pause.is_zero() {
@@ -279,7 +279,7 @@ impl<'a> Driver<'a> {
                     (1, now.saturating_sub(u64::try_from(late.as_nanos())?))
                 }
             };
-            let worker = self.idle.pop().context("there is one, as just asked")?;
+            let worker = self.idle.pop_front().context("there is one, as just asked")?;
             for _ in 0..jobs {
                 let job = self.new_job(stamp_ns);
                 self.workers[worker].jobs.push(job);
