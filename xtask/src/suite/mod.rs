@@ -164,13 +164,14 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     Ok(if failed == 0 && total.passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Where the time went: the phases as they came, then the slowest tests.
+/// Where the time went: the phases as they came, the slowest tests, and the programs with the most CPU time.
 fn show_times(times: &Times) {
     eprintln!("==> phases");
     for step::Ended { name, seconds, busy } in step::ended() {
         eprintln!("{seconds:8.1} s  {:3.0}% busy  {name}", busy * 100.0);
     }
     eprint!("==> slowest tests\n{}", times.slowest());
+    eprint!("==> CPU time of test programs\n{}", times.most_cpu());
 }
 
 /// Something that tests, and says what its tests came to.
@@ -375,22 +376,34 @@ fn counted(
     count: fn(&str) -> Option<Tally>,
     mut each: impl FnMut(&str),
 ) -> Result<(Tally, Result<()>)> {
+    let (tally, outcome, _) = counted_with_cpu(command, victim, count, &mut each)?;
+    Ok((tally, outcome))
+}
+
+/// The same, with the CPU time of the suite, in seconds.
+fn counted_with_cpu(
+    command: &mut Command,
+    victim: Victim,
+    count: fn(&str) -> Option<Tally>,
+    each: &mut impl FnMut(&str),
+) -> Result<(Tally, Result<()>, f64)> {
     let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start the suite")?;
     let lines = BufReader::new(child.stdout.take().expect("stdout was asked to be piped"));
     let watchdog = Watchdog::new(child.id(), victim, SILENCE);
-    let (mut tally, status) = std::thread::scope(|scope| {
+    let (mut tally, status, cpu) = std::thread::scope(|scope| {
         scope.spawn(|| watchdog.watch());
-        let tally = summed(lines, &watchdog, count, &mut each);
+        let tally = summed(lines, &watchdog, count, each);
+        let cpu = timing::cpu_of_ending(child.id());
         let status = child.wait().context("cannot wait for the suite");
         watchdog.over();
-        (tally, status)
+        (tally, status, cpu)
     });
     let status = status?;
     if let Ok(tally) = &mut tally {
         tally.failed += watchdog.killed();
     }
     let outcome = if status.success() { Ok(()) } else { ended(status) };
-    Ok((tally?, outcome))
+    Ok((tally?, outcome, cpu))
 }
 
 /// Hands over each line as it comes, and adds up what they count.

@@ -19,7 +19,7 @@ use cargo_metadata::{Message, MetadataCommand};
 
 use super::tally::{self, Tally};
 use super::watchdog::Victim;
-use super::{counted, timing::Times};
+use super::{counted_with_cpu, timing::Times};
 use crate::step::{WITH_CLUSTERS, cargo};
 
 /// Makes libtest print how long each test took.
@@ -110,7 +110,7 @@ impl Program {
         }
         let started = Instant::now();
         let mut output = Vec::new();
-        let ran = counted(&mut command, Victim::Command, tally::cargo_line, |line| {
+        let ran = counted_with_cpu(&mut command, Victim::Command, tally::cargo_line, &mut |line: &str| {
             if let Some((test, seconds)) = tally::time_of(line) {
                 times.test(format!("{} {test}", self.name), seconds);
             }
@@ -126,7 +126,10 @@ impl Program {
         let _ = writeln!(out, "     Running {} ({seconds:.1} s)", self.name);
         let _ = out.write_all(&output);
         let (mut tally, outcome) = match ran {
-            Ok(ran) => ran,
+            Ok((tally, outcome, cpu)) => {
+                times.program(self.name.clone(), cpu);
+                (tally, outcome)
+            }
             Err(error) => (Tally::default(), Err(error)),
         };
         if let Err(error) = outcome {

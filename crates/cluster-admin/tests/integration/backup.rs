@@ -16,6 +16,7 @@ use stadium_queue::{Answer, Command, NewJob, QueueName};
 use stadium_shard::Shards;
 use stadium_testing::deadline::{LONG, must_find, must_hold};
 use stadium_testing::etcd;
+use stadium_testing::small_disk::SmallDisk;
 use stadium_wallet::{
     AssetCode, Command as Book, Kind, NewAccount, NewTransfer, Overdraft, TransferId, WalletName,
 };
@@ -120,6 +121,22 @@ fn a_cluster_is_made_of_a_backup_after_all_else_was_lost() {
     book(nodes.shards("a"));
     let mut acknowledged: Vec<String> = (0..40).map(|number| format!("before {number}")).collect();
     acknowledged.iter().for_each(|name| assert!(put(nodes.shards("a"), name), "{name} is not accepted"));
+
+    for is_scratch in [true, false] {
+        let small = tempfile::tempdir().expect("a temporary folder");
+        let _disk = SmallDisk::mount(small.path()).expect("root mounts");
+        // All of it: the write that fails has filled the rest.
+        assert!(fs::write(small.path().join("others"), vec![7; 65 << 20]).is_err());
+        let large = tempfile::tempdir().expect("a temporary folder");
+        let (scratch, backup) =
+            if is_scratch { (small.path(), large.path()) } else { (large.path(), small.path()) };
+        let to =
+            Backup { url: url(backup), grace: Duration::from_secs(3_600), upload_bytes_per_second: None };
+        let failed =
+            operator.backup(Some(url(store.path())), &to, scratch, &mut |_| ()).expect_err("no room");
+        assert!(failed.to_string().to_lowercase().contains("no space left"), "{failed}");
+        must_hold("it takes commands after a backup that failed", || put(nodes.shards("a"), "between"));
+    }
 
     // The node works while it is copied, and serves again by itself.
     let to =
