@@ -39,6 +39,10 @@ const LASTS: Duration = Duration::from_secs(8);
 
 const LONG: Duration = Duration::from_secs(300);
 
+/// The clusters whose topics the load and the jobs of the takeover go to.
+const LOADED: &str = "loaded";
+const FILLED: &str = "filled";
+
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
@@ -50,10 +54,14 @@ fn main() -> Result<()> {
 fn measure(jobs: usize) -> Result<()> {
     let kafka = Kafka::start(3)?;
     let bootstrap = kafka.bootstrap(Listener::Plain);
-    let settings = KafkaSettings::new(bootstrap.clone(), "figures");
-    make_or_check(&settings, 2, Replication::Three)?;
+    let topic = |cluster: &str| -> Result<KafkaSettings> {
+        let settings = KafkaSettings::new(bootstrap.clone(), cluster);
+        make_or_check(&settings, 2, Replication::Three)?;
+        Ok(settings)
+    };
+    let settings = topic(LOADED)?;
 
-    let mut owner = Node::start(&bootstrap)?;
+    let mut owner = Node::start(&bootstrap, LOADED)?;
     owner.ask("claim")?;
     // Brokers that have just started are slower than they will be: both sides find them as warm.
     for window in WINDOWS.into_iter().rev() {
@@ -61,8 +69,13 @@ fn measure(jobs: usize) -> Result<()> {
     }
     let [usual, wide] = WINDOWS.map(|window| beside_bare(&mut owner, &settings, window));
     let (usual, wide) = (usual?, wide?);
+    drop(owner);
 
-    let mut standby = Node::start(&bootstrap)?;
+    // A shard of its own, which has these jobs and no others.
+    topic(FILLED)?;
+    let mut owner = Node::start(&bootstrap, FILLED)?;
+    owner.ask("claim")?;
+    let mut standby = Node::start(&bootstrap, FILLED)?;
     let answer = owner.ask(&format!("fill {jobs}"))?;
     eprintln!("{answer} jobs are put");
     standby.ask("step")?;
@@ -178,9 +191,9 @@ struct Node {
 }
 
 impl Node {
-    fn start(bootstrap: &[String]) -> Result<Self> {
+    fn start(bootstrap: &[String], cluster: &str) -> Result<Self> {
         let mut child = Process::new(std::env::current_exe()?)
-            .args(["node", &bootstrap.join(",")])
+            .args(["node", &bootstrap.join(","), cluster])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -207,8 +220,9 @@ impl Drop for Node {
 
 /// The process of a node: a replica of shard 0, and what it is asked on its standard input.
 fn node(arguments: &[String]) -> Result<()> {
-    let bootstrap = arguments.first().context("the brokers")?.split(',').map(str::to_owned).collect();
-    let topic = open(Client::Rdkafka, &KafkaSettings::new(bootstrap, "figures"), 2)?;
+    let [bootstrap, cluster] = arguments else { bail!("give the brokers and the cluster") };
+    let bootstrap = bootstrap.split(',').map(str::to_owned).collect();
+    let topic = open(Client::Rdkafka, &KafkaSettings::new(bootstrap, cluster), 2)?;
     let folder = tempfile::tempdir()?;
     let replica = Replica::open(topic, folder.path())?;
     for line in std::io::stdin().lines() {

@@ -14,7 +14,7 @@ use stadium_journal::{Following as _, Holder as LogHolder, Journal as _, Opening
 
 use crate::core::{Core, CoreSettings, Follower, NodeLease, Progress, ReplicaStore};
 use crate::drive::{Drive, Turned};
-use crate::driver::{Driver, core_settings};
+use crate::driver::{Driver, core_settings, now};
 use crate::error::not_here;
 use crate::inner::Inner;
 use crate::lag::Lag;
@@ -188,6 +188,8 @@ struct Follows<J> {
     looked: Option<Instant>,
     is_in_step: bool,
     lag: Lag,
+    /// By which it writes checkpoints.
+    settings: CoreSettings,
 }
 
 impl<S: ReplicaStore + Clone + 'static> Replica<S> {
@@ -250,8 +252,12 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
                 | Item::Release(_)
                 | Item::Confirmation(_)
                 | Item::StopWaiting
-                | Item::SendAgain
-                | Item::Checkpoint => {}
+                | Item::SendAgain => {}
+                Item::Checkpoint => {
+                    if let Role::Following(follows) = &mut self.role {
+                        follows.follower.checkpoint_soon();
+                    }
+                }
             }
         }
         if gives_up && !stops {
@@ -287,6 +293,7 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
             Ok(_) => {
                 let is_in_step = follows.look();
                 let wait = follows.look_after();
+                let wait = follows.background().map_or(wait, |soon| wait.min(soon));
                 if !follows.is_claiming {
                     self.tell(ReplicaState::Following { is_in_step });
                 }
@@ -372,9 +379,10 @@ impl<S: ReplicaStore + Clone + 'static> Replica<S> {
         if let Err(error) = journal.follow_again() {
             return self.lose(&error);
         }
-        let mut follows = Follows::new(self.shard, &self.inner, follower, journal);
-        follows.is_in_step = true;
-        self.role = Role::Following(Box::new(follows));
+        match Follows::new(self.shard, &self.inner, &mut self.store, follower, journal) {
+            Ok(follows) => self.role = Role::Following(Box::new(Follows { is_in_step: true, ..follows })),
+            Err(error) => return self.lose(&error),
+        }
         self.tell(ReplicaState::Following { is_in_step: true });
         again(Duration::ZERO)
     }
@@ -416,15 +424,22 @@ fn follow<S: ReplicaStore>(
             follower.settle(&journal);
         }
     }
-    Ok(Follows::new(shard, inner, follower, journal))
+    Follows::new(shard, inner, store, follower, journal)
 }
 
 impl<J: stadium_journal::Following> Follows<J> {
-    fn new(shard: u16, inner: &Arc<Inner>, follower: Follower, mut journal: J) -> Self {
+    fn new(
+        shard: u16,
+        inner: &Arc<Inner>,
+        store: &mut impl ReplicaStore<Journal = J>,
+        mut follower: Follower,
+        mut journal: J,
+    ) -> Result<Self, Error> {
+        follower.write_checkpoints(store.checkpoints(Some(journal.id()))?)?;
         let woken = Arc::clone(inner);
         journal.on_durable(Arc::new(move || woken.mailboxes[usize::from(shard)].knock()));
         let settled = follower.records();
-        Self {
+        Ok(Self {
             follower,
             journal,
             settled,
@@ -433,7 +448,18 @@ impl<J: stadium_journal::Following> Follows<J> {
             looked: None,
             is_in_step: false,
             lag: Lag::new(&inner.threads.lags[usize::from(shard)]),
+            settings: core_settings(shard, inner),
+        })
+    }
+
+    /// Writes checkpoints and frees what is behind them. After how long to go on, if that is soon.
+    fn background(&mut self) -> Option<Duration> {
+        // One that is about to take over does nothing else.
+        if self.is_claiming {
+            return None;
         }
+        let Self { follower, journal, settings, .. } = self;
+        follower.background(journal, settings, now()).map(Duration::from_millis)
     }
 
     /// Whether it is in step. Looks again now and then: what is found wakes the shard.

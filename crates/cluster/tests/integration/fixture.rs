@@ -13,7 +13,7 @@ use stadium_journal::{Checkpoints as _, FileCheckpoints, Options, Position};
 use stadium_journal_log::{ClusterId, Log, Topic};
 use stadium_queue::{Answer, Command, Key, NewJob, QueueName, Refusal};
 use stadium_shard::core::NodeLease;
-use stadium_shard::{ReplicaState, Settings, Shards};
+use stadium_shard::{ReplicaState, Settings, Shards, Storage};
 
 /// Far more than anything takes, so that a machine under load fails no test.
 pub const LONG: Duration = Duration::from_secs(60);
@@ -70,9 +70,22 @@ impl Node {
 
     /// A node without replicas, of a cluster of so many shards.
     pub fn new(topic: &Arc<dyn Topic>, count: u16) -> Self {
+        Self::with(topic, count, |settings| settings)
+    }
+
+    /// One whose replicas write a checkpoint for each MiB of their journals, and keep 4 MiB of
+    /// segments in which nothing is alive.
+    pub fn keeping_little(topic: &Arc<dyn Topic>, count: u16) -> Self {
+        // Histories have a quarter of it. Replicas have a store of their own.
+        let storage = Storage::Memory { bytes_max: 16 << 20 };
+        Self::with(topic, count, |settings| Settings { checkpoint_bytes: 1 << 20, storage, ..settings })
+    }
+
+    fn with(topic: &Arc<dyn Topic>, count: u16, change: impl FnOnce(Settings) -> Settings) -> Self {
         let folder = tempfile::tempdir().expect("a temporary directory");
         let mut settings = Settings::in_directory(folder.path().join("data"), count);
         settings.journal = options();
+        let settings = change(settings);
         let shards = Shards::open_none(settings).expect("its threads start");
         Self {
             shards,
@@ -136,6 +149,13 @@ impl Node {
     /// How far the node is with storing what it serves.
     pub fn archived(&self) -> stadium_cluster::ArchiveFigures {
         self.keeper.as_ref().expect("a node with a store").figures()
+    }
+
+    /// Bytes of the files of a replica's mirror.
+    pub fn mirror_bytes(&self, shard: u16) -> u64 {
+        let files = std::fs::read_dir(self.replica(shard).join("journal")).expect("its folder");
+        // A segment may go while they are counted.
+        files.filter_map(|file| Some(file.ok()?.metadata().ok()?.len())).sum()
     }
 
     /// The newest checkpoint of a replica.
@@ -219,6 +239,16 @@ pub fn queue() -> QueueName {
 
 pub fn peek() -> Command {
     Command::Peek { queue: queue(), state: None, key: None::<Key>, after: None, jobs_max: 1_000 }
+}
+
+/// Reserves as many jobs as there are, up to a thousand, and settles them. How many there were.
+pub fn work_off(node: &Node) -> usize {
+    let reserve =
+        Command::Reserve { queue: queue(), jobs_max: 1_000, lease: Some(60_000), wait: 0, worker: None };
+    let Ok(Answer::Reserved(jobs)) = node.ask(reserve) else { panic!("jobs are reserved") };
+    let leases = jobs.iter().map(|job| job.lease).collect();
+    node.ask(Command::Settle { leases }).expect("they are settled");
+    jobs.len()
 }
 
 pub fn put(payload: &str) -> Command {

@@ -9,7 +9,7 @@ use stadium_journal_replicated::memory::MemoryTopic;
 use stadium_queue::Refusal;
 use stadium_shard::{FollowerLag, LOG_AWAY, MOVED, OUTCOME_UNKNOWN, ReplicaState};
 
-use crate::fixture::{LONG, Node, peek, put, until};
+use crate::fixture::{LONG, Node, peek, put, until, work_off};
 
 fn topic(count: usize) -> Arc<dyn Topic> {
     Arc::new(MemoryTopic::new(count))
@@ -101,6 +101,39 @@ fn a_node_that_ended_comes_back_from_its_mirror_and_its_checkpoint() {
     }
     assert_eq!(node.there(), (0..50).map(|number| number.to_string()).collect::<Vec<_>>());
     node.put("after").expect("it is accepted");
+}
+
+#[test]
+fn a_standby_writes_checkpoints_and_its_mirror_does_not_grow() {
+    const ROUNDS: usize = 48;
+    let topic = topic(1);
+    let (first, second) = (Node::keeping_little(&topic, 1), Node::keeping_little(&topic, 1));
+    first.follow(0);
+    second.follow(0);
+    first.own(0);
+    let payload = "x".repeat(64 << 10);
+    for _ in 0..ROUNDS {
+        (0..16).for_each(|_| drop(first.put(&payload).expect("it is accepted")));
+        assert_eq!(work_off(&first), 16);
+    }
+    first.put("stays").expect("it is accepted");
+    // A MiB was written in each round.
+    let most = (ROUNDS as u64) << 19;
+    until("the standby has written checkpoints", || second.newest_checkpoint(0).is_some());
+    until("the standby's mirror is shorter than the log", || second.mirror_bytes(0) < most);
+    // It comes back from its own checkpoint: what is before that is not there any more.
+    second.close(0);
+    second.follow(0);
+    second.until_in_step(0);
+    // A checkpoint that is being written holds up no takeover.
+    second.shards.checkpoint_soon();
+    second.own(0);
+    assert_eq!(second.there(), ["stays"]);
+    second.put("goes on").expect("the new owner accepts");
+    first.put("too late").expect_err("the owner before was fenced");
+    until("the first owner follows", || first.is_in_step(0));
+    first.own(0);
+    assert_eq!(first.there(), ["stays", "goes on"]);
 }
 
 #[test]

@@ -2,11 +2,13 @@
 //!
 //! Nothing is decided here: events are applied as they were written. While it catches up, living
 //! payloads are not counted; they are counted once it has, and then with each record. So an owner
-//! is made of it without a look at its state.
+//! is made of it without a look at its state. A standby writes checkpoints of its own, and frees
+//! segments behind them: else its mirror would grow for as long as it follows.
 
-use stadium_journal::{CheckpointInfo, CheckpointReader, Journal, Position, Record};
-use stadium_state_machine::{PayloadAt, Time};
+use stadium_journal::{CheckpointInfo, CheckpointReader, Checkpoints, Journal, Position, Record};
+use stadium_state_machine::{Milliseconds, PayloadAt, Time};
 
+use super::checkpointing::{Checkpointing, Step};
 use super::machines::Machines;
 use super::progress::Progress;
 use super::segments::Segments;
@@ -31,6 +33,8 @@ pub struct Follower {
     /// After the last record.
     end: Position,
     mark: Vec<u8>,
+    /// Its own checkpoints, where it writes some.
+    checkpointing: Option<Checkpointing>,
 }
 
 /// A checkpoint whose first chunk was read.
@@ -102,6 +106,7 @@ impl Follower {
             records: 0,
             end: Position::START,
             mark: Vec::new(),
+            checkpointing: None,
         };
         let Some(Begun { mut reader, opening }) = checkpoint else { return Ok(follower) };
         let info = reader.info();
@@ -132,6 +137,7 @@ impl Follower {
             records: 0,
             end,
             mark: Vec::new(),
+            checkpointing: None,
         }
     }
 
@@ -204,16 +210,46 @@ impl Follower {
         machines.all().for_each(|(_, slot)| slot.live_payloads(&mut book));
     }
 
-    /// Frees segments of this replica that its owner needs no more, as the owner does. What precedes
-    /// `floor`, the position of the older kept checkpoint, is not needed for a recovery.
-    pub fn free(&mut self, journal: &mut impl Journal, settings: &CoreSettings, floor: Position, now: Time) {
-        if !self.is_counted {
-            return;
+    /// Writes checkpoints there from now on, as often as an owner: [`Self::background`] does it.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be listed.
+    pub fn write_checkpoints(&mut self, checkpoints: Box<dyn Checkpoints>) -> Result<(), Error> {
+        let newest = checkpoints.list()?.first().copied();
+        self.checkpointing = Some(Checkpointing::new(checkpoints, newest)?);
+        Ok(())
+    }
+
+    /// Has a checkpoint written by the next calls of [`Self::background`], if it writes any.
+    pub fn checkpoint_soon(&mut self) {
+        if let Some(checkpointing) = &mut self.checkpointing {
+            checkpointing.soon();
         }
-        self.segments.look(journal, settings, floor, now);
-        // Payloads are written again by the owner alone.
-        self.segments.rewritten();
-        self.segments.remove_dead(journal, self.end);
+    }
+
+    /// One step of a checkpoint, and of freeing segments of this replica that none needs any more.
+    /// Call it when all records of the journal are applied. Returns after how long to call it again,
+    /// if there is more to do.
+    pub fn background(
+        &mut self,
+        journal: &mut impl Journal,
+        settings: &CoreSettings,
+        now: Time,
+    ) -> Option<Milliseconds> {
+        // The segments with records that stay are known to one that counts only.
+        let checkpointing = self.checkpointing.as_mut().filter(|_| self.is_counted)?;
+        match checkpointing.step(&mut self.machines, journal, &self.segments, settings, now) {
+            Step::AtOnce => Some(0),
+            Step::After(wait) => Some(wait),
+            Step::Idle | Step::Finished => {
+                self.segments.look(journal, settings, checkpointing.floor(), now);
+                // Payloads are written again by the owner alone.
+                self.segments.rewritten();
+                self.segments.remove_dead(journal, self.end);
+                None
+            }
+        }
     }
 
     /// The state of all machines as the chunks of a checkpoint, for a simulator that compares it
@@ -234,6 +270,9 @@ impl Follower {
     /// The parts of which an owner is made.
     pub(super) fn into_parts(mut self, journal: &impl Journal) -> (Machines, Segments) {
         self.caught_up(journal);
+        // A checkpoint that it has not finished is given up. The owner writes its own.
+        self.checkpointing = None;
+        self.machines.checkpoint_abort();
         (self.machines, self.segments)
     }
 }
