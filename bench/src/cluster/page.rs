@@ -58,6 +58,7 @@ fn details() -> impl Iterator<Item = (String, String)> {
         (scaling::NAME, "six_us", "six nodes: CPU of all, us a job"),
         (scaling::NAME, "three_per_second", "three nodes: jobs/s"),
         (scaling::NAME, "six_per_second", "six nodes: jobs/s"),
+        (scaling::NAME, "idle_percent", "three nodes: CPU of one without a load, percent of a core"),
         (scaling::NAME, "spread_gain", "the ratio where six nodes do what three did"),
         (scaling::NAME, "spread_us", "six nodes, the load of three: CPU of all, us a job"),
         (kills::NAME, "acknowledged", "kills: jobs acknowledged"),

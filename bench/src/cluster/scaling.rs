@@ -36,7 +36,7 @@ const IDLE: Duration = Duration::from_secs(5);
 
 /// CPU time of all nodes without a load, in percent of one core.
 fn idle(stage: &Stage, span: Duration) -> Result<f64> {
-    // What a start leaves to do.
+    // Nodes that have just started are not idle yet.
     std::thread::sleep(span);
     let before = stage.cpu()?;
     std::thread::sleep(span);

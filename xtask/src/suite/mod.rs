@@ -164,7 +164,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     Ok(if failed == 0 && total.passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Where the time went: the phases as they came, the slowest tests, and the programs with the most CPU time.
+/// Where the time went: the phases as they came, the slowest tests, and the programs with the most
+/// CPU time.
 fn show_times(times: &Times) {
     eprintln!("==> phases");
     for step::Ended { name, seconds, busy } in step::ended() {
