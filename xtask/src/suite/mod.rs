@@ -6,8 +6,9 @@
 //! and the Rust test programs run side by side, and the checks that take longest run beside them on
 //! what the cores have left. A failure does not stop the others. A skipped test
 //! is a failure: what a suite needs is installed first, so it has no reason to skip. Before the
-//! last line come the time of each phase and the slowest tests.
+//! last line come the time of each phase, the slowest tests, and the words of those that failed.
 
+mod failures;
 mod rust;
 mod tally;
 mod timing;
@@ -152,6 +153,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
 
     show_times(&times);
     let minutes = started.elapsed().as_secs_f64() / 60.0;
+    eprint!("{}", failures::shown());
     eprintln!("==> all suites in {minutes:.1} min");
     if !verdict.failed.is_empty() {
         println!("verify failed: {}", verdict.failed.join(", "));
@@ -242,8 +244,8 @@ fn python(
 ) -> Tally {
     let mut pytest = Command::new(interpreter);
     pytest.current_dir(root.join(PYTHON_FOLDER)).envs(environment.iter().cloned());
-    // `-rsx` names each skipped and expected failure; the cache would write into the source tree.
-    pytest.args(["-m", "pytest", "-rsx", "--durations=20", "-p", "no:cacheprovider"]).args(*what);
+    // `-rfEsx` names each failed, skipped and expected failure; the cache would write into the source tree.
+    pytest.args(["-m", "pytest", "-rfEsx", "--durations=20", "-p", "no:cacheprovider"]).args(*what);
     suite(name, &mut pytest, Victim::Command, shown, tally::pytest_line, |line| {
         if let Some((test, seconds)) = tally::pytest_time_of(line) {
             times.test(test.to_owned(), seconds);
@@ -335,16 +337,22 @@ fn suite(
     let step = Step::start(name);
     let mut output = String::new();
     let ran = counted(command, victim, count, |line| {
-        match shown {
+        if shown == Shown::AsItComes {
             // A closed stdout must not stop the count.
-            Shown::AsItComes => drop(writeln!(std::io::stdout(), "{line}")),
-            Shown::InOnePiece => output.extend([line, "\n"]),
+            let _ = writeln!(std::io::stdout(), "{line}");
         }
+        output.extend([line, "\n"]);
         also(line);
     });
-    let _ = std::io::stdout().lock().write_all(output.as_bytes());
+    if shown == Shown::InOnePiece {
+        let _ = std::io::stdout().lock().write_all(output.as_bytes());
+    }
     let (tally, outcome) = ran.unwrap_or_else(|error| (Tally::default(), Err(error)));
-    judged(step, tally, outcome)
+    let tally = judged(step, tally, outcome);
+    if tally.failed + tally.skipped > 0 {
+        failures::note(name, &output);
+    }
+    tally
 }
 
 /// Ends a suite's step with what it came to.

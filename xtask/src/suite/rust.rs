@@ -17,6 +17,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 use cargo_metadata::{Message, MetadataCommand};
 
+use super::failures;
 use super::tally::{self, Tally};
 use super::watchdog::Victim;
 use super::{counted_with_cpu, timing::Times};
@@ -136,6 +137,7 @@ impl Program {
             let _ = writeln!(out, "FAILED: {}: {error:#}", self.name);
             // It ended before it could count its tests.
             tally.failed = tally.failed.max(1);
+            failures::note(&self.name, &String::from_utf8_lossy(&output));
         }
         tally
     }
