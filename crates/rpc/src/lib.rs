@@ -9,6 +9,7 @@ pub mod admission;
 pub mod answer;
 pub mod balance;
 pub mod client;
+mod encoded;
 pub mod method;
 pub mod proto;
 pub mod server;
@@ -29,9 +30,10 @@ pub use stadium_rsocket::metadata;
 
 pub use answer::{ApplicationCode, Attempted, CallError, Refusal, Unavailable};
 pub use client::{
-    CallOptions, Client, ClientConfig, LocalClient, Pending, Resolve, ResumeSettings, ServiceClient, Source,
-    Streaming,
+    CallHandle, CallOptions, Client, ClientConfig, LocalClient, Pending, Resolve, ResumeSettings,
+    ServiceClient, Source, Streaming,
 };
+pub use encoded::Encoded;
 pub use method::{Idempotency, Interaction, Method, Raw};
 pub use server::{Listen, Operations, Quiescing, Server, ServerConfig, Sessions, Sleep, StartError, sleep};
 pub use service::{

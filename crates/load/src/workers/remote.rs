@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use prost::Message as _;
-use stadium_rpc::{CallError, CallOptions, Client, Pending, ServiceClient, Streaming};
+use stadium_rpc::{CallError, CallOptions, Client, Idempotency, Pending, ServiceClient, Streaming};
 
 use super::offset::Offset;
 use super::orders;
@@ -119,6 +119,7 @@ impl Remote {
         let name = self.name.clone();
         self.service.service.call_bytes_then(
             load_worker::ORDER.route(),
+            Idempotency::Unknown,
             request,
             &within(CALL_WITHIN),
             move |answer| {

@@ -12,7 +12,7 @@ use parking_lot::RwLock;
 use stadium_discovery::Discovery;
 use stadium_edge::requests::{Answer, DeviceRequest, Refused, Reply, Requests};
 use stadium_reactor::tls::ClientTls;
-use stadium_rpc::{CallError, CallOptions, Client, ClientConfig, ServiceClient};
+use stadium_rpc::{CallError, CallOptions, Client, ClientConfig, Idempotency, ServiceClient};
 use stadium_rpc_api::DEVICE_MIME;
 use stadium_rsocket::metadata::{self, Mime};
 
@@ -101,7 +101,8 @@ impl Asked {
             ..CallOptions::default()
         };
         if reply.is_wanted() {
-            service.call_bytes_then(&route, payload, &options, move |answered| reply.send(answer(answered)));
+            let then = move |answered: Result<&[u8], CallError>| reply.send(answer(answered));
+            service.call_bytes_then(&route, Idempotency::Unknown, payload, &options, then);
         } else {
             service.one_way_bytes(&route, payload, &options);
         }

@@ -54,11 +54,15 @@ impl Drop for ItemsEnd {
 
 /// A callback that is called exactly once, with any outcome of the call. Where it panics the
 /// others' calls go on.
-pub(crate) struct CallbackEnd(Option<Callback>);
+pub(crate) struct CallbackEnd {
+    callback: Option<Callback>,
+    /// For the one who may cancel the call.
+    pub(crate) place: Arc<Place>,
+}
 
 impl CallbackEnd {
-    pub(crate) fn new(callback: Callback) -> Self {
-        Self(Some(callback))
+    pub(crate) fn new(callback: Callback, place: Arc<Place>) -> Self {
+        Self { callback: Some(callback), place }
     }
 
     pub(crate) fn call(mut self, answer: Result<&[u8], CallError>) {
@@ -66,7 +70,7 @@ impl CallbackEnd {
     }
 
     fn answer(&mut self, answer: Result<&[u8], CallError>) {
-        let Some(callback) = self.0.take() else { return };
+        let Some(callback) = self.callback.take() else { return };
         if catch_unwind(AssertUnwindSafe(|| callback(answer))).is_err() {
             tracing::error!("A callback of a call panicked");
         }
@@ -199,6 +203,8 @@ struct ItemsState {
     unsent: usize,
     /// The service takes no more of them.
     unwanted: bool,
+    /// The caller that waits for room.
+    giver: Option<Waker>,
 }
 
 /// Messages of a channel that its caller may give ahead of the service's credit; the next gets
@@ -245,26 +251,45 @@ impl Items {
         Ok(())
     }
 
+    /// Whether a channel's caller may give a message, or need not wait for that: there is room, or never
+    /// again will be.
+    pub(crate) fn poll_room(&self, context: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.state.lock();
+        if state.unsent < UNSENT_MAX || state.unwanted || state.ended.is_some() {
+            return Poll::Ready(());
+        }
+        state.giver = Some(context.waker().clone());
+        Poll::Pending
+    }
+
     /// A message that was given has left.
     pub(crate) fn sent(&self) {
-        let mut state = self.state.lock();
-        state.unsent = state.unsent.saturating_sub(1);
+        self.change(|state| state.unsent = state.unsent.saturating_sub(1));
     }
 
     /// The service takes no more messages of the channel's caller.
     pub(crate) fn refuse(&self) {
-        self.state.lock().unwanted = true;
+        self.change(|state| state.unwanted = true);
+    }
+
+    /// Changes whether messages are taken, and wakes the caller that waits for it.
+    fn change(&self, change: impl FnOnce(&mut ItemsState)) {
+        let mut state = self.state.lock();
+        change(&mut state);
+        let giver = state.giver.take();
+        drop(state);
+        if let Some(giver) = giver {
+            giver.wake();
+        }
     }
 
     pub(crate) fn end(&self, how: Result<(), CallError>) {
         let mut state = self.state.lock();
         state.ended.get_or_insert(how);
-        let waker = state.waker.take();
+        let wakers = [state.waker.take(), state.giver.take()];
         drop(state);
         self.came.notify_all();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wakers.into_iter().flatten().for_each(Waker::wake);
     }
 
     /// The next message, and the credit to give back for those taken, once `worth` have been.

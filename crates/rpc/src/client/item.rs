@@ -78,6 +78,7 @@ pub(crate) fn report_place(completion: &Completion, place: u32, serial: u32) -> 
     match completion {
         Completion::Future(answer) => answer.0.place.set(place, serial),
         Completion::Stream(items) => items.0.place.set(place, serial),
-        Completion::Discard | Completion::Local | Completion::Callback(_) => true,
+        Completion::Callback(callback) => callback.place.set(place, serial),
+        Completion::Discard | Completion::Local => true,
     }
 }

@@ -16,7 +16,8 @@ use super::item::Item;
 use super::resolver::resolver;
 use crate::answer::CallError;
 use crate::balance::KeyHash;
-use crate::method::Method;
+use crate::encoded::Encoded;
+use crate::method::{Idempotency, Interaction, Method};
 use crate::wire;
 
 /// A client for one thread. Answers come while [`LocalClient::wait`], [`LocalClient::next`] or
@@ -119,10 +120,36 @@ impl LocalClient {
     where
         Q: Message,
     {
+        let kind = (method.interaction(), method.idempotency());
+        self.begin(service, method.route(), kind, |out| request.encode_raw(out), options)
+    }
+
+    /// Begins a unary call by route, with bytes that are encoded already. Its answer is read by
+    /// [`LocalClient::read_bytes`].
+    pub fn call_bytes(
+        &mut self,
+        service: LocalService,
+        route: &str,
+        idempotency: Idempotency,
+        request: &[u8],
+        options: &CallOptions<'_>,
+    ) -> Ticket<Encoded> {
+        let kind = (Interaction::Unary, idempotency);
+        self.begin(service, route, kind, |out| out.extend_from_slice(request), options)
+    }
+
+    fn begin<A>(
+        &mut self,
+        service: LocalService,
+        route: &str,
+        (interaction, idempotency): (Interaction, Idempotency),
+        request: impl FnOnce(&mut Vec<u8>),
+        options: &CallOptions<'_>,
+    ) -> Ticket<A> {
         let (handler, io) = self.driven.parts();
-        let (place, slot) = handler.local(service.0, method.route());
-        slot.interaction = method.interaction();
-        slot.idempotency = method.idempotency();
+        let (place, slot) = handler.local(service.0, route);
+        slot.interaction = interaction;
+        slot.idempotency = idempotency;
         slot.tag = options.tag;
         slot.set_key(options.key.map(KeyHash::of));
         let metadata = |out: &mut Vec<u8>| {
@@ -131,7 +158,7 @@ impl LocalClient {
             }
             out.extend_from_slice(options.metadata);
         };
-        slot.fill(metadata, |out| request.encode_raw(out));
+        slot.fill(metadata, request);
         let serial = slot.serial;
         handler.begin(io, place, options.deadline);
         Ticket { place, serial, message: PhantomData }
@@ -189,13 +216,21 @@ impl LocalClient {
     /// # Errors
     /// What became of the call instead; [`CallError::Protocol`] also where the loop has turned since.
     pub fn read<A: Message>(&self, done: Done, answer: &mut A) -> Result<(), CallError> {
+        let bytes = self.read_bytes(done)?;
+        answer.clear();
+        answer.merge(bytes).map_err(|error| CallError::Protocol(error.to_string()))
+    }
+
+    /// A call's answer as it came. It is there until the loop turns.
+    ///
+    /// # Errors
+    /// As for [`LocalClient::read`].
+    pub fn read_bytes(&self, done: Done) -> Result<&[u8], CallError> {
         done.done.how?;
         if done.turns != self.turns {
             return Err(CallError::Protocol("the answer was read too late".to_owned()));
         }
-        let bytes = &self.driven.handler().answers[done.done.answer];
-        answer.clear();
-        answer.merge(bytes).map_err(|error| CallError::Protocol(error.to_string()))
+        Ok(&self.driven.handler().answers[done.done.answer])
     }
 
     /// Waits for a call: turns the loop until it has ended. Others that end meanwhile are reported

@@ -29,16 +29,17 @@ use stadium_reactor::{Full, Loop, LoopHandle};
 pub use config::{CallOptions, ClientConfig, ResumeSettings, Source};
 pub use item::Explained;
 pub use local::{Done, LocalClient, LocalService, Ticket};
-pub use pending::Pending;
+pub use pending::{CallHandle, Pending};
 pub use stadium_discovery::Resolve;
 pub use streaming::{ChannelSender, Streaming};
 
 use crate::answer::CallError;
 use crate::balance::KeyHash;
+use crate::encoded::Encoded;
 use crate::method::{Idempotency, Interaction, Method, Raw};
 use crate::wire;
 use client_loop::ClientLoop;
-use completion::{Answer, AnswerEnd, CallbackEnd, Completion, Items, ItemsEnd};
+use completion::{Answer, AnswerEnd, CallbackEnd, Completion, Items, ItemsEnd, Place};
 use item::{Item, NewCall};
 use resolver::resolver;
 use transfer::{Transfer, Upload};
@@ -219,17 +220,23 @@ impl ServiceClient {
         Pending::raw(answer, self.shared.handle.clone())
     }
 
-    /// Calls, and has `then` called on the client's thread with the encoded answer; it must not block, and where it
-    /// panics the log has an entry. For those who have a loop of their own to go back to.
+    /// Calls, and has `then` called once, on the client's thread, with the encoded answer. `then` must not block; its
+    /// panic is logged. For callers that have an event loop of their own. Dropping the returned handle cancels
+    /// nothing.
     pub fn call_bytes_then(
         &self,
         route: &str,
+        idempotency: Idempotency,
         request: Vec<u8>,
         options: &CallOptions<'_>,
         then: impl FnOnce(Result<&[u8], CallError>) + Send + 'static,
-    ) {
-        let completion = Completion::Callback(CallbackEnd::new(Box::new(then)));
-        self.shared.call(self.raw_call(route, Interaction::Unary, request, options, completion));
+    ) -> CallHandle {
+        let place = Arc::new(Place::default());
+        let completion = Completion::Callback(CallbackEnd::new(Box::new(then), Arc::clone(&place)));
+        let mut call = self.raw_call(route, Interaction::Unary, request, options, completion);
+        call.idempotency = idempotency;
+        self.shared.call(call);
+        CallHandle::new(place, self.shared.handle.clone())
     }
 
     /// Sends a request that has no answer. Nobody learns whether it arrived.
@@ -304,6 +311,24 @@ impl ServiceClient {
         self.shared.call(call);
         let sender = ChannelSender::new(Arc::clone(&items), self.shared.handle.clone());
         (sender, Streaming::new(items, self.shared.handle.clone(), credit.max(1)))
+    }
+
+    /// Opens a channel by route, with bytes; messages come as bytes.
+    pub fn channel_bytes(
+        &self,
+        route: &str,
+        first: Vec<u8>,
+        credit: u32,
+        options: &CallOptions<'_>,
+    ) -> (ChannelSender<Encoded>, Streaming<Vec<u8>>) {
+        let items = Arc::new(Items::default());
+        let completion = Completion::Stream(ItemsEnd(Arc::clone(&items)));
+        let mut call = self.raw_call(route, Interaction::Channel, first, options, completion);
+        call.initial = credit.max(1);
+        call.completes = false;
+        self.shared.call(call);
+        let sender = ChannelSender::new(Arc::clone(&items), self.shared.handle.clone());
+        (sender, Streaming::raw(items, self.shared.handle.clone(), credit.max(1)))
     }
 
     /// Calls with a request of bytes that are taken piece by piece, as the connection takes them. `pieces` runs on the

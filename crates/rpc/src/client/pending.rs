@@ -1,4 +1,4 @@
-//! A call's future.
+//! A call's future, and the handle of a call that has a callback.
 
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use prost::Message;
 use stadium_reactor::LoopHandle;
 
-use super::completion::Answer;
+use super::completion::{Answer, Place};
 use super::item::Item;
 use crate::answer::CallError;
 
@@ -96,5 +96,32 @@ impl<A> Drop for Pending<A> {
 impl<A> std::fmt::Debug for Pending<A> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Pending").field("ready", &self.is_ready()).finish_non_exhaustive()
+    }
+}
+
+/// A call whose outcome goes to a callback: see [`ServiceClient::call_bytes_then`](super::ServiceClient::call_bytes_then).
+/// Dropping it changes nothing.
+pub struct CallHandle {
+    place: Arc<Place>,
+    handle: LoopHandle<Item>,
+}
+
+impl CallHandle {
+    pub(crate) fn new(place: Arc<Place>, handle: LoopHandle<Item>) -> Self {
+        Self { place, handle }
+    }
+
+    /// Gives the call up. Its callback is called with [`CallError::Cancelled`], unless the call has
+    /// ended already.
+    pub fn cancel(self) {
+        if let Some((place, serial)) = self.place.give_up() {
+            self.handle.send_beyond_bound(Item::Cancel { place, serial });
+        }
+    }
+}
+
+impl std::fmt::Debug for CallHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CallHandle").finish_non_exhaustive()
     }
 }

@@ -4,6 +4,7 @@
 
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use prost::Message;
@@ -129,6 +130,14 @@ impl<Q: Message> ChannelSender<Q> {
                 reason: "this client's mailbox is full".to_owned(),
             }
         })
+    }
+}
+
+impl<Q> ChannelSender<Q> {
+    /// Whether [`ChannelSender::send`] has room; otherwise the task is woken when it has. Ready also where the
+    /// channel has ended. One task at a time may wait.
+    pub fn poll_ready(&self, context: &mut Context<'_>) -> Poll<()> {
+        self.items.poll_room(context)
     }
 }
 

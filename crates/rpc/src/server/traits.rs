@@ -78,7 +78,7 @@ fn health(status: &Arc<Status>) -> Function {
 }
 
 fn describe(service: &Service) -> Function {
-    let types = MethodTypes::read(service.descriptors);
+    let types = MethodTypes::read(&service.descriptors);
     let description = proto::Description {
         name: service.name.clone(),
         version: service.version.clone(),

@@ -11,6 +11,7 @@ mod pieces;
 mod sender;
 mod ticks;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use prost::Message;
@@ -90,7 +91,7 @@ pub struct Service {
     pub(crate) name: String,
     pub(crate) version: String,
     pub(crate) served: Vec<Served>,
-    pub(crate) descriptors: &'static [u8],
+    pub(crate) descriptors: Cow<'static, [u8]>,
     pub(crate) interceptors: Vec<Arc<dyn Interceptor>>,
 }
 
@@ -101,15 +102,15 @@ impl Service {
             name: name.into(),
             version: version.into(),
             served: Vec::new(),
-            descriptors: &[],
+            descriptors: Cow::Borrowed(&[]),
             interceptors: Vec::new(),
         }
     }
 
     /// The serialised file descriptor set, which `NAME/describe` answers with.
     #[must_use]
-    pub fn descriptors(mut self, file_descriptor_set: &'static [u8]) -> Self {
-        self.descriptors = file_descriptor_set;
+    pub fn descriptors(mut self, file_descriptor_set: impl Into<Cow<'static, [u8]>>) -> Self {
+        self.descriptors = file_descriptor_set.into();
         self
     }
 

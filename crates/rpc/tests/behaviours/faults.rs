@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stadium_rpc::{CallContext, CallError, Listen, Method, PieceReceiver, Raw, ServerConfig};
+use stadium_rpc::{CallContext, CallError, Idempotency, Listen, Method, PieceReceiver, Raw, ServerConfig};
 
 use crate::fixture::*;
 
@@ -116,7 +116,9 @@ fn what_panics_on_a_clients_thread_ends_its_own_call_alone() {
     until("it has begun", || begun.count() == 1);
     // There is no such route: the answer comes at once.
     let options = stadium_rpc::CallOptions::default();
-    words.call_bytes_then("words/Nothing", Vec::new(), &options, |_| panic!("as the test wants it"));
+    words.call_bytes_then("words/Nothing", Idempotency::Unknown, Vec::new(), &options, |_| {
+        panic!("as the test wants it")
+    });
     let mut given = 0;
     let pieces = std::iter::from_fn(move || {
         given += 1;

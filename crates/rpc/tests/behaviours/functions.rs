@@ -449,7 +449,7 @@ fn callback_gets_the_answer_on_the_clients_thread() {
     let words = client_of(&[&server]).service("words");
     let (answered, answers) = std::sync::mpsc::channel();
     let request = prost::Message::encode_to_vec(&word("back"));
-    words.call_bytes_then("words/Echo", request.clone(), &none(), move |answer| {
+    words.call_bytes_then("words/Echo", Idempotency::Unknown, request.clone(), &none(), move |answer| {
         drop(answered.send(answer.map(<[u8]>::to_vec)));
     });
     assert_eq!(answers.recv_timeout(SOON), Ok(Ok(request)));

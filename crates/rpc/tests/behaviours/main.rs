@@ -8,6 +8,7 @@ mod affinity;
 mod bounds;
 mod datagrams;
 mod deadlines;
+mod encoded;
 mod ending;
 mod faults;
 mod fixture;

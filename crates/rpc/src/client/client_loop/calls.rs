@@ -66,7 +66,7 @@ impl ClientLoop {
     }
 
     /// A local call's place, to be filled in and begun.
-    pub(crate) fn local(&mut self, service: u16, route: &'static str) -> (u32, &mut Slot) {
+    pub(crate) fn local(&mut self, service: u16, route: &str) -> (u32, &mut Slot) {
         let route = self.route(route);
         let place = self.slots.take();
         let slot = self.slots.at(place);
