@@ -1,6 +1,7 @@
-//! Files of the repository that the program itself prints: compared by `verify`, rewritten by `fix`.
+//! Files of the repository that are made from the code: compared by `verify`, rewritten by `fix`.
 //!
-//! The source of truth is the code (settings, HTTP handlers); a stale copy fails the build.
+//! The source of truth is the code (settings, HTTP handlers, the C ABI); a stale copy fails the build. The program prints
+//! most of them; the C header comes from cbindgen.
 
 use std::fs;
 use std::path::Path;
@@ -10,17 +11,26 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::step::{build_programs, output, program};
 
-/// A generated file and the arguments of `stadium` that print it.
+/// A generated file.
 struct Generated {
     path: &'static str,
-    arguments: &'static [&'static str],
+    origin: Origin,
+}
+
+/// The source of a generated file.
+enum Origin {
+    /// `stadium` prints it, with these arguments.
+    Printed(&'static [&'static str]),
+    /// cbindgen makes it of the crate in this folder, which has the settings.
+    Header(&'static str),
 }
 
 /// Every generated file of the repository.
 const GENERATED: &[Generated] = &[
-    Generated { path: "docs/reference/configuration.md", arguments: &["config", "reference"] },
-    Generated { path: "docs/reference/openapi.json", arguments: &["openapi"] },
-    Generated { path: "docs/reference/rights.md", arguments: &["key", "rights"] },
+    Generated { path: "docs/reference/configuration.md", origin: Origin::Printed(&["config", "reference"]) },
+    Generated { path: "docs/reference/openapi.json", origin: Origin::Printed(&["openapi"]) },
+    Generated { path: "docs/reference/rights.md", origin: Origin::Printed(&["key", "rights"]) },
+    Generated { path: "sdk/c/include/stadium.h", origin: Origin::Header("crates/ffi") },
 ];
 
 /// Fails when a file differs from what the program prints now, naming the first line that differs.
@@ -28,7 +38,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     build_programs()?;
     let mut stale = Vec::new();
     for generated in GENERATED {
-        let fresh = print(root, generated)?;
+        let fresh = generated.origin.text(root)?;
         let kept = fs::read_to_string(root.join(generated.path)).unwrap_or_default();
         if let Some(line) = first_difference(&kept, &fresh) {
             stale.push(format!("{}:{line}", generated.path));
@@ -47,20 +57,39 @@ pub(crate) fn write(root: &Path) -> Result<()> {
         let path = root.join(generated.path);
         let folder = path.parent().expect("a generated file lies in a folder");
         fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        fs::write(&path, print(root, generated)?)
+        fs::write(&path, generated.origin.text(root)?)
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }
 
-/// What the program, which was built, prints now.
-fn print(root: &Path, generated: &Generated) -> Result<String> {
+impl Origin {
+    /// The file as it should be now. The program was built.
+    fn text(&self, root: &Path) -> Result<String> {
+        match self {
+            Self::Printed(arguments) => print(root, arguments),
+            Self::Header(folder) => header(&root.join(folder)),
+        }
+    }
+}
+
+fn print(root: &Path, arguments: &[&str]) -> Result<String> {
     let mut stadium = Command::new(program(root));
-    let text = output(stadium.args(generated.arguments))?;
+    let text = output(stadium.args(arguments))?;
     if text.trim().is_empty() {
-        bail!("`stadium {}` printed nothing", generated.arguments.join(" "));
+        bail!("`stadium {}` printed nothing", arguments.join(" "));
     }
     Ok(text)
+}
+
+/// The header of a crate, by its cbindgen.toml.
+fn header(folder: &Path) -> Result<String> {
+    let bindings = cbindgen::generate(folder)
+        .with_context(|| format!("cannot make a header of {}", folder.display()))?;
+    let mut text = Vec::new();
+    bindings.write(&mut text);
+    // The heading that Rust's documentation has for a caller's promises.
+    Ok(String::from_utf8(text)?.replace("// # Safety\n// ", "// Requires: "))
 }
 
 /// The number of the first line, from 1, that differs; `None` when the texts are equal.
