@@ -1,6 +1,5 @@
 //! A client on a thread of its own, whose calls end as events.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use stadium_rpc::{CallHandle, CallOptions, Interaction, ServiceClient};
@@ -94,12 +93,7 @@ impl Method {
     ///
     /// # Errors
     /// [`Error::Invalid`]: the method answers with one message; [`Error::Forked`].
-    pub fn open(
-        &self,
-        request: Vec<u8>,
-        credit: u32,
-        options: &CallOptions<'_>,
-    ) -> Result<Arc<Stream>, Error> {
+    pub fn open(&self, request: Vec<u8>, credit: u32, options: &CallOptions<'_>) -> Result<Stream, Error> {
         let service = self.service.here()?;
         let (route, credit) = (self.id.route(), credit.max(1));
         let (sender, messages) = match self.id.interaction {

@@ -17,9 +17,13 @@ use crate::error::Error;
 use crate::event::{Event, Kind};
 use crate::queue::{Queue, Source};
 
-/// A stream or a channel that a client has opened.
+/// A stream or a channel that a client has opened. Dropping it gives the stream up, without an event.
 #[derive(Debug)]
-pub struct Stream {
+pub struct Stream(Arc<Shared>);
+
+/// The stream, as its queue and the wakers have it too.
+#[derive(Debug)]
+struct Shared {
     tag: u64,
     queue: Queue,
     state: Mutex<State>,
@@ -47,33 +51,26 @@ impl Stream {
         messages: Streaming<Vec<u8>>,
         sender: Option<ChannelSender<Encoded>>,
         wanted: u32,
-    ) -> Arc<Self> {
-        let stream = Arc::new_cyclic(|stream: &Weak<Self>| Self {
+    ) -> Self {
+        let shared = Arc::new_cyclic(|shared: &Weak<Shared>| Shared {
             tag,
             queue,
             state: Mutex::new(State { messages: Some(messages), sender, wanted }),
             queued: AtomicBool::new(false),
-            readable: Waker::from(Arc::new(Readable(stream.clone()))),
-            writable: Waker::from(Arc::new(Writable(stream.clone()))),
+            readable: Waker::from(Arc::new(Readable(shared.clone()))),
+            writable: Waker::from(Arc::new(Writable(shared.clone()))),
         });
-        stream.look();
-        stream
-    }
-
-    /// Has the queue look for messages.
-    fn look(self: &Arc<Self>) {
-        if !self.queued.swap(true, Ordering::SeqCst) {
-            self.queue.look_at(Arc::<Self>::clone(self));
-        }
+        shared.look();
+        Self(shared)
     }
 
     /// The caller takes `n` more messages.
-    pub fn want(self: &Arc<Self>, n: u32) {
+    pub fn want(&self, n: u32) {
         {
-            let mut state = self.state.lock();
+            let mut state = self.0.state.lock();
             state.wanted = state.wanted.saturating_add(n);
         }
-        self.look();
+        self.0.look();
     }
 
     /// Sends a message of a channel.
@@ -82,13 +79,13 @@ impl Stream {
     /// [`Error::Full`]: the message was not taken, and [`Kind::Writable`] follows. [`Error::Ended`]: the service
     /// takes no more, or the stream is no channel.
     pub fn send(&self, message: Vec<u8>) -> Result<(), Error> {
-        let state = self.state.lock();
+        let state = self.0.state.lock();
         let sender = state.sender.as_ref().ok_or(Error::Ended)?;
         match sender.send(&Encoded(message)) {
             Ok(()) => Ok(()),
             Err(CallError::Busy { .. }) => {
-                if sender.poll_ready(&mut Context::from_waker(&self.writable)).is_ready() {
-                    self.report_writable();
+                if sender.poll_ready(&mut Context::from_waker(&self.0.writable)).is_ready() {
+                    self.0.report_writable();
                 }
                 Err(Error::Full)
             }
@@ -96,27 +93,44 @@ impl Stream {
         }
     }
 
-    fn report_writable(&self) {
-        self.queue.push(Event::of_call(Kind::Writable, self.tag, Ok(Vec::new())));
-    }
-
     /// The caller of a channel sends no more.
     pub fn complete(&self) {
-        self.state.lock().sender = None;
+        self.0.state.lock().sender = None;
     }
 
     /// Gives the stream up. It ends by [`Kind::End`] as cancelled, unless it has ended.
     pub fn cancel(&self) {
-        let mut state = self.state.lock();
+        let mut state = self.0.state.lock();
         state.sender = None;
         if state.messages.take().is_some() {
             drop(state);
-            self.queue.push(Event::of_call(Kind::End, self.tag, Err(CallError::Cancelled)));
+            self.0.queue.push(Event::of_call(Kind::End, self.0.tag, Err(CallError::Cancelled)));
         }
     }
 }
 
-impl Source for Stream {
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // The queue may have the stream for longer.
+        let mut state = self.0.state.lock();
+        (state.messages, state.sender) = (None, None);
+    }
+}
+
+impl Shared {
+    /// Has the queue look for messages.
+    fn look(self: &Arc<Self>) {
+        if !self.queued.swap(true, Ordering::SeqCst) {
+            self.queue.look_at(Arc::<Self>::clone(self));
+        }
+    }
+
+    fn report_writable(&self) {
+        self.queue.push(Event::of_call(Kind::Writable, self.tag, Ok(Vec::new())));
+    }
+}
+
+impl Source for Shared {
     fn take(&self, max: usize, into: &mut Vec<Event>) -> bool {
         self.queued.store(false, Ordering::SeqCst);
         let mut context = Context::from_waker(&self.readable);
@@ -143,7 +157,7 @@ impl Source for Stream {
     }
 }
 
-struct Readable(Weak<Stream>);
+struct Readable(Weak<Shared>);
 
 impl Wake for Readable {
     fn wake(self: Arc<Self>) {
@@ -153,7 +167,7 @@ impl Wake for Readable {
     }
 }
 
-struct Writable(Weak<Stream>);
+struct Writable(Weak<Shared>);
 
 impl Wake for Writable {
     fn wake(self: Arc<Self>) {

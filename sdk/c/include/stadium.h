@@ -332,8 +332,8 @@ void stadium_local_free(struct stadium_local *local);
 // Makes a completion queue; null where there is no descriptor.
 struct stadium_queue *stadium_queue_new(void);
 
-// A descriptor that is readable while there are events; for poll(2) and event loops, which must not read from it. It
-// is valid as long as the queue.
+// A descriptor that is readable while there are events, and sometimes when there are none; for poll(2) and event loops,
+// which must not read from it. It is valid as long as the queue.
 //
 // Requires: `queue` is a queue.
 int32_t stadium_queue_descriptor(const struct stadium_queue *queue);

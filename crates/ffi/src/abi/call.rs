@@ -3,7 +3,6 @@
 //! Objects are boxes that C holds by pointers; freeing one drops the box.
 
 use std::ffi::{CString, c_char};
-use std::sync::Arc;
 
 use super::failing::{guarded, made, status};
 use super::options::{options, stadium_method_id, stadium_options};
@@ -21,7 +20,7 @@ pub struct stadium_method(Method);
 /// A unary call that may be cancelled.
 pub struct stadium_call_handle(Option<Call>);
 /// A stream or a channel of a client.
-pub struct stadium_stream(Arc<Stream>);
+pub struct stadium_stream(Stream);
 
 /// Starts a client; null where the settings are wrong or the system refuses a thread. `settings` is a JSON object.
 /// Calls end on `queue`, which may be that of other clients and servers too.

@@ -25,8 +25,8 @@ pub extern "C" fn stadium_queue_new() -> *mut stadium_queue {
     made(|| Queue::new().map(stadium_queue))
 }
 
-/// A descriptor that is readable while there are events; for poll(2) and event loops, which must not read from it. It
-/// is valid as long as the queue.
+/// A descriptor that is readable while there are events, and sometimes when there are none; for poll(2) and event loops,
+/// which must not read from it. It is valid as long as the queue.
 ///
 /// # Safety
 /// `queue` is a queue.

@@ -1,7 +1,8 @@
 //! Settings as bindings hand them over: JSON objects whose fields are all optional.
 //!
 //! A name that is not known is an error, so that a misspelt setting is found. Defaults are those of
-//! [`ClientConfig`] and [`ServerConfig`]. Certificates and keys are PEM texts: reading files is the
+//! [`stadium_rpc::ClientConfig`] and
+//! [`stadium_rpc::ServerConfig`]. Certificates and keys are PEM texts: reading files is the
 //! binding's business.
 
 mod client;

@@ -36,9 +36,15 @@ static inline stadium_method_id method(const char *route, int interaction) {
 }
 
 /* The next event; there must be one. */
-static inline stadium_event next(stadium_queue *queue) {
+#define next(queue) next_at(queue, __LINE__)
+
+static inline stadium_event next_at(stadium_queue *queue, int line) {
     stadium_event event;
-    CHECK(stadium_queue_take(queue, &event, 1, SOON_US) == 1);
+    int64_t taken = stadium_queue_take(queue, &event, 1, SOON_US);
+    if (taken != 1) {
+        fprintf(stderr, "line %d: no event: %" PRId64 "\n", line, taken);
+        exit(1);
+    }
     return event;
 }
 
