@@ -90,7 +90,8 @@ impl Request {
     /// Sends a message of a stream.
     ///
     /// # Errors
-    /// [`Error::Full`]: 64 messages wait for the caller; this one was not taken, and [`Kind::Writable`] follows.
+    /// [`Error::Full`]: 64 messages wait for the caller; this one was not taken, and
+    /// [`crate::Kind::Writable`] follows.
     /// [`Error::Ended`]: the stream has ended.
     pub fn send(&self, message: Vec<u8>) -> Result<(), Error> {
         let mut state = self.0.state.lock();

@@ -209,8 +209,11 @@ impl Ledger {
             Command::Put { queue, jobs, .. } => {
                 let queue = self.queue(queue);
                 for (index, (job, &tag)) in jobs.iter().zip(&issued.tags).enumerate() {
-                    if self.message(tag).turn.is_none() && !self.was_put(tag) {
-                        self.message_mut(tag).turn = turn(issued, index, queue, job);
+                    if !self.was_put(tag) {
+                        let message = self.message_mut(tag);
+                        message.puts_lost += 1;
+                        let is_only_one = message.puts_lost == 1;
+                        message.turn = turn(issued, index, queue, job).filter(|_| is_only_one);
                     }
                     let Some(dedup) = &job.dedup else { continue };
                     let until_min = issued.during.min.after(dedup.window.unwrap_or(0));
@@ -421,7 +424,7 @@ pub(crate) fn shown(view: &JobView<Bytes>, content: Content) -> String {
 
 #[cfg(test)]
 mod tests {
-    use stadium_queue::QueueName;
+    use stadium_queue::{NewJob, QueueName};
 
     use super::*;
     use crate::place::{Dead, Rules};
@@ -502,6 +505,21 @@ mod tests {
         ledger.may_have_happened(&Issued { command, ..purge() }, Time(1_000));
         // When a job of the schedule is seen for the first time, among the dead ones: its lease has ended.
         seen(&mut ledger, schedule).expect("the reserve took it");
+    }
+
+    #[test]
+    fn a_put_that_was_lost_twice_has_no_known_place_in_the_order_of_its_key() {
+        let (mut ledger, now) = ledger();
+        let tag = ledger.add(Some(0));
+        let job = NewJob { payload: Content { tag, version: 0 }.payload(32), ..NewJob::default() };
+        let command = Command::Put { queue: name(), jobs: vec![job], principal: None };
+        let put = Issued { command, tags: vec![tag], ..purge() };
+        ledger.may_have_happened(&put, now);
+        assert!(ledger.message(tag).turn.is_some(), "if it was put, then by this one");
+        for number in [2, 3] {
+            ledger.may_have_happened(&Issued { number, ..put.clone() }, now);
+            assert_eq!(ledger.message(tag).turn, None, "the first one, or a later one");
+        }
     }
 
     #[test]

@@ -70,8 +70,10 @@ pub struct Message {
     pub principal: Option<PrincipalId>,
     /// Its id when it was put, for duplicates of that put.
     pub first_job: Option<JobId>,
-    /// Its place in the order of its key.
+    /// Its place in the order of its key, where one put is known to have decided it.
     pub turn: Option<Turn>,
+    /// Puts of it whose outcome is open: with two of them it is open which one decided its place.
+    pub puts_lost: u32,
     /// Where it may be; never empty.
     pub places: Vec<Place>,
 }
@@ -164,6 +166,7 @@ impl Ledger {
             principal: None,
             first_job: None,
             turn: None,
+            puts_lost: 0,
             places: vec![Place::Absent],
         });
         tag

@@ -2,7 +2,8 @@
 //!
 //! Each has a name, of a queue, a wallet or a device, and most have an id: `put QUEUE ID`, `put-here
 //! QUEUE ID`, which passes nothing on to other nodes, `jobs QUEUE`; `open WALLET`, `pay WALLET ID`, one
-//! of an asset from the house, `payments WALLET`; `register DEVICE`, `push DEVICE ID`, `pushes DEVICE`.
+//! of an asset from the house, `payments WALLET`; `register DEVICE`, `push DEVICE ID`, `pushes DEVICE
+//! SINCE`, a time in milliseconds of the Unix epoch, because a node lists the pushes to all devices.
 //! Lists are of ids, in any order. An id ends with `-` and a number.
 
 use std::time::Duration;
@@ -14,7 +15,7 @@ use stadium_push::{
 };
 use stadium_queue::{Answer, Command, Dedup, Key, NewJob, QueueName, Refusal};
 use stadium_shard::{Forwarded, OUTCOME_UNKNOWN, Shards, Ticket, UNKNOWN};
-use stadium_state_machine::home;
+use stadium_state_machine::{Time, home};
 use stadium_wallet::{
     Answer as WalletAnswer, AssetCode, Command as Wallet, Kind, NewAccount, NewTransfer, Overdraft, Range,
     TransferId, WalletName,
@@ -44,7 +45,7 @@ pub fn ask(shards: &Shards, words: &[&str]) -> Option<String> {
             said(shards.submit_push(Push::Change { app: app(), devices }), |_| device.to_owned())
         }
         ["push", device, id] => push(shards, device, id),
-        ["pushes", device] => pushes(shards, device),
+        ["pushes", device, since] => pushes(shards, device, Time(since.parse().expect("milliseconds"))),
         _ => return None,
     })
 }
@@ -149,8 +150,8 @@ fn push(shards: &Shards, device: &str, id: &str) -> String {
     said(shards.submit_push(Push::Send { push: Box::new(push) }), |_| id.to_owned())
 }
 
-/// Contents of all pushes to a device that are known.
-fn pushes(shards: &Shards, device: &str) -> String {
+/// Contents of the pushes to a device that were accepted since then.
+fn pushes(shards: &Shards, device: &str, since: Time) -> String {
     let device = device_of(device);
     let mut all = Vec::new();
     let mut before = None;
@@ -159,6 +160,10 @@ fn pushes(shards: &Shards, device: &str) -> String {
         match shards.submit_push(page).wait(ANSWERED_WITHIN) {
             Some(Ok(PushAnswer::Pushes(pushes))) if !pushes.is_empty() => {
                 before = pushes.last().map(|view| (view.accepted_at, view.push.id));
+                // The newest come first.
+                if pushes[0].accepted_at < since {
+                    return list(&all);
+                }
                 for view in pushes {
                     if let (Audience::Device(of), Content::Raw { payload, .. }) =
                         (&view.push.audience, &view.push.content)

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::process::NodeProcess;
 use crate::stage::{NODES, Nodes, PATIENCE};
@@ -91,8 +91,9 @@ pub enum Known {
 }
 
 /// The commands of one target.
-#[derive(Default)]
 pub struct Record {
+    /// Just before the first of them.
+    pub begun: SystemTime,
     /// By their ids.
     pub commands: BTreeMap<String, Known>,
     /// Times between two acknowledged commands.
@@ -101,6 +102,19 @@ pub struct Record {
     pub refused: usize,
     /// Refusals and unknown outcomes through nodes that were well all the time.
     pub errors: Vec<String>,
+}
+
+impl Record {
+    fn new() -> Self {
+        Self {
+            begun: SystemTime::now(),
+            commands: BTreeMap::new(),
+            pauses: Vec::new(),
+            unknown: 0,
+            refused: 0,
+            errors: Vec::new(),
+        }
+    }
 }
 
 /// The commands of all targets.
@@ -137,7 +151,7 @@ impl Load {
                 ends: Arc::clone(&ends),
                 target: target.clone(),
                 patience,
-                record: Record::default(),
+                record: Record::new(),
             };
             (target, std::thread::spawn(move || caller.run()))
         };
@@ -277,7 +291,12 @@ pub fn check(nodes: &Nodes, records: &Records) -> Vec<String> {
 
 fn check_one(nodes: &Nodes, target: &Target, record: &Record) -> Vec<String> {
     let (name, mut wrong) = (format!("{:?} {}", target.kind, target.name), Vec::new());
-    let list = format!("{} {}", target.kind.requests().2, target.name);
+    let mut list = format!("{} {}", target.kind.requests().2, target.name);
+    if target.kind == Kind::Push {
+        // The clock of a shard may be a little behind.
+        let begun = record.begun.duration_since(UNIX_EPOCH).expect("the clock is set");
+        list.push_str(&format!(" {}", begun.saturating_sub(Duration::from_secs(60)).as_millis()));
+    }
     let listed = ok_of_any(nodes, &list).unwrap_or_else(|| panic!("nobody has {target:?}"));
     let mut there: BTreeMap<&str, usize> = BTreeMap::new();
     for id in listed.split(' ').filter(|id| !id.is_empty()) {
