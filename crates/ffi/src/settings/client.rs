@@ -7,7 +7,6 @@ use serde::Deserialize;
 use stadium_discovery::Versions;
 use stadium_rpc::client::Source;
 use stadium_rpc::metadata::authentication::{self, Authentication};
-use stadium_rpc::metadata::{self, Mime};
 use stadium_rpc::{ClientConfig, ResumeSettings};
 
 use super::{CallTls, Place, set, set_ms, within};
@@ -92,9 +91,7 @@ impl ClientSettings {
         set(&mut config.busy_poll, self.busy_poll_us.map(Duration::from_micros));
         set(&mut config.name, self.name.clone());
         if let Some(token) = &self.bearer {
-            let mut content = Vec::new();
-            authentication::write(&mut content, Authentication::Bearer(token));
-            metadata::write_entry(&mut config.metadata, Mime::AUTHENTICATION, &content);
+            authentication::write(&mut config.metadata, Authentication::Bearer(token));
         }
         config.tls = self.tls.as_ref().map(CallTls::open).transpose()?;
         Ok(config)

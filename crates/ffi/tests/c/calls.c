@@ -19,7 +19,7 @@ static void unary(void) {
     CHECK(is(event.payload, "hello"));
     CHECK(is(stadium_request_route(event.request), "words/Echo"));
     CHECK(is(stadium_request_key(event.request), "phone-1"));
-    CHECK(stadium_request_bearer(event.request).data == NULL);
+    CHECK(is(stadium_request_bearer(event.request), "token-1"));
     CHECK(stadium_request_metadata(event.request).size > 20);
     int64_t left_us = stadium_request_time_left_us(event.request);
     CHECK(left_us > 1000000 && left_us <= 15000000);

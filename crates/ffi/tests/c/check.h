@@ -83,7 +83,8 @@ static inline words serve(stadium_queue *queue) {
     int port = stadium_server_port(words.server, 0);
     CHECK(port > 0);
     snprintf(words.client_settings, sizeof words.client_settings,
-             "{\"instances\": [\"127.0.0.1:%d\"], \"deadline_ms\": 20000, \"attempts\": 1}", port);
+             "{\"instances\": [\"127.0.0.1:%d\"], \"deadline_ms\": 20000, \"attempts\": 1, "
+             "\"bearer\": \"token-1\"}", port);
     return words;
 }
 
