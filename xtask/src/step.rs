@@ -126,10 +126,10 @@ const OF_CARGO_RUN: [&str; 4] = ["CARGO_BIN_", "CARGO_CRATE_", "CARGO_MANIFEST_"
 /// Each build of the workspace has it, or the next one would compile half of the workspace again.
 pub(crate) const WITH_CLUSTERS: [&str; 2] = ["--features", "stadium-cli/cluster"];
 
-/// Builds every program and example of the workspace, as the tests build them: a package by itself, or programs without the
+/// Builds every library, program and example of the workspace, as the tests build them: a package by itself, or programs without the
 /// examples' dependencies, would build most dependencies once more with fewer features.
 pub(crate) fn build_programs() -> Result<()> {
-    command(cargo(&["build", "--workspace", "--bins", "--examples"]).args(WITH_CLUSTERS))
+    command(cargo(&["build", "--workspace", "--lib", "--bins", "--examples"]).args(WITH_CLUSTERS))
 }
 
 /// Where [`build_programs`] puts `stadium`.

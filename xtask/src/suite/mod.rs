@@ -1,7 +1,7 @@
 //! `cargo xtask test`: installs, verifies, runs every suite, and ends with `N passed, N failed`.
 //!
 //! Suites: all Rust tests of the workspace (dev profile), testing/python (pytest, in two parts) and
-//! testing/node (node --test), both against the built binary. Everything is built first, in one
+//! testing/node (node --test), both against the built binary, and sdk/python against the built module. Everything is built first, in one
 //! build, while the packages of Python and Node are installed; then the suites of Python and Node
 //! and the Rust test programs run side by side, and the checks that take longest run beside them on
 //! what the cores have left. A failure does not stop the others. A skipped test
@@ -225,27 +225,28 @@ fn rust_examples(environment: &[(&str, OsString)]) -> Tally {
     suite("Rust examples", examples, Victim::Children, Shown::AsItComes, tally::cargo_line, |_| {})
 }
 
-/// A part of the Python suite: its name, and what pytest is to run.
-type Part = (&'static str, &'static [&'static str]);
+/// A part of the Python suite: its name, its folder, and the arguments of pytest.
+type Part = (&'static str, &'static str, &'static [&'static str]);
 
 /// The parts, which run side by side. The first has the tests that take longest.
-const PYTHON: [Part; 2] = [
-    ("Python clients: pages and API", &["test_pages.py", "test_openapi.py"]),
-    ("Python clients", &["--ignore=test_pages.py", "--ignore=test_openapi.py", "."]),
+const PYTHON: [Part; 3] = [
+    ("Python clients: pages and API", PYTHON_FOLDER, &["test_pages.py", "test_openapi.py"]),
+    ("Python clients", PYTHON_FOLDER, &["--ignore=test_pages.py", "--ignore=test_openapi.py", "."]),
+    ("Python SDK", "sdk/python/tests", &["."]),
 ];
 
 fn python(
     root: &Path,
     interpreter: &Path,
-    (name, what): &Part,
+    (name, folder, arguments): &Part,
     environment: &[(&str, OsString)],
     times: &Times,
     shown: Shown,
 ) -> Tally {
     let mut pytest = Command::new(interpreter);
-    pytest.current_dir(root.join(PYTHON_FOLDER)).envs(environment.iter().cloned());
+    pytest.current_dir(root.join(folder)).envs(environment.iter().cloned());
     // `-rfEsx` names each failed, skipped and expected failure; the cache would write into the source tree.
-    pytest.args(["-m", "pytest", "-rfEsx", "--durations=20", "-p", "no:cacheprovider"]).args(*what);
+    pytest.args(["-m", "pytest", "-rfEsx", "--durations=20", "-p", "no:cacheprovider"]).args(*arguments);
     suite(name, &mut pytest, Victim::Command, shown, tally::pytest_line, |line| {
         if let Some((test, seconds)) = tally::pytest_time_of(line) {
             times.test(test.to_owned(), seconds);

@@ -23,6 +23,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-rpc", &["stadium-reactor", "stadium-rsocket", "stadium-discovery"]),
     ("stadium-rpc-build", &[]),
     ("stadium-ffi", &["stadium-rpc", "stadium-discovery", "stadium-reactor"]),
+    ("stadium-python", &["stadium-ffi", "stadium-rpc"]),
     (
         "stadium-links",
         &["stadium-journal-log", "stadium-reactor", "stadium-rpc", "stadium-rsocket", "stadium-wheel"],
