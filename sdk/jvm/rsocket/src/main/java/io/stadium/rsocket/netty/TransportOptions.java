@@ -1,0 +1,25 @@
+package io.stadium.rsocket.netty;
+
+/**
+ * The bounds of a connection's outgoing queue.
+ *
+ * @param readingStopsAt bytes in the outgoing queue above which nothing is read from the peer, so that it
+ *     gets no more answers than it takes. Reading continues at half of them
+ * @param outgoingBytesMax bytes in the outgoing queue above which the connection is closed: its peer reads
+ *     too slowly for what the application sends
+ * @param stallMs milliseconds for which the queue may stay above {@code readingStopsAt} before the
+ *     connection is closed
+ */
+public record TransportOptions(int readingStopsAt, int outgoingBytesMax, int stallMs) {
+    /** Reading stops at 256 KiB; closed above 64 MiB or after 30 seconds. */
+    public static final TransportOptions DEFAULT = new TransportOptions(256 * 1024, 64 * 1024 * 1024, 30_000);
+
+    /** Checks the bounds. */
+    public TransportOptions {
+        if (readingStopsAt < 2 || outgoingBytesMax < readingStopsAt || stallMs < 1) {
+            throw new IllegalArgumentException(
+                    "bounds must be positive, and outgoingBytesMax at least readingStopsAt: readingStopsAt "
+                            + readingStopsAt + ", outgoingBytesMax " + outgoingBytesMax + ", stallMs " + stallMs);
+        }
+    }
+}
