@@ -57,8 +57,14 @@ final class Driver extends ChannelInboundHandlerAdapter {
     private ScheduledFuture<?> timer;
     private long timerMs = Long.MAX_VALUE;
 
-    /** Since when the outgoing queue is above its bound. */
+    /** Since when the outgoing queue is above its bound and the peer has taken nothing. */
     private long stalledSinceMs = Long.MAX_VALUE;
+
+    /** Bytes that have been written to the channel. */
+    private long writtenBytes;
+
+    /** Those of them that the peer had taken at {@link #stalledSinceMs}. */
+    private long takenBytes;
 
     Driver(Config config, SetupOptions setup, TransportOptions options, RSocketHandler handler) {
         this.config = config;
@@ -90,7 +96,8 @@ final class Driver extends ChannelInboundHandlerAdapter {
         context.fireChannelActive();
     }
 
-    private void begin() {
+    /** Begins the protocol on a channel that is connected, once. */
+    void begin() {
         if (connection != null) {
             return;
         }
@@ -135,7 +142,8 @@ final class Driver extends ChannelInboundHandlerAdapter {
     public void channelWritabilityChanged(ChannelHandlerContext context) {
         boolean isWritable = context.channel().isWritable();
         stalledSinceMs = isWritable ? Long.MAX_VALUE : nowMs();
-        context.channel().config().setAutoRead(isWritable && behindSetup == null);
+        takenBytes = takenBytes();
+        context.channel().config().setAutoRead(mayRead());
         if (!isEnded) {
             arm();
             events.writabilityChanged();
@@ -163,6 +171,20 @@ final class Driver extends ChannelInboundHandlerAdapter {
         LOG.debug("Transport failed: channel={} error={}", context.channel(), cause.toString());
         end(new Closed(Closed.Reason.TRANSPORT, ErrorCode.CONNECTION_ERROR, String.valueOf(cause)));
         context.close();
+    }
+
+    /**
+     * Whether the channel is read. A server stops while its outgoing queue is full; a client does not, so
+     * that the two never wait for each other.
+     */
+    private boolean mayRead() {
+        return behindSetup == null && (setup != null || context.channel().isWritable());
+    }
+
+    /** Bytes that the peer has taken. */
+    private long takenBytes() {
+        ChannelOutboundBuffer queue = context.channel().unsafe().outboundBuffer();
+        return writtenBytes - (queue == null ? 0 : queue.totalPendingWriteBytes());
     }
 
     /** The buffer that outgoing frames are appended to. */
@@ -220,6 +242,7 @@ final class Driver extends ChannelInboundHandlerAdapter {
         }
         // Room for a quarter more than this time, so that a steady load does not make the buffer grow.
         outBytes = Math.max(OUT_BYTES_MIN, Math.min(OUT_BYTES_MAX, count + count / 4));
+        writtenBytes += count;
         context.writeAndFlush(bytes, context.voidPromise());
     }
 
@@ -253,7 +276,7 @@ final class Driver extends ChannelInboundHandlerAdapter {
         } finally {
             in.release();
         }
-        context.channel().config().setAutoRead(context.channel().isWritable());
+        context.channel().config().setAutoRead(mayRead());
         if (!isEnded) {
             sent();
         }
@@ -329,6 +352,10 @@ final class Driver extends ChannelInboundHandlerAdapter {
             return;
         }
         long nowMs = nowMs();
+        if (stalledSinceMs != Long.MAX_VALUE && takenBytes() != takenBytes) {
+            takenBytes = takenBytes();
+            stalledSinceMs = nowMs;
+        }
         if (stalledSinceMs != Long.MAX_VALUE && nowMs - stalledSinceMs >= options.stallMs()) {
             String text = "the peer has read nothing for " + options.stallMs() + " ms";
             end(new Closed(Closed.Reason.LOCAL, ErrorCode.CONNECTION_ERROR, text));

@@ -146,6 +146,8 @@ public final class RSocketClient {
     private static void complete(CompletableFuture<RSocket> connected, Future<?> done, Channel channel) {
         Driver driver = channel.pipeline().get(Driver.class);
         if (done.isSuccess() && driver != null) {
+            // The future may complete before the pipeline learns that the channel is active.
+            driver.begin();
             connected.complete(driver.rsocket);
         } else if (done.isSuccess()) {
             connected.completeExceptionally(new ClosedChannelException());
