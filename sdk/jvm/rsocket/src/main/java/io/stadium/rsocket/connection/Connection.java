@@ -2,14 +2,11 @@ package io.stadium.rsocket.connection;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
-import io.netty.buffer.ByteBufUtil;
-import io.netty.buffer.Unpooled;
 import io.stadium.rsocket.frame.ErrorCode;
 import io.stadium.rsocket.frame.Frame;
 import io.stadium.rsocket.frame.FrameEncoder;
 import io.stadium.rsocket.frame.FrameFlag;
 import io.stadium.rsocket.frame.Interaction;
-import java.nio.charset.StandardCharsets;
 
 /**
  * One RSocket connection as a state machine, client or server. Either side may be requester and
@@ -34,23 +31,12 @@ public final class Connection {
     final Streams streams = new Streams();
     private final Receiver receiver;
     private final Sender sender;
+    final Timers timers;
 
     /** The request that is being handed out, while it is not in the table. */
     Stream fresh;
 
     Phase phase;
-
-    /** The time of the driver's last call. */
-    long nowMs;
-
-    /** When the last bytes arrived, or the connection began. */
-    long heardMs;
-
-    /** Client: when the next KEEPALIVE is due. Server: until when a SETUP must be accepted, then never. */
-    long dueMs;
-
-    /** From SETUP. */
-    int lifetimeMs;
 
     /** Streams in the table that the peer opened; the others are this side's. */
     int peersStreams;
@@ -68,10 +54,7 @@ public final class Connection {
         this.listener = listener;
         this.isClient = isClient;
         this.phase = isClient ? Phase.OPEN : Phase.NEW;
-        this.nowMs = nowMs;
-        this.heardMs = nowMs;
-        this.lifetimeMs = config.lifetimeMs();
-        this.dueMs = nowMs + (isClient ? config.keepaliveIntervalMs() : config.setupMs());
+        timers = new Timers(this, nowMs);
         receiver = new Receiver(this);
         sender = new Sender(this);
     }
@@ -122,7 +105,7 @@ public final class Connection {
      * @param out the buffer to append to
      */
     public void receive(long nowMs, ByteBuf in, ByteBuf out) {
-        this.nowMs = nowMs;
+        timers.nowMs = nowMs;
         receiver.receive(in, out);
     }
 
@@ -133,8 +116,7 @@ public final class Connection {
     public void accept() {
         if (phase == Phase.DECIDING) {
             phase = Phase.OPEN;
-            heardMs = nowMs;
-            dueMs = Long.MAX_VALUE;
+            timers.accepted();
         }
     }
 
@@ -278,7 +260,7 @@ public final class Connection {
         if (isSetUp() && leases != null) {
             int ttl = Math.max(ttlMs, 0);
             int count = Math.max(requests, 0);
-            leases.peers.set(nowMs + ttl, count);
+            leases.peers.set(timers.nowMs + ttl, count);
             FrameEncoder.lease(out, ttl, count, null);
         }
     }
@@ -310,30 +292,10 @@ public final class Connection {
      * @param out the buffer to append to
      */
     public void advance(long nowMs, ByteBuf out) {
-        this.nowMs = Math.max(this.nowMs, nowMs);
         if (fresh == null) {
             streams.shrink();
         }
-        if (leases != null) {
-            leases.advance(this.nowMs);
-        }
-        if (phase == Phase.CLOSED) {
-            return;
-        }
-        if (this.nowMs < endsMs()) {
-            if (this.nowMs >= dueMs && isSetUp()) {
-                keepalive(out);
-                dueMs = this.nowMs + config.keepaliveIntervalMs();
-            }
-            return;
-        }
-        if (isSetUp()) {
-            String text = "No keep-alive acks for " + lifetimeMs + " ms";
-            end(Closed.Reason.KEEPALIVE_TIMEOUT, ErrorCode.CONNECTION_ERROR, text, out);
-        } else {
-            String text = "no SETUP was accepted in time";
-            end(Closed.Reason.SETUP_TIMEOUT, ErrorCode.REJECTED_SETUP, text, out);
-        }
+        timers.advance(nowMs, out);
     }
 
     /**
@@ -343,16 +305,7 @@ public final class Connection {
      * @return milliseconds of the driver's clock, or {@link Long#MAX_VALUE} after the end
      */
     public long deadlineMs() {
-        if (phase == Phase.CLOSED) {
-            return Long.MAX_VALUE;
-        }
-        long deadlineMs = isSetUp() ? Math.min(endsMs(), dueMs) : endsMs();
-        return leases == null ? deadlineMs : Math.min(deadlineMs, leases.deadlineMs());
-    }
-
-    /** When the connection ends if nothing arrives. */
-    private long endsMs() {
-        return isSetUp() ? heardMs + lifetimeMs : dueMs;
+        return timers.deadlineMs();
     }
 
     /**
@@ -406,7 +359,7 @@ public final class Connection {
      * @return milliseconds, 0 if there is no lease
      */
     public int leaseRetryAfterMs() {
-        return leases == null ? 0 : leases.ours.retryAfterMs(nowMs);
+        return leases == null ? 0 : leases.ours.retryAfterMs(timers.nowMs);
     }
 
     /**
@@ -475,19 +428,6 @@ public final class Connection {
 
     private static Role role(Stream stream) {
         return stream.isRequester() ? Role.REQUESTER : Role.RESPONDER;
-    }
-
-    /** Visits the streams of a connection. */
-    @FunctionalInterface
-    public interface StreamVisitor {
-        /**
-         * Takes one stream.
-         *
-         * @param streamId the stream
-         * @param attachment the driver's object, or {@code null}
-         * @param role this side's role
-         */
-        void visit(int streamId, Object attachment, Role role);
     }
 
     /**
@@ -569,19 +509,6 @@ public final class Connection {
         if (stream.isOver()) {
             endStream(stream);
         }
-    }
-
-    /** A text as the data of an ERROR, at most so many bytes of whole characters. */
-    static ByteBuf text(String text, int bytesMax) {
-        if (ByteBufUtil.utf8Bytes(text) <= bytesMax) {
-            return Unpooled.copiedBuffer(text, StandardCharsets.UTF_8);
-        }
-        int end = Math.min(text.length(), bytesMax);
-        while (ByteBufUtil.utf8Bytes(text, 0, end) > bytesMax
-                || end > 0 && Character.isHighSurrogate(text.charAt(end - 1))) {
-            end--;
-        }
-        return Unpooled.copiedBuffer(text.substring(0, end), StandardCharsets.UTF_8);
     }
 
     static int bytes(Frame frame) {

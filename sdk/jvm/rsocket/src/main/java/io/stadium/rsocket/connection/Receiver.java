@@ -5,10 +5,9 @@ import io.netty.buffer.ByteBufUtil;
 import io.stadium.rsocket.frame.DecodeStatus;
 import io.stadium.rsocket.frame.ErrorCode;
 import io.stadium.rsocket.frame.Frame;
+import io.stadium.rsocket.frame.FrameEncoder;
 import io.stadium.rsocket.frame.FrameFlag;
 import io.stadium.rsocket.frame.FrameType;
-import io.stadium.rsocket.frame.FrameEncoder;
-import io.stadium.rsocket.frame.Interaction;
 import java.nio.charset.StandardCharsets;
 
 /**
@@ -41,7 +40,7 @@ final class Receiver {
 
     void receive(ByteBuf in, ByteBuf out) {
         if (in.isReadable() && connection.phase != Phase.DECIDING) {
-            connection.heardMs = connection.nowMs;
+            connection.timers.received();
         }
         if (!assembler.isEmpty() && isReceiving(in)) {
             assemble(in, out);
@@ -147,7 +146,7 @@ final class Receiver {
             }
             case FrameType.LEASE -> {
                 if (isOfConnection && connection.leases != null) {
-                    connection.leases.ours.set(connection.nowMs + frame.ttlMs(), frame.numberOfRequests());
+                    connection.leases.ours.set(connection.timers.nowMs + frame.ttlMs(), frame.numberOfRequests());
                     connection.listener.onLease(frame.ttlMs(), frame.numberOfRequests());
                 }
             }
@@ -244,7 +243,7 @@ final class Receiver {
             violate(ErrorCode.UNSUPPORTED_SETUP, text, out);
             return;
         }
-        connection.lifetimeMs = frame.lifetimeMs();
+        connection.timers.lifetimeMs = frame.lifetimeMs();
         if (lease) {
             connection.leases = new Leases();
         }

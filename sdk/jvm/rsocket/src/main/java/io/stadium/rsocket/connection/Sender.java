@@ -1,6 +1,7 @@
 package io.stadium.rsocket.connection;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.stadium.rsocket.frame.Frame;
 import io.stadium.rsocket.frame.FrameEncoder;
@@ -8,6 +9,7 @@ import io.stadium.rsocket.frame.FrameFlag;
 import io.stadium.rsocket.frame.FrameType;
 import io.stadium.rsocket.frame.Interaction;
 import io.stadium.rsocket.frame.SetupFields;
+import java.nio.charset.StandardCharsets;
 
 /**
  * The frames that the driver sends: requests, payloads, completions, errors, credit, cancellations.
@@ -75,7 +77,7 @@ final class Sender {
         // Nothing can fail any more: the id and the lease are used.
         nextId += 2;
         if (connection.leases != null) {
-            connection.leases.ours.take(connection.nowMs);
+            connection.leases.ours.take(connection.timers.nowMs);
         }
         return id;
     }
@@ -92,7 +94,7 @@ final class Sender {
             return RequestError.STREAMS_MAX;
         }
         Leases leases = connection.leases;
-        return leases != null && !leases.ours.allows(connection.nowMs) ? RequestError.NO_LEASE : null;
+        return leases != null && !leases.ours.allows(connection.timers.nowMs) ? RequestError.NO_LEASE : null;
     }
 
     <T> SendResult payload(
@@ -180,7 +182,7 @@ final class Sender {
     /** Writes an ERROR with as much of the text as fits one frame. */
     void error(int streamId, int code, String text, ByteBuf out) {
         int bytesMax = connection.config.sentFrameBytesMax() - Frame.HEADER_BYTES - 4;
-        FrameEncoder.error(out, streamId, code, Connection.text(text, bytesMax));
+        FrameEncoder.error(out, streamId, code, text(text, bytesMax));
     }
 
     SendResult requestN(int streamId, int n, ByteBuf out) {
@@ -220,5 +222,18 @@ final class Sender {
     /** Continues with other ids, so that a test need not use up two thousand million. */
     void skipTo(int streamId) {
         nextId = streamId;
+    }
+
+    /** A text as the data of an ERROR, at most so many bytes of whole characters. */
+    static ByteBuf text(String text, int bytesMax) {
+        if (ByteBufUtil.utf8Bytes(text) <= bytesMax) {
+            return Unpooled.copiedBuffer(text, StandardCharsets.UTF_8);
+        }
+        int end = Math.min(text.length(), bytesMax);
+        while (ByteBufUtil.utf8Bytes(text, 0, end) > bytesMax
+                || end > 0 && Character.isHighSurrogate(text.charAt(end - 1))) {
+            end--;
+        }
+        return Unpooled.copiedBuffer(text.substring(0, end), StandardCharsets.UTF_8);
     }
 }

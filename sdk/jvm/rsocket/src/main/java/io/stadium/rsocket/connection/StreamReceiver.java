@@ -112,7 +112,7 @@ final class StreamReceiver {
         Object attachment = fresh.attachment;
         connection.streams.recycle(fresh);
         connection.refuseRequest(id, ErrorCode.REJECTED, COLLIDES, out);
-        payload.set(null, Connection.text(COLLIDES, Frame.BYTES_MAX), true);
+        payload.set(null, Sender.text(COLLIDES, Frame.BYTES_MAX), true);
         connection.listener.onError(id, attachment, ErrorCode.REJECTED, payload);
     }
 
@@ -140,8 +140,8 @@ final class StreamReceiver {
             return "BUSY retry_after_ms=0: " + connection.peersStreams + " streams are open";
         }
         Leases leases = connection.leases;
-        if (leases != null && !leases.peers.take(connection.nowMs)) {
-            int retryAfterMs = leases.peers.retryAfterMs(connection.nowMs);
+        if (leases != null && !leases.peers.take(connection.timers.nowMs)) {
+            int retryAfterMs = leases.peers.retryAfterMs(connection.timers.nowMs);
             return "BUSY retry_after_ms=" + retryAfterMs + ": lease is used up or over";
         }
         return null;
@@ -383,7 +383,7 @@ final class StreamReceiver {
     }
 
     private void fail(int id, Object attachment, String text) {
-        payload.set(null, Connection.text(text, Frame.BYTES_MAX), true);
+        payload.set(null, Sender.text(text, Frame.BYTES_MAX), true);
         connection.listener.onError(id, attachment, ErrorCode.INVALID, payload);
     }
 
