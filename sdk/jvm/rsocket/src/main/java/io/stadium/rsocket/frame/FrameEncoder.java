@@ -19,8 +19,10 @@ public final class FrameEncoder {
      *
      * @param out the buffer to append to
      * @param setup the fields
+     * @throws IllegalArgumentException if a field is out of its bounds
      */
     public static void setup(ByteBuf out, SetupFields setup) {
+        setup.check();
         int flags = metadataFlag(setup.metadata())
                 | (setup.lease() ? FrameFlag.LEASE : 0)
                 | (setup.resumeToken() != null ? FrameFlag.RESUME : 0);

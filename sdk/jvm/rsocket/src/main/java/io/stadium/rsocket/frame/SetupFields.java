@@ -29,7 +29,7 @@ public record SetupFields(
         ByteBuf metadata,
         ByteBuf data) {
     /** Checks what the fields of a frame can hold. */
-    public SetupFields {
+    void check() {
         require(keepaliveIntervalMs >= 1, "the keep-alive interval must be more than 0");
         require(lifetimeMs >= 1, "the lifetime must be more than 0");
         require(resumeToken == null || resumeToken.readableBytes() <= 0xFFFF, "the resume token is too long");

@@ -15,7 +15,13 @@ public record TransportOptions(int readingStopsAt, int outgoingBytesMax, int sta
     /** Reading stops at 256 KiB; closed above 64 MiB or after 30 seconds. */
     public static final TransportOptions DEFAULT = new TransportOptions(256 * 1024, 64 * 1024 * 1024, 30_000);
 
-    /** Checks the bounds. */
+    /**
+     * Checks the bounds.
+     *
+     * @param readingStopsAt at least 2
+     * @param outgoingBytesMax at least {@code readingStopsAt}
+     * @param stallMs at least 1
+     */
     public TransportOptions {
         if (readingStopsAt < 2 || outgoingBytesMax < readingStopsAt || stallMs < 1) {
             throw new IllegalArgumentException(
