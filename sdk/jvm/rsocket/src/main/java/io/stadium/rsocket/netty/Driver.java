@@ -26,10 +26,8 @@ import org.slf4j.LoggerFactory;
 final class Driver extends ChannelInboundHandlerAdapter {
     private static final Logger LOG = LoggerFactory.getLogger(Driver.class);
 
-    /** The first buffer for outgoing frames; later ones have room for as much as the last flush. */
-    private static final int OUT_BYTES_MIN = 512;
-
-    private static final int OUT_BYTES_MAX = 256 * 1024;
+    /** A buffer of so many bytes goes to the channel before the batch ends, so that it does not grow. */
+    private static final int OUT_BYTES_MAX = 64 * 1024;
 
     /** Milliseconds that the peer has to take the last frames before the transport is closed. */
     private static final int LAST_WRITE_MS = 1_000;
@@ -46,9 +44,15 @@ final class Driver extends ChannelInboundHandlerAdapter {
     Connection connection;
     private ChannelHandlerContext context;
     private ByteBuf out;
-    private int outBytes = OUT_BYTES_MIN;
+
+    /** Whether a read batch is under way: its frames leave together, and {@code out} is appended to. */
     private boolean isReading;
+
     private boolean isFlushScheduled;
+
+    /** Whether the channel has frames that have not been flushed. */
+    private boolean isUnflushed;
+
     private boolean isEnded;
 
     /** Bytes behind a SETUP that the application has not answered yet. */
@@ -130,6 +134,7 @@ final class Driver extends ChannelInboundHandlerAdapter {
             context.channel().config().setAutoRead(false);
         }
         in.release();
+        writeFull();
     }
 
     @Override
@@ -190,7 +195,7 @@ final class Driver extends ChannelInboundHandlerAdapter {
     /** The buffer that outgoing frames are appended to. */
     ByteBuf out() {
         if (out == null) {
-            out = context.alloc().ioBuffer(outBytes);
+            out = OutBuffers.ofLoop().take(context.alloc());
         }
         return out;
     }
@@ -202,9 +207,12 @@ final class Driver extends ChannelInboundHandlerAdapter {
                     + " bytes are outgoing";
             end(new Closed(Closed.Reason.LOCAL, ErrorCode.CONNECTION_ERROR, text));
             context.close();
-        } else if (!isReading && !isFlushScheduled) {
-            isFlushScheduled = true;
-            context.executor().execute(flushTask);
+        } else if (!isReading) {
+            writeFull();
+            if (!isFlushScheduled) {
+                isFlushScheduled = true;
+                context.executor().execute(flushTask);
+            }
         }
     }
 
@@ -227,6 +235,17 @@ final class Driver extends ChannelInboundHandlerAdapter {
             return;
         }
         write();
+        if (isUnflushed) {
+            isUnflushed = false;
+            context.flush();
+        }
+    }
+
+    /** Writes a buffer that is full. While the connection receives, it appends to the buffer. */
+    private void writeFull() {
+        if (out != null && out.readableBytes() >= OUT_BYTES_MAX) {
+            write();
+        }
     }
 
     private void write() {
@@ -237,13 +256,13 @@ final class Driver extends ChannelInboundHandlerAdapter {
         out = null;
         int count = bytes.readableBytes();
         if (count == 0) {
-            bytes.release();
+            OutBuffers.ofLoop().giveBack(bytes);
             return;
         }
-        // Room for a quarter more than this time, so that a steady load does not make the buffer grow.
-        outBytes = Math.max(OUT_BYTES_MIN, Math.min(OUT_BYTES_MAX, count + count / 4));
+        OutBuffers.ofLoop().lend(bytes);
         writtenBytes += count;
-        context.writeAndFlush(bytes, context.voidPromise());
+        isUnflushed = true;
+        context.write(bytes, context.voidPromise());
     }
 
     /** Writes what is left, then closes the transport, whether the peer takes it or not. */
@@ -267,6 +286,7 @@ final class Driver extends ChannelInboundHandlerAdapter {
             return;
         }
         behindSetup = null;
+        isReading = true;
         try {
             if (!isEnded) {
                 connection.receive(nowMs(), in, out());
@@ -274,6 +294,7 @@ final class Driver extends ChannelInboundHandlerAdapter {
         } catch (Throwable e) {
             fail("the application failed", e);
         } finally {
+            isReading = false;
             in.release();
         }
         context.channel().config().setAutoRead(mayRead());

@@ -21,23 +21,17 @@ import java.net.InetSocketAddress;
  * write a payload and one flush a read batch. There is no protocol and there are no streams.
  */
 final class BareNetty {
-    private static EventLoopGroup group;
+    private static EventLoopGroup clients;
 
     private BareNetty() {}
 
-    private static EventLoopGroup group(int spin) {
-        if (spin != 0) {
-            throw new IllegalArgumentException("the bare peer does not spin");
-        }
-        if (group == null) {
-            group = new MultiThreadIoEventLoopGroup(1, EpollIoHandler.newFactory());
-        }
-        return group;
+    private static EventLoopGroup group() {
+        return new MultiThreadIoEventLoopGroup(1, EpollIoHandler.newFactory());
     }
 
-    static InetSocketAddress serve(InetSocketAddress address, int spin) {
+    static InetSocketAddress serve(InetSocketAddress address) {
         Channel channel = new ServerBootstrap()
-                .group(group(spin))
+                .group(group())
                 .channel(EpollServerSocketChannel.class)
                 .childOption(ChannelOption.TCP_NODELAY, true)
                 .childHandler(new ChannelInitializer<Channel>() {
@@ -50,11 +44,14 @@ final class BareNetty {
         return (InetSocketAddress) channel.localAddress();
     }
 
-    static void call(InetSocketAddress address, int spin, ByteBuf message, int calls, Meter meter) {
+    static void call(InetSocketAddress address, ByteBuf message, int calls, Meter meter) {
+        if (clients == null) {
+            clients = group();
+        }
         ByteBuf frame = message.alloc().directBuffer();
         frame.writeMedium(message.readableBytes()).writeBytes(message.duplicate());
         new Bootstrap()
-                .group(group(spin))
+                .group(clients)
                 .channel(EpollSocketChannel.class)
                 .option(ChannelOption.TCP_NODELAY, true)
                 .handler(new ChannelInitializer<Channel>() {

@@ -27,6 +27,10 @@ import java.util.TreeMap;
  * taskset -c 1 java -cp ... Echo client peer=rsocket port=7000 connections=10 inflight=200 bytes=48
  * </pre>
  *
+ * <p>The role {@code both} runs the two in one process on two event loops. It prints calls for each second
+ * of the process's CPU time, over {@code seconds} such seconds: a measure that other processes of a busy
+ * machine disturb less.
+ *
  * <p>Settings are {@code key=value}: {@code peer} (rsocket, bare), {@code port}, {@code spin}
  * (microseconds that the event loop polls before it sleeps), and for the client {@code connections},
  * {@code inflight} (calls in flight on all connections together), {@code bytes}, {@code seconds}. With
@@ -53,11 +57,15 @@ public final class Echo {
         EventLoops loops = spin == 0 ? EventLoops.start(1) : EventLoops.startSpinning(1, spin);
         boolean isBare = settings.getOrDefault("peer", "rsocket").equals("bare");
         InetSocketAddress address = new InetSocketAddress("127.0.0.1", number(settings, "port", 0));
+        boolean isBoth = arguments[0].equals("both");
+        if (isBoth || arguments[0].equals("server")) {
+            EventLoops own = isBoth ? EventLoops.start(1) : loops;
+            address = isBare
+                    ? BareNetty.serve(address)
+                    : new RSocketServer(own).handlers(() -> SERVICE).bind(address).get().address();
+            System.out.println("listening " + address.getPort());
+        }
         if (arguments[0].equals("server")) {
-            InetSocketAddress bound = isBare
-                    ? BareNetty.serve(address, spin)
-                    : new RSocketServer(loops).handlers(() -> SERVICE).bind(address).get().address();
-            System.out.println("listening " + bound.getPort());
             Thread.currentThread().join();
         }
         int connections = number(settings, "connections", 1);
@@ -67,13 +75,14 @@ public final class Echo {
         for (int nth = 0; nth < connections; nth++) {
             int calls = inflight / connections + (nth < inflight % connections ? 1 : 0);
             if (isBare) {
-                BareNetty.call(address, spin, message, calls, meter);
+                BareNetty.call(address, message, calls, meter);
             } else {
                 RSocket rsocket = new RSocketClient(loops).connect(address).get();
                 rsocket.execute(() -> new Caller(message, meter).begin(rsocket, calls));
             }
         }
-        System.out.println(meter.measure(number(settings, "seconds", 3)));
+        int seconds = number(settings, "seconds", 3);
+        System.out.println(isBoth ? meter.measureCpu(seconds) : meter.measure(seconds));
         System.exit(0);
     }
 

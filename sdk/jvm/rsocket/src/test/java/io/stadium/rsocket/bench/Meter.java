@@ -1,5 +1,7 @@
 package io.stadium.rsocket.bench;
 
+import com.sun.management.OperatingSystemMXBean;
+import java.lang.management.ManagementFactory;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -42,5 +44,23 @@ final class Meter {
         long[] times = Arrays.copyOf(nanos, (int) Math.min(TIMES, done));
         Arrays.sort(times);
         return String.format("%.1f us", times[times.length / 2] / 1e3);
+    }
+
+    /** Waits for some seconds of CPU time as warm-up and as many of measurement, and describes the latter. */
+    String measureCpu(int seconds) throws InterruptedException {
+        OperatingSystemMXBean system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+        long begin = system.getProcessCpuTime() + seconds * 1_000_000_000L;
+        await(system, begin);
+        begin = system.getProcessCpuTime();
+        long from = calls.get();
+        await(system, begin + seconds * 1_000_000_000L);
+        long done = calls.get() - from;
+        return String.format("%.0f calls/CPU-s", done * 1e9 / (system.getProcessCpuTime() - begin));
+    }
+
+    private static void await(OperatingSystemMXBean system, long cpuNanos) throws InterruptedException {
+        while (system.getProcessCpuTime() < cpuNanos) {
+            Thread.sleep(10);
+        }
     }
 }
