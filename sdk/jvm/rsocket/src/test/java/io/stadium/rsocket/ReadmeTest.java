@@ -22,21 +22,25 @@ import org.junit.jupiter.api.io.TempDir;
 class ReadmeTest {
     @Test
     void theSampleOfTheReadmeRuns(@TempDir Path folder) throws Exception {
-        String readme = Files.readString(Path.of(System.getProperty("stadium.readme", "../README.md")));
+        String readme = Files.readString(Path.of(System.getProperty("stadium.readme",
+                "../README.md")));
         Matcher sample = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL).matcher(readme);
         assertTrue(sample.find(), "README.md has no sample");
         Path source = folder.resolve("Hello.java");
         Files.writeString(source, sample.group(1));
-        String path = System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
+        String path = System.getProperty("surefire.test.class.path",
+                System.getProperty("java.class.path"));
         int result = ToolProvider.getSystemJavaCompiler()
-                .run(null, System.err, System.err, "-cp", path, "-d", folder.toString(), source.toString());
+                .run(null, System.err, System.err, "-cp", path, "-d", folder.toString(),
+                        source.toString());
         assertEquals(0, result, "the sample does not compile");
         PrintStream console = System.out;
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         try (URLClassLoader loader = new URLClassLoader(
                 new URL[] {folder.toUri().toURL()}, ReadmeTest.class.getClassLoader())) {
             System.setOut(new PrintStream(out, true, StandardCharsets.UTF_8));
-            loader.loadClass("Hello").getMethod("main", String[].class).invoke(null, (Object) new String[0]);
+            loader.loadClass("Hello").getMethod("main", String[].class).invoke(null,
+                    (Object) new String[0]);
         } finally {
             System.setOut(console);
         }

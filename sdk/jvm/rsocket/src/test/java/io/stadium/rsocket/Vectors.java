@@ -17,7 +17,8 @@ public final class Vectors {
     public static JsonNode read(String file, String list) {
         Path folder = Path.of(System.getProperty("stadium.vectors", "../../../proto/vectors"));
         try {
-            JsonNode entries = new ObjectMapper().readTree(folder.resolve(file).toFile()).path(list);
+            JsonNode entries =
+                    new ObjectMapper().readTree(folder.resolve(file).toFile()).path(list);
             if (!entries.isArray() || entries.isEmpty()) {
                 throw new IllegalStateException(file + " has no " + list);
             }
@@ -29,7 +30,8 @@ public final class Vectors {
 
     /** The bytes of a node, or {@code null} where it is absent or null. */
     public static ByteBuf bytes(JsonNode node) {
-        return node.isTextual() ? Unpooled.wrappedBuffer(ByteBufUtil.decodeHexDump(node.asText())) : null;
+        return node.isTextual()
+                ? Unpooled.wrappedBuffer(ByteBufUtil.decodeHexDump(node.asText())) : null;
     }
 
     /** The readable bytes in hexadecimal. */

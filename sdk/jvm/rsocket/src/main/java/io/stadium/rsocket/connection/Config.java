@@ -47,7 +47,8 @@ public final class Config {
     }
 
     /**
-     * The longest frame that is read. A longer one ends the connection as soon as its length arrives.
+     * The longest frame that is read. A longer one ends the connection as soon as its length
+     * arrives.
      *
      * @return bytes without the frame's length, 6 to 16,777,215; default 16,777,215
      */
@@ -58,16 +59,17 @@ public final class Config {
     /**
      * The longest frame that is sent. A payload that needs more is sent in fragments.
      *
-     * @return bytes without the frame's length, 64 to 16,777,215; default 65,536. 0 sends no fragments,
-     *     and a payload that needs a longer frame than 16,777,215 is refused
+     * @return bytes without the frame's length, 64 to 16,777,215; default 65,536. 0 sends no
+     *     fragments, and a payload that needs a longer frame than 16,777,215 is refused
      */
     public int fragmentBytes() {
         return fragmentBytes;
     }
 
     /**
-     * The largest metadata and data of one payload together, sent or received, and of all unfinished
-     * payloads of a connection together. A peer that sends more has that stream ended with INVALID.
+     * The largest metadata and data of one payload together, sent or received, and of all
+     * unfinished payloads of a connection together. A peer that sends more has that stream ended
+     * with INVALID.
      *
      * @return bytes; default 16 MiB
      */
@@ -85,8 +87,8 @@ public final class Config {
     }
 
     /**
-     * How many streams each side may have open. A peer's request above it gets REJECTED, one of this side
-     * {@link RequestError#STREAMS_MAX}.
+     * How many streams each side may have open. A peer's request above it gets REJECTED, one of
+     * this side {@link RequestError#STREAMS_MAX}.
      *
      * @return streams; default 10,000
      */
@@ -104,8 +106,8 @@ public final class Config {
     }
 
     /**
-     * Client: the time without a sign of life after which either side considers the other dead. A server
-     * takes the value of the client's SETUP.
+     * Client: the time without a sign of life after which either side considers the other dead. A
+     * server takes the value of the client's SETUP.
      *
      * @return milliseconds, at least 1; default 90,000
      */
@@ -168,7 +170,8 @@ public final class Config {
          * @return this builder
          */
         public Builder fragmentBytes(int bytes) {
-            fragmentBytes = bytes == 0 ? 0 : check("fragmentBytes", bytes, FRAGMENT_BYTES_MIN, Frame.BYTES_MAX);
+            fragmentBytes = bytes == 0 ? 0 : check("fragmentBytes", bytes, FRAGMENT_BYTES_MIN,
+                    Frame.BYTES_MAX);
             return this;
         }
 

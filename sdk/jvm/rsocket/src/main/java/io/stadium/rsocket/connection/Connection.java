@@ -13,12 +13,12 @@ import io.stadium.rsocket.frame.Interaction;
  * responder at once.
  *
  * <p>The driver passes received bytes to {@link #receive} and calls {@link #advance} at
- * {@link #deadlineMs}. Events go to the {@link Listener}. Outgoing frames, with their 24-bit lengths, are
- * appended to the {@code out} of each call; the driver writes it to its transport. {@code out} is one
- * contiguous buffer. Times are milliseconds of any clock that does not go back.
+ * {@link #deadlineMs}. Events go to the {@link Listener}. Outgoing frames, with their 24-bit
+ * lengths, are appended to the {@code out} of each call; the driver writes it to its transport.
+ * {@code out} is one contiguous buffer. Times are milliseconds of any clock that does not go back.
  *
- * <p>A request that is answered before the listener's method returns never enters the table of streams.
- * Once tables and buffers are warm a message in one frame allocates nothing.
+ * <p>A request that is answered before the listener's method returns never enters the table of
+ * streams. Once tables and buffers are warm a message in one frame allocates nothing.
  *
  * <p>Instances are not thread-safe. A connection holds pooled memory while payloads or frames are
  * incomplete: call {@link #release} when the transport is gone.
@@ -48,7 +48,8 @@ public final class Connection {
     long partialBytes;
 
     private Connection(
-            Config config, ByteBufAllocator allocator, Listener listener, boolean isClient, long nowMs) {
+            Config config, ByteBufAllocator allocator, Listener listener, boolean isClient,
+                    long nowMs) {
         this.config = config;
         this.allocator = allocator;
         this.listener = listener;
@@ -60,8 +61,8 @@ public final class Connection {
     }
 
     /**
-     * Begins a client's half of a connection, and appends the SETUP. Requests may follow at once, unless
-     * they need leases.
+     * Begins a client's half of a connection, and appends the SETUP. Requests may follow at once,
+     * unless they need leases.
      *
      * @param config bounds and options
      * @param setup the client's own data
@@ -72,7 +73,8 @@ public final class Connection {
      * @return the connection
      */
     public static Connection client(
-            Config config, SetupOptions setup, ByteBufAllocator allocator, Listener listener, long nowMs,
+            Config config, SetupOptions setup, ByteBufAllocator allocator, Listener listener,
+            long nowMs,
             ByteBuf out) {
         Connection connection = new Connection(config, allocator, listener, true, nowMs);
         connection.sender.setup(setup, out);
@@ -96,9 +98,9 @@ public final class Connection {
     /**
      * Takes bytes as they arrived on TCP, in any pieces.
      *
-     * <p>All bytes of {@code in} are read, with one exception: behind a SETUP that is neither accepted nor
-     * refused nothing is. The driver keeps the rest and passes it again after {@link #accept}. After the
-     * connection has ended bytes are ignored.
+     * <p>All bytes of {@code in} are read, with one exception: behind a SETUP that is neither
+     * accepted nor refused nothing is. The driver keeps the rest and passes it again after {@link
+     * #accept}. After the connection has ended bytes are ignored.
      *
      * @param nowMs the current time in milliseconds
      * @param in the bytes; payloads handed to the listener are parts of it
@@ -110,8 +112,8 @@ public final class Connection {
     }
 
     /**
-     * Server: accepts the client. A client that needs leases waits for {@link #grantLease}. It has no
-     * effect unless a SETUP waits for its answer.
+     * Server: accepts the client. A client that needs leases waits for {@link #grantLease}. It has
+     * no effect unless a SETUP waits for its answer.
      */
     public void accept() {
         if (phase == Phase.DECIDING) {
@@ -140,9 +142,10 @@ public final class Connection {
      *
      * @param <T> the type of the message
      * @param interaction the interaction
-     * @param initialRequestN how many payloads the responder may send at first; less than 1 counts as 1.
-     *     It has no meaning for request-response and fire-and-forget
-     * @param completion whether this is all that this side sends on a channel; it has no meaning elsewhere
+     * @param initialRequestN how many payloads the responder may send at first; less than 1 counts
+     *     as 1. It has no meaning for request-response and fire-and-forget
+     * @param completion whether this is all that this side sends on a channel; it has no meaning
+     *     elsewhere
      * @param attachment the driver's object for the stream, or {@code null}
      * @param metadata metadata, whose indices are left alone, or {@code null}
      * @param message what {@code writer} writes
@@ -154,12 +157,13 @@ public final class Connection {
             Interaction interaction, int initialRequestN, Completion completion, Object attachment,
             ByteBuf metadata, T message, PayloadWriter<? super T> writer, ByteBuf out) {
         return sender.request(
-                interaction, initialRequestN, completion, attachment, metadata, message, writer, out);
+                interaction, initialRequestN, completion, attachment, metadata, message, writer,
+                out);
     }
 
     /**
-     * Sends a value: the response of a request-response, which it always completes and which needs no
-     * credit, or the next value of a stream or a channel, which takes one of the credit.
+     * Sends a value: the response of a request-response, which it always completes and which needs
+     * no credit, or the next value of a stream or a channel, which takes one of the credit.
      *
      * @param <T> the type of the message
      * @param streamId the stream
@@ -205,7 +209,8 @@ public final class Connection {
      * Lets the peer send more payloads on a stream.
      *
      * @param streamId the stream
-     * @param n how many; 0 or less does nothing. The sum stops at 2147483647, which counts as unlimited
+     * @param n how many; 0 or less does nothing. The sum stops at 2147483647, which counts as
+     *     unlimited
      * @param out the buffer to append to
      * @return whether it was written
      */
@@ -214,8 +219,8 @@ public final class Connection {
     }
 
     /**
-     * Sends CANCEL. A requester ends the whole stream with it, a responder of a channel the values of the
-     * requester.
+     * Sends CANCEL. A requester ends the whole stream with it, a responder of a channel the values
+     * of the requester.
      *
      * @param streamId the stream
      * @param out the buffer to append to
@@ -249,8 +254,8 @@ public final class Connection {
     }
 
     /**
-     * Lets the peer send requests (LEASE Frame). It replaces what is left of an earlier lease. Nothing is
-     * sent to a peer that does not use leases: it may always send.
+     * Lets the peer send requests (LEASE Frame). It replaces what is left of an earlier lease.
+     * Nothing is sent to a peer that does not use leases: it may always send.
      *
      * @param ttlMs milliseconds that the lease lasts; less than 0 counts as 0, which stops the peer
      * @param requests how many requests; less than 0 counts as 0, which stops the peer
@@ -268,9 +273,9 @@ public final class Connection {
     /**
      * Ends the connection with an ERROR on stream 0.
      *
-     * <p>With {@link ErrorCode#CONNECTION_CLOSE} open streams may end first, and new requests are refused
-     * both ways; the driver closes the transport when {@link #streamsOpen} is 0. With any other code
-     * nothing is sent or received afterwards.
+     * <p>With {@link ErrorCode#CONNECTION_CLOSE} open streams may end first, and new requests are
+     * refused both ways; the driver closes the transport when {@link #streamsOpen} is 0. With any
+     * other code nothing is sent or received afterwards.
      *
      * @param code the code
      * @param text why
@@ -285,8 +290,8 @@ public final class Connection {
     }
 
     /**
-     * Does what is due: sends a KEEPALIVE, or ends a connection whose peer is silent or has sent no SETUP.
-     * A call before {@link #deadlineMs} has no effect.
+     * Does what is due: sends a KEEPALIVE, or ends a connection whose peer is silent or has sent no
+     * SETUP. A call before {@link #deadlineMs} has no effect.
      *
      * @param nowMs the current time in milliseconds
      * @param out the buffer to append to
@@ -299,8 +304,8 @@ public final class Connection {
     }
 
     /**
-     * When {@link #advance} must be called next. Received bytes only move the time away. It comes nearer
-     * with {@link #accept} and with a lease, granted or received.
+     * When {@link #advance} must be called next. Received bytes only move the time away. It comes
+     * nearer with {@link #accept} and with a lease, granted or received.
      *
      * @return milliseconds of the driver's clock, or {@link Long#MAX_VALUE} after the end
      */
@@ -410,8 +415,8 @@ public final class Connection {
     }
 
     /**
-     * Visits all streams that the listener knows of, in no order. When the transport is gone these are the
-     * calls that have failed.
+     * Visits all streams that the listener knows of, in no order. When the transport is gone these
+     * are the calls that have failed.
      *
      * @param visitor called for each stream
      */

@@ -8,9 +8,10 @@ import io.stadium.rsocket.frame.FrameType;
 /**
  * Splits a frame that has been written into fragments, in place (Fragmentation and Reassembly).
  *
- * <p>A payload is encoded once, right into the outgoing buffer. Where it is longer than one frame may
- * be, its fragments are moved apart from the end, and their headers are written into the gaps: metadata
- * completely before data, the completion on the last fragment. Nothing is allocated but the buffer's room.
+ * <p>A payload is encoded once, right into the outgoing buffer. Where it is longer than one frame
+ * may be, its fragments are moved apart from the end, and their headers are written into the gaps:
+ * metadata completely before data, the completion on the last fragment. Nothing is allocated but
+ * the buffer's room.
  *
  * <p>One object splits one frame after another.
  */
@@ -105,7 +106,9 @@ final class Fragments {
         withMetadata = 1 + divideUp(Math.max(0, metadataLength - firstRoom), earlyRoom);
     }
 
-    /** Where a fragment begins in metadata and data; that of the number after the last is the end. */
+    /**
+     * Where a fragment begins in metadata and data; that of the number after the last is the end.
+     */
     private int begin(int nth) {
         if (nth == 0) {
             return 0;

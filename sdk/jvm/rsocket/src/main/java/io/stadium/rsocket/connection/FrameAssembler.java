@@ -7,12 +7,14 @@ import io.stadium.rsocket.frame.Frame;
 /**
  * Holds the beginning of a frame that a transport has cut, until the rest arrives.
  *
- * <p>Only the cut frame is copied, once if it has at most {@link #WHOLE_BYTES}. A longer one grows with
- * its bytes, so that a peer which announces 16 MiB and sends nothing costs no memory. Frames that
- * arrive whole are read where they are.
+ * <p>Only the cut frame is copied, once if it has at most {@link #WHOLE_BYTES}. A longer one grows
+ * with its bytes, so that a peer which announces 16 MiB and sends nothing costs no memory. Frames
+ * that arrive whole are read where they are.
  */
 final class FrameAssembler {
-    /** Frames of at most so many bytes get their whole buffer at once. The default fragment fits. */
+    /**
+     * Frames of at most so many bytes get their whole buffer at once. The default fragment fits.
+     */
     private static final int WHOLE_BYTES = 64 * 1024 + Frame.PREFIX_BYTES;
 
     private final ByteBufAllocator allocator;
@@ -29,8 +31,8 @@ final class FrameAssembler {
     }
 
     /**
-     * The frame's length without its prefix, or -1 while the prefix is cut. Takes the rest of the prefix
-     * from {@code in}.
+     * The frame's length without its prefix, or -1 while the prefix is cut. Takes the rest of the
+     * prefix from {@code in}.
      */
     int length(ByteBuf in) {
         if (buffer == null) {

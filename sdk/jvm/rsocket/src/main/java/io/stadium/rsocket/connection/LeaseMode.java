@@ -2,7 +2,10 @@ package io.stadium.rsocket.connection;
 
 /** Whether requests of a connection need leases (Lease Semantics). */
 public enum LeaseMode {
-    /** No. A client does not ask for leases, and a server refuses a client that does (UNSUPPORTED_SETUP). */
+    /**
+     * No. A client does not ask for leases, and a server refuses a client that does
+     * (UNSUPPORTED_SETUP).
+     */
     OFF,
 
     /** Client: asks for leases, and sends no request without one. */

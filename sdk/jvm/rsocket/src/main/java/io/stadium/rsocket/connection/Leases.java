@@ -1,8 +1,8 @@
 package io.stadium.rsocket.connection;
 
 /**
- * The leases of both directions (Lease Semantics). They exist on a connection whose SETUP has the L flag.
- * A requester counts its requests down; the responder counts too, and rejects those beyond.
+ * The leases of both directions (Lease Semantics). They exist on a connection whose SETUP has the L
+ * flag. A requester counts its requests down; the responder counts too, and rejects those beyond.
  */
 final class Leases {
     /** What the peer lets this side send. */

@@ -8,8 +8,8 @@ import io.stadium.rsocket.frame.Interaction;
  *
  * <p>The connection calls a listener from {@link Connection#receive} and {@link Connection#advance}
  * only. A listener may call the connection's sending methods, but neither of these two. A
- * {@link Payload} is valid until the method returns. {@code attachment} is the object that the driver
- * gave the stream.
+ * {@link Payload} is valid until the method returns. {@code attachment} is the object that the
+ * driver gave the stream.
  */
 public interface Listener {
     /**
@@ -92,15 +92,16 @@ public interface Listener {
     void onLease(int ttlMs, int requests);
 
     /**
-     * The peer takes no more requests, and closes when the open streams have ended (CONNECTION_CLOSE).
+     * The peer takes no more requests, and closes when the open streams have ended
+     * (CONNECTION_CLOSE).
      *
      * @param text the peer's text
      */
     void onClosing(String text);
 
     /**
-     * The connection has ended. The driver writes what has been appended to its buffer and closes the
-     * transport. {@link Connection#forEachStream} names the streams that failed with it.
+     * The connection has ended. The driver writes what has been appended to its buffer and closes
+     * the transport. {@link Connection#forEachStream} names the streams that failed with it.
      *
      * @param closed why
      */

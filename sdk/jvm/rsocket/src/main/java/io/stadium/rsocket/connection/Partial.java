@@ -5,7 +5,9 @@ import io.netty.buffer.ByteBufAllocator;
 
 /** A payload whose last fragment has not arrived (Fragmentation and Reassembly). */
 final class Partial {
-    /** What an unfinished payload is taken to cost besides its bytes: empty fragments are not free. */
+    /**
+     * What an unfinished payload is taken to cost besides its bytes: empty fragments are not free.
+     */
     static final int BYTES = 256;
 
     private final ByteBufAllocator allocator;
@@ -18,7 +20,8 @@ final class Partial {
     }
 
     /** Adds a fragment. A negative length of metadata means that it has none. */
-    void add(ByteBuf source, int metadataIndex, int metadataLength, int dataIndex, int dataLength, boolean complete) {
+    void add(ByteBuf source, int metadataIndex, int metadataLength, int dataIndex, int dataLength,
+            boolean complete) {
         if (metadataLength >= 0) {
             metadata = append(metadata, source, metadataIndex, metadataLength);
         }

@@ -149,7 +149,8 @@ public final class Payload {
      * @return a new array, or {@code null} where there is no metadata
      */
     public byte[] metadataBytes() {
-        return hasMetadata() ? ByteBufUtil.getBytes(metadata, metadataIndex, metadataLength, true) : null;
+        return hasMetadata() ? ByteBufUtil.getBytes(metadata, metadataIndex, metadataLength,
+                true) : null;
     }
 
     /**

@@ -13,7 +13,10 @@ import io.netty.buffer.ByteBuf;
  */
 @FunctionalInterface
 public interface PayloadWriter<T> {
-    /** Copies the readable bytes of a buffer, whose indices are left alone. {@code null} has no bytes. */
+    /**
+     * Copies the readable bytes of a buffer, whose indices are left alone. {@code null} has no
+     * bytes.
+     */
     PayloadWriter<ByteBuf> BUFFER = (data, out) -> {
         if (data != null) {
             out.writeBytes(data, data.readerIndex(), data.readableBytes());

@@ -5,10 +5,10 @@ import io.stadium.rsocket.frame.Frame;
 /**
  * The stream ids that a peer has used (Stream Identifiers).
  *
- * <p>A requester that sends from several threads may send its newest ids in another order than it took
- * them: the newest 64 are remembered, older ones count as used, and gaps are allowed. A requester that
- * has used its last id begins again with its lowest. From then on only ids of open streams and the
- * newest 64 are refused.
+ * <p>A requester that sends from several threads may send its newest ids in another order than it
+ * took them: the newest 64 are remembered, older ones count as used, and gaps are allowed. A
+ * requester that has used its last id begins again with its lowest. From then on only ids of open
+ * streams and the newest 64 are refused.
  */
 final class PeerIds {
     private int highest;

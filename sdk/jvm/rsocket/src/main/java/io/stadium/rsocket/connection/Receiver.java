@@ -11,11 +11,12 @@ import io.stadium.rsocket.frame.FrameType;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Cuts received bytes into frames, and deals with the frames of the connection: SETUP, KEEPALIVE, LEASE,
- * ERROR on stream 0, METADATA_PUSH, extensions. Frames of streams go to {@link StreamReceiver}.
+ * Cuts received bytes into frames, and deals with the frames of the connection: SETUP, KEEPALIVE,
+ * LEASE, ERROR on stream 0, METADATA_PUSH, extensions. Frames of streams go to {@link
+ * StreamReceiver}.
  *
- * <p>A frame that makes no sense where it arrives is ignored (Handling the Unexpected), unless ignoring it
- * would let a peer spend memory or confuse two streams; then the connection ends.
+ * <p>A frame that makes no sense where it arrives is ignored (Handling the Unexpected), unless
+ * ignoring it would let a peer spend memory or confuse two streams; then the connection ends.
  */
 final class Receiver {
     private final Connection connection;
@@ -71,7 +72,8 @@ final class Receiver {
     }
 
     private boolean isReceiving(ByteBuf in) {
-        return in.isReadable() && connection.phase != Phase.DECIDING && connection.phase != Phase.CLOSED;
+        return in.isReadable() && connection.phase != Phase.DECIDING
+                && connection.phase != Phase.CLOSED;
     }
 
     /** Adds to the frame that was cut. */
@@ -103,7 +105,8 @@ final class Receiver {
                     ErrorCode.INVALID_SETUP,
                     length < Frame.HEADER_BYTES
                             ? SetupCheck.FIRST_FRAME
-                            : "the first frame has " + length + " bytes, a SETUP may have " + bytesMax,
+                            : "the first frame has " + length + " bytes, a SETUP may have "
+                                    + bytesMax,
                     out);
         } else {
             violate(
@@ -146,13 +149,15 @@ final class Receiver {
             }
             case FrameType.LEASE -> {
                 if (isOfConnection && connection.leases != null) {
-                    connection.leases.ours.set(connection.timers.nowMs + frame.ttlMs(), frame.numberOfRequests());
+                    connection.leases.ours.set(connection.timers.nowMs + frame.ttlMs(),
+                            frame.numberOfRequests());
                     connection.listener.onLease(frame.ttlMs(), frame.numberOfRequests());
                 }
             }
             case FrameType.METADATA_PUSH -> {
                 if (isOfConnection) {
-                    payload.set(frame.buffer(), frame.metadataIndex(), frame.metadataLength(), 0, 0, false);
+                    payload.set(frame.buffer(), frame.metadataIndex(), frame.metadataLength(), 0,
+                            0, false);
                     connection.listener.onMetadataPush(payload);
                 }
             }
@@ -178,7 +183,8 @@ final class Receiver {
         if (ErrorCode.isOfSetup(code) && established) {
             return;
         }
-        String text = frame.buffer().toString(frame.dataIndex(), frame.dataLength(), StandardCharsets.UTF_8);
+        String text = frame.buffer().toString(frame.dataIndex(), frame.dataLength(),
+                StandardCharsets.UTF_8);
         if (code == ErrorCode.CONNECTION_CLOSE) {
             connection.phase = Phase.CLOSING;
             connection.listener.onClosing(text);
@@ -190,12 +196,13 @@ final class Receiver {
 
     private void onUnreadable(DecodeStatus status, ByteBuf out) {
         switch (status) {
-            // "If Metadata Length is greater than this value, the entire frame MUST be ignored." A late SETUP
-            // is ignored with any contents.
+            // "If Metadata Length is greater than this value, the entire frame MUST be ignored." A
+            // late SETUP is ignored with any contents.
             case METADATA_LENGTH, IGNORABLE, ZERO_TIME -> {}
             case REQUEST_N -> streamReceiver.onBadRequestN(out);
             case UNKNOWN_TYPE -> {
-                String text = "frame type " + String.format("%#04x", frame.type()) + " is not known";
+                String text = "frame type " + String.format("%#04x", frame.type())
+                        + " is not known";
                 violate(ErrorCode.CONNECTION_ERROR, text, out);
             }
             default -> violate(ErrorCode.CONNECTION_ERROR, status.text(), out);
@@ -254,7 +261,8 @@ final class Receiver {
                 mimeType(frame.metadataMimeTypeIndex()), mimeType(frame.dataMimeTypeIndex()),
                 frame.metadataLength() < 0
                         ? null
-                        : ByteBufUtil.getBytes(buffer, frame.metadataIndex(), frame.metadataLength(), true),
+                        : ByteBufUtil.getBytes(buffer, frame.metadataIndex(),
+                                frame.metadataLength(), true),
                 ByteBufUtil.getBytes(buffer, frame.dataIndex(), frame.dataLength(), true)));
     }
 

@@ -7,7 +7,10 @@ package io.stadium.rsocket.connection;
  * request costs no allocation.
  */
 public enum RequestError {
-    /** There is no lease, or it is used up or over. {@link Connection#leaseRetryAfterMs} says when to retry. */
+    /**
+     * There is no lease, or it is used up or over. {@link Connection#leaseRetryAfterMs} says when
+     * to retry.
+     */
     NO_LEASE,
 
     /** As many streams of this side are open as {@link Config#streamsMax} allows. */

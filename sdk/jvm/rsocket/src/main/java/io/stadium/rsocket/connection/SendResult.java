@@ -1,6 +1,9 @@
 package io.stadium.rsocket.connection;
 
-/** Whether a frame was written on a stream. With any other result than {@link #SENT} nothing was written. */
+/**
+ * Whether a frame was written on a stream. With any other result than {@link #SENT} nothing was
+ * written.
+ */
 public enum SendResult {
     /** The frame was written. */
     SENT,
@@ -9,8 +12,8 @@ public enum SendResult {
     NO_CREDIT,
 
     /**
-     * There is no such stream any more, or this side of it is complete, or its interaction has no such
-     * frame.
+     * There is no such stream any more, or this side of it is complete, or its interaction has no
+     * such frame.
      */
     UNKNOWN_STREAM,
 

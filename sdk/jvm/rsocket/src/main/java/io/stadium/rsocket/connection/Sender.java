@@ -14,8 +14,8 @@ import java.nio.charset.StandardCharsets;
 /**
  * The frames that the driver sends: requests, payloads, completions, errors, credit, cancellations.
  *
- * <p>Each call either appends whole frames or, with an error, nothing. A message is written right into
- * the outgoing buffer; the frame's length is filled in afterwards.
+ * <p>Each call either appends whole frames or, with an error, nothing. A message is written right
+ * into the outgoing buffer; the frame's length is filled in afterwards.
  */
 final class Sender {
     private final Connection connection;
@@ -53,7 +53,8 @@ final class Sender {
         boolean isChannel = interaction == Interaction.REQUEST_CHANNEL;
         boolean completes = isChannel && completion == Completion.COMPLETE;
         int initial = Math.max(1, initialRequestN);
-        int flags = (metadata != null ? FrameFlag.METADATA : 0) | (completes ? FrameFlag.COMPLETE : 0);
+        int flags = (metadata != null ? FrameFlag.METADATA : 0) | (completes ? FrameFlag.COMPLETE
+                : 0);
         int start = FrameEncoder.begin(out, id, interaction.frameType(), flags);
         int extra = 0;
         if (interaction.hasInitialRequestN()) {
@@ -94,7 +95,8 @@ final class Sender {
             return RequestError.STREAMS_MAX;
         }
         Leases leases = connection.leases;
-        return leases != null && !leases.ours.allows(connection.timers.nowMs) ? RequestError.NO_LEASE : null;
+        return leases != null && !leases.ours.allows(connection.timers.nowMs)
+                ? RequestError.NO_LEASE : null;
     }
 
     <T> SendResult payload(
@@ -130,7 +132,8 @@ final class Sender {
      * @return whether they fit the configuration; if not, the frame is taken back
      */
     private <T> boolean finish(
-            int start, int extra, ByteBuf metadata, T message, PayloadWriter<? super T> writer, ByteBuf out) {
+            int start, int extra, ByteBuf metadata, T message, PayloadWriter<? super T> writer,
+                    ByteBuf out) {
         boolean isWritten = false;
         try {
             FrameEncoder.metadata(out, metadata);

@@ -15,14 +15,18 @@ final class SetupCheck {
         return "version " + major + "." + minor + " is not supported, 1.0 is";
     }
 
-    /** Describes what is wrong with a frame that {@link Frame#decode} did not read as a SETUP on stream 0. */
+    /**
+     * Describes what is wrong with a frame that {@link Frame#decode} did not read as a SETUP on
+     * stream 0.
+     */
     static String whatIsWrong(ByteBuf buffer, int index, int length) {
         if (buffer.getUnsignedByte(index + 4) >>> 2 != FrameType.SETUP) {
             return FIRST_FRAME;
         }
         int streamId = buffer.getInt(index);
         if (streamId != 0) {
-            return "SETUP is on stream " + Integer.toUnsignedString(streamId) + ", and belongs on 0";
+            return "SETUP is on stream " + Integer.toUnsignedString(streamId)
+                    + ", and belongs on 0";
         }
         int at = index + Frame.HEADER_BYTES;
         int end = index + length;

@@ -8,8 +8,10 @@ package io.stadium.rsocket.connection;
  * @param metadata metadata such as authentication, or {@code null}
  * @param data data, or {@code null}
  */
-public record SetupOptions(String metadataMimeType, String dataMimeType, byte[] metadata, byte[] data) {
+public record SetupOptions(String metadataMimeType, String dataMimeType, byte[] metadata,
+        byte[] data) {
     /** Composite metadata, Protocol Buffers, and neither metadata nor data. */
     public static final SetupOptions DEFAULT = new SetupOptions(
-            "message/x.rsocket.composite-metadata.v0", "application/vnd.google.protobuf", null, null);
+            "message/x.rsocket.composite-metadata.v0", "application/vnd.google.protobuf", null,
+            null);
 }

@@ -36,7 +36,8 @@ final class Stream {
     /** The unfinished payload, while {@link #REASSEMBLING} is set. */
     Partial partial;
 
-    Stream begin(int id, Interaction interaction, int state, int credit, int demand, Object attachment) {
+    Stream begin(int id, Interaction interaction, int state, int credit, int demand,
+            Object attachment) {
         this.id = id;
         this.interaction = interaction;
         this.state = state;

@@ -8,7 +8,10 @@ import io.stadium.rsocket.frame.FrameFlag;
 import io.stadium.rsocket.frame.FrameType;
 import io.stadium.rsocket.frame.Interaction;
 
-/** Deals with the frames of streams: requests, PAYLOAD, REQUEST_N, CANCEL, ERROR, and with fragments. */
+/**
+ * Deals with the frames of streams: requests, PAYLOAD, REQUEST_N, CANCEL, ERROR, and with
+ * fragments.
+ */
 final class StreamReceiver {
     private static final String REQUEST_N_TEXT = "request n must be between 1 and 2147483647";
     private static final String COLLIDES = "BUSY retry_after_ms=0: stream ids collide";
@@ -30,14 +33,18 @@ final class StreamReceiver {
         this.payload = payload;
     }
 
-    /** Deals with a well-formed frame. Returns whether its type and its stream are those of streams. */
+    /**
+     * Deals with a well-formed frame. Returns whether its type and its stream are those of streams.
+     */
     boolean receive(ByteBuf out) {
         switch (frame.type()) {
             case FrameType.PAYLOAD -> onPayload(out);
             case FrameType.REQUEST_RESPONSE -> onRequest(Interaction.REQUEST_RESPONSE, 1, out);
             case FrameType.REQUEST_FNF -> onRequest(Interaction.FIRE_AND_FORGET, 0, out);
-            case FrameType.REQUEST_STREAM -> onRequest(Interaction.REQUEST_STREAM, frame.requestN(), out);
-            case FrameType.REQUEST_CHANNEL -> onRequest(Interaction.REQUEST_CHANNEL, frame.requestN(), out);
+            case FrameType.REQUEST_STREAM -> onRequest(Interaction.REQUEST_STREAM,
+                    frame.requestN(), out);
+            case FrameType.REQUEST_CHANNEL -> onRequest(Interaction.REQUEST_CHANNEL,
+                    frame.requestN(), out);
             case FrameType.REQUEST_N -> onRequestN();
             case FrameType.CANCEL -> onCancel();
             case FrameType.ERROR -> {
@@ -76,7 +83,8 @@ final class StreamReceiver {
             }
             return;
         }
-        boolean completes = interaction != Interaction.REQUEST_CHANNEL || frame.has(FrameFlag.COMPLETE);
+        boolean completes = interaction != Interaction.REQUEST_CHANNEL
+                || frame.has(FrameFlag.COMPLETE);
         show(completes);
         if (interaction == Interaction.FIRE_AND_FORGET) {
             connection.listener.onRequest(id, interaction, initialRequestN, payload);
@@ -84,7 +92,8 @@ final class StreamReceiver {
         }
         int state = completes ? Stream.RECEIVED_ALL : 0;
         connection.fresh =
-                connection.streams.acquire().begin(id, interaction, state, initialRequestN, 0, null);
+                connection.streams.acquire().begin(id, interaction, state, initialRequestN, 0,
+                        null);
         try {
             connection.listener.onRequest(id, interaction, initialRequestN, payload);
         } finally {
@@ -156,8 +165,9 @@ final class StreamReceiver {
             onFragment(stream, out);
             return;
         }
-        // "If a PAYLOAD for a REQUEST_RESPONSE is received that does not have a COMPLETE flag set, the
-        // implementation MUST assume it is set." Elsewhere neither value nor completion means nothing.
+        // "If a PAYLOAD for a REQUEST_RESPONSE is received that does not have a COMPLETE flag set,
+        // the implementation MUST assume it is set." Elsewhere neither value nor completion means
+        // nothing.
         boolean completes =
                 stream.interaction == Interaction.REQUEST_RESPONSE || frame.has(FrameFlag.COMPLETE);
         boolean hasValue = frame.has(FrameFlag.NEXT);
@@ -186,7 +196,10 @@ final class StreamReceiver {
         }
     }
 
-    /** Counts a value of the peer. Returns whether this side asked for it; if not, the connection ends. */
+    /**
+     * Counts a value of the peer. Returns whether this side asked for it; if not, the connection
+     * ends.
+     */
     private boolean takeDemand(Stream stream, ByteBuf out) {
         if (stream.demand == 0) {
             violate("stream " + stream.id + " got more payloads than it asked for", out);
@@ -360,7 +373,8 @@ final class StreamReceiver {
         if (stream.interaction != Interaction.REQUEST_CHANNEL || stream.has(Stream.SENT_ALL)) {
             return;
         }
-        CancelScope scope = stream.has(Stream.RECEIVED_ALL) ? CancelScope.STREAM : CancelScope.SENDING;
+        CancelScope scope = stream.has(Stream.RECEIVED_ALL) ? CancelScope.STREAM
+                : CancelScope.SENDING;
         connection.sentAll(stream);
         connection.listener.onCancel(id, attachment, scope);
     }

@@ -6,13 +6,16 @@ import java.util.function.Consumer;
 /**
  * The open streams of a connection, by id.
  *
- * <p>Open addressing with linear probing, and no tombstones: a removal moves back what follows it. A
- * peer chooses its own ids, so a request whose id would make the table slow is refused: a search looks
- * at no more than {@link #PROBES_MAX} slots. Stream objects that have ended are kept for the next
- * streams, as many as were open at a time, until {@link #shrink}.
+ * <p>Open addressing with linear probing, and no tombstones: a removal moves back what follows it.
+ * A peer chooses its own ids, so a request whose id would make the table slow is refused: a search
+ * looks at no more than {@link #PROBES_MAX} slots. Stream objects that have ended are kept for the
+ * next streams, as many as were open at a time, until {@link #shrink}.
  */
 final class Streams {
-    /** Slots that a search looks at. Ids in sequence need one or two; more come only from chosen ids. */
+    /**
+     * Slots that a search looks at. Ids in sequence need one or two; more come only from chosen
+     * ids.
+     */
     private static final int PROBES_MAX = 256;
 
     /** Slots of the first table. */

@@ -8,8 +8,8 @@ import io.stadium.rsocket.frame.FrameFlag;
 /**
  * Time: KEEPALIVE frames, and what happens when none arrive (KEEPALIVE Frame).
  *
- * <p>A client sends KEEPALIVE in the interval of its SETUP, independent of what else it sends. Any bytes of
- * the peer are a sign of life.
+ * <p>A client sends KEEPALIVE in the interval of its SETUP, independent of what else it sends. Any
+ * bytes of the peer are a sign of life.
  */
 final class Timers {
     private final Connection connection;
@@ -20,7 +20,10 @@ final class Timers {
     /** When the last bytes arrived, or the connection began. */
     private long receivedMs;
 
-    /** Client: when the next KEEPALIVE is due. Server: until when a SETUP must be accepted, then never. */
+    /**
+     * Client: when the next KEEPALIVE is due. Server: until when a SETUP must be accepted, then
+     * never.
+     */
     private long dueMs;
 
     /** From SETUP. */

@@ -11,7 +11,10 @@ public enum DecodeStatus {
     /** The upper bit of a 31-bit or 63-bit field is set. */
     RESERVED("reserved bit is set"),
 
-    /** The metadata's length goes beyond the frame. The frame is to be ignored (Metadata Optional Header). */
+    /**
+     * The metadata's length goes beyond the frame. The frame is to be ignored (Metadata Optional
+     * Header).
+     */
     METADATA_LENGTH("metadata is longer than its frame"),
 
     /** RSocket 1.0 has no frame of this type, and the frame does not have the ignore flag. */

@@ -5,9 +5,10 @@ import io.netty.buffer.ByteBuf;
 /**
  * A view of one frame in a buffer.
  *
- * <p>{@link #decode} reads a frame's fields and notes where its metadata and data are; it copies and
- * allocates nothing. One view serves one frame after another: a field has a meaning for the types
- * that have it, and until the next call to {@code decode}. The view does not retain the buffer.
+ * <p>{@link #decode} reads a frame's fields and notes where its metadata and data are; it copies
+ * and allocates nothing. One view serves one frame after another: a field has a meaning for the
+ * types that have it, and until the next call to {@code decode}. The view does not retain the
+ * buffer.
  *
  * <p>Instances are not thread-safe.
  */
@@ -54,8 +55,8 @@ public final class Frame {
      * @param source the buffer that holds the frame; its indices are left alone
      * @param index where the frame begins
      * @param length bytes of the frame; all of them are readable in {@code source}
-     * @return {@link DecodeStatus#DECODED}, or why the bytes are no frame. Stream id, type and flags
-     *     can be read then too if {@code length} is at least {@link #HEADER_BYTES}
+     * @return {@link DecodeStatus#DECODED}, or why the bytes are no frame. Stream id, type and
+     *     flags can be read then too if {@code length} is at least {@link #HEADER_BYTES}
      */
     public DecodeStatus decode(ByteBuf source, int index, int length) {
         buffer = source;
@@ -72,7 +73,8 @@ public final class Frame {
         int at = index + HEADER_BYTES;
         int end = index + length;
         return switch (type) {
-            case FrameType.PAYLOAD, FrameType.REQUEST_RESPONSE, FrameType.REQUEST_FNF -> payload(at, end);
+            case FrameType.PAYLOAD, FrameType.REQUEST_RESPONSE,
+                    FrameType.REQUEST_FNF -> payload(at, end);
             case FrameType.REQUEST_STREAM, FrameType.REQUEST_CHANNEL -> {
                 DecodeStatus status = requestN(at, end);
                 yield status == DecodeStatus.DECODED ? payload(at + 4, end) : status;
@@ -265,13 +267,14 @@ public final class Frame {
     }
 
     /**
-     * Whether fragments of the same payload follow. A PAYLOAD that completes has none: "A PAYLOAD with
-     * both F and C flags set, implicitly ignores the F flag".
+     * Whether fragments of the same payload follow. A PAYLOAD that completes has none: "A PAYLOAD
+     * with both F and C flags set, implicitly ignores the F flag".
      *
      * @return whether the payload goes on in a later frame
      */
     public boolean follows() {
-        int deciding = type == FrameType.PAYLOAD ? FrameFlag.FOLLOWS | FrameFlag.COMPLETE : FrameFlag.FOLLOWS;
+        int deciding = type == FrameType.PAYLOAD ? FrameFlag.FOLLOWS | FrameFlag.COMPLETE
+                : FrameFlag.FOLLOWS;
         return (flags & deciding) == FrameFlag.FOLLOWS;
     }
 
@@ -393,8 +396,8 @@ public final class Frame {
     }
 
     /**
-     * KEEPALIVE: the last received position. RESUME: the last received server position. RESUME_OK: the
-     * last received client position.
+     * KEEPALIVE: the last received position. RESUME: the last received server position. RESUME_OK:
+     * the last received client position.
      *
      * @return bytes, 0 to 2^63-1
      */

@@ -6,10 +6,10 @@ import java.nio.charset.StandardCharsets;
 /**
  * Appends frames to a buffer, each with its 24-bit length before it, as on TCP.
  *
- * <p>Metadata and data are read from their reader index to their writer index; their indices are left
- * alone and nothing is released. {@code null} metadata means a frame without metadata, {@code null}
- * data means no bytes. Every method throws {@link IllegalArgumentException} if the frame is longer
- * than {@link Frame#BYTES_MAX}, and leaves {@code out} as it was then.
+ * <p>Metadata and data are read from their reader index to their writer index; their indices are
+ * left alone and nothing is released. {@code null} metadata means a frame without metadata, {@code
+ * null} data means no bytes. Every method throws {@link IllegalArgumentException} if the frame is
+ * longer than {@link Frame#BYTES_MAX}, and leaves {@code out} as it was then.
  */
 public final class FrameEncoder {
     private FrameEncoder() {}
@@ -128,7 +128,8 @@ public final class FrameEncoder {
      * @param metadata metadata, or {@code null}
      * @param data data, or {@code null}
      */
-    public static void payload(ByteBuf out, int streamId, int flags, ByteBuf metadata, ByteBuf data) {
+    public static void payload(ByteBuf out, int streamId, int flags, ByteBuf metadata,
+            ByteBuf data) {
         int start = begin(out, streamId, FrameType.PAYLOAD, flags | metadataFlag(metadata));
         payload(out, metadata, data);
         seal(out, start);
@@ -205,7 +206,8 @@ public final class FrameEncoder {
      * @param extendedType 0 to 2147483647
      * @param body the rest of the frame, or {@code null}
      */
-    public static void extension(ByteBuf out, int streamId, int flags, int extendedType, ByteBuf body) {
+    public static void extension(ByteBuf out, int streamId, int flags, int extendedType,
+            ByteBuf body) {
         int start = begin(out, streamId, FrameType.EXT, flags & FrameFlag.ALL);
         out.writeInt(extendedType);
         append(out, body);

@@ -32,7 +32,8 @@ public record SetupFields(
     void check() {
         require(keepaliveIntervalMs >= 1, "the keep-alive interval must be more than 0");
         require(lifetimeMs >= 1, "the lifetime must be more than 0");
-        require(resumeToken == null || resumeToken.readableBytes() <= 0xFFFF, "the resume token is too long");
+        require(resumeToken == null || resumeToken.readableBytes() <= 0xFFFF,
+                "the resume token is too long");
         require(metadataMimeType.length() <= 0xFF, "the metadata MIME type is too long");
         require(dataMimeType.length() <= 0xFF, "the data MIME type is too long");
     }

@@ -5,8 +5,8 @@ import io.netty.buffer.ByteBufUtil;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Credentials (Authentication Extension). Reading checks the form only: the application decides whether
- * the credentials are right.
+ * Credentials (Authentication Extension). Reading checks the form only: the application decides
+ * whether the credentials are right.
  */
 public sealed interface Authentication {
     /**
@@ -52,9 +52,11 @@ public sealed interface Authentication {
      * @param index where the content begins
      * @param length its bytes
      * @return the credentials
-     * @throws MalformedMetadataException if the content ends before what it announces, or is not UTF-8
+     * @throws MalformedMetadataException if the content ends before what it announces, or is not
+     *     UTF-8
      */
-    static Authentication read(ByteBuf buffer, int index, int length) throws MalformedMetadataException {
+    static Authentication read(ByteBuf buffer, int index, int length)
+            throws MalformedMetadataException {
         int end = index + length;
         if (length < 1) {
             throw new MalformedMetadataException("authentication has no type");
@@ -63,17 +65,20 @@ public sealed interface Authentication {
         int nameLength = first >= 0x80 ? 0 : first + 1;
         int at = index + 1 + nameLength;
         if (at > end) {
-            throw new MalformedMetadataException("the type of authentication ends beyond its entry");
+            throw new MalformedMetadataException(
+                    "the type of authentication ends beyond its entry");
         }
         int id = first >= 0x80 ? first & 0x7F : -1;
-        String name = id >= 0 ? null : buffer.toString(index + 1, nameLength, StandardCharsets.UTF_8);
+        String name = id >= 0 ? null : buffer.toString(index + 1, nameLength,
+                StandardCharsets.UTF_8);
         if (id == 0 || "simple".equals(name)) {
             if (end - at < 2 || buffer.getUnsignedShort(at) > end - at - 2) {
                 throw new MalformedMetadataException("the user name ends beyond its entry");
             }
             int password = at + 2 + buffer.getUnsignedShort(at);
             return new Simple(
-                    Text.read(buffer, at + 2, password - at - 2), Text.read(buffer, password, end - password));
+                    Text.read(buffer, at + 2, password - at - 2), Text.read(buffer, password,
+                    end - password));
         }
         if (id == 1 || "bearer".equals(name)) {
             return new Bearer(Text.read(buffer, at, end - at));
@@ -86,15 +91,16 @@ public sealed interface Authentication {
      *
      * @param out the buffer to append to
      * @param authentication the credentials
-     * @throws IllegalArgumentException if a user name has more than 65,535 bytes, or a type's name not 1
-     *     to 128
+     * @throws IllegalArgumentException if a user name has more than 65,535 bytes, or a type's name
+     *     not 1 to 128
      */
     static void write(ByteBuf out, Authentication authentication) {
         int start = CompositeMetadata.begin(out, WellKnownMimeType.AUTHENTICATION);
         if (authentication instanceof Simple simple) {
             int bytes = ByteBufUtil.utf8Bytes(simple.username());
             if (bytes > 0xFFFF) {
-                throw new IllegalArgumentException("a user name has at most 65535 bytes, not " + bytes);
+                throw new IllegalArgumentException("a user name has at most 65535 bytes, not "
+                        + bytes);
             }
             out.writeByte(0x80);
             out.writeShort(bytes);

@@ -13,8 +13,8 @@ import java.nio.charset.StandardCharsets;
  * }
  * }</pre>
  *
- * <p>Nothing is copied and nothing is allocated, except by {@link #mimeType}. After a malformed entry
- * there are no others. Instances are not thread-safe; the cursor does not retain the buffer.
+ * <p>Nothing is copied and nothing is allocated, except by {@link #mimeType}. After a malformed
+ * entry there are no others. Instances are not thread-safe; the cursor does not retain the buffer.
  */
 public final class CompositeMetadata {
     /** Bytes of a MIME type that its 7-bit length can express. */

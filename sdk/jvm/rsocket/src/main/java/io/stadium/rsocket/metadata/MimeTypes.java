@@ -6,8 +6,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The MIME type of one stream's data, and those that its requester accepts (Per Stream Data MIME Types
- * Metadata Extension). They replace the data MIME type of SETUP on that stream.
+ * The MIME type of one stream's data, and those that its requester accepts (Per Stream Data MIME
+ * Types Metadata Extension). They replace the data MIME type of SETUP on that stream.
  */
 public final class MimeTypes {
     private MimeTypes() {}
@@ -21,7 +21,8 @@ public final class MimeTypes {
      * @return the MIME types in the sender's order of preference
      * @throws MalformedMetadataException if one ends beyond the content or has an id without a name
      */
-    public static List<String> read(ByteBuf buffer, int index, int length) throws MalformedMetadataException {
+    public static List<String> read(ByteBuf buffer, int index, int length)
+            throws MalformedMetadataException {
         List<String> mimeTypes = new ArrayList<>();
         int end = index + length;
         for (int at = index; at < end; ) {
@@ -35,7 +36,8 @@ public final class MimeTypes {
                     ? WellKnownMimeType.name(first & 0x7F)
                     : buffer.toString(at, bytes, StandardCharsets.UTF_8);
             if (mimeType == null) {
-                throw new MalformedMetadataException("MIME type " + (first & 0x7F) + " has no name");
+                throw new MalformedMetadataException("MIME type " + (first & 0x7F)
+                        + " has no name");
             }
             mimeTypes.add(mimeType);
             at += bytes;
@@ -81,7 +83,8 @@ public final class MimeTypes {
     static void appendName(ByteBuf out, String mimeType) {
         int length = mimeType.length();
         if (length == 0 || length > CompositeMetadata.MIME_TYPE_BYTES_MAX) {
-            throw new IllegalArgumentException("a MIME type has 1 to 128 characters, not " + length);
+            throw new IllegalArgumentException("a MIME type has 1 to 128 characters, not "
+                    + length);
         }
         out.writeByte(length - 1);
         out.writeCharSequence(mimeType, StandardCharsets.US_ASCII);

@@ -24,7 +24,8 @@ public final class Routing {
      * @return the tags in order
      * @throws MalformedMetadataException if a tag ends beyond the content or is not UTF-8
      */
-    public static List<String> read(ByteBuf buffer, int index, int length) throws MalformedMetadataException {
+    public static List<String> read(ByteBuf buffer, int index, int length)
+            throws MalformedMetadataException {
         List<String> tags = new ArrayList<>(1);
         int end = index + length;
         for (int at = index; at < end; ) {

@@ -10,7 +10,8 @@ final class Text {
 
     static String read(ByteBuf buffer, int index, int length) throws MalformedMetadataException {
         try {
-            return StandardCharsets.UTF_8.newDecoder().decode(buffer.nioBuffer(index, length)).toString();
+            return StandardCharsets.UTF_8.newDecoder().decode(buffer.nioBuffer(index,
+                    length)).toString();
         } catch (CharacterCodingException e) {
             throw new MalformedMetadataException("metadata holds text that is not UTF-8");
         }

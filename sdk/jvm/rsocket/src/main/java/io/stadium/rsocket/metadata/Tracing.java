@@ -47,7 +47,8 @@ public record Tracing(Sampling sampling, Ids ids) {
      * @return the trace
      * @throws MalformedMetadataException if the content ends before what it announces
      */
-    public static Tracing read(ByteBuf buffer, int index, int length) throws MalformedMetadataException {
+    public static Tracing read(ByteBuf buffer, int index, int length)
+            throws MalformedMetadataException {
         int flags = length < 1 ? -1 : buffer.getUnsignedByte(index);
         boolean isLong = (flags & LONG_TRACE) != 0;
         boolean hasParent = (flags & PARENT) != 0;
@@ -91,7 +92,8 @@ public record Tracing(Sampling sampling, Ids ids) {
         if (ids == null) {
             out.writeByte(flags);
         } else {
-            flags |= IDS | (ids.traceHigh() != null ? LONG_TRACE : 0) | (ids.parent() != null ? PARENT : 0);
+            flags |= IDS | (ids.traceHigh() != null ? LONG_TRACE : 0) | (ids.parent() != null
+                    ? PARENT : 0);
             out.writeByte(flags);
             if (ids.traceHigh() != null) {
                 out.writeLong(ids.traceHigh());

@@ -3,7 +3,8 @@
  * tracing and MIME types of a stream.
  *
  * <pre>
- * |1|  id (7)  |  or  |0|  length - 1 (7)  |  MIME type ...  |  then  |  length (24)  |  content ...
+ * |1|  id (7)  |  or  |0|  length - 1 (7)  |  MIME type ...  |  then  |  length (24)  |  content
+ * ...
  * </pre>
  *
  * <p>{@link io.stadium.rsocket.metadata.CompositeMetadata} walks the entries without copying and

@@ -19,14 +19,17 @@ import org.slf4j.LoggerFactory;
 /**
  * Feeds a {@link Connection} with what a channel reads, and writes what the connection appends.
  *
- * <p>All frames of a read batch leave in one write and one flush. Frames that are sent outside of a read
- * batch leave in one write when the event loop has run its tasks. The outgoing queue is bounded, see
- * {@link TransportOptions}. All methods run on the channel's event loop.
+ * <p>All frames of a read batch leave in one write and one flush. Frames that are sent outside of a
+ * read batch leave in one write when the event loop has run its tasks. The outgoing queue is
+ * bounded, see {@link TransportOptions}. All methods run on the channel's event loop.
  */
 final class Driver extends ChannelInboundHandlerAdapter {
     private static final Logger LOG = LoggerFactory.getLogger(Driver.class);
 
-    /** A buffer of so many bytes goes to the channel before the batch ends, so that it does not grow. */
+    /**
+     * A buffer of so many bytes goes to the channel before the batch ends, so that it does not
+     * grow.
+     */
     private static final int OUT_BYTES_MAX = 64 * 1024;
 
     /** Milliseconds that the peer has to take the last frames before the transport is closed. */
@@ -45,7 +48,9 @@ final class Driver extends ChannelInboundHandlerAdapter {
     private ChannelHandlerContext context;
     private ByteBuf out;
 
-    /** Whether a read batch is under way: its frames leave together, and {@code out} is appended to. */
+    /**
+     * Whether a read batch is under way: its frames leave together, and {@code out} is appended to.
+     */
     private boolean isReading;
 
     private boolean isFlushScheduled;
@@ -158,13 +163,15 @@ final class Driver extends ChannelInboundHandlerAdapter {
 
     @Override
     public void channelInactive(ChannelHandlerContext context) {
-        end(new Closed(Closed.Reason.TRANSPORT, ErrorCode.CONNECTION_ERROR, "the transport was closed"));
+        end(new Closed(Closed.Reason.TRANSPORT, ErrorCode.CONNECTION_ERROR,
+                "the transport was closed"));
         context.fireChannelInactive();
     }
 
     @Override
     public void handlerRemoved(ChannelHandlerContext context) {
-        end(new Closed(Closed.Reason.TRANSPORT, ErrorCode.CONNECTION_ERROR, "the transport was closed"));
+        end(new Closed(Closed.Reason.TRANSPORT, ErrorCode.CONNECTION_ERROR,
+                "the transport was closed"));
         if (out != null) {
             out.release();
             out = null;
@@ -179,8 +186,8 @@ final class Driver extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Whether the channel is read. A server stops while its outgoing queue is full; a client does not, so
-     * that the two never wait for each other.
+     * Whether the channel is read. A server stops while its outgoing queue is full; a client does
+     * not, so that the two never wait for each other.
      */
     private boolean mayRead() {
         return behindSetup == null && (setup != null || context.channel().isWritable());
@@ -200,7 +207,10 @@ final class Driver extends ChannelInboundHandlerAdapter {
         return out;
     }
 
-    /** Frames have been appended: they are written with the batch, or when the event loop has run its tasks. */
+    /**
+     * Frames have been appended: they are written with the batch, or when the event loop has run
+     * its tasks.
+     */
     void sent() {
         if (outgoingBytes() > options.outgoingBytesMax()) {
             String text = "the peer reads too slowly: more than " + options.outgoingBytesMax()
@@ -229,9 +239,11 @@ final class Driver extends ChannelInboundHandlerAdapter {
     }
 
     private void flush() {
-        if (connection != null && connection.isClosing() && connection.streamsOpen() == 0 && !isEnded) {
+        if (connection != null && connection.isClosing() && connection.streamsOpen() == 0
+                && !isEnded) {
             writeLast();
-            end(new Closed(Closed.Reason.LOCAL, ErrorCode.CONNECTION_CLOSE, "all streams have ended"));
+            end(new Closed(Closed.Reason.LOCAL, ErrorCode.CONNECTION_CLOSE,
+                    "all streams have ended"));
             return;
         }
         write();
@@ -273,7 +285,8 @@ final class Driver extends ChannelInboundHandlerAdapter {
         context.writeAndFlush(bytes).addListener(ChannelFutureListener.CLOSE);
         if (channel.isOpen()) {
             ScheduledFuture<?> close =
-                    context.executor().schedule(() -> channel.close(), LAST_WRITE_MS, TimeUnit.MILLISECONDS);
+                    context.executor().schedule(() -> channel.close(), LAST_WRITE_MS,
+                            TimeUnit.MILLISECONDS);
             channel.closeFuture().addListener(closed -> close.cancel(false));
         }
     }
@@ -353,7 +366,8 @@ final class Driver extends ChannelInboundHandlerAdapter {
 
     /** Makes the timer fire when the connection needs it. */
     void arm() {
-        long stallMs = stalledSinceMs == Long.MAX_VALUE ? Long.MAX_VALUE : stalledSinceMs + options.stallMs();
+        long stallMs = stalledSinceMs == Long.MAX_VALUE ? Long.MAX_VALUE : stalledSinceMs
+                + options.stallMs();
         long deadlineMs = connection == null ? stallMs : Math.min(connection.deadlineMs(), stallMs);
         if (deadlineMs >= timerMs || isEnded) {
             return;

@@ -15,8 +15,8 @@ import java.nio.channels.spi.SelectorProvider;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The event loops of clients and servers: epoll where netty-transport-native-epoll is available, NIO
- * elsewhere. Their threads are daemons.
+ * The event loops of clients and servers: epoll where netty-transport-native-epoll is available,
+ * NIO elsewhere. Their threads are daemons.
  */
 public final class EventLoops implements AutoCloseable {
     private final EventLoopGroup group;
@@ -39,7 +39,8 @@ public final class EventLoops implements AutoCloseable {
             channelType = NioSocketChannel.class;
             serverChannelType = NioServerSocketChannel.class;
         }
-        group = new MultiThreadIoEventLoopGroup(threads, new DefaultThreadFactory("stadium", true), handlers);
+        group = new MultiThreadIoEventLoopGroup(threads, new DefaultThreadFactory("stadium", true),
+                handlers);
     }
 
     /**
@@ -53,11 +54,12 @@ public final class EventLoops implements AutoCloseable {
     }
 
     /**
-     * Starts event loops that poll for a while before they sleep. This shortens the round trip of one
-     * request at a time, and occupies a core per loop while there is traffic.
+     * Starts event loops that poll for a while before they sleep. This shortens the round trip of
+     * one request at a time, and occupies a core per loop while there is traffic.
      *
      * @param threads how many, at least 1, and no more than there are idle cores
-     * @param spinMicros microseconds after the last activity; 50 covers a round trip on a local network
+     * @param spinMicros microseconds after the last activity; 50 covers a round trip on a local
+     *     network
      * @return the event loops
      */
     public static EventLoops startSpinning(int threads, int spinMicros) {

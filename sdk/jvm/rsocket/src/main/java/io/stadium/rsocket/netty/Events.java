@@ -23,7 +23,8 @@ final class Events implements Listener {
     }
 
     @Override
-    public void onRequest(int streamId, Interaction interaction, int initialRequestN, Payload payload) {
+    public void onRequest(int streamId, Interaction interaction, int initialRequestN,
+            Payload payload) {
         handler.onRequest(driver.rsocket, streamId, interaction, initialRequestN, payload);
     }
 

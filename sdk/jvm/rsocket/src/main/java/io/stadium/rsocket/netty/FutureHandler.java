@@ -37,6 +37,7 @@ final class FutureHandler implements StreamHandler {
 
     @Override
     public void onClosed(RSocket rsocket, int streamId, Closed closed) {
-        future.completeExceptionally(new RSocketException(closed.code(), "the connection ended: " + closed));
+        future.completeExceptionally(new RSocketException(closed.code(), "the connection ended: "
+                + closed));
     }
 }

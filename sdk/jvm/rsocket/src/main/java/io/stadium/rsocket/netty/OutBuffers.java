@@ -7,12 +7,14 @@ import io.netty.util.concurrent.FastThreadLocal;
 /**
  * The buffers that the connections of one event loop append to.
  *
- * <p>A batch's frames usually reach the socket before the next batch begins, so one buffer serves all
- * connections of a loop, and stays in the processor's cache. While a socket has not taken a buffer, the
- * loop uses another one.
+ * <p>A batch's frames usually reach the socket before the next batch begins, so one buffer serves
+ * all connections of a loop, and stays in the processor's cache. While a socket has not taken a
+ * buffer, the loop uses another one.
  */
 final class OutBuffers {
-    /** A buffer's first capacity: it goes to the channel at half of it, and then a last answer fits. */
+    /**
+     * A buffer's first capacity: it goes to the channel at half of it, and then a last answer fits.
+     */
     private static final int BYTES = 128 * 1024;
 
     private static final FastThreadLocal<OutBuffers> LOOP = new FastThreadLocal<>() {
@@ -37,7 +39,9 @@ final class OutBuffers {
         return LOOP.get();
     }
 
-    /** An empty buffer. Its owner passes it to {@link #lend} or {@link #giveBack}, or releases it. */
+    /**
+     * An empty buffer. Its owner passes it to {@link #lend} or {@link #giveBack}, or releases it.
+     */
     ByteBuf take(ByteBufAllocator allocator) {
         ByteBuf buffer = spare;
         if (buffer != null && buffer.refCnt() == 1) {
@@ -48,7 +52,10 @@ final class OutBuffers {
         return allocator.ioBuffer(BYTES);
     }
 
-    /** Notes a buffer that its owner now passes to a channel, which releases it when the socket took it. */
+    /**
+     * Notes a buffer that its owner now passes to a channel, which releases it when the socket took
+     * it.
+     */
     void lend(ByteBuf buffer) {
         if (spare == null && buffer.capacity() == BYTES) {
             spare = buffer.retain();

@@ -15,9 +15,9 @@ import java.util.concurrent.CompletableFuture;
 /**
  * One RSocket connection on a Netty channel.
  *
- * <p>{@link #requestResponse}, {@link #fireAndForget}, {@link #shutdown} and {@link #execute} may be called
- * from any thread. All other methods belong to the connection's event loop, where the methods of
- * {@link RSocketHandler} and {@link StreamHandler} run; elsewhere they throw
+ * <p>{@link #requestResponse}, {@link #fireAndForget}, {@link #shutdown} and {@link #execute} may
+ * be called from any thread. All other methods belong to the connection's event loop, where the
+ * methods of {@link RSocketHandler} and {@link StreamHandler} run; elsewhere they throw
  * {@link IllegalStateException}. They write nothing after the connection has ended.
  */
 public final class RSocket {
@@ -54,8 +54,8 @@ public final class RSocket {
      *
      * @param metadata metadata, or {@code null}
      * @param data data
-     * @return the data of the response. It fails with {@link RSocketException} if an ERROR answers, the
-     *     request is not sent, or the connection ends
+     * @return the data of the response. It fails with {@link RSocketException} if an ERROR answers,
+     *     the request is not sent, or the connection ends
      */
     public CompletableFuture<byte[]> requestResponse(byte[] metadata, byte[] data) {
         CompletableFuture<byte[]> future = new CompletableFuture<>();
@@ -75,8 +75,8 @@ public final class RSocket {
      *
      * @param metadata metadata, or {@code null}
      * @param data data
-     * @return completed when the frame is in the outgoing queue; it fails with {@link RSocketException} if
-     *     it is not sent
+     * @return completed when the frame is in the outgoing queue; it fails with {@link
+     *     RSocketException} if it is not sent
      */
     public CompletableFuture<Void> fireAndForget(byte[] metadata, byte[] data) {
         CompletableFuture<Void> future = new CompletableFuture<>();
@@ -94,7 +94,8 @@ public final class RSocket {
     }
 
     private static RSocketException notSent(int result) {
-        return new RSocketException(ErrorCode.REJECTED, "the request was not sent: " + RequestError.of(result));
+        return new RSocketException(ErrorCode.REJECTED, "the request was not sent: "
+                + RequestError.of(result));
     }
 
     /**
@@ -111,13 +112,15 @@ public final class RSocket {
      * @return the stream id, or {@link RequestError#result} of the error
      */
     public <T> int request(
-            Interaction interaction, int initialRequestN, Completion completion, StreamHandler handler,
+            Interaction interaction, int initialRequestN, Completion completion,
+            StreamHandler handler,
             ByteBuf metadata, T message, PayloadWriter<? super T> writer) {
         if (isGone()) {
             return RequestError.CLOSED.result();
         }
         int result = driver.connection.request(
-                interaction, initialRequestN, completion, handler, metadata, message, writer, driver.out());
+                interaction, initialRequestN, completion, handler, metadata, message, writer,
+                driver.out());
         driver.sent();
         return result;
     }
@@ -134,11 +137,13 @@ public final class RSocket {
      * @return whether it was written
      */
     public <T> SendResult payload(
-            int streamId, Completion completion, ByteBuf metadata, T message, PayloadWriter<? super T> writer) {
+            int streamId, Completion completion, ByteBuf metadata, T message,
+                    PayloadWriter<? super T> writer) {
         if (isGone()) {
             return SendResult.UNKNOWN_STREAM;
         }
-        return sent(driver.connection.payload(streamId, completion, metadata, message, writer, driver.out()));
+        return sent(driver.connection.payload(streamId, completion, metadata, message, writer,
+                driver.out()));
     }
 
     /**
@@ -148,7 +153,8 @@ public final class RSocket {
      * @return whether it was written
      */
     public SendResult complete(int streamId) {
-        return isGone() ? SendResult.UNKNOWN_STREAM : sent(driver.connection.complete(streamId, driver.out()));
+        return isGone() ? SendResult.UNKNOWN_STREAM : sent(driver.connection.complete(streamId,
+                driver.out()));
     }
 
     /**
@@ -179,13 +185,15 @@ public final class RSocket {
     }
 
     /**
-     * Sends CANCEL: a requester ends the stream, a responder of a channel the values of the requester.
+     * Sends CANCEL: a requester ends the stream, a responder of a channel the values of the
+     * requester.
      *
      * @param streamId the stream
      * @return whether it was written
      */
     public SendResult cancel(int streamId) {
-        return isGone() ? SendResult.UNKNOWN_STREAM : sent(driver.connection.cancel(streamId, driver.out()));
+        return isGone() ? SendResult.UNKNOWN_STREAM : sent(driver.connection.cancel(streamId,
+                driver.out()));
     }
 
     private SendResult sent(SendResult result) {
@@ -229,7 +237,8 @@ public final class RSocket {
      * @return whether a sender of many payloads may go on
      */
     public boolean isWritable() {
-        return !isGone() && driver.outgoingBytes() < driver.channel().config().getWriteBufferHighWaterMark();
+        return !isGone()
+                && driver.outgoingBytes() < driver.channel().config().getWriteBufferHighWaterMark();
     }
 
     /**
@@ -305,7 +314,8 @@ public final class RSocket {
 
     private boolean isGone() {
         if (!driver.channel().eventLoop().inEventLoop()) {
-            throw new IllegalStateException("this method belongs to the event loop: see RSocket.execute");
+            throw new IllegalStateException(
+                    "this method belongs to the event loop: see RSocket.execute");
         }
         return driver.isEnded() || driver.connection == null;
     }

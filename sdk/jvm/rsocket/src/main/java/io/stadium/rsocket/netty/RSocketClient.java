@@ -110,8 +110,8 @@ public final class RSocketClient {
      * Connects and sends the SETUP.
      *
      * @param address the server
-     * @return the connection, when TCP, and TLS if it is used, are established. A server that refuses the
-     *     SETUP ends the connection afterwards
+     * @return the connection, when TCP, and TLS if it is used, are established. A server that
+     *     refuses the SETUP ends the connection afterwards
      */
     public CompletableFuture<RSocket> connect(InetSocketAddress address) {
         CompletableFuture<RSocket> connected = new CompletableFuture<>();
@@ -128,14 +128,16 @@ public final class RSocketClient {
                             channel.pipeline().addLast(sslContext.newHandler(
                                     channel.alloc(), address.getHostString(), address.getPort()));
                         }
-                        channel.pipeline().addLast(new Driver(config, setup, transport, handlers.get()));
+                        channel.pipeline().addLast(new Driver(config, setup, transport,
+                                handlers.get()));
                     }
                 })
                 .connect(address);
         connecting.addListener(done -> {
             SslHandler ssl = connecting.channel().pipeline().get(SslHandler.class);
             if (done.isSuccess() && ssl != null) {
-                ssl.handshakeFuture().addListener(shaken -> complete(connected, shaken, connecting.channel()));
+                ssl.handshakeFuture().addListener(shaken -> complete(connected, shaken,
+                        connecting.channel()));
             } else {
                 complete(connected, done, connecting.channel());
             }
@@ -143,7 +145,8 @@ public final class RSocketClient {
         return connected;
     }
 
-    private static void complete(CompletableFuture<RSocket> connected, Future<?> done, Channel channel) {
+    private static void complete(CompletableFuture<RSocket> connected, Future<?> done,
+            Channel channel) {
         Driver driver = channel.pipeline().get(Driver.class);
         if (done.isSuccess() && driver != null) {
             // The future may complete before the pipeline learns that the channel is active.

@@ -12,8 +12,8 @@ public final class RSocketException extends Exception {
     /**
      * Creates the exception without a stack trace, which would name the event loop only.
      *
-     * @param code the code of the ERROR frame; {@link ErrorCode#REJECTED} where nothing was sent and
-     *     {@link ErrorCode#CONNECTION_ERROR} where the connection ended
+     * @param code the code of the ERROR frame; {@link ErrorCode#REJECTED} where nothing was sent
+     *     and {@link ErrorCode#CONNECTION_ERROR} where the connection ended
      * @param text why
      */
     public RSocketException(int code, String text) {

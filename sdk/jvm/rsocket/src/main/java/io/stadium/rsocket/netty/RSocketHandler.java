@@ -7,16 +7,16 @@ import io.stadium.rsocket.frame.ErrorCode;
 import io.stadium.rsocket.frame.Interaction;
 
 /**
- * The application's side of one connection. All methods run on the connection's event loop and must not
- * block. A {@link Payload} is valid until the method returns.
+ * The application's side of one connection. All methods run on the connection's event loop and must
+ * not block. A {@link Payload} is valid until the method returns.
  */
 public interface RSocketHandler {
     /** Accepts every client and rejects every request. */
     RSocketHandler NONE = new RSocketHandler() {};
 
     /**
-     * Server: a client begins. {@link RSocket#accept} or {@link RSocket#refuse} answers, here or later;
-     * nothing else is received until then. The default accepts.
+     * Server: a client begins. {@link RSocket#accept} or {@link RSocket#refuse} answers, here or
+     * later; nothing else is received until then. The default accepts.
      *
      * @param rsocket the connection
      * @param setup the client's SETUP
@@ -26,17 +26,20 @@ public interface RSocketHandler {
     }
 
     /**
-     * The peer sends a request. All interactions but fire-and-forget need an answer, here or later, by
-     * {@link RSocket#payload}, {@link RSocket#complete} or {@link RSocket#error}. The default rejects.
+     * The peer sends a request. All interactions but fire-and-forget need an answer, here or later,
+     * by {@link RSocket#payload}, {@link RSocket#complete} or {@link RSocket#error}. The default
+     * rejects.
      *
      * @param rsocket the connection
-     * @param streamId the new stream; {@link RSocket#handle} sets the receiver of its further events
+     * @param streamId the new stream; {@link RSocket#handle} sets the receiver of its further
+     *     events
      * @param interaction its interaction
      * @param initialRequestN how many payloads may be sent at first
      * @param payload the request
      */
     default void onRequest(
-            RSocket rsocket, int streamId, Interaction interaction, int initialRequestN, Payload payload) {
+            RSocket rsocket, int streamId, Interaction interaction, int initialRequestN,
+                    Payload payload) {
         rsocket.error(streamId, ErrorCode.REJECTED, "this side takes no requests");
     }
 
@@ -58,8 +61,8 @@ public interface RSocketHandler {
     default void onLease(RSocket rsocket, int ttlMs, int requests) {}
 
     /**
-     * The outgoing queue reached or left its bound; {@link RSocket#isWritable} tells which. A sender of
-     * many payloads pauses while it is not writable.
+     * The outgoing queue reached or left its bound; {@link RSocket#isWritable} tells which. A
+     * sender of many payloads pauses while it is not writable.
      *
      * @param rsocket the connection
      */
@@ -74,7 +77,8 @@ public interface RSocketHandler {
     default void onClosing(RSocket rsocket, String text) {}
 
     /**
-     * The connection has ended. It is called once, after {@link StreamHandler#onClosed} of all streams.
+     * The connection has ended. It is called once, after {@link StreamHandler#onClosed} of all
+     * streams.
      *
      * @param rsocket the connection
      * @param closed why

@@ -91,14 +91,16 @@ public final class RSocketServer {
                 .option(ChannelOption.SO_BACKLOG, 1_024)
                 .option(ChannelOption.SO_REUSEADDR, true)
                 .childOption(ChannelOption.TCP_NODELAY, true)
-                .childOption(ChannelOption.WRITE_BUFFER_WATER_MARK, RSocketClient.waterMark(transport))
+                .childOption(ChannelOption.WRITE_BUFFER_WATER_MARK,
+                        RSocketClient.waterMark(transport))
                 .childHandler(new ChannelInitializer<Channel>() {
                     @Override
                     protected void initChannel(Channel channel) {
                         if (sslContext != null) {
                             channel.pipeline().addLast(sslContext.newHandler(channel.alloc()));
                         }
-                        channel.pipeline().addLast(new Driver(config, null, transport, handlers.get()));
+                        channel.pipeline().addLast(new Driver(config, null, transport,
+                                handlers.get()));
                     }
                 })
                 .bind(address);

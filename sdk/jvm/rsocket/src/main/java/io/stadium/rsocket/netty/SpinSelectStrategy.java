@@ -4,10 +4,11 @@ import io.netty.channel.SelectStrategy;
 import io.netty.util.IntSupplier;
 
 /**
- * Polls for I/O without sleeping for a while after the last activity, then lets the event loop sleep.
+ * Polls for I/O without sleeping for a while after the last activity, then lets the event loop
+ * sleep.
  *
- * <p>A short spin saves the wake-up of a thread, which costs more than a request. It occupies a core
- * meanwhile, so it is of no use where threads share one.
+ * <p>A short spin saves the wake-up of a thread, which costs more than a request. It occupies a
+ * core meanwhile, so it is of no use where threads share one.
  */
 final class SpinSelectStrategy implements SelectStrategy {
     private final long spinNanos;

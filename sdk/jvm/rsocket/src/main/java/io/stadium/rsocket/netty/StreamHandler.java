@@ -5,8 +5,8 @@ import io.stadium.rsocket.connection.Closed;
 import io.stadium.rsocket.connection.Payload;
 
 /**
- * Receives the events of one stream. All methods run on the connection's event loop and must not block.
- * One object may serve many streams. A {@link Payload} is valid until the method returns.
+ * Receives the events of one stream. All methods run on the connection's event loop and must not
+ * block. One object may serve many streams. A {@link Payload} is valid until the method returns.
  */
 public interface StreamHandler {
     /** Ignores all events. */

@@ -17,8 +17,8 @@ import io.netty.handler.codec.LengthFieldBasedFrameDecoder;
 import java.net.InetSocketAddress;
 
 /**
- * The measure: payloads behind a 24-bit length on a plain Netty pipeline, with Netty's own decoder, one
- * write a payload and one flush a read batch. There is no protocol and there are no streams.
+ * The measure: payloads behind a 24-bit length on a plain Netty pipeline, with Netty's own decoder,
+ * one write a payload and one flush a read batch. There is no protocol and there are no streams.
  */
 final class BareNetty {
     private static EventLoopGroup clients;

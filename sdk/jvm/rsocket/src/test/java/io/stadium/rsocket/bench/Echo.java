@@ -18,7 +18,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Measures echo calls: over RSocket, or over a bare Netty pipeline with the same length-framed payloads.
+ * Measures echo calls: over RSocket, or over a bare Netty pipeline with the same length-framed
+ * payloads.
  *
  * <p>Start the server, then the client, each pinned to its own core by {@code taskset}:
  *
@@ -27,14 +28,15 @@ import java.util.TreeMap;
  * taskset -c 1 java -cp ... Echo client peer=rsocket port=7000 connections=10 inflight=200 bytes=48
  * </pre>
  *
- * <p>The role {@code both} runs the two in one process on two event loops. It prints calls for each second
- * of the process's CPU time, over {@code seconds} such seconds: a measure that other processes of a busy
- * machine disturb less.
+ * <p>The role {@code both} runs the two in one process on two event loops. It prints calls for each
+ * second of the process's CPU time, over {@code seconds} such seconds: a measure that other
+ * processes of a busy machine disturb less.
  *
  * <p>Settings are {@code key=value}: {@code peer} (rsocket, bare), {@code port}, {@code spin}
- * (microseconds that the event loop polls before it sleeps), and for the client {@code connections},
- * {@code inflight} (calls in flight on all connections together), {@code bytes}, {@code seconds}. With
- * one call in flight the client prints the median round trip, otherwise calls in a second.
+ * (microseconds that the event loop polls before it sleeps), and for the client {@code
+ * connections}, {@code inflight} (calls in flight on all connections together), {@code bytes},
+ * {@code seconds}. With one call in flight the client prints the median round trip, otherwise calls
+ * in a second.
  */
 public final class Echo {
     private static final String ROUTE = "echo/Echo";
@@ -93,11 +95,13 @@ public final class Echo {
     /** Returns each request's data. */
     private static final RSocketHandler SERVICE = new RSocketHandler() {
         private final PayloadWriter<Payload> copy =
-                (payload, out) -> out.writeBytes(payload.data(), payload.dataIndex(), payload.dataLength());
+                (payload, out) -> out.writeBytes(payload.data(), payload.dataIndex(),
+                        payload.dataLength());
 
         @Override
         public void onRequest(
-                RSocket rsocket, int streamId, Interaction interaction, int initialRequestN, Payload payload) {
+                RSocket rsocket, int streamId, Interaction interaction, int initialRequestN,
+                        Payload payload) {
             rsocket.payload(streamId, Completion.COMPLETE, null, payload, copy);
         }
     };

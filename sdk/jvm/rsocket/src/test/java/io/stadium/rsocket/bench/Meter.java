@@ -46,9 +46,13 @@ final class Meter {
         return String.format("%.1f us", times[times.length / 2] / 1e3);
     }
 
-    /** Waits for some seconds of CPU time as warm-up and as many of measurement, and describes the latter. */
+    /**
+     * Waits for some seconds of CPU time as warm-up and as many of measurement, and describes the
+     * latter.
+     */
     String measureCpu(int seconds) throws InterruptedException {
-        OperatingSystemMXBean system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+        OperatingSystemMXBean system =
+                (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
         long begin = system.getProcessCpuTime() + seconds * 1_000_000_000L;
         await(system, begin);
         begin = system.getProcessCpuTime();
@@ -58,7 +62,8 @@ final class Meter {
         return String.format("%.0f calls/CPU-s", done * 1e9 / (system.getProcessCpuTime() - begin));
     }
 
-    private static void await(OperatingSystemMXBean system, long cpuNanos) throws InterruptedException {
+    private static void await(OperatingSystemMXBean system, long cpuNanos)
+            throws InterruptedException {
         while (system.getProcessCpuTime() < cpuNanos) {
             Thread.sleep(10);
         }

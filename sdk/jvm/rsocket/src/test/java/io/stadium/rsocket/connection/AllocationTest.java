@@ -39,7 +39,8 @@ class AllocationTest {
         }
 
         @Override
-        public void onRequest(int streamId, Interaction interaction, int initialRequestN, Payload payload) {
+        public void onRequest(int streamId, Interaction interaction, int initialRequestN,
+                Payload payload) {
             cursor.reset(payload.metadata(), payload.metadataIndex(), payload.metadataLength());
             if (!cursor.find(WellKnownMimeType.ROUTING)) {
                 throw new AssertionError("no route");
@@ -67,7 +68,8 @@ class AllocationTest {
         for (int done = 0; done < exchanges; done += atATime) {
             for (int nth = 0; nth < atATime; nth++) {
                 client.request(
-                        Interaction.REQUEST_RESPONSE, 1, Completion.COMPLETE, this, metadata, message,
+                        Interaction.REQUEST_RESPONSE, 1, Completion.COMPLETE, this, metadata,
+                        message,
                         PayloadWriter.BUFFER, up);
             }
             server.receive(1, up, down);
@@ -85,7 +87,8 @@ class AllocationTest {
     void aWarmRequestAndItsResponseAllocateNothing() {
         Routing.write(metadata, "geo/Store");
         client = Connection.client(
-                Config.DEFAULT, SetupOptions.DEFAULT, UnpooledByteBufAllocator.DEFAULT, requester, 0, up);
+                Config.DEFAULT, SetupOptions.DEFAULT, UnpooledByteBufAllocator.DEFAULT, requester,
+                0, up);
         server = Connection.server(Config.DEFAULT, UnpooledByteBufAllocator.DEFAULT, responder, 0);
         server.receive(0, up, down);
         up.clear();
@@ -119,7 +122,8 @@ class AllocationTest {
         public void onSetup(Setup setup) {}
 
         @Override
-        public void onRequest(int streamId, Interaction interaction, int initialRequestN, Payload payload) {}
+        public void onRequest(int streamId, Interaction interaction, int initialRequestN,
+                Payload payload) {}
 
         @Override
         public void onPayload(int streamId, Object attachment, Payload payload) {}

@@ -25,7 +25,8 @@ import org.junit.jupiter.api.Test;
 /** proto/vectors/hostile.json and sessions.json. */
 class ConnectionVectorsTest {
     /** Sessions that need resumption, which this module does not have yet. */
-    private static final Set<String> NOT_COVERED = Set.of("a client resumes", "a server is resumed");
+    private static final Set<String> NOT_COVERED = Set.of("a client resumes",
+            "a server is resumed");
 
     private static final int[] CHUNKS = {1, 2, 3, 7, 1 << 20};
 
@@ -41,7 +42,8 @@ class ConnectionVectorsTest {
                 JsonNode open = vector.path("open");
                 if (open.isObject()) {
                     int id = subject.connection.request(
-                            interaction(open), open.path("initial_n").asInt(), Completion.OPEN, null, null,
+                            interaction(open), open.path("initial_n").asInt(), Completion.OPEN,
+                            null, null,
                             null, PayloadWriter.BUFFER, subject.out);
                     assertEquals(1, id, name);
                     subject.out.clear();
@@ -53,12 +55,14 @@ class ConnectionVectorsTest {
                     assertEquals("closed", events.get(events.size() - 1), name);
                     assertTrue(subject.connection.isClosed(), name);
                     subject.out.clear();
-                    ByteBuf more = Unpooled.wrappedBuffer(new byte[] {0, 0, 6, 0, 0, 0, 9, 0x10, 0});
+                    ByteBuf more = Unpooled.wrappedBuffer(new byte[] {0, 0, 6, 0, 0, 0, 9, 0x10,
+                            0});
                     assertEquals(List.of(), subject.hear(more), name);
                     assertEquals("", hex(subject.out), name + ": nothing is sent after the end");
                 } else if (expect.has("error")) {
                     JsonNode error = expect.path("error");
-                    subject.assertLastError(error.path("stream").asInt(), error.path("code").asInt(), name);
+                    subject.assertLastError(error.path("stream").asInt(),
+                            error.path("code").asInt(), name);
                     assertFalse(subject.connection.isClosed(), name);
                 } else {
                     assertTrue(expect.path("ignored").asBoolean(), name);
@@ -103,9 +107,11 @@ class ConnectionVectorsTest {
                 assertEquals(step.path("refused").asText(""), subject.act(step), place);
             } else if (step.has("hear")) {
                 List<String> events = subject.hear(bytes(step.path("hear")));
-                assertEquals(step.has("event") ? List.of(step.path("event").asText()) : List.of(), events, place);
+                assertEquals(step.has("event") ? List.of(step.path("event").asText()) : List.of(),
+                        events, place);
                 if (step.has("data")) {
-                    assertEquals(step.path("data").asText(), hex(Unpooled.wrappedBuffer(subject.recorder.data)));
+                    assertEquals(step.path("data").asText(),
+                            hex(Unpooled.wrappedBuffer(subject.recorder.data)));
                     assertEquals(
                             step.path("metadata").asText(),
                             hex(Unpooled.wrappedBuffer(subject.recorder.metadata)));
@@ -116,7 +122,8 @@ class ConnectionVectorsTest {
             } else {
                 subject.nowMs += step.path("wait_ms").asLong();
                 subject.connection.advance(subject.nowMs, subject.out);
-                List<String> expected = step.has("event") ? List.of(step.path("event").asText()) : List.of();
+                List<String> expected = step.has("event") ? List.of(step.path("event").asText())
+                        : List.of();
                 assertEquals(expected, subject.recorder.take(), place);
             }
         }
@@ -147,7 +154,8 @@ class ConnectionVectorsTest {
             boolean isClient = vector.path("side").asText().equals("client");
             connection = isClient
                     ? Connection.client(
-                            config, SetupOptions.DEFAULT, UnpooledByteBufAllocator.DEFAULT, recorder, 0, out)
+                            config, SetupOptions.DEFAULT, UnpooledByteBufAllocator.DEFAULT,
+                            recorder, 0, out)
                     : Connection.server(config, UnpooledByteBufAllocator.DEFAULT, recorder, 0);
         }
 
@@ -172,7 +180,8 @@ class ConnectionVectorsTest {
             if (vector.path("side").asText().equals("server")) {
                 ByteBuf hello = Unpooled.buffer();
                 Connection.client(
-                        Config.DEFAULT, SetupOptions.DEFAULT, UnpooledByteBufAllocator.DEFAULT, new Recorder(), 0,
+                        Config.DEFAULT, SetupOptions.DEFAULT, UnpooledByteBufAllocator.DEFAULT,
+                        new Recorder(), 0,
                         hello);
                 assertEquals(List.of("setup"), hear(hello));
                 connection.accept();
@@ -189,7 +198,8 @@ class ConnectionVectorsTest {
                 in.release();
             }
             return recorder.take().stream()
-                    .map(event -> event.startsWith("payload") || event.equals("complete") ? "payload" : event)
+                    .map(event -> event.startsWith("payload") || event.equals("complete")
+                            ? "payload" : event)
                     .toList();
         }
 
@@ -214,13 +224,15 @@ class ConnectionVectorsTest {
             int stream = step.path("stream").asInt();
             ByteBuf metadata = bytes(step.path("metadata"));
             ByteBuf data = bytes(step.path("data"));
-            Completion completion = step.path("complete").asBoolean() ? Completion.COMPLETE : Completion.OPEN;
+            Completion completion = step.path("complete").asBoolean() ? Completion.COMPLETE
+                    : Completion.OPEN;
             SendResult result = SendResult.SENT;
             switch (step.path("do").asText()) {
                 case "accept" -> connection.accept();
                 case "request" -> {
                     int id = connection.request(
-                            interaction(step), step.path("initial_n").asInt(), completion, null, metadata, data,
+                            interaction(step), step.path("initial_n").asInt(), completion, null,
+                            metadata, data,
                             PayloadWriter.BUFFER, out);
                     if (id < 0) {
                         assertEquals(before, out.writerIndex());
@@ -229,13 +241,16 @@ class ConnectionVectorsTest {
                     }
                 }
                 case "payload" ->
-                    result = connection.payload(stream, completion, metadata, data, PayloadWriter.BUFFER, out);
+                    result = connection.payload(stream, completion, metadata, data,
+                            PayloadWriter.BUFFER, out);
                 case "complete" -> result = connection.complete(stream, out);
                 case "cancel" -> result = connection.cancel(stream, out);
                 case "error" -> result =
-                        connection.error(stream, step.path("code").asInt(), step.path("text").asText(), out);
+                        connection.error(stream, step.path("code").asInt(),
+                                step.path("text").asText(), out);
                 case "lease" ->
-                    connection.grantLease(step.path("ttl_ms").asInt(), step.path("requests").asInt(), out);
+                    connection.grantLease(step.path("ttl_ms").asInt(),
+                            step.path("requests").asInt(), out);
                 default -> throw new AssertionError("not supported: " + step);
             }
             if (result != SendResult.SENT) {

@@ -14,7 +14,10 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Payloads of any size arrive whole, however they are fragmented and however the transport cuts them. */
+/**
+ * Payloads of any size arrive whole, however they are fragmented and however the transport cuts
+ * them.
+ */
 class FragmentsTest {
     private static final ByteBufAllocator[] ALLOCATORS = {
         UnpooledByteBufAllocator.DEFAULT,
@@ -36,7 +39,8 @@ class FragmentsTest {
             Interaction interaction = Interaction.values()[random.nextInt(4)];
             Completion completion = random.nextBoolean() ? Completion.OPEN : Completion.COMPLETE;
             int id = pair.client.request(
-                    interaction, 7, completion, null, wrap(metadata), data, PayloadWriter.BYTES, pair.up);
+                    interaction, 7, completion, null, wrap(metadata), data, PayloadWriter.BYTES,
+                    pair.up);
             assertEquals(1, id, place);
             assertFramesAreAtMost(pair.up, config.fragmentBytes(), place);
             deliver(random, pair.server, pair.up, pair.down);
@@ -45,7 +49,8 @@ class FragmentsTest {
             assertArrayEquals(data, pair.serverEvents.data, place);
             if (interaction != Interaction.FIRE_AND_FORGET) {
                 SendResult result = pair.server.payload(
-                        1, Completion.COMPLETE, wrap(metadata), data, PayloadWriter.BYTES, pair.down);
+                        1, Completion.COMPLETE, wrap(metadata), data, PayloadWriter.BYTES,
+                        pair.down);
                 assertEquals(SendResult.SENT, result, place);
                 assertFramesAreAtMost(pair.down, config.fragmentBytes(), place);
                 deliver(random, pair.client, pair.down, pair.up);
@@ -54,7 +59,8 @@ class FragmentsTest {
                 assertArrayEquals(data, pair.clientEvents.data, place);
             }
             assertEquals(0, pair.server.partialBytes(), place);
-            boolean isOpen = interaction == Interaction.REQUEST_CHANNEL && completion == Completion.OPEN;
+            boolean isOpen = interaction == Interaction.REQUEST_CHANNEL
+                    && completion == Completion.OPEN;
             assertEquals(isOpen ? 1 : 0, pair.server.streamsOpen(), place);
             assertEquals(isOpen ? 1 : 0, pair.client.streamsOpen(), place);
             pair.release();
@@ -72,8 +78,10 @@ class FragmentsTest {
         ByteBuf second = pair.up.copy();
         pair.up.clear();
         while (first.isReadable()) {
-            pair.server.receive(0, first.readSlice(3 + first.getUnsignedMedium(first.readerIndex())), pair.down);
-            pair.server.receive(0, second.readSlice(3 + second.getUnsignedMedium(second.readerIndex())), pair.down);
+            pair.server.receive(0, first.readSlice(3
+                    + first.getUnsignedMedium(first.readerIndex())), pair.down);
+            pair.server.receive(0, second.readSlice(3
+                    + second.getUnsignedMedium(second.readerIndex())), pair.down);
         }
         assertEquals(List.of("request", "request"), pair.serverEvents.take());
         assertArrayEquals("b".repeat(150).getBytes(), pair.serverEvents.data);
@@ -89,7 +97,8 @@ class FragmentsTest {
             int last = 100 - 58 + 9;
             pair.up.writerIndex(pair.up.writerIndex() - last);
             pair.up();
-            assertTrue(pair.server.partialBytes() <= 1_000 + Partial.BYTES, pair.server.partialBytes() + " bytes");
+            assertTrue(pair.server.partialBytes() <= 1_000 + Partial.BYTES,
+                    pair.server.partialBytes() + " bytes");
         }
         assertTrue(pair.down().stream().allMatch(event -> event.startsWith("failed 516")));
     }
@@ -99,9 +108,11 @@ class FragmentsTest {
         Pair pair = new Pair(Config.builder().payloadBytesMax(100).build());
         assertEquals(
                 RequestError.TOO_LARGE,
-                RequestError.of(pair.request(Interaction.REQUEST_RESPONSE, 1, Completion.OPEN, "x".repeat(101))));
+                RequestError.of(pair.request(Interaction.REQUEST_RESPONSE, 1, Completion.OPEN,
+                "x".repeat(101))));
         assertEquals(0, pair.up.readableBytes());
-        assertEquals(1, pair.request(Interaction.REQUEST_RESPONSE, 1, Completion.OPEN, "x".repeat(100)));
+        assertEquals(1, pair.request(Interaction.REQUEST_RESPONSE, 1, Completion.OPEN,
+                "x".repeat(100)));
         assertEquals(List.of("request"), pair.up());
         assertEquals(SendResult.TOO_LARGE, pair.answer(1, Completion.COMPLETE, "x".repeat(101)));
         assertEquals(SendResult.SENT, pair.answer(1, Completion.COMPLETE, "x".repeat(100)));

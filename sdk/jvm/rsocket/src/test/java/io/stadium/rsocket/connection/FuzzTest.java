@@ -30,7 +30,8 @@ class FuzzTest {
         }
         UnpooledByteBufAllocator allocator = new UnpooledByteBufAllocator(false);
         Config config = Config.builder()
-                .payloadBytesMax(2_000).streamsMax(20).fragmentBytes(100).lease(LeaseMode.GRANT).build();
+                .payloadBytesMax(2_000).streamsMax(20).fragmentBytes(100).lease(
+                        LeaseMode.GRANT).build();
         int events = 0;
         Pair pair = null;
         int frames = 0;
@@ -45,7 +46,8 @@ class FuzzTest {
                 ByteBuf out = toServer ? pair.down : pair.up;
                 ByteBuf in = Unpooled.wrappedBuffer(mutated(random, seeds));
                 while (in.isReadable()) {
-                    subject.receive(frames, in.readSlice(Math.min(1 + random.nextInt(40), in.readableBytes())), out);
+                    subject.receive(frames, in.readSlice(Math.min(1 + random.nextInt(40),
+                            in.readableBytes())), out);
                 }
                 act(random, subject, recorder, out);
                 events += recorder.take().size();
@@ -64,8 +66,10 @@ class FuzzTest {
             pair.release();
         }
         assertTrue(events > FRAMES / 10, "only " + events + " events: this tests nothing");
-        assertEquals(0, allocator.metric().usedDirectMemory(), "-Dstadium.seed=" + seed + ": memory leaks");
-        assertEquals(0, allocator.metric().usedHeapMemory(), "-Dstadium.seed=" + seed + ": memory leaks");
+        assertEquals(0, allocator.metric().usedDirectMemory(), "-Dstadium.seed=" + seed
+                + ": memory leaks");
+        assertEquals(0, allocator.metric().usedHeapMemory(), "-Dstadium.seed=" + seed
+                + ": memory leaks");
     }
 
     /** A driver that does anything. */
@@ -77,9 +81,11 @@ class FuzzTest {
             case 0, 1, 2 -> connection.request(
                     Interaction.values()[random.nextInt(4)], random.nextInt(5), completion, null,
                     random.nextBoolean() ? data : null, data, PayloadWriter.BUFFER, out);
-            case 3, 4 -> connection.payload(stream, completion, null, data, PayloadWriter.BUFFER, out);
+            case 3, 4 -> connection.payload(stream, completion, null, data, PayloadWriter.BUFFER,
+                    out);
             case 5 -> connection.complete(stream, out);
-            case 6 -> connection.error(stream, ErrorCode.REJECTED, "ü".repeat(random.nextInt(200)), out);
+            case 6 -> connection.error(stream, ErrorCode.REJECTED, "ü".repeat(random.nextInt(200)),
+                    out);
             case 7 -> connection.cancel(stream, out);
             case 8 -> connection.requestN(stream, random.nextInt(), out);
             case 9 -> connection.grantLease(random.nextInt(), random.nextInt(), out);
@@ -102,7 +108,9 @@ class FuzzTest {
             frame[0] = frame[1] = frame[2] = 0;
         }
         for (int changes = random.nextInt(4); changes > 0; changes--) {
-            frame[4 + random.nextInt(frame.length - 4)] = (byte) (random.nextInt() >>> random.nextInt(32));
+            frame[4
+                    + random.nextInt(frame.length - 4)] =
+                            (byte) (random.nextInt() >>> random.nextInt(32));
         }
         int written = random.nextInt(300) == 0 ? random.nextInt(1 << 24) : length;
         ByteBuf bytes = Unpooled.buffer().writeMedium(written).writeBytes(frame, 0, length);

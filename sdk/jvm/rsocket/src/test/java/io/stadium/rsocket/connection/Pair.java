@@ -36,7 +36,8 @@ final class Pair {
     Pair(Config clientConfig, Config serverConfig, ByteBufAllocator allocator) {
         up = allocator.buffer();
         down = allocator.buffer();
-        client = Connection.client(clientConfig, SetupOptions.DEFAULT, allocator, clientEvents, 0, up);
+        client = Connection.client(clientConfig, SetupOptions.DEFAULT, allocator, clientEvents, 0,
+                up);
         server = Connection.server(serverConfig, allocator, serverEvents, 0);
         server.receive(0, up, down);
         assertEquals(List.of("setup"), serverEvents.take());
@@ -45,7 +46,8 @@ final class Pair {
     }
 
     int request(Interaction interaction, int n, Completion completion, String data) {
-        return client.request(interaction, n, completion, null, null, bytes(data), PayloadWriter.BUFFER, up);
+        return client.request(interaction, n, completion, null, null, bytes(data),
+                PayloadWriter.BUFFER, up);
     }
 
     SendResult answer(int streamId, Completion completion, String data) {

@@ -28,7 +28,8 @@ class ProtocolTest {
         assertEquals(3, pair.request(Interaction.FIRE_AND_FORGET, 1, Completion.OPEN, "b"));
         assertEquals(List.of("request", "request"), pair.up());
         int id = pair.server.request(
-                Interaction.REQUEST_RESPONSE, 1, Completion.OPEN, null, null, null, PayloadWriter.BUFFER, pair.down);
+                Interaction.REQUEST_RESPONSE, 1, Completion.OPEN, null, null, null,
+                PayloadWriter.BUFFER, pair.down);
         assertEquals(2, id);
         assertEquals(List.of("request"), pair.down());
         assertEquals(
@@ -110,8 +111,10 @@ class ProtocolTest {
         pair.request(Interaction.REQUEST_CHANNEL, 5, Completion.OPEN, "a");
         pair.request(Interaction.REQUEST_STREAM, 5, Completion.OPEN, "a");
         pair.up();
-        assertEquals(SendResult.SENT, pair.client.error(1, ErrorCode.APPLICATION_ERROR, "no", pair.up));
-        assertEquals(SendResult.UNKNOWN_STREAM, pair.client.error(3, ErrorCode.CANCELED, "no", pair.up));
+        assertEquals(SendResult.SENT, pair.client.error(1, ErrorCode.APPLICATION_ERROR, "no",
+                pair.up));
+        assertEquals(SendResult.UNKNOWN_STREAM, pair.client.error(3, ErrorCode.CANCELED, "no",
+                pair.up));
         assertEquals(List.of("failed 513 no"), pair.up());
     }
 
@@ -124,10 +127,12 @@ class ProtocolTest {
         assertTrue(pair.server.isClosing());
         pair.request(Interaction.REQUEST_RESPONSE, 1, Completion.OPEN, "b");
         assertEquals(List.of(), pair.up());
-        assertEquals(List.of("closing bye", "failed 514 BUSY retry_after_ms=0: connection is closing"), pair.down());
+        assertEquals(List.of("closing bye",
+                "failed 514 BUSY retry_after_ms=0: connection is closing"), pair.down());
         assertEquals(
                 RequestError.CLOSED,
-                RequestError.of(pair.request(Interaction.REQUEST_RESPONSE, 1, Completion.OPEN, "c")));
+                RequestError.of(pair.request(Interaction.REQUEST_RESPONSE, 1, Completion.OPEN,
+                "c")));
         assertEquals(SendResult.SENT, pair.answer(1, Completion.COMPLETE, "1"));
         assertEquals(List.of("payload and complete"), pair.down());
         assertEquals(0, pair.server.streamsOpen());
@@ -145,7 +150,8 @@ class ProtocolTest {
         Connection server =
                 Connection.server(Config.DEFAULT, UnpooledByteBufAllocator.DEFAULT, recorder, 0);
         client.request(
-                Interaction.FIRE_AND_FORGET, 1, Completion.OPEN, null, null, null, PayloadWriter.BUFFER, up);
+                Interaction.FIRE_AND_FORGET, 1, Completion.OPEN, null, null, null,
+                PayloadWriter.BUFFER, up);
         server.receive(0, up, down);
         assertEquals(List.of("setup"), recorder.take());
         assertEquals(9, up.readableBytes());
@@ -200,10 +206,12 @@ class ProtocolTest {
         sender.skipTo(Integer.MAX_VALUE);
         ByteBuf out = Unpooled.buffer();
         int last = sender.request(
-                Interaction.REQUEST_RESPONSE, 1, Completion.OPEN, null, null, null, PayloadWriter.BUFFER, out);
+                Interaction.REQUEST_RESPONSE, 1, Completion.OPEN, null, null, null,
+                PayloadWriter.BUFFER, out);
         assertEquals(Integer.MAX_VALUE, last);
         int none = sender.request(
-                Interaction.REQUEST_RESPONSE, 1, Completion.OPEN, null, null, null, PayloadWriter.BUFFER, out);
+                Interaction.REQUEST_RESPONSE, 1, Completion.OPEN, null, null, null,
+                PayloadWriter.BUFFER, out);
         assertEquals(RequestError.IDS_EXHAUSTED, RequestError.of(none));
     }
 
@@ -216,7 +224,8 @@ class ProtocolTest {
         assertThrows(
                 IllegalStateException.class,
                 () -> pair.client.request(
-                        Interaction.REQUEST_RESPONSE, 1, Completion.OPEN, null, null, null, broken, pair.up));
+                        Interaction.REQUEST_RESPONSE, 1, Completion.OPEN, null, null, null, broken,
+                        pair.up));
         assertEquals(0, pair.up.readableBytes());
         assertEquals(0, pair.client.streamsOpen());
         assertEquals(1, pair.request(Interaction.REQUEST_RESPONSE, 1, Completion.OPEN, "a"));
@@ -236,14 +245,17 @@ class ProtocolTest {
     void attachmentsComeBack() {
         Object mine = new Object();
         int id = pair.client.request(
-                Interaction.REQUEST_STREAM, 1, Completion.OPEN, mine, null, null, PayloadWriter.BUFFER, pair.up);
+                Interaction.REQUEST_STREAM, 1, Completion.OPEN, mine, null, null,
+                PayloadWriter.BUFFER, pair.up);
         assertEquals(mine, pair.client.attachment(id));
         pair.up();
         assertTrue(pair.server.attach(id, mine));
         assertFalse(pair.server.attach(99, mine));
         StringBuilder visited = new StringBuilder();
-        pair.client.forEachStream((stream, attachment, role) -> visited.append(stream).append(role));
-        pair.server.forEachStream((stream, attachment, role) -> visited.append(stream).append(role));
+        pair.client.forEachStream((stream, attachment,
+                role) -> visited.append(stream).append(role));
+        pair.server.forEachStream((stream, attachment,
+                role) -> visited.append(stream).append(role));
         assertEquals("1REQUESTER1RESPONDER", visited.toString());
     }
 

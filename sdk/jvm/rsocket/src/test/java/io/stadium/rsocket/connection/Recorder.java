@@ -37,7 +37,8 @@ final class Recorder implements Listener {
     }
 
     @Override
-    public void onRequest(int streamId, Interaction interaction, int initialRequestN, Payload payload) {
+    public void onRequest(int streamId, Interaction interaction, int initialRequestN,
+            Payload payload) {
         note(streamId, "request", payload);
     }
 

@@ -48,7 +48,8 @@ class StreamsTest {
 
     @Test
     void idsThatCollideHaveNoPlace() {
-        // Multiples of the inverse of the hash's factor have the same home in every table of this size.
+        // Multiples of the inverse of the hash's factor have the same home in every table of this
+        // size.
         Streams streams = new Streams();
         int inserted = 0;
         int inverse = 0xE8B2F51;

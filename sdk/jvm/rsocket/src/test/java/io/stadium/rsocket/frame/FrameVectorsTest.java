@@ -25,7 +25,8 @@ class FrameVectorsTest {
             ByteBuf out = Unpooled.buffer();
             encode(vector.path("frame"), out);
             String expected = vector.path("hex").asText();
-            assertEquals(expected.length() / 2, out.getUnsignedMedium(0), vector.path("name").asText());
+            assertEquals(expected.length() / 2, out.getUnsignedMedium(0),
+                    vector.path("name").asText());
             assertEquals(expected, hex(out).substring(6), vector.path("name").asText());
         }
         assertEquals(15, types.size(), "every type of frame");
@@ -62,10 +63,12 @@ class FrameVectorsTest {
         String metadata = f.path("metadata").isTextual() ? f.path("metadata").asText() : null;
         String type = f.path("type").asText();
         if (f.has("metadata")) {
-            assertEquals(metadata, hex(buffer, frame.metadataIndex(), frame.metadataLength()), name);
+            assertEquals(metadata, hex(buffer, frame.metadataIndex(), frame.metadataLength()),
+                    name);
         }
         if (f.has("data")) {
-            assertEquals(f.path("data").asText(), hex(buffer, frame.dataIndex(), frame.dataLength()), name);
+            assertEquals(f.path("data").asText(), hex(buffer, frame.dataIndex(),
+                    frame.dataLength()), name);
         }
         if (f.has("follows")) {
             assertEquals(f.path("follows").asBoolean(), frame.follows(), name);
@@ -81,9 +84,11 @@ class FrameVectorsTest {
                 assertEquals(f.path("keepalive_ms").asInt(), frame.keepaliveIntervalMs(), name);
                 assertEquals(f.path("lifetime_ms").asInt(), frame.lifetimeMs(), name);
                 assertEquals(f.path("lease").asBoolean(), frame.has(FrameFlag.LEASE), name);
-                String token = f.path("resume_token").isNull() ? null : f.path("resume_token").asText();
+                String token = f.path("resume_token").isNull() ? null
+                        : f.path("resume_token").asText();
                 assertEquals(token, hex(buffer, frame.tokenIndex(), frame.tokenLength()), name);
-                assertEquals(f.path("metadata_mime").asText(), text(frame.metadataMimeTypeIndex()), name);
+                assertEquals(f.path("metadata_mime").asText(), text(frame.metadataMimeTypeIndex()),
+                        name);
                 assertEquals(f.path("data_mime").asText(), text(frame.dataMimeTypeIndex()), name);
             }
             case "LEASE" -> {
@@ -100,12 +105,14 @@ class FrameVectorsTest {
                 assertEquals(f.path("initial_n").asInt(), frame.requestN(), name);
             case "REQUEST_N" -> assertEquals(f.path("n").asInt(), frame.requestN(), name);
             case "CANCEL" -> assertEquals(FrameType.CANCEL, frame.type(), name);
-            case "PAYLOAD" -> assertEquals(f.path("next").asBoolean(), frame.has(FrameFlag.NEXT), name);
+            case "PAYLOAD" -> assertEquals(f.path("next").asBoolean(), frame.has(FrameFlag.NEXT),
+                    name);
             case "ERROR" -> {
                 assertEquals(f.path("code").asInt(), frame.errorCode(), name);
                 assertEquals(
                         f.path("text").asText(),
-                        buffer.toString(frame.dataIndex(), frame.dataLength(), StandardCharsets.UTF_8),
+                        buffer.toString(frame.dataIndex(), frame.dataLength(),
+                        StandardCharsets.UTF_8),
                         name);
             }
             case "METADATA_PUSH" -> assertEquals(FrameType.METADATA_PUSH, frame.type(), name);
@@ -113,21 +120,25 @@ class FrameVectorsTest {
                 assertEquals(f.path("major").asInt(), frame.majorVersion(), name);
                 assertEquals(f.path("minor").asInt(), frame.minorVersion(), name);
                 assertEquals(
-                        f.path("token").asText(), hex(buffer, frame.tokenIndex(), frame.tokenLength()), name);
+                        f.path("token").asText(), hex(buffer, frame.tokenIndex(),
+                        frame.tokenLength()), name);
                 assertEquals(
-                        f.path("last_received_server_position").asLong(), frame.lastReceivedPosition(), name);
+                        f.path("last_received_server_position").asLong(),
+                        frame.lastReceivedPosition(), name);
                 assertEquals(
                         f.path("first_available_client_position").asLong(),
                         frame.firstAvailablePosition(),
                         name);
             }
             case "RESUME_OK" -> assertEquals(
-                    f.path("last_received_client_position").asLong(), frame.lastReceivedPosition(), name);
+                    f.path("last_received_client_position").asLong(), frame.lastReceivedPosition(),
+                    name);
             case "EXT" -> {
                 assertEquals(f.path("flags").asInt(), frame.flags(), name);
                 assertEquals(f.path("extended_type").asInt(), frame.extendedType(), name);
                 assertEquals(
-                        f.path("body").asText(), hex(buffer, frame.dataIndex(), frame.dataLength()), name);
+                        f.path("body").asText(), hex(buffer, frame.dataIndex(),
+                        frame.dataLength()), name);
             }
             default -> throw new AssertionError(type);
         }
@@ -148,21 +159,30 @@ class FrameVectorsTest {
         int initial = f.path("initial_n").asInt();
         switch (f.path("type").asText()) {
             case "SETUP" -> FrameEncoder.setup(out, new SetupFields(
-                    f.path("major").asInt(), f.path("minor").asInt(), f.path("keepalive_ms").asInt(),
-                    f.path("lifetime_ms").asInt(), f.path("lease").asBoolean(), bytes(f.path("resume_token")),
-                    f.path("metadata_mime").asText(), f.path("data_mime").asText(), metadata, data));
+                    f.path("major").asInt(), f.path("minor").asInt(),
+                    f.path("keepalive_ms").asInt(),
+                    f.path("lifetime_ms").asInt(), f.path("lease").asBoolean(),
+                    bytes(f.path("resume_token")),
+                    f.path("metadata_mime").asText(), f.path("data_mime").asText(), metadata,
+                    data));
             case "LEASE" ->
-                FrameEncoder.lease(out, f.path("ttl_ms").asInt(), f.path("requests").asInt(), metadata);
+                FrameEncoder.lease(out, f.path("ttl_ms").asInt(), f.path("requests").asInt(),
+                        metadata);
             case "KEEPALIVE" -> FrameEncoder.keepalive(
-                    out, f.path("respond").asBoolean() ? FrameFlag.RESPOND : 0, f.path("position").asLong(), data);
+                    out, f.path("respond").asBoolean() ? FrameFlag.RESPOND : 0,
+                    f.path("position").asLong(), data);
             case "REQUEST_RESPONSE" ->
-                FrameEncoder.request(out, stream, Interaction.REQUEST_RESPONSE, flags, 0, metadata, data);
+                FrameEncoder.request(out, stream, Interaction.REQUEST_RESPONSE, flags, 0, metadata,
+                        data);
             case "REQUEST_FNF" ->
-                FrameEncoder.request(out, stream, Interaction.FIRE_AND_FORGET, flags, 0, metadata, data);
+                FrameEncoder.request(out, stream, Interaction.FIRE_AND_FORGET, flags, 0, metadata,
+                        data);
             case "REQUEST_STREAM" ->
-                FrameEncoder.request(out, stream, Interaction.REQUEST_STREAM, flags, initial, metadata, data);
+                FrameEncoder.request(out, stream, Interaction.REQUEST_STREAM, flags, initial,
+                        metadata, data);
             case "REQUEST_CHANNEL" ->
-                FrameEncoder.request(out, stream, Interaction.REQUEST_CHANNEL, flags, initial, metadata, data);
+                FrameEncoder.request(out, stream, Interaction.REQUEST_CHANNEL, flags, initial,
+                        metadata, data);
             case "REQUEST_N" -> FrameEncoder.requestN(out, stream, f.path("n").asInt());
             case "CANCEL" -> FrameEncoder.cancel(out, stream);
             case "PAYLOAD" -> FrameEncoder.payload(out, stream, flags, metadata, data);
@@ -174,9 +194,11 @@ class FrameVectorsTest {
                     out, f.path("major").asInt(), f.path("minor").asInt(), bytes(f.path("token")),
                     f.path("last_received_server_position").asLong(),
                     f.path("first_available_client_position").asLong());
-            case "RESUME_OK" -> FrameEncoder.resumeOk(out, f.path("last_received_client_position").asLong());
+            case "RESUME_OK" -> FrameEncoder.resumeOk(out,
+                    f.path("last_received_client_position").asLong());
             case "EXT" -> FrameEncoder.extension(
-                    out, stream, f.path("flags").asInt(), f.path("extended_type").asInt(), bytes(f.path("body")));
+                    out, stream, f.path("flags").asInt(), f.path("extended_type").asInt(),
+                    bytes(f.path("body")));
             default -> throw new AssertionError(f);
         }
     }

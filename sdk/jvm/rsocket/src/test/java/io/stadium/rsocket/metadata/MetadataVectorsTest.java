@@ -32,7 +32,8 @@ class MetadataVectorsTest {
                 assertTrue(cursor.next(), name);
                 JsonNode mime = expected.path("mime");
                 ByteBuf content = bytes(expected.path("content"));
-                assertEquals(hex(content), hex(bytes, cursor.contentIndex(), cursor.contentLength()), name);
+                assertEquals(hex(content), hex(bytes, cursor.contentIndex(),
+                        cursor.contentLength()), name);
                 if (mime.isNumber()) {
                     assertEquals(mime.asInt(), cursor.mimeTypeId(), name);
                     CompositeMetadata.write(written, mime.asInt(), content);
@@ -55,7 +56,8 @@ class MetadataVectorsTest {
             ByteBuf bytes = bytes(vector.path("hex"));
             if (vector.path("tags").isNull()) {
                 assertThrows(
-                        MalformedMetadataException.class, () -> Routing.read(bytes, 0, bytes.readableBytes()));
+                        MalformedMetadataException.class, () -> Routing.read(bytes, 0,
+                        bytes.readableBytes()));
             } else {
                 List<String> tags = texts(vector.path("tags"));
                 assertEquals(tags, Routing.read(bytes, 0, bytes.readableBytes()));
@@ -95,7 +97,8 @@ class MetadataVectorsTest {
             String name = vector.path("name").asText();
             ByteBuf bytes = bytes(vector.path("hex"));
             Tracing tracing = Tracing.read(bytes, 0, bytes.readableBytes());
-            assertEquals(vector.path("sampling").asText(), tracing.sampling().name().toLowerCase(), name);
+            assertEquals(vector.path("sampling").asText(), tracing.sampling().name().toLowerCase(),
+                    name);
             Tracing.Ids ids = tracing.ids();
             String trace = ids == null
                     ? null
@@ -104,14 +107,16 @@ class MetadataVectorsTest {
             assertEquals(vector.path("trace").textValue(), trace, name);
             String span = ids == null ? null : String.format("%016x", ids.span());
             assertEquals(vector.path("span").textValue(), span, name);
-            String parent = ids == null || ids.parent() == null ? null : String.format("%016x", ids.parent());
+            String parent = ids == null || ids.parent() == null ? null : String.format("%016x",
+                    ids.parent());
             assertEquals(vector.path("parent").textValue(), parent, name);
             ByteBuf out = Unpooled.buffer();
             tracing.write(out);
             assertContent(bytes, out, WellKnownMimeType.TRACING);
             for (int length = 0; ids != null && length < bytes.readableBytes(); length++) {
                 int cut = length;
-                assertThrows(MalformedMetadataException.class, () -> Tracing.read(bytes, 0, cut), name);
+                assertThrows(MalformedMetadataException.class, () -> Tracing.read(bytes, 0, cut),
+                        name);
             }
         }
     }
@@ -122,7 +127,8 @@ class MetadataVectorsTest {
             ByteBuf bytes = bytes(vector.path("hex"));
             if (vector.path("mimes").isNull()) {
                 assertThrows(
-                        MalformedMetadataException.class, () -> MimeTypes.read(bytes, 0, bytes.readableBytes()));
+                        MalformedMetadataException.class, () -> MimeTypes.read(bytes, 0,
+                        bytes.readableBytes()));
             } else {
                 List<String> mimeTypes = texts(vector.path("mimes"));
                 assertEquals(mimeTypes, MimeTypes.read(bytes, 0, bytes.readableBytes()));
@@ -137,7 +143,8 @@ class MetadataVectorsTest {
     void anEntryIsFoundByItsName() {
         ByteBuf out = Unpooled.buffer();
         MimeTypes.write(out, "application/json");
-        CompositeMetadata.write(out, "message/x.stadium.key.v1", Unpooled.wrappedBuffer(new byte[] {1, 2}));
+        CompositeMetadata.write(out, "message/x.stadium.key.v1",
+                Unpooled.wrappedBuffer(new byte[] {1, 2}));
         CompositeMetadata cursor = new CompositeMetadata().reset(out, 0, out.readableBytes());
         assertTrue(cursor.find(WellKnownMimeType.MIME_TYPE));
         assertTrue(cursor.next());

@@ -12,8 +12,8 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A service for tests. A request-response returns its data, a stream counts to 1,000, a channel returns
- * each value.
+ * A service for tests. A request-response returns its data, a stream counts to 1,000, a channel
+ * returns each value.
  */
 final class Echoes implements RSocketHandler {
     static final int STREAM_VALUES = 1_000;
@@ -24,7 +24,8 @@ final class Echoes implements RSocketHandler {
 
     @Override
     public void onRequest(
-            RSocket rsocket, int streamId, Interaction interaction, int initialRequestN, Payload payload) {
+            RSocket rsocket, int streamId, Interaction interaction, int initialRequestN,
+                    Payload payload) {
         switch (interaction) {
             case REQUEST_RESPONSE -> {
                 ByteBuf data = payload.retainData();
@@ -39,7 +40,8 @@ final class Echoes implements RSocketHandler {
             }
             case REQUEST_CHANNEL -> {
                 rsocket.handle(streamId, new Echo());
-                rsocket.payload(streamId, Completion.OPEN, null, payload.dataBytes(), PayloadWriter.BYTES);
+                rsocket.payload(streamId, Completion.OPEN, null, payload.dataBytes(),
+                        PayloadWriter.BYTES);
                 rsocket.requestN(streamId, 1);
             }
         }
@@ -56,7 +58,8 @@ final class Echoes implements RSocketHandler {
 
         void go(RSocket rsocket, int streamId) {
             while (next <= STREAM_VALUES && rsocket.credit(streamId) > 0) {
-                Completion completion = next == STREAM_VALUES ? Completion.COMPLETE : Completion.OPEN;
+                Completion completion = next == STREAM_VALUES ? Completion.COMPLETE
+                        : Completion.OPEN;
                 byte[] data = Integer.toString(next++).getBytes();
                 rsocket.payload(streamId, completion, null, data, PayloadWriter.BYTES);
             }

@@ -44,7 +44,8 @@ class HostilePeersTest {
 
     private static ByteBuf setup() {
         ByteBuf bytes = Unpooled.buffer();
-        FrameEncoder.setup(bytes, new SetupFields(1, 0, 20_000, 90_000, false, null, "a/b", "c/d", null, null));
+        FrameEncoder.setup(bytes, new SetupFields(1, 0, 20_000, 90_000, false, null, "a/b", "c/d",
+                null, null));
         return bytes;
     }
 
@@ -60,7 +61,8 @@ class HostilePeersTest {
         try (Socket socket = connect(TransportOptions.DEFAULT, service)) {
             ByteBuf bytes = setup();
             FrameEncoder.request(
-                    bytes, 1, Interaction.REQUEST_RESPONSE, 0, 0, null, Unpooled.wrappedBuffer("half".getBytes()));
+                    bytes, 1, Interaction.REQUEST_RESPONSE, 0, 0, null,
+                    Unpooled.wrappedBuffer("half".getBytes()));
             write(socket, bytes);
             socket.shutdownOutput();
             byte[] answer = socket.getInputStream().readAllBytes();
@@ -84,7 +86,8 @@ class HostilePeersTest {
         RSocketHandler answers = new RSocketHandler() {
             @Override
             public void onRequest(
-                    RSocket rsocket, int streamId, Interaction interaction, int n, Payload payload) {
+                    RSocket rsocket, int streamId, Interaction interaction, int n,
+                            Payload payload) {
                 rsocket.payload(streamId, Completion.COMPLETE, null, data, PayloadWriter.BYTES);
                 outgoing.accumulateAndGet(pending(rsocket), Math::max);
             }
@@ -127,7 +130,8 @@ class HostilePeersTest {
         RSocketHandler floods = new RSocketHandler() {
             @Override
             public void onRequest(
-                    RSocket rsocket, int streamId, Interaction interaction, int n, Payload payload) {
+                    RSocket rsocket, int streamId, Interaction interaction, int n,
+                            Payload payload) {
                 // An application that ignores isWritable.
                 while (rsocket.credit(streamId) > 0) {
                     rsocket.payload(streamId, Completion.OPEN, null, data, PayloadWriter.BYTES);
@@ -142,7 +146,8 @@ class HostilePeersTest {
         TransportOptions transport = new TransportOptions(100_000, 10_000_000, 60_000);
         try (Socket socket = connect(transport, floods)) {
             ByteBuf bytes = setup();
-            FrameEncoder.request(bytes, 1, Interaction.REQUEST_STREAM, 0, Integer.MAX_VALUE, null, null);
+            FrameEncoder.request(bytes, 1, Interaction.REQUEST_STREAM, 0, Integer.MAX_VALUE, null,
+                    null);
             write(socket, bytes);
             Closed why = closed.get();
             assertEquals(Closed.Reason.LOCAL, why.reason(), why.toString());
@@ -156,7 +161,8 @@ class HostilePeersTest {
         try (Socket socket = connect(TransportOptions.DEFAULT, service)) {
             write(socket, Unpooled.wrappedBuffer("GET / HTTP/1.1\r\n\r\n".getBytes()));
             byte[] answer = socket.getInputStream().readAllBytes();
-            assertTrue(new String(answer, 13, answer.length - 13).startsWith("the first frame has"));
+            assertTrue(new String(answer, 13,
+                    answer.length - 13).startsWith("the first frame has"));
         }
     }
 }

@@ -24,8 +24,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Calls the Rust server of crates/rpc/examples/echo_server.rs. STADIUM_ECHO_SERVER names its binary; the
- * profile {@code interop} fails without it.
+ * Calls the Rust server of crates/rpc/examples/echo_server.rs. STADIUM_ECHO_SERVER names its
+ * binary; the profile {@code interop} fails without it.
  */
 @Timeout(120)
 class RustServerTest {
@@ -36,12 +36,14 @@ class RustServerTest {
             assertNotNull(binary, "STADIUM_ECHO_SERVER must name the Rust server");
         }
         assumeTrue(binary != null);
-        Process server = new ProcessBuilder(binary).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        Process server =
+                new ProcessBuilder(binary).redirectError(ProcessBuilder.Redirect.INHERIT).start();
         try (EventLoops loops = EventLoops.start(1); BufferedReader out = server.inputReader()) {
             String[] words = out.readLine().split(" ");
             int port = Integer.parseInt(words[1].substring(words[1].lastIndexOf(':') + 1));
             RSocket rsocket =
-                    new RSocketClient(loops).connect(new InetSocketAddress("127.0.0.1", port)).get();
+                    new RSocketClient(loops).connect(new InetSocketAddress("127.0.0.1",
+                            port)).get();
             calls(rsocket);
         } finally {
             server.destroy();
@@ -63,8 +65,10 @@ class RustServerTest {
             }
         }
         ExecutionException e = assertThrows(
-                ExecutionException.class, () -> rsocket.requestResponse(route("no/Such"), new byte[0]).get());
-        assertEquals(ErrorCode.INVALID, assertInstanceOf(RSocketException.class, e.getCause()).code());
+                ExecutionException.class, () -> rsocket.requestResponse(route("no/Such"),
+                new byte[0]).get());
+        assertEquals(ErrorCode.INVALID, assertInstanceOf(RSocketException.class,
+                e.getCause()).code());
     }
 
     /** Calls again while the server is busy, as the machine of a test may be. */

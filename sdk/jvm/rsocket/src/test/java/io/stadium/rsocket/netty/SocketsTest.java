@@ -55,7 +55,8 @@ class SocketsTest {
     @Test
     void aRequestIsAnswered() throws Exception {
         RSocket rsocket = connect();
-        assertArrayEquals("hello".getBytes(), rsocket.requestResponse(null, "hello".getBytes()).get());
+        assertArrayEquals("hello".getBytes(), rsocket.requestResponse(null,
+                "hello".getBytes()).get());
     }
 
     @Test
@@ -72,7 +73,8 @@ class SocketsTest {
         RSocket rsocket = connect();
         Values values = new Values(7);
         rsocket.execute(() -> rsocket.request(
-                Interaction.REQUEST_STREAM, 7, Completion.COMPLETE, values, null, null, PayloadWriter.BUFFER));
+                Interaction.REQUEST_STREAM, 7, Completion.COMPLETE, values, null, null,
+                PayloadWriter.BUFFER));
         List<String> received = values.done.get();
         assertEquals(Echoes.STREAM_VALUES, received.size());
         assertEquals("1000", received.get(999));
@@ -83,7 +85,8 @@ class SocketsTest {
         RSocket rsocket = connect();
         rsocket.execute(() -> {
             int id = rsocket.request(
-                    Interaction.REQUEST_STREAM, 1, Completion.COMPLETE, null, null, null, PayloadWriter.BUFFER);
+                    Interaction.REQUEST_STREAM, 1, Completion.COMPLETE, null, null, null,
+                    PayloadWriter.BUFFER);
             rsocket.cancel(id);
         });
         rsocket.requestResponse(null, new byte[0]).get();
@@ -147,7 +150,8 @@ class SocketsTest {
                 rsocket.requestResponse(null, "who?".getBytes()).thenAccept(answer::complete);
             }
         };
-        connect(new RSocketServer(loops).handlers(() -> asks), new RSocketClient(loops).handlers(() -> service));
+        connect(new RSocketServer(loops).handlers(() -> asks),
+                new RSocketClient(loops).handlers(() -> service));
         assertArrayEquals("who?".getBytes(), answer.get());
     }
 
@@ -164,11 +168,13 @@ class SocketsTest {
 
             @Override
             public void onRequest(
-                    RSocket rsocket, int streamId, Interaction interaction, int n, Payload payload) {
+                    RSocket rsocket, int streamId, Interaction interaction, int n,
+                            Payload payload) {
                 service.onRequest(rsocket, streamId, interaction, n, payload);
             }
         };
-        RSocket rsocket = connect(new RSocketServer(loops).handlers(() -> late), new RSocketClient(loops));
+        RSocket rsocket = connect(new RSocketServer(loops).handlers(() -> late),
+                new RSocketClient(loops));
         CompletableFuture<byte[]> first = rsocket.requestResponse(null, "first".getBytes());
         setup.await();
         CompletableFuture<byte[]> second = rsocket.requestResponse(null, "second".getBytes());
@@ -189,7 +195,8 @@ class SocketsTest {
         connect(
                 new RSocketServer(loops).handlers(() -> refuses),
                 new RSocketClient(loops).handlers(() -> new ClosedHandler(closed)));
-        assertEquals(new Closed(Closed.Reason.PEER, ErrorCode.REJECTED_SETUP, "not today"), closed.get());
+        assertEquals(new Closed(Closed.Reason.PEER, ErrorCode.REJECTED_SETUP, "not today"),
+                closed.get());
     }
 
     @Test
@@ -197,18 +204,22 @@ class SocketsTest {
         RSocketHandler fails = new RSocketHandler() {
             @Override
             public void onRequest(
-                    RSocket rsocket, int streamId, Interaction interaction, int n, Payload payload) {
+                    RSocket rsocket, int streamId, Interaction interaction, int n,
+                            Payload payload) {
                 throw new IllegalStateException("a bug of the application");
             }
         };
-        RSocket rsocket = connect(new RSocketServer(loops).handlers(() -> fails), new RSocketClient(loops));
+        RSocket rsocket = connect(new RSocketServer(loops).handlers(() -> fails),
+                new RSocketClient(loops));
         CompletableFuture<byte[]> answer = rsocket.requestResponse(null, new byte[1]);
         ExecutionException e = assertThrows(ExecutionException.class, answer::get);
-        assertEquals(ErrorCode.CONNECTION_ERROR, assertInstanceOf(RSocketException.class, e.getCause()).code());
+        assertEquals(ErrorCode.CONNECTION_ERROR, assertInstanceOf(RSocketException.class,
+                e.getCause()).code());
         // Later requests are not sent.
         CompletableFuture<byte[]> later = rsocket.requestResponse(null, new byte[1]);
         e = assertThrows(ExecutionException.class, later::get);
-        assertEquals(ErrorCode.REJECTED, assertInstanceOf(RSocketException.class, e.getCause()).code());
+        assertEquals(ErrorCode.REJECTED, assertInstanceOf(RSocketException.class,
+                e.getCause()).code());
     }
 
     @Test
@@ -216,7 +227,8 @@ class SocketsTest {
         RSocket rsocket = connect(new RSocketServer(loops), new RSocketClient(loops));
         ExecutionException e = assertThrows(
                 ExecutionException.class, () -> rsocket.requestResponse(null, new byte[1]).get());
-        assertEquals(ErrorCode.REJECTED, assertInstanceOf(RSocketException.class, e.getCause()).code());
+        assertEquals(ErrorCode.REJECTED, assertInstanceOf(RSocketException.class,
+                e.getCause()).code());
     }
 
     @Test
@@ -258,12 +270,14 @@ class SocketsTest {
 
     @Test
     void aThousandConnectionsAreServed() throws Exception {
-        InetSocketAddress address = new RSocketServer(loops).handlers(() -> service).bind(ANY).get().address();
+        InetSocketAddress address =
+                new RSocketServer(loops).handlers(() -> service).bind(ANY).get().address();
         RSocketClient client = new RSocketClient(loops).connectMs(60_000);
         List<CompletableFuture<byte[]>> answers = new ArrayList<>();
         for (int nth = 0; nth < 1_000; nth++) {
             byte[] data = Integer.toString(nth).getBytes();
-            answers.add(client.connect(address).thenCompose(rsocket -> rsocket.requestResponse(null, data)));
+            answers.add(client.connect(address).thenCompose(rsocket -> rsocket.requestResponse(
+                    null, data)));
         }
         for (int nth = 0; nth < 1_000; nth++) {
             assertEquals(Integer.toString(nth), new String(answers.get(nth).get()));
@@ -276,7 +290,8 @@ class SocketsTest {
             RSocket rsocket = connect(
                     new RSocketServer(spinning).handlers(() -> service), new RSocketClient(loops));
             for (int nth = 0; nth < 100; nth++) {
-                assertArrayEquals("spin".getBytes(), rsocket.requestResponse(null, "spin".getBytes()).get());
+                assertArrayEquals("spin".getBytes(), rsocket.requestResponse(null,
+                        "spin".getBytes()).get());
             }
         }
     }
@@ -284,7 +299,8 @@ class SocketsTest {
     @Test
     void methodsOfTheLoopThrowElsewhere() throws Exception {
         RSocket rsocket = connect();
-        assertThrows(IllegalStateException.class, () -> rsocket.metadataPush(Unpooled.EMPTY_BUFFER));
+        assertThrows(IllegalStateException.class,
+                () -> rsocket.metadataPush(Unpooled.EMPTY_BUFFER));
         assertTrue(rsocket.channel().isActive());
     }
 

@@ -27,7 +27,8 @@ class TlsTest {
         Path file = folder.resolve("keys.p12");
         Process keytool = new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "keytool").toString(),
-                        "-genkeypair", "-alias", "server", "-keyalg", "EC", "-dname", "CN=localhost",
+                        "-genkeypair", "-alias", "server", "-keyalg", "EC", "-dname",
+                        "CN=localhost",
                         "-ext", "SAN=dns:localhost,ip:127.0.0.1", "-storetype", "PKCS12",
                         "-keystore", file.toString(), "-storepass", new String(PASSWORD))
                 .inheritIO()
@@ -43,9 +44,11 @@ class TlsTest {
     @Test
     void requestsTravelInTls(@TempDir Path folder) throws Exception {
         KeyStore keys = keys(folder);
-        KeyManagerFactory own = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+        KeyManagerFactory own =
+                KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
         own.init(keys, PASSWORD);
-        TrustManagerFactory trusted = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        TrustManagerFactory trusted =
+                TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
         trusted.init(keys);
         SslContext server = SslContextBuilder.forServer(own).build();
         SslContext client = SslContextBuilder.forClient().trustManager(trusted).build();
