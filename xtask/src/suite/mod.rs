@@ -1,7 +1,8 @@
 //! `cargo xtask test`: installs, verifies, runs every suite, and ends with `N passed, N failed`.
 //!
 //! Suites: all Rust tests of the workspace (dev profile), testing/python (pytest, in two parts) and
-//! testing/node (node --test), both against the built binary, and sdk/python against the built module. Everything is built first, in one
+//! testing/node (node --test), both against the built binary, sdk/python against the built module, and sdk/jvm
+//! (Maven). Everything is built first, in one
 //! build, while the packages of Python and Node are installed; then the suites of Python and Node
 //! and the Rust test programs run side by side, and the checks that take longest run beside them on
 //! what the cores have left. A failure does not stop the others. A skipped test
@@ -66,6 +67,7 @@ enum Suite {
     Rust,
     Python,
     Node,
+    Java,
 }
 
 impl Options {
@@ -130,6 +132,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
         Some(Ok(())) if built => tasks.push(Box::new(|| node(root, &environment, shown))),
         Some(Err(())) => total.failed += 1,
         _ => {}
+    }
+    if options.wants(Suite::Java) && built {
+        tasks.push(Box::new(|| java(root, shown)));
     }
     let task = |program: Program| -> Task<'_> {
         let (environment, times) = (&environment, &times);
@@ -259,6 +264,15 @@ fn node(root: &Path, environment: &[(&str, OsString)], shown: Shown) -> Tally {
     node.current_dir(root.join(NODE_FOLDER)).envs(environment.iter().cloned());
     node.args(["--test", "--test-reporter=tap"]);
     suite("Node clients", &mut node, Victim::Command, shown, tally::node_line, |_| {})
+}
+
+/// The JVM SDK, with its tests against servers of Rust.
+fn java(root: &Path, shown: Shown) -> Tally {
+    let mut maven = Command::new("mvn");
+    maven.current_dir(root.join("sdk/jvm")).args(["--batch-mode", "--no-transfer-progress"]);
+    maven.args(["verify", "-Pinterop"]);
+    maven.env("STADIUM_ECHO_SERVER", root.join("target/debug/examples/echo_server"));
+    suite("JVM SDK", &mut maven, Victim::Command, shown, tally::maven_line, |_| {})
 }
 
 const PYTHON_FOLDER: &str = "testing/python";

@@ -73,6 +73,21 @@ pub(crate) fn pytest_line(line: &str) -> Option<Tally> {
     Some(tally)
 }
 
+/// `[INFO] Tests run: 12, Failures: 1, Errors: 0, Skipped: 0`, the sum of a module. A line of a class ends
+/// with its time.
+pub(crate) fn maven_line(line: &str) -> Option<Tally> {
+    let (_, counts) = line.split_once("Tests run: ")?;
+    let mut numbers =
+        counts.split(", ").map(|part| part.rsplit(' ').next().and_then(|number| number.parse().ok()));
+    let mut next = || numbers.next().flatten();
+    let (run, failures, errors, skipped): (usize, usize, usize, usize) = (next()?, next()?, next()?, next()?);
+    if numbers.next().is_some() {
+        return None;
+    }
+    let failed = failures + errors;
+    Some(Tally { passed: run.saturating_sub(failed + skipped), failed, skipped })
+}
+
 /// `# pass 3`, `# fail 1`, `# skipped 0`, `# cancelled 0`, `# todo 0`, each on its own line.
 pub(crate) fn node_line(line: &str) -> Option<Tally> {
     let (what, number) = line.strip_prefix("# ")?.split_once(' ')?;
@@ -88,7 +103,7 @@ pub(crate) fn node_line(line: &str) -> Option<Tally> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Tally, cargo_line, node_line, pytest_line, pytest_time_of, time_of};
+    use super::{Tally, cargo_line, maven_line, node_line, pytest_line, pytest_time_of, time_of};
 
     fn tally(passed: usize, failed: usize, skipped: usize) -> Option<Tally> {
         Some(Tally { passed, failed, skipped })
@@ -124,6 +139,16 @@ mod tests {
         assert_eq!(pytest_line("=== no tests ran in 0.01s ==="), None);
         assert_eq!(pytest_line("=== short test summary info ==="), None);
         assert_eq!(pytest_line("the last one in line"), None);
+    }
+
+    #[test]
+    fn maven_counts_each_module_once() {
+        assert_eq!(maven_line("[INFO] Tests run: 12, Failures: 0, Errors: 0, Skipped: 0"), tally(12, 0, 0));
+        assert_eq!(maven_line("[ERROR] Tests run: 12, Failures: 1, Errors: 2, Skipped: 3"), tally(6, 3, 3));
+        let class =
+            "[INFO] Tests run: 4, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.1 s -- in io.stadium.A";
+        assert_eq!(maven_line(class), None);
+        assert_eq!(maven_line("[INFO] BUILD SUCCESS"), None);
     }
 
     #[test]
