@@ -52,7 +52,8 @@ pub(crate) struct Options {
     /// So many test programs run at a time; those that watch the clock always run alone
     #[arg(long, default_value_t = 3, value_name = "N")]
     jobs: usize,
-    /// What takes long too: 10,000 seeds of the simulator, 100 kills of each kill suite and 200 of a cluster, a newer etcd
+    /// What takes long too: 10,000 seeds of the simulator, 100 kills of each kill suite and 200 of a cluster, a newer etcd, the wheel
+    /// of the Python SDK
     #[arg(long)]
     long: bool,
 }
@@ -120,7 +121,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     let mut tasks: Vec<Task<'_>> = Vec::new();
     match python_packages {
         Some(Ok(interpreter)) if built => {
-            for part in &PYTHON {
+            for part in PYTHON.iter().filter(|(name, ..)| options.long || *name != WHEEL) {
                 let (interpreter, environment, times) = (interpreter.clone(), &environment, &times);
                 tasks.push(Box::new(move || python(root, &interpreter, part, environment, times, shown)));
             }
@@ -234,11 +235,15 @@ fn rust_examples(environment: &[(&str, OsString)]) -> Tally {
 type Part = (&'static str, &'static str, &'static [&'static str]);
 
 /// The parts, which run side by side. The first has the tests that take longest.
-const PYTHON: [Part; 3] = [
+const PYTHON: [Part; 4] = [
     ("Python clients: pages and API", PYTHON_FOLDER, &["test_pages.py", "test_openapi.py"]),
     ("Python clients", PYTHON_FOLDER, &["--ignore=test_pages.py", "--ignore=test_openapi.py", "."]),
     ("Python SDK", "sdk/python/tests", &["."]),
+    (WHEEL, "sdk/python/long", &["."]),
 ];
+
+/// The part that only `--long` runs.
+const WHEEL: &str = "Python SDK: the wheel";
 
 fn python(
     root: &Path,
