@@ -25,29 +25,29 @@ pub const DATAGRAM_BYTES_MAX: usize = 1_400;
 /// Pushed by servers: the load factor as a big-endian f32, and a byte that is 1 while the instance quiesces.
 pub const LOAD_MIME: &[u8] = b"message/x.stadium.load.v1";
 
-/// Appends a request's metadata: what is the same for every call of a method.
-pub(crate) fn write_route(out: &mut Vec<u8>, route: &str) {
+/// Appends the route, `SERVICE/METHOD`.
+pub fn write_route(out: &mut Vec<u8>, route: &str) {
     metadata::write_route(out, route);
 }
 
 /// Appends the time that is left.
-pub(crate) fn write_deadline(out: &mut Vec<u8>, left_ms: u32) {
+pub fn write_deadline(out: &mut Vec<u8>, left_ms: u32) {
     metadata::write_entry(out, Mime::Named(DEADLINE_MIME), &left_ms.to_be_bytes());
 }
 
 /// Appends the affinity key.
-pub(crate) fn write_key(out: &mut Vec<u8>, key: &[u8]) {
+pub fn write_key(out: &mut Vec<u8>, key: &[u8]) {
     metadata::write_entry(out, Mime::Named(KEY_MIME), key);
 }
 
-/// Appends what a server pushes about itself.
-pub(crate) fn write_load(out: &mut Vec<u8>, factor: f32, quiescing: bool) {
+/// Appends the load that a server pushes.
+pub fn write_load(out: &mut Vec<u8>, factor: f32, quiescing: bool) {
     let [a, b, c, d] = factor.to_be_bytes();
     metadata::write_entry(out, Mime::Named(LOAD_MIME), &[a, b, c, d, u8::from(quiescing)]);
 }
 
-/// What a server has pushed about itself: its load factor, and whether it quiesces.
-pub(crate) fn read_load(bytes: &[u8]) -> Option<(f32, bool)> {
+/// The load that a server has pushed: its load factor, 0 to 100, and whether it quiesces. `None` where it makes no sense.
+pub fn read_load(bytes: &[u8]) -> Option<(f32, bool)> {
     let content: [u8; 5] = metadata::find(bytes, Mime::Named(LOAD_MIME))?.try_into().ok()?;
     let [a, b, c, d, quiescing] = content;
     let factor = f32::from_be_bytes([a, b, c, d]);
@@ -55,12 +55,12 @@ pub(crate) fn read_load(bytes: &[u8]) -> Option<(f32, bool)> {
 }
 
 /// Appends to SETUP's metadata that the client understands [`LOAD_MIME`].
-pub(crate) fn write_peer(out: &mut Vec<u8>) {
+pub fn write_peer(out: &mut Vec<u8>) {
     metadata::write_entry(out, Mime::Named(PEER_MIME), &[]);
 }
 
-/// Whether a SETUP's metadata states that the client understands [`LOAD_MIME`].
-pub(crate) fn is_stadium_peer(bytes: &[u8]) -> bool {
+/// True where a SETUP's metadata states that the client understands [`LOAD_MIME`].
+pub fn is_stadium_peer(bytes: &[u8]) -> bool {
     metadata::find(bytes, Mime::Named(PEER_MIME)).is_some()
 }
 
@@ -99,7 +99,7 @@ fn first_route(content: &[u8]) -> Option<&str> {
 }
 
 /// The error frame's code and text for a refusal.
-pub(crate) fn refusal(refusal: &Refusal) -> (ErrorCode, String) {
+pub fn refusal(refusal: &Refusal) -> (ErrorCode, String) {
     match refusal {
         Refusal::Busy { retry_after, reason } => {
             (ErrorCode::REJECTED, format!("BUSY retry_after_ms={}: {reason}", retry_after.as_millis()))
@@ -116,7 +116,7 @@ pub(crate) fn refusal(refusal: &Refusal) -> (ErrorCode, String) {
 const UNKNOWN: &str = "UNKNOWN ";
 
 /// The meaning of an error frame for the caller.
-pub(crate) fn call_error(code: ErrorCode, text: &[u8]) -> CallError {
+pub fn call_error(code: ErrorCode, text: &[u8]) -> CallError {
     let text = String::from_utf8_lossy(text);
     match code {
         ErrorCode::REJECTED => busy(&text),

@@ -10,6 +10,7 @@ use super::{
     ejection::{Standing, Verdict},
     instance::{Instance, InstanceId, Link},
 };
+use crate::answer::CallError;
 
 /// How a call ended, as far as its instance is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,19 @@ pub enum Outcome {
     Broken,
     /// The caller took it back, or another instance was faster: how long it had taken so far still counts.
     Cancelled,
+}
+
+impl Outcome {
+    /// The meaning of an answer that is not OK for the instance that gave it.
+    pub fn of(error: &CallError) -> Self {
+        match error {
+            CallError::Busy { retry_after, .. } => {
+                Self::Busy { retry_after_ms: u32::try_from(retry_after.as_millis()).unwrap_or(u32::MAX) }
+            }
+            CallError::Deadline => Self::Deadline,
+            _ => Self::Rejected,
+        }
+    }
 }
 
 /// The meaning of the time that something took for its instance.

@@ -8,7 +8,7 @@ use stadium_reactor::Io;
 use stadium_rsocket::connection::{ANSWER_TOO_LARGE, Closed, Event, SendError, Tag};
 use stadium_rsocket::frame::{Completes, ErrorCode, Next};
 
-use super::{ClientLoop, Done, milliseconds};
+use super::{ClientLoop, Done};
 use crate::answer::CallError;
 use crate::balance::{Balancer, InstanceId, Outcome};
 use crate::client::completion::{Completion, Items};
@@ -51,7 +51,7 @@ impl ClientLoop {
             Event::Failed { tag, code, text, .. } => {
                 let (place, which) = of_tag(tag);
                 let error = self.failure_of(place, code, text);
-                self.failed.push((place, which, outcome_of(&error), error));
+                self.failed.push((place, which, Outcome::of(&error), error));
             }
             Event::Credit { tag, .. } => return Flow::Credit(of_tag(tag).0),
             Event::Cancelled { tag, .. } => {
@@ -242,15 +242,6 @@ pub(super) fn report_end(
         balancer.stream_ended(attempt.instance, outcome, now_us.saturating_sub(attempt.sent_us), now_us);
     } else {
         balancer.ended(attempt.instance, outcome, now_us.saturating_sub(attempt.sent_us), now_us);
-    }
-}
-
-/// The meaning of an instance's refusal for it.
-pub(super) fn outcome_of(error: &CallError) -> Outcome {
-    match error {
-        CallError::Busy { retry_after, .. } => Outcome::Busy { retry_after_ms: milliseconds(*retry_after) },
-        CallError::Deadline => Outcome::Deadline,
-        _ => Outcome::Rejected,
     }
 }
 

@@ -16,7 +16,6 @@ use stadium_reactor::{Io, UdpId, UdpSettings};
 use stadium_rsocket::frame::{self, Frame, More, PREFIX_BYTES, Payload, StreamId};
 
 use super::ClientLoop;
-use super::answers::outcome_of;
 use crate::answer::CallError;
 use crate::balance::{Choice, InstanceId, Outcome};
 use crate::client::completion::Completion;
@@ -189,7 +188,7 @@ impl ClientLoop {
         }
         let Some(waiting) = self.datagrams.waiting.remove(&stream.0) else { return };
         let now_us = io.now_us();
-        let outcome = answer.as_ref().map_or_else(outcome_of, |_| Outcome::Ok);
+        let outcome = answer.as_ref().map_or_else(Outcome::of, |_| Outcome::Ok);
         let one = &mut self.services[usize::from(waiting.service)];
         one.balancer.ended(waiting.instance, outcome, now_us.saturating_sub(waiting.sent_us), now_us);
         complete(waiting.completion, answer);
