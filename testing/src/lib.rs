@@ -24,6 +24,7 @@ pub mod proxy;
 pub mod rsocket;
 pub mod server;
 pub mod small_disk;
+pub mod vectors;
 pub mod wallets;
 pub mod websocket;
 pub mod wire;
