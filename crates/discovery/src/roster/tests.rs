@@ -3,6 +3,7 @@
 //! Each begins with a list that was heard, and nothing is forgotten in it but by the rules.
 
 mod properties;
+mod vectors;
 
 use super::*;
 use crate::instance::Value;
