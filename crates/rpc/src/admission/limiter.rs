@@ -285,7 +285,7 @@ impl Limiter {
         let gradient = (usual_us / latency_us.max(floor_us)).clamp(0.5, 1.0);
         let wanted = self.limit * gradient + self.limit.sqrt();
         let limit = self.limit + (wanted - self.limit) * self.settings.smoothing;
-        self.limit = limit.clamp(f64::from(self.settings.min.max(1)), f64::from(self.settings.max.max(1)));
+        self.limit = self.bounded(limit);
         self.in_force = self.limit as u32;
 
         let unconfirmed_us = now_us.saturating_sub(self.confirmed_at_us);
@@ -323,12 +323,17 @@ impl Limiter {
 
     /// Sets another limit, and measures calls from now on that it let in.
     fn set_limit(&mut self, limit: f64, now_us: u64) {
-        let lowest = f64::from(self.settings.min.max(1));
-        self.limit = limit.clamp(lowest, f64::from(self.settings.max).max(lowest));
+        self.limit = self.bounded(limit);
         self.in_force = self.limit as u32;
         self.window = Window::default();
         self.begun_after_us = now_us;
         self.confirm(now_us);
+    }
+
+    /// The limit within its bounds; a highest one below the lowest counts as the lowest.
+    fn bounded(&self, limit: f64) -> f64 {
+        let lowest = f64::from(self.settings.min.max(1));
+        limit.clamp(lowest, f64::from(self.settings.max).max(lowest))
     }
 
     fn end_probe(&mut self, now_us: u64) {

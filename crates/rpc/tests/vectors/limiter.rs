@@ -34,6 +34,7 @@ pub fn file() -> VectorFile {
             abandoned_probe(),
             floor(),
             bounds(),
+            bounds_that_cross(),
             samples_of_the_limit_before(),
         ],
         play,
@@ -203,6 +204,12 @@ fn bounds() -> Case {
     let case = second(second(case.at("enter", json!({"times": 5})), 10 * MS, 50), 500 * MS, 50);
     let case = (0..6).fold(case, |case, _| second(case, 500 * MS, 50));
     (0..4).fold(case, |case, _| second(case, 10 * MS, 50))
+}
+
+fn bounds_that_cross() -> Case {
+    let case =
+        Case::new("a highest limit below the lowest is the lowest").config(json!({"min": 30, "max": 5}));
+    second(second(second(case, 10 * MS, 30), 50 * MS, 30), 10 * MS, 30)
 }
 
 fn samples_of_the_limit_before() -> Case {

@@ -338,3 +338,15 @@ fn a_driver_that_counts_itself_gets_the_same_limit() {
     assert!(limiter.limit() > 100, "nothing queues, so it grows: {}", limiter.limit());
     assert!((limiter.rate_per_s() - 2_000.0).abs() < 200.0, "{}", limiter.rate_per_s());
 }
+
+#[test]
+fn a_highest_limit_below_the_lowest_is_the_lowest() {
+    let settings = LimiterSettings { min: 30, max: 5, ..LimiterSettings::default() };
+    let mut limiter = Limiter::new(settings);
+    for (latency_us, from_us) in [(10 * MS, SECOND), (50 * MS, 2 * SECOND), (10 * MS, 3 * SECOND)] {
+        for call in 0..1_000 {
+            limiter.sample(latency_us, 30, from_us + call * MS);
+        }
+        assert_eq!(limiter.limit(), 30);
+    }
+}
