@@ -9,7 +9,7 @@ pub fn file() -> VectorFile {
         name: "budget.json",
         about: ABOUT,
         defaults: json!({"share": 0.2, "per_second_min": 10, "saved_max": 100}),
-        cases: vec![first_second(), earned(), bounds(), odd_shares(), clock()],
+        cases: vec![first_second(), earned(), allowance_first(), bounds(), odd_shares(), clock()],
         play,
         command: crate::COMMAND,
     }
@@ -64,6 +64,11 @@ fn earned() -> Case {
     let case = take(called(case, 1), 2);
     let case = called(case, 10).wait_us(100_000);
     take(take(case, 1), 3)
+}
+
+fn allowance_first() -> Case {
+    let case = take(called(Case::new("an earned token is not spent while there is an allowance"), 25), 5);
+    case.wait_us(1_000_000).at("left", json!({}))
 }
 
 fn bounds() -> Case {

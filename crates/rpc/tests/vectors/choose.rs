@@ -37,7 +37,10 @@ fn costs() -> Vec<Case> {
         latencies(),
         peaks(),
         strangers(),
+        held_guess(),
+        decayed(),
         loads(),
+        load_and_weight(),
         weights(),
     ]
 }
@@ -107,6 +110,28 @@ fn strangers() -> Case {
     choices(calls(case, "d:1", "ok", 1, 3 * MS), 20)
 }
 
+fn held_guess() -> Case {
+    let case = Case::new("the guess holds for its second, unless an event makes the lists anew");
+    let case = fleet(case, &["a:1", "b:1", "c:1", "d:1"]);
+    let case = calls(calls(case, "a:1", "ok", 1, 2 * MS), "b:1", "ok", 1, 4 * MS);
+    let case = choices(busy(case, "c:1", 900), 10);
+    // The median grows with b, and a second BUSY of c is no reason to find it again.
+    let case = choices(busy(calls(case, "b:1", "ok", 1, 100 * MS), "c:1", 10), 10);
+    choices(busy(case, "a:1", 0), 10)
+}
+
+fn decayed() -> Case {
+    let case = Case::new(
+        "a sample below the average pulls it down by the decay; one that only counts when worse does not",
+    );
+    let case = calls(fleet(case, &["a:1", "b:1"]), "a:1", "ok", 1, 40 * MS).wait_us(10 * SECOND);
+    let case = calls(calls(case, "a:1", "ok", 1, 20 * MS), "b:1", "ok", 1, 23 * MS);
+    let case = choices(case, 4).wait_us(60 * SECOND);
+    let case = calls(case, "a:1", "ok", 1, 40 * MS).wait_us(10 * SECOND);
+    let case = calls(calls(case, "a:1", "cancelled", 1, 14 * MS), "b:1", "ok", 1, 18 * MS);
+    choices(case, 4)
+}
+
 fn loads() -> Case {
     let case =
         Case::new("the load factor: idle, half, full, threefold; from discovery, then from the connection");
@@ -124,6 +149,13 @@ fn loads() -> Case {
     let case = choices(case.at("connected", json!({"instances": ["a:1"]})), 20);
     let case = choices(case.at("load", json!({"instance": "a:1", "load": 1e9})), 20);
     choices(case.at("load", json!({"instance": "a:1", "load": -5.0})), 20)
+}
+
+fn load_and_weight() -> Case {
+    let case = Case::new("half loaded costs a quarter more, which is less than a weight of 74");
+    let instances = json!([{"address": "a:1", "load": 0.5}, {"address": "b:1", "weight": 74}]);
+    let case = case.at("update", json!({"instances": instances}));
+    choices(case.at("connected", json!({"instances": ["a:1", "b:1"]})), 6)
 }
 
 fn weights() -> Case {
@@ -145,7 +177,7 @@ fn weights() -> Case {
 
 /// Scripts in which connections and BUSY decide.
 fn connections_and_busy() -> Vec<Case> {
-    vec![one_instance(), busy_instances(), unconnected(), quiescing(), round_robin()]
+    vec![one_instance(), busy_instances(), unconnected(), quiescing(), forgotten_report(), round_robin()]
 }
 
 fn one_instance() -> Case {
@@ -218,6 +250,18 @@ fn quiescing() -> Case {
         .at("choose", json!({"key": "k0"}))
 }
 
+fn forgotten_report() -> Case {
+    let case =
+        Case::new("a report of quiescing ends with its link; the subset stays until it is chosen anew");
+    let case =
+        fleet(case, &["a:1", "b:1"]).at("load", json!({"instance": "a:1", "load": 0.0, "quiescing": true}));
+    let case = case.at("closed", json!({"instances": ["a:1"]})).at("state", json!({"instance": "a:1"}));
+    let case = case.at("wanted", json!({})).at("choose", json!({"exclude": ["b:1"]}));
+    case.at("update", named(&["a:1", "b:1"]))
+        .at("wanted", json!({}))
+        .at("choose", json!({"exclude": ["b:1"]}))
+}
+
 fn round_robin() -> Case {
     let case = Case::new("round robin: the next slot that is connected, blind to keys, failures and BUSY");
     let case = case.config(json!({"policy": "round-robin"}));
@@ -263,15 +307,15 @@ fn owner_ejected() -> Case {
         Case::new("an ejected owner loses its keys until its probe, and probes by its keys"),
         &TEN[..3],
     );
-    let case = by_key(case, 0..6);
-    let case = by_key(calls(case, "a:1", "broken", 5, MS), 0..6);
-    let case = by_key(case.wait_us(SECOND), 0..6).at("began", json!({"instance": "a:1", "call": 1}));
-    let case = by_key(case, 0..6).wait_us(MS);
+    let case = by_key(case, 9..19);
+    let case = by_key(calls(case, "a:1", "broken", 5, MS), 9..19);
+    let case = by_key(case.wait_us(SECOND), 9..19).at("began", json!({"instance": "a:1", "call": 1}));
+    let case = by_key(case, 9..19).wait_us(MS);
     let case = case.at("ended", json!({"call": 1, "outcome": "ok", "latency_us": MS}));
-    let case = by_key(case, 0..6).at("state", json!({"instance": "a:1"}));
+    let case = by_key(case, 9..19).at("state", json!({"instance": "a:1"}));
     let lost = json!({"instances": ["b:1", "c:1"], "retry_at_us": 60 * SECOND});
     let case = calls(calls(case, "a:1", "ok", 2, MS), "a:1", "broken", 5, MS).at("disconnected", lost);
-    by_key(case, 0..2)
+    by_key(case, 9..19)
 }
 
 /// Scripts of calls that have failed at some instances.
@@ -292,7 +336,12 @@ fn exclusion() -> Vec<Case> {
     let case = busy(case, "f:1", 100);
     let case = without(case, &["a:1", "b:1", "c:1", "d:1", "e:1"], 1);
     let case = case.at("closed", json!({"instances": ["e:1"]}));
-    vec![without(case, &["a:1", "b:1", "c:1", "d:1"], 2), outside_the_subset(), default_latency()]
+    vec![
+        without(case, &["a:1", "b:1", "c:1", "d:1"], 2),
+        outside_the_subset(),
+        whole_subset_ejected(),
+        default_latency(),
+    ]
 }
 
 fn outside_the_subset() -> Case {
@@ -305,6 +354,13 @@ fn outside_the_subset() -> Case {
     let case = case.each(&TEN[..4], |case, one| case.at("state", json!({"instance": one})));
     let case = case.at("choose", json!({})).at("choose", json!({"exclude": ["a:1"]}));
     case.at("choose", json!({"exclude": ["c:1"]})).at("choose", json!({"exclude": ["a:1", "c:1"]}))
+}
+
+fn whole_subset_ejected() -> Case {
+    let case = Case::new("with the whole subset ejected, calls go outside of it");
+    let case = fleet(case.config(json!({"subset_size": 2, "share_max": 1.0})), &TEN[..4]);
+    let case = calls(calls(case, "b:1", "broken", 5, MS), "c:1", "broken", 5, MS);
+    choices(case.at("wanted", json!({})).at("choose", json!({})), 6)
 }
 
 fn default_latency() -> Case {

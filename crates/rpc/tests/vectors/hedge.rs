@@ -125,7 +125,7 @@ fn windows() -> Case {
 fn pause() -> Case {
     let case = Case::new("after a pause of a whole window, too little is known");
     let case = called(answered(case, 300, 50 * MS)).wait_us(20 * SECOND - 1);
-    let case = called(answered(called(case), 1, 50 * MS)).wait_us(20 * SECOND);
+    let case = called(answered(called(case), 300, 50 * MS)).wait_us(20 * SECOND);
     let case = called(answered(case, 1, 50 * MS));
     called(answered(answered(case, 98, 4 * MS), 1, 4 * MS))
 }

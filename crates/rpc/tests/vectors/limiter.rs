@@ -24,6 +24,7 @@ pub fn file() -> VectorFile {
         }),
         cases: vec![
             entries(),
+            refused_entries(),
             slow_start(),
             slow_start_of_slow_calls(),
             gradient(),
@@ -186,10 +187,23 @@ fn doubtful() -> Case {
 
 fn abandoned_probe() -> Case {
     let case = settled("a probe is given up when the callers have gone");
-    let case = (0..10).fold(case, |case, _| second(case, 10_500, 100));
-    let few = json!({"latency_us": 10 * MS, "inflight": 1, "times": 12, "every_us": 100 * MS});
-    let case = case.wait_us(200 * MS).at("sample", few).wait_us(1_200 * MS);
+    let case = (0..9).fold(case, |case, _| second(case, 10_500, 100));
+    let window = json!({"latency_us": 10_500, "inflight": 100, "times": 60, "every_us": MS});
+    let few = json!({
+        "latency_us": 10 * MS, "inflight": 1, "times": 14, "every_us": 100 * MS, "look_each": 1,
+    });
+    let case = case.at("sample", window).wait_us(200 * MS).at("sample", few).wait_us(1_400 * MS);
     second(case, 10 * MS, 100)
+}
+
+fn refused_entries() -> Case {
+    let case = Case::new("a limit that refused a call was in use, however few calls are measured");
+    let case = case.at("enter", json!({"times": 25}));
+    let case = case.at("leave", json!({"work": "abandoned", "times": 20}));
+    (0..40).fold(case, |case, _| {
+        let case = case.at("enter", json!({})).wait_us(MS);
+        case.at("leave", json!({"work": "done"}))
+    })
 }
 
 fn floor() -> Case {

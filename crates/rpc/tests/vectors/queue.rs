@@ -14,10 +14,12 @@ pub fn file() -> VectorFile {
         cases: vec![
             in_order(),
             overload(),
+            exact_times(),
             short_trouble(),
             full(),
             displaced(),
             deadlines(),
+            newest_expired(),
             cancelled(),
             edges(),
         ],
@@ -115,6 +117,15 @@ fn overload() -> Case {
     looked_at(pop(pushed(case, &["i", "j"]), 3))
 }
 
+fn exact_times() -> Case {
+    let case =
+        Case::new("a wait of just the interval is not stale, and one of just the target ends the trouble");
+    let case = pushed(pushed(case, &["a"]).wait_us(20 * MS), &["b"]).wait_us(90 * MS);
+    let case = pop(pushed(case, &["c"]).wait_us(10 * MS), 3).wait_us(1_000 * MS);
+    let case = pushed(pushed(case, &["d"]).wait_us(50 * MS), &["e"]).wait_us(5 * MS);
+    pop(pushed(pop(case, 1), &["f"]).wait_us(51 * MS), 2)
+}
+
 fn short_trouble() -> Case {
     let case =
         pushed(Case::new("an oldest call below the target ends the trouble"), &["a", "b"]).wait_us(90 * MS);
@@ -162,6 +173,12 @@ fn deadlines() -> Case {
     let case = pop(looked_at(pushed(case, &["e"])), 1);
     let case = until(until(case, "f", 1_050 * MS), "g", 1_400 * MS);
     pop(looked_at(case.wait_us(3 * MS)), 6)
+}
+
+fn newest_expired() -> Case {
+    let case = pushed(Case::new("in overload the newest call may have expired too"), &["a"]).wait_us(60 * MS);
+    let case = until(pushed(case, &["b"]).wait_us(46 * MS), "c", 1_107 * MS);
+    pop(case.wait_us(2 * MS), 3)
 }
 
 fn cancelled() -> Case {
