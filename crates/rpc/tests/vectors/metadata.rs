@@ -35,8 +35,8 @@ const ABOUT: &[&str] = &[
     "Entries of metadata as Stadium's RPC writes and reads them. Fields that end in _hex are \
      bytes.",
     "encode: `entries` are written one after the other; `hex` is their sum. An entry is one of \
-     route, left_ms, key_hex, bearer, simple, load, peer, name_hex (an entry of any MIME \
-     type).",
+     route, left_ms, key_hex, bearer, simple (username and password), load (load_factor and \
+     quiescing) and peer.",
     "request: a client opens a connection whose SETUP has the case's metadata_mime, and sends a \
      request with this metadata and data. The interaction is REQUEST_RESPONSE, or REQUEST_STREAM \
      where `interaction` is stream.",
@@ -46,7 +46,8 @@ const ABOUT: &[&str] = &[
     "The expectation of a request is the function's view of it (route, time left, key, \
      authentication; null where absent), or the error frame: error_code, and `code`, the part of \
      the text before the first colon and space. The rest of the text is for people.",
-    "load: the content of METADATA_PUSH as a client reads it. Null: it is ignored.",
+    "load: the content of METADATA_PUSH as a client reads it. A load_factor of null: it is \
+     ignored.",
     "setup: the metadata of SETUP as a server reads it. peer is true where the server shall push \
      its load.",
 ];

@@ -17,25 +17,30 @@ use crate::scores;
 /// How the events of these scripts are read.
 pub const ABOUT: &[&str] = &[
     "Each step is an event of one balancer at at_us, microseconds of a monotonic clock. \
-     docs/rpc-guards.md has the rules and the defaults of settings that `defaults` does not \
-     name. `config` replaces defaults of its case.",
+     docs/rpc-guards.md has the rules and the defaults of settings that `defaults` does not name. \
+     `config` replaces defaults of its case. `client` is a name whose hash is the client's id; \
+     without one the id is 0.",
     "update: discovery names all instances there are. Absent fields: load 0, zone empty, weight \
      100, version 1, quiescing false. The expectation counts those that were added, removed and \
      left out.",
     "connected, disconnected (worth another try from retry_at_us on), closed: the state of the \
      connections to `instances`.",
-    "load: the connection to `instance` reported a load factor, and whether the instance quiesces.",
+    "load: the connection to `instance` reported a load factor, and whether the instance \
+     quiesces.",
     "began: a call to `instance` begins, and has the number `call`. ended: it ended latency_us \
      after it had begun. stream_ended: the same for a stream. A call keeps the id that its \
      instance had when it began. Outcomes: ok, busy (with retry_after_ms), rejected, deadline, \
      broken, cancelled.",
     "calls: as many calls (`times`) to `instance` as began and ended, one after the other. The \
      first begins at at_us, and each begins when the one before has ended.",
-    "choose: the instance for a call with that key, if any, and without those of `exclude`; \
-     `why` it is chosen, and whether it is connected. With `times` as many choices at one time, \
-     of which only the instances are given. Choices do not begin calls.",
+    "choose: the instance for a call with that key, if any, and without those of `exclude`; `why` \
+     it is chosen, and whether it is connected; an instance of null: none may be chosen. With \
+     `times` as many choices at one time, of which only the instances are given. Choices do not \
+     begin calls.",
     "wanted: the instances of the subset in the order of their rank. state: the state of \
-     `instance`. inflight: its calls under way. ejections: how many there have been.",
+     `instance`, the first that holds of quiescing, lost, ejected, probation, busy, \
+     outside-subset, not-connected and serving; for_us is how long it still is lost, ejected or \
+     busy. inflight: its calls under way. ejections: how many there have been.",
 ];
 
 /// Discovery names these, and each is connected.

@@ -318,8 +318,15 @@ fn changes() -> Case {
 }
 
 fn versions() -> Case {
-    let instances =
-        json!(["2/10.0.0.1:7800", "1/10.0.0.9:7800", "1/10.0.0.1:7801", "1/10.0.0.1:7800", "1/[::1]:1"]);
+    let instances = json!([
+        "2/10.0.0.1:7800",
+        "1/10.0.0.10:7800",
+        "1/10.0.0.9:7800",
+        "1/10.0.0.1:12000",
+        "1/10.0.0.1:7800",
+        "1/[::1]:1",
+        "10/10.0.0.1:7800",
+    ]);
     let case = Case::new("versions are watched apart, and the last of one version says nothing of another");
     let case = case.at("listed", json!({"after": "outage", "instances": instances}));
     let both =
