@@ -148,7 +148,7 @@ class _Work:
         try:
             request = self._method.decode_request(payload)
         except Exception as error:
-            self._request.refuse(2, "RPC-003", f"the request cannot be read: {error}", 0.0, 0)
+            self._request.refuse(2, "RPC-004", f"the request cannot be read: {error}", 0.0, 0)
             return b""
         function = self._function
         if isinstance(self._method, Stream):

@@ -87,7 +87,7 @@ async def test_a_request_that_cannot_be_read_is_rejected(words, server, client):
     raw = stadium.unary("words/Echo", bytes, bytes)
     with pytest.raises(stadium.Rejected) as rejected:
         await client.call(raw, b"\xff\xff\xff")
-    assert rejected.value.code == "RPC-003"
+    assert rejected.value.code == "RPC-004"
     with pytest.raises(stadium.Rejected) as rejected:
         await client.call(stadium.unary("words/Nowhere", bytes, bytes), b"")
     assert rejected.value.code == "RPC-002"
