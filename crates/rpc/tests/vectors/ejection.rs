@@ -1,4 +1,6 @@
 //! `ejection.json`: when an instance goes out of use, for how long, and how it comes back.
+//!
+//! The events of calls go to a balancer; the script asks which instances are in use.
 
 use serde_json::json;
 use stadium_testing::vectors::{Case, VectorFile};

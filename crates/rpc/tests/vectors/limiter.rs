@@ -1,4 +1,6 @@
 //! `limiter.json`: the limit of calls under way, as latencies are measured.
+//!
+//! Each step is a call that ends, with its latency; the script asks for the limit in force.
 
 use serde_json::{Value, json};
 use stadium_rpc::admission::{Entry, Limiter, LimiterSettings, Work};

@@ -1,4 +1,6 @@
 //! `load.json`: the load factor, when it is reported, and how long a refused caller stays away.
+//!
+//! A reading of the limit and of the calls under way makes the load factor.
 
 use serde_json::{Value, json};
 use stadium_rpc::admission::{LoadSignal, Reading};

@@ -1,4 +1,6 @@
 //! `queue.json`: the calls that wait for a worker, and those that are answered instead.
+//!
+//! Each step pushes or pops a call; those whose deadline has passed, or that waited too long, are answered.
 
 use serde_json::{Value, json};
 use stadium_rpc::admission::{Popped, Pushed, Queue, QueueSettings, Waiting};

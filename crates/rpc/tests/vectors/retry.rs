@@ -1,4 +1,6 @@
 //! `retry.json`: whether a call that was not answered OK is made again, where and when.
+//!
+//! Each step is one attempt that failed; its budget is that of `budget.json`.
 
 use serde_json::{Value, json};
 use stadium_rpc::balance::{
