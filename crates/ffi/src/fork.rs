@@ -71,6 +71,11 @@ impl<T> OfProcess<T> {
         self.made_by.check()?;
         Ok(self)
     }
+
+    /// The value itself. The process that made it is the one that asks.
+    pub fn into_inner(mut self) -> T {
+        self.value.take().expect("it is taken by drop alone")
+    }
 }
 
 impl<T> Deref for OfProcess<T> {

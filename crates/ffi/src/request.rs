@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use stadium_rpc::{CallContext, Refusal};
 
 use crate::error::Error;
+use crate::fork::Process;
 
 /// Messages of a request's stream that wait for the caller's credit; the next one is refused as full.
 /// As many as the loop itself keeps ahead, so that a sender seldom has to wait for both.
@@ -28,6 +29,7 @@ pub struct Request(Arc<Shared>);
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) id: u64,
+    made_by: Process,
     context: CallContext,
     pub(crate) state: Mutex<State>,
 }
@@ -51,7 +53,7 @@ impl Request {
     /// A new request, with what its future shares with it.
     pub(crate) fn new(context: CallContext) -> (Self, Arc<Shared>) {
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        let shared = Arc::new(Shared { id, context, state: Mutex::default() });
+        let shared = Arc::new(Shared { id, made_by: Process::current(), context, state: Mutex::default() });
         (Self(Arc::clone(&shared)), shared)
     }
 
@@ -76,8 +78,9 @@ impl Request {
     /// Answers: the message of a unary method; for a stream the end, whose bytes are not sent.
     ///
     /// # Errors
-    /// [`Error::Ended`]: it was answered, or nobody waits any more.
+    /// [`Error::Ended`]: it was answered, or nobody waits any more. [`Error::Forked`].
     pub fn answer(&self, answer: Result<Vec<u8>, Refusal>) -> Result<(), Error> {
+        self.0.made_by.check()?;
         let mut state = self.0.state.lock();
         if state.ended {
             return Err(Error::Ended);
@@ -92,8 +95,9 @@ impl Request {
     /// # Errors
     /// [`Error::Full`]: 64 messages wait for the caller; this one was not taken, and
     /// [`crate::Kind::Writable`] follows.
-    /// [`Error::Ended`]: the stream has ended.
+    /// [`Error::Ended`]: the stream has ended. [`Error::Forked`].
     pub fn send(&self, message: Vec<u8>) -> Result<(), Error> {
+        self.0.made_by.check()?;
         let mut state = self.0.state.lock();
         if state.ended {
             return Err(Error::Ended);
@@ -108,10 +112,15 @@ impl Request {
     }
 
     /// Takes `n` more messages of the caller's stream. A channel begins with none wanted.
-    pub fn want(&self, n: u32) {
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub fn want(&self, n: u32) -> Result<(), Error> {
+        self.0.made_by.check()?;
         let mut state = self.0.state.lock();
         state.wanted = state.wanted.saturating_add(n);
         wake(state.receiving.take());
+        Ok(())
     }
 }
 

@@ -297,6 +297,10 @@ void stadium_events_release(struct stadium_event *events, size_t count);
 // fails on this thread.
 const char *stadium_last_error(void);
 
+// The stadium_status of the last function that failed on this thread: why a function returned null. STADIUM_DONE
+// where none has failed.
+int32_t stadium_last_status(void);
+
 // Makes a client that works while stadium_local_take waits; null where the settings are wrong.
 //
 // Requires: `settings` is a text.

@@ -10,6 +10,7 @@ use super::queue::stadium_queue;
 use super::text::{free, object, stadium_bytes, text};
 use crate::calls::{Call, Client, Method};
 use crate::error::Error;
+use crate::fork::OfProcess;
 use crate::settings::ClientSettings;
 use crate::streams::Stream;
 
@@ -18,9 +19,9 @@ pub struct stadium_client(Client);
 /// A method of a client's service.
 pub struct stadium_method(Method);
 /// A unary call that may be cancelled.
-pub struct stadium_call_handle(Option<Call>);
+pub struct stadium_call_handle(Option<OfProcess<Call>>);
 /// A stream or a channel of a client.
-pub struct stadium_stream(Stream);
+pub struct stadium_stream(OfProcess<Stream>);
 
 /// Starts a client; null where the settings are wrong or the system refuses a thread. `settings` is a JSON object.
 /// Calls end on `queue`, which may be that of other clients and servers too.
@@ -92,7 +93,7 @@ pub unsafe extern "C" fn stadium_call(
         let call = method?.0.call(request?.to_vec(), &options?.0)?;
         if !handle.is_null() {
             let call = call.map_or(std::ptr::null_mut(), |call| {
-                Box::into_raw(Box::new(stadium_call_handle(Some(call))))
+                Box::into_raw(Box::new(stadium_call_handle(Some(OfProcess::new(call)))))
             });
             // SAFETY: not null; the rest is the caller's promise.
             unsafe { handle.write(call) };
@@ -111,8 +112,12 @@ pub unsafe extern "C" fn stadium_call_cancel(handle: *mut stadium_call_handle) -
     // SAFETY: the caller's promise.
     let handle = unsafe { super::text::object_mut(handle, "the handle") };
     status(|| {
-        if let Some(call) = handle?.0.take() {
-            call.cancel();
+        let handle = handle?;
+        if let Some(call) = &handle.0 {
+            call.here()?;
+        }
+        if let Some(call) = handle.0.take() {
+            call.into_inner().cancel();
         }
         Ok(())
     })
@@ -144,7 +149,8 @@ pub unsafe extern "C" fn stadium_open(
         unsafe { (object(method, "the method"), request.read("the request"), options(call_options)) };
     made(|| {
         let (options, credit) = options?;
-        method?.0.open(request?.to_vec(), credit, &options).map(stadium_stream)
+        let stream = method?.0.open(request?.to_vec(), credit, &options)?;
+        Ok(stadium_stream(OfProcess::new(stream)))
     })
 }
 
@@ -157,7 +163,7 @@ pub unsafe extern "C" fn stadium_stream_want(stream: *const stadium_stream, coun
     // SAFETY: the caller's promise.
     let stream = unsafe { object(stream, "the stream") };
     status(|| {
-        stream?.0.want(count);
+        stream?.0.here()?.want(count);
         Ok(())
     })
 }
@@ -171,7 +177,7 @@ pub unsafe extern "C" fn stadium_stream_want(stream: *const stadium_stream, coun
 pub unsafe extern "C" fn stadium_stream_send(stream: *const stadium_stream, message: stadium_bytes) -> i32 {
     // SAFETY: the caller's promise.
     let (stream, message) = unsafe { (object(stream, "the stream"), message.read("the message")) };
-    status(|| stream?.0.send(message?.to_vec()))
+    status(|| stream?.0.here()?.send(message?.to_vec()))
 }
 
 /// Ends the caller's side of a channel.
@@ -183,7 +189,7 @@ pub unsafe extern "C" fn stadium_stream_complete(stream: *const stadium_stream) 
     // SAFETY: the caller's promise.
     let stream = unsafe { object(stream, "the stream") };
     status(|| {
-        stream?.0.complete();
+        stream?.0.here()?.complete();
         Ok(())
     })
 }
@@ -197,7 +203,7 @@ pub unsafe extern "C" fn stadium_stream_cancel(stream: *const stadium_stream) ->
     // SAFETY: the caller's promise.
     let stream = unsafe { object(stream, "the stream") };
     status(|| {
-        stream?.0.cancel();
+        stream?.0.here()?.cancel();
         Ok(())
     })
 }

@@ -1,6 +1,6 @@
 //! Results as C has them, and the error of the thread's last call that failed.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_char;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -29,6 +29,7 @@ pub enum stadium_status {
 thread_local! {
     /// Ends with a zero byte, unless it is empty.
     static LAST: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static LAST_STATUS: Cell<stadium_status> = const { Cell::new(stadium_status::STADIUM_DONE) };
 }
 
 /// Why the last function that failed on this thread did; empty where none has. It is valid until the next function
@@ -41,6 +42,13 @@ pub extern "C" fn stadium_last_error() -> *const c_char {
     })
 }
 
+/// The stadium_status of the last function that failed on this thread: why a function returned null. STADIUM_DONE
+/// where none has failed.
+#[unsafe(no_mangle)]
+pub extern "C" fn stadium_last_status() -> i32 {
+    LAST_STATUS.get() as i32
+}
+
 /// Runs a function's body: its value, or `failed` made from the status.
 pub(super) fn guarded<T>(
     failed: impl FnOnce(stadium_status) -> T,
@@ -49,14 +57,16 @@ pub(super) fn guarded<T>(
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(value)) => value,
         Ok(Err(error)) => {
-            remember(&error.to_string());
-            failed(status_of(&error))
+            let status = status_of(&error);
+            remember(status, &error.to_string());
+            failed(status)
         }
         Err(panic) => {
             // Dropping what was thrown may throw again.
             std::mem::forget(panic);
-            remember("a defect of the stadium library; its message is on stderr");
-            failed(stadium_status::STADIUM_INTERNAL)
+            let status = stadium_status::STADIUM_INTERNAL;
+            remember(status, "a defect of the stadium library; its message is on stderr");
+            failed(status)
         }
     }
 }
@@ -71,7 +81,8 @@ pub(super) fn made<T>(body: impl FnOnce() -> Result<T, Error>) -> *mut T {
     guarded(|_| std::ptr::null_mut(), || Ok(Box::into_raw(Box::new(body()?))))
 }
 
-fn remember(text: &str) {
+fn remember(status: stadium_status, text: &str) {
+    LAST_STATUS.set(status);
     LAST.with(|last| {
         let mut last = last.borrow_mut();
         last.clear();

@@ -119,10 +119,7 @@ pub unsafe extern "C" fn stadium_request_send(
 pub unsafe extern "C" fn stadium_request_want(request: *const stadium_request, count: u32) -> i32 {
     // SAFETY: the caller's promise.
     let request = unsafe { object(request, "the request") };
-    status(|| {
-        request?.want(count);
-        Ok(())
-    })
+    status(|| request?.want(count))
 }
 
 /// The time that is left of the caller's deadline, in microseconds; 0 where it has passed.

@@ -10,6 +10,7 @@ static void nulls(void) {
     stadium_options options = tagged(0);
     CHECK(stadium_queue_take(NULL, &event, 1, 0) == STADIUM_INVALID);
     CHECK(strstr(stadium_last_error(), "queue is null") != NULL);
+    CHECK(stadium_last_status() == STADIUM_INVALID);
     CHECK(stadium_queue_descriptor(NULL) == STADIUM_INVALID);
     CHECK(stadium_client_start(NULL, NULL) == NULL);
     CHECK(stadium_client_method(NULL, method("a/B", STADIUM_UNARY)) == NULL);
@@ -56,6 +57,7 @@ static void settings(stadium_queue *queue) {
     snprintf(taken, sizeof taken, "{\"listen\": [\"127.0.0.1:%d\"]}", stadium_server_port(server, 0));
     CHECK(stadium_server_start(taken, services, 1, queue) == NULL);
     CHECK(strstr(stadium_last_error(), "cannot listen") != NULL);
+    CHECK(stadium_last_status() == STADIUM_SYSTEM);
     stadium_server_free(server);
     stadium_service_free(service);
 }
@@ -118,6 +120,13 @@ static void forked(stadium_queue *queue) {
     stadium_local *local = stadium_local_new(words.client_settings);
     int local_echo = stadium_local_method(local, method("words/Echo", STADIUM_UNARY));
     CHECK(local_echo >= 0);
+    stadium_method *talk = stadium_client_method(client, method("words/Talk", STADIUM_CHANNEL));
+    stadium_stream *stream = stadium_open(talk, bytes("stream"), NULL);
+    stadium_event open = next(of_server);
+    stadium_call_handle *handle;
+    CHECK(stadium_call(echo, bytes("handle"), NULL, &handle) == STADIUM_DONE);
+    stadium_event asked = next(of_server);
+    CHECK(is(asked.payload, "handle"));
     stadium_event event;
     pid_t child = fork();
     CHECK(child >= 0);
@@ -125,6 +134,19 @@ static void forked(stadium_queue *queue) {
         CHECK(stadium_call(echo, bytes("x"), NULL, NULL) == STADIUM_FORKED);
         CHECK(strstr(stadium_last_error(), "fork") != NULL);
         CHECK(stadium_client_method(client, method("words/Tell", STADIUM_UNARY)) == NULL);
+        CHECK(stadium_last_status() == STADIUM_FORKED);
+        CHECK(stadium_call_cancel(handle) == STADIUM_FORKED);
+        CHECK(stadium_stream_want(stream, 1) == STADIUM_FORKED);
+        CHECK(stadium_stream_send(stream, bytes("x")) == STADIUM_FORKED);
+        CHECK(stadium_stream_complete(stream) == STADIUM_FORKED);
+        CHECK(stadium_stream_cancel(stream) == STADIUM_FORKED);
+        CHECK(stadium_request_answer(asked.request, bytes("x")) == STADIUM_FORKED);
+        CHECK(stadium_request_send(open.request, bytes("x")) == STADIUM_FORKED);
+        CHECK(stadium_request_want(open.request, 1) == STADIUM_FORKED);
+        stadium_call_handle_free(handle);
+        stadium_stream_free(stream);
+        stadium_request_free(asked.request);
+        stadium_request_free(open.request);
         CHECK(stadium_queue_take(queue, &event, 1, SOON_US) == STADIUM_FORKED);
         CHECK(stadium_local_call(local, local_echo, bytes("x"), NULL) == STADIUM_FORKED);
         CHECK(stadium_server_shutdown(words.server, 10) == STADIUM_FORKED);
@@ -151,6 +173,23 @@ static void forked(stadium_queue *queue) {
     stadium_request_free(request.request);
     release(&request);
     /* The parent's own objects still work. */
+    CHECK(stadium_request_answer(asked.request, bytes("still here")) == STADIUM_DONE);
+    event = next(queue);
+    CHECK(is(event.payload, "still here"));
+    release(&event);
+    CHECK(stadium_request_send(open.request, bytes("item")) == STADIUM_DONE);
+    event = next(queue);
+    CHECK(event.kind == STADIUM_ITEM && is(event.payload, "item"));
+    release(&event);
+    stadium_call_handle_free(handle);
+    stadium_stream_free(stream);
+    stadium_method_free(talk);
+    event = next(of_server);
+    CHECK(event.kind == STADIUM_REQUEST_CANCELLED);
+    stadium_request_free(asked.request);
+    stadium_request_free(open.request);
+    release(&asked);
+    release(&open);
     CHECK(stadium_call(echo, bytes("parent"), NULL, NULL) == STADIUM_DONE);
     request = next(of_server);
     CHECK(is(request.payload, "parent"));
