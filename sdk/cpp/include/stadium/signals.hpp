@@ -1,0 +1,72 @@
+// Serving until the process is asked to end.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include <signal.h>
+
+#include <stadium/server.hpp>
+#include <stadium/wake.hpp>
+
+namespace stadium {
+
+namespace detail {
+
+/// The bell that the signal handler rings.
+inline std::atomic<const Bell*> signal_bell{nullptr};
+
+inline void ring_signal_bell(int) noexcept {
+    const int error = errno;
+    if (const Bell* bell = signal_bell.load()) {
+        bell->ring();
+    }
+    errno = error;
+}
+
+/// Handles SIGTERM and SIGINT by a bell, and restores the handlers that were there before.
+class SignalHandlers {
+  public:
+    explicit SignalHandlers(const Bell& bell) {
+        const Bell* none = nullptr;
+        if (!signal_bell.compare_exchange_strong(none, &bell)) {
+            throw InvalidArgument("the process waits for signals already");
+        }
+        struct sigaction action {};
+        action.sa_handler = ring_signal_bell;
+        action.sa_flags = SA_RESTART;
+        sigaction(SIGTERM, &action, &term_);
+        sigaction(SIGINT, &action, &int_);
+    }
+    SignalHandlers(const SignalHandlers&) = delete;
+    SignalHandlers& operator=(const SignalHandlers&) = delete;
+    ~SignalHandlers() {
+        sigaction(SIGTERM, &term_, nullptr);
+        sigaction(SIGINT, &int_, nullptr);
+        signal_bell.store(nullptr);
+    }
+
+  private:
+    struct sigaction term_ {};
+    struct sigaction int_ {};
+};
+
+}  // namespace detail
+
+/// Blocks until the process gets SIGTERM or SIGINT, and then shuts the server down. A second signal has its old effect.
+/// Returns the number of connections that were cut.
+inline std::uint64_t serve_until_signal(Server& server, std::chrono::milliseconds within = std::chrono::seconds(30)) {
+    const detail::Bell bell;
+    {
+        const detail::SignalHandlers handlers(bell);
+        bell.wait();
+    }
+    return server.shutdown(within);
+}
+
+}  // namespace stadium
