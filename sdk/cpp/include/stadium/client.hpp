@@ -163,7 +163,7 @@ class Client {
         const auto& encoded = Codec<Request>::encode(request);
         detail::AbiOptions abi(options, 0);
         const stadium_method& target = resolve(method.id());
-        auto pipe = std::make_shared<detail::ClientPipe>(runtime_, options.credit);
+        auto pipe = std::make_shared<detail::ClientPipe>(runtime_, options.credit());
         pipe->open([&](std::uint64_t tag) {
             abi.tag(tag);
             return stadium_open(&target, detail::to_abi(detail::view_of(encoded)), abi.get());

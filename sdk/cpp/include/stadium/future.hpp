@@ -154,11 +154,11 @@ class [[nodiscard]] Future {
 
     /// Blocks until the call has ended, and returns its answer. Throws the outcome where it is not OK. An answer that
     /// borrows its bytes is valid as long as the future, so it is not taken from a temporary one.
-    [[nodiscard]] Answer get() & {
+    Answer get() & {
         wait();
         return detail::decoded<Answer>(call_.answer());
     }
-    [[nodiscard]] Answer get() &&
+    Answer get() &&
         requires(!BorrowedMessage<Answer>)
     {
         wait();

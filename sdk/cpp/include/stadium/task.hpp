@@ -26,6 +26,19 @@ inline constexpr bool is_task = false;
 template <class T>
 inline constexpr bool is_task<Task<T>> = true;
 
+/// Awaits an awaiter where it is. It lives until the end of the co_await expression; g++ 12 would copy a reference.
+template <class Awaiter>
+struct AwaiterInPlace {
+    Awaiter& awaiter;
+
+    bool await_ready() { return awaiter.await_ready(); }
+    template <class Promise>
+    decltype(auto) await_suspend(std::coroutine_handle<Promise> coroutine) {
+        return awaiter.await_suspend(coroutine);
+    }
+    decltype(auto) await_resume() { return awaiter.await_resume(); }
+};
+
 /// What the promises of all tasks have.
 class TaskPromise {
   public:
@@ -45,11 +58,16 @@ class TaskPromise {
     FutureAwaiter<Answer> await_transform(Future<Answer>&& future) {
         return std::move(future).via(executor);
     }
+    template <class Awaiter>
+        requires requires(Awaiter& awaiter) { awaiter.await_ready(); }
+    AwaiterInPlace<std::remove_reference_t<Awaiter>> await_transform(Awaiter&& awaiter) {
+        if constexpr (requires { awaiter.default_executor(executor); }) {
+            awaiter.default_executor(executor);
+        }
+        return AwaiterInPlace<std::remove_reference_t<Awaiter>>{awaiter};
+    }
     template <class Awaitable>
     Awaitable&& await_transform(Awaitable&& awaitable) {
-        if constexpr (requires { awaitable.default_executor(executor); }) {
-            awaitable.default_executor(executor);
-        }
         return std::forward<Awaitable>(awaitable);
     }
 
