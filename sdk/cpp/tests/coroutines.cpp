@@ -128,7 +128,7 @@ static stadium::Task<> streams(const stadium::Client& client) {
     auto channel = client.open(talk, Text("first"));
     for (int nth = 0; nth < 3000; nth++) {
         co_await channel.async_send(std::to_string(nth));
-        if (nth % 3 == 0) {
+        if (nth % 6 != 0) {
             const auto heard = co_await channel.next();
             CHECK(heard && heard->starts_with("heard "));
         }
@@ -138,7 +138,7 @@ static stadium::Task<> streams(const stadium::Client& client) {
     while (co_await channel.next()) {
         rest++;
     }
-    CHECK(rest == 2001);
+    CHECK(rest == 501);
     try {
         co_await channel.async_send("late");
         CHECK(false);
