@@ -39,6 +39,12 @@ const COMPONENTS: &[Component] = &[
     Component { probe: &["npm", "--version"], package: "npm" },
     Component { probe: &["javac", "--version"], package: "openjdk-17-jdk-headless" },
     Component { probe: &["mvn", "--version"], package: "maven" },
+    Component { probe: &["cmake", "--version"], package: "cmake" },
+    Component { probe: &["protoc", "--version"], package: "protobuf-compiler" },
+    Component {
+        probe: &["test", "-e", "/usr/include/google/protobuf/message.h"],
+        package: "libprotobuf-dev",
+    },
     Component { probe: &["go", "version"], package: "golang-go" },
     Component { probe: &["etcd", "--version"], package: "etcd-server" },
     Component { probe: &["test", "-e", "/usr/share/java/zookeeper.jar"], package: "zookeeper" },

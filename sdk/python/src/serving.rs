@@ -94,8 +94,8 @@ impl Request {
     }
 
     /// Takes `count` more messages of a channel's caller.
-    fn want(&self, count: u32) {
-        self.0.want(count);
+    fn want(&self, count: u32) -> PyResult<()> {
+        self.0.want(count).map_err(raised)
     }
 
     /// Seconds that are left of the caller's deadline.

@@ -1,8 +1,8 @@
 //! `cargo xtask test`: installs, verifies, runs every suite, and ends with `N passed, N failed`.
 //!
 //! Suites: all Rust tests of the workspace (dev profile), testing/python (pytest, in two parts) and
-//! testing/node (node --test), both against the built binary, sdk/python against the built module, and sdk/jvm
-//! (Maven). Everything is built first, in one
+//! testing/node (node --test), both against the built binary, sdk/python against the built module, sdk/jvm
+//! (Maven) and sdk/cpp (ctest). Everything is built first, in one
 //! build, while the packages of Python and Node are installed; then the suites of Python and Node
 //! and the Rust test programs run side by side, and the checks that take longest run beside them on
 //! what the cores have left. A failure does not stop the others. A skipped test
@@ -69,6 +69,7 @@ enum Suite {
     Python,
     Node,
     Java,
+    Cpp,
 }
 
 impl Options {
@@ -136,6 +137,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     }
     if options.wants(Suite::Java) && built {
         tasks.push(Box::new(|| java(root, shown)));
+    }
+    if options.wants(Suite::Cpp) && built {
+        tasks.push(Box::new(|| cpp(root, shown)));
     }
     let task = |program: Program| -> Task<'_> {
         let (environment, times) = (&environment, &times);
@@ -278,6 +282,24 @@ fn java(root: &Path, shown: Shown) -> Tally {
     maven.args(["verify", "-Pinterop"]);
     maven.env("STADIUM_ECHO_SERVER", root.join("target/debug/examples/echo_server"));
     suite("JVM SDK", &mut maven, Victim::Command, shown, tally::maven_line, |_| {})
+}
+
+/// The C++ SDK, over the library that cargo built.
+fn cpp(root: &Path, shown: Shown) -> Tally {
+    let build = root.join("target/sdk-cpp");
+    let prepared = ready("C++ SDK: build", || {
+        let mut configure = Command::new("cmake");
+        configure.arg("-S").arg(root.join("sdk/cpp")).arg("-B").arg(&build);
+        configure.arg(format!("-DSTADIUM_LIBRARY_DIR={}", root.join("target/debug").display()));
+        step::output(&mut configure)?;
+        step::output(Command::new("cmake").arg("--build").arg(&build).args(["--parallel", "2"]))
+    });
+    if prepared.is_err() {
+        return Tally { failed: 1, ..Tally::default() };
+    }
+    let mut ctest = Command::new("ctest");
+    ctest.arg("--test-dir").arg(&build).arg("--output-on-failure");
+    suite("C++ SDK", &mut ctest, Victim::Command, shown, tally::ctest_line, |_| {})
 }
 
 const PYTHON_FOLDER: &str = "testing/python";

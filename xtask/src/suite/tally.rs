@@ -88,6 +88,14 @@ pub(crate) fn maven_line(line: &str) -> Option<Tally> {
     Some(Tally { passed: run.saturating_sub(failed + skipped), failed, skipped })
 }
 
+/// `92% tests passed, 1 tests failed out of 13`
+pub(crate) fn ctest_line(line: &str) -> Option<Tally> {
+    let (_, counts) = line.split_once("% tests passed, ")?;
+    let (failed, all) = counts.split_once(" tests failed out of ")?;
+    let (failed, all): (usize, usize) = (failed.parse().ok()?, all.parse().ok()?);
+    Some(Tally { passed: all.saturating_sub(failed), failed, skipped: 0 })
+}
+
 /// `# pass 3`, `# fail 1`, `# skipped 0`, `# cancelled 0`, `# todo 0`, each on its own line.
 pub(crate) fn node_line(line: &str) -> Option<Tally> {
     let (what, number) = line.strip_prefix("# ")?.split_once(' ')?;
@@ -103,7 +111,7 @@ pub(crate) fn node_line(line: &str) -> Option<Tally> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Tally, cargo_line, maven_line, node_line, pytest_line, pytest_time_of, time_of};
+    use super::{Tally, cargo_line, ctest_line, maven_line, node_line, pytest_line, pytest_time_of, time_of};
 
     fn tally(passed: usize, failed: usize, skipped: usize) -> Option<Tally> {
         Some(Tally { passed, failed, skipped })
@@ -149,6 +157,13 @@ mod tests {
             "[INFO] Tests run: 4, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.1 s -- in io.stadium.A";
         assert_eq!(maven_line(class), None);
         assert_eq!(maven_line("[INFO] BUILD SUCCESS"), None);
+    }
+
+    #[test]
+    fn ctest_counts_what_did_not_fail_as_passed() {
+        assert_eq!(ctest_line("100% tests passed, 0 tests failed out of 13"), tally(13, 0, 0));
+        assert_eq!(ctest_line("92% tests passed, 1 tests failed out of 13"), tally(12, 1, 0));
+        assert_eq!(ctest_line("Total Test time (real) =  61.13 sec"), None);
     }
 
     #[test]
