@@ -3,7 +3,7 @@
 //! Each has a name, of a queue, a wallet or a device, and most have an id: `put QUEUE ID`, `put-here
 //! QUEUE ID`, which passes nothing on to other nodes, `jobs QUEUE`; `open WALLET`, `pay WALLET ID`, one
 //! of an asset from the house, `payments WALLET`; `register DEVICE`, `push DEVICE ID`, `pushes DEVICE
-//! SINCE`, a time in milliseconds of the Unix epoch, because a node lists the pushes to all devices.
+//! SINCE UNTIL`, times in milliseconds of the Unix epoch, because a node lists the pushes to all devices.
 //! Lists are of ids, in any order. An id ends with `-` and a number.
 
 use std::time::Duration;
@@ -45,7 +45,10 @@ pub fn ask(shards: &Shards, words: &[&str]) -> Option<String> {
             said(shards.submit_push(Push::Change { app: app(), devices }), |_| device.to_owned())
         }
         ["push", device, id] => push(shards, device, id),
-        ["pushes", device, since] => pushes(shards, device, Time(since.parse().expect("milliseconds"))),
+        ["pushes", device, since, until] => {
+            let time = |text: &str| Time(text.parse().expect("milliseconds"));
+            pushes(shards, device, time(since)..time(until))
+        }
         _ => return None,
     })
 }
@@ -150,18 +153,18 @@ fn push(shards: &Shards, device: &str, id: &str) -> String {
     said(shards.submit_push(Push::Send { push: Box::new(push) }), |_| id.to_owned())
 }
 
-/// Contents of the pushes to a device that were accepted since then.
-fn pushes(shards: &Shards, device: &str, since: Time) -> String {
+/// Contents of the pushes to a device that were accepted in this time.
+fn pushes(shards: &Shards, device: &str, accepted: std::ops::Range<Time>) -> String {
     let device = device_of(device);
     let mut all = Vec::new();
-    let mut before = None;
+    let mut before = Some((accepted.end, PushId(0)));
     loop {
         let page = Push::Pushes { app: app(), before, pushes_max: PAGE };
         match shards.submit_push(page).wait(ANSWERED_WITHIN) {
             Some(Ok(PushAnswer::Pushes(pushes))) if !pushes.is_empty() => {
                 before = pushes.last().map(|view| (view.accepted_at, view.push.id));
                 // The newest come first.
-                if pushes[0].accepted_at < since {
+                if pushes[0].accepted_at < accepted.start {
                     return list(&all);
                 }
                 for view in pushes {

@@ -6,6 +6,7 @@
 //! command is given again with its id, and the others are left as they are.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
@@ -92,8 +93,8 @@ pub enum Known {
 
 /// The commands of one target.
 pub struct Record {
-    /// Just before the first of them.
-    pub begun: SystemTime,
+    /// Just before the first of them, and just after the last.
+    pub during: Range<SystemTime>,
     /// By their ids.
     pub commands: BTreeMap<String, Known>,
     /// Times between two acknowledged commands.
@@ -107,7 +108,7 @@ pub struct Record {
 impl Record {
     fn new() -> Self {
         Self {
-            begun: SystemTime::now(),
+            during: SystemTime::now()..SystemTime::now(),
             commands: BTreeMap::new(),
             pauses: Vec::new(),
             unknown: 0,
@@ -211,6 +212,7 @@ impl Caller {
             }
             std::thread::sleep(self.target.kind.pause());
         }
+        self.record.during.end = SystemTime::now();
         self.record
     }
 
@@ -293,9 +295,12 @@ fn check_one(nodes: &Nodes, target: &Target, record: &Record) -> Vec<String> {
     let (name, mut wrong) = (format!("{:?} {}", target.kind, target.name), Vec::new());
     let mut list = format!("{} {}", target.kind.requests().2, target.name);
     if target.kind == Kind::Push {
-        // The clock of a shard may be a little behind.
-        let begun = record.begun.duration_since(UNIX_EPOCH).expect("the clock is set");
-        list.push_str(&format!(" {}", begun.saturating_sub(Duration::from_secs(60)).as_millis()));
+        // The clock of a shard may differ a little, and a command may be carried out late.
+        let margin = Duration::from_secs(60);
+        for time in [record.during.start - margin, record.during.end + margin] {
+            let time = time.duration_since(UNIX_EPOCH).expect("the clock is set");
+            list.push_str(&format!(" {}", time.as_millis()));
+        }
     }
     let listed = ok_of_any(nodes, &list).unwrap_or_else(|| panic!("nobody has {target:?}"));
     let mut there: BTreeMap<&str, usize> = BTreeMap::new();
