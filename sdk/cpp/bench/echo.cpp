@@ -1,7 +1,8 @@
-// Keeps a window of calls in flight by a LocalClient, and prints one line of JSON, as crates/rpc/examples/echo_client.rs
-// does. The server is crates/rpc/examples/echo_server.rs.
+// Keeps a window of calls in flight by a LocalClient, and prints one line of JSON, as
+// crates/rpc/examples/echo_client.rs does. The server is crates/rpc/examples/echo_server.rs.
 //
-//   echo --connect 127.0.0.1:PORT [--connections 1] [--inflight-total 1] [--elements 2] [--seconds 5] [--warm 1]
+//   echo --connect 127.0.0.1:PORT [--connections 1] [--inflight-total 1] [--elements 2]
+//        [--seconds 5] [--warm 1]
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -153,7 +154,9 @@ class Histogram {
         sum_ += seconds;
     }
     [[nodiscard]] std::uint64_t count() const { return count_; }
-    [[nodiscard]] double mean_us() const { return count_ == 0 ? 0 : sum_ / static_cast<double>(count_) * 1e6; }
+    [[nodiscard]] double mean_us() const {
+        return count_ == 0 ? 0 : sum_ / static_cast<double>(count_) * 1e6;
+    }
     [[nodiscard]] double quantile_us(double quantile) const {
         const double wanted = quantile * static_cast<double>(count_);
         std::uint64_t seen = 0;
@@ -172,22 +175,27 @@ class Histogram {
     double sum_ = 0;
 };
 
-double own_cpu() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+double own_cpu() {
+    return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
 
 int run(std::map<std::string, std::string> arguments) {
     const auto number = [&](const char* name, double otherwise) {
         const auto found = arguments.find(name);
         return found == arguments.end() ? otherwise : std::stod(found->second);
     };
-    stadium::LocalClient client({.instances = {arguments.at("--connect")},
-                                 .connections_per_instance = static_cast<std::uint32_t>(number("--connections", 1)),
-                                 .attempts = 1});
+    stadium::LocalClient client(
+        {.instances = {arguments.at("--connect")},
+         .connections_per_instance = static_cast<std::uint32_t>(number("--connections", 1)),
+         .attempts = 1});
     Sample sample{1, {}, 9, 3}, answer;
     for (int value = 1; value <= static_cast<int>(number("--elements", 2)); value++) {
         sample.elements.push_back({static_cast<std::uint64_t>(value), 7});
     }
     const auto seconds = number("--seconds", 5);
-    const auto span = [](double length) { return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(length)); };
+    const auto span = [](double length) {
+        return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(length));
+    };
     const Clock::time_point begins = Clock::now() + span(number("--warm", 1));
     const Clock::time_point ends = begins + span(seconds);
     constexpr std::uint64_t under_way_max = 1 << 20;
@@ -225,7 +233,9 @@ int run(std::map<std::string, std::string> arguments) {
                 const Clock::time_point now = Clock::now();
                 if (now > begins && now <= ends) {
                     if (whole) {
-                        latencies.add(std::chrono::duration<double>(now - since[done.tag() % under_way_max]).count());
+                        latencies.add(
+                            std::chrono::duration<double>(now - since[done.tag() % under_way_max])
+                                .count());
                     } else {
                         (was_busy ? busy : failed)++;
                     }
@@ -238,11 +248,12 @@ int run(std::map<std::string, std::string> arguments) {
             return 1;
         }
     }
-    std::printf("{\"per_second\":%g,\"p50_us\":%g,\"p99_us\":%g,\"mean_us\":%g,\"client_cpu\":%g,"
-                "\"busy_per_second\":%g,\"failed\":%llu}\n",
-                static_cast<double>(latencies.count()) / seconds, latencies.quantile_us(0.5), latencies.quantile_us(0.99),
-                latencies.mean_us(), (own_cpu() - cpu) / seconds, static_cast<double>(busy) / seconds,
-                static_cast<unsigned long long>(failed));
+    std::printf(
+        "{\"per_second\":%g,\"p50_us\":%g,\"p99_us\":%g,\"mean_us\":%g,\"client_cpu\":%g,"
+        "\"busy_per_second\":%g,\"failed\":%llu}\n",
+        static_cast<double>(latencies.count()) / seconds, latencies.quantile_us(0.5),
+        latencies.quantile_us(0.99), latencies.mean_us(), (own_cpu() - cpu) / seconds,
+        static_cast<double>(busy) / seconds, static_cast<unsigned long long>(failed));
     return 0;
 }
 
@@ -254,9 +265,11 @@ int main(int count, char** words) {
         arguments[words[nth]] = words[nth + 1];
     }
     if (count % 2 == 0 || !arguments.contains("--connect")) {
-        std::fputs("usage: echo --connect HOST:PORT [--connections N] [--inflight-total N] [--elements N] [--seconds S] "
-                   "[--warm S]\n",
-                   stderr);
+        std::fputs(
+            "usage: echo --connect HOST:PORT [--connections N] [--inflight-total N] [--elements N] "
+            "[--seconds S] "
+            "[--warm S]\n",
+            stderr);
         return 2;
     }
     try {

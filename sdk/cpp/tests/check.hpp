@@ -1,4 +1,5 @@
-// What every test program needs: checks that name their place, and a service with a function for everything.
+// What every test program needs: checks that name their place, and a service with a function for
+// everything.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -50,8 +51,9 @@ inline void eventually(const std::function<bool()>& condition, const char* what)
 
 /// A server on a free port. Its limit does not follow latency: the machine of a test may be busy.
 inline stadium::ServerOptions server_options() {
-    return {.listen = {"127.0.0.1:0"},
-            .admission = stadium::Admission{.concurrency_initial = 10000, .concurrency_min = 10000}};
+    return {
+        .listen = {"127.0.0.1:0"},
+        .admission = stadium::Admission{.concurrency_initial = 10000, .concurrency_min = 10000}};
 }
 
 inline stadium::ClientOptions client_options(std::uint16_t port) {

@@ -1,4 +1,5 @@
-// co_await at the caller and in the service: calls, streams, channels, executors, exceptions, ends in the middle.
+// co_await at the caller and in the service: calls, streams, channels, executors, exceptions, ends
+// in the middle.
 #include <atomic>
 #include <deque>
 #include <thread>
@@ -82,22 +83,26 @@ static stadium::Service words(const std::shared_ptr<std::optional<stadium::Clien
         co_await (*own)->call(echo, text);
         told++;
     });
-    service.on(count, [](const stadium::Context&, const Text& upto, stadium::Sender<Text>& out) -> stadium::Task<> {
-        const int last = std::stoi(upto);
-        for (int nth = 0; nth < last; nth++) {
-            co_await out.async_send(std::to_string(nth));
-        }
-    });
-    service.on(talk, [](stadium::Receiver<Text>& in, stadium::Sender<Text>& out) -> stadium::Task<> {
-        while (const auto message = co_await in.next()) {
-            co_await out.async_send("heard " + *message);
-        }
-    });
+    service.on(count,
+               [](const stadium::Context&, const Text& upto,
+                  stadium::Sender<Text>& out) -> stadium::Task<> {
+                   const int last = std::stoi(upto);
+                   for (int nth = 0; nth < last; nth++) {
+                       co_await out.async_send(std::to_string(nth));
+                   }
+               });
+    service.on(talk,
+               [](stadium::Receiver<Text>& in, stadium::Sender<Text>& out) -> stadium::Task<> {
+                   while (const auto message = co_await in.next()) {
+                       co_await out.async_send("heard " + *message);
+                   }
+               });
     return service;
 }
 
 static stadium::Task<int> calls(const stadium::Client& client) {
-    // g++ 12 destroys temporaries of a co_await within ?: in the wrong place: CHECK has none inside.
+    // g++ 12 destroys temporaries of a co_await within ?: in the wrong place: CHECK has none
+    // inside.
     const Text once = co_await client.call(echo, Text("a"));
     const Text four = co_await client.call(twice, Text("ab"));
     CHECK(once == "a" && four == "abab");
@@ -146,8 +151,8 @@ static stadium::Task<> streams(const stadium::Client& client) {
     }
 }
 
-static stadium::Task<> on_executor(const stadium::Client& client, const OneThread& thread, const stadium::Executor& other,
-                                   const OneThread& other_thread) {
+static stadium::Task<> on_executor(const stadium::Client& client, const OneThread& thread,
+                                   const stadium::Executor& other, const OneThread& other_thread) {
     // A call that waits for longer than its answer could be there already.
     try {
         co_await client.call(hang, Text(), stadium::CallOptions().deadline(30ms));
@@ -161,9 +166,13 @@ static stadium::Task<> on_executor(const stadium::Client& client, const OneThrea
     CHECK(other_thread.is_here());
 }
 
-static stadium::Task<Text> answer_of(stadium::Future<Text> future) { co_return co_await std::move(future); }
+static stadium::Task<Text> answer_of(stadium::Future<Text> future) {
+    co_return co_await std::move(future);
+}
 
-static stadium::Task<> forever(const stadium::Client& client) { co_await client.call(hang, Text()); }
+static stadium::Task<> forever(const stadium::Client& client) {
+    co_await client.call(hang, Text());
+}
 
 int main() {
     stadium::on_log([](const stadium::LogEvent&) {});
@@ -183,7 +192,8 @@ int main() {
         stadium::sync_wait(streams(client));
         {
             OneThread thread, other;
-            stadium::sync_wait(on_executor(client, thread, other.executor(), other), thread.executor());
+            stadium::sync_wait(on_executor(client, thread, other.executor(), other),
+                               thread.executor());
         }
         eventually([] { return given_up == 2; }, "the coroutines noticed their deadlines");
 
@@ -197,13 +207,14 @@ int main() {
         }
         eventually([] { return given_up == 3; }, "destruction cancelled the call");
 
-        stadium::spawn([](const stadium::Client& caller, std::atomic<bool>& done) -> stadium::Task<> {
-            co_await caller.call(echo, Text("a"));
-            // This is the dispatcher: a blocking wait would never end.
-            auto blocked = caller.call(hang, Text());
-            THROWS(stadium::InvalidArgument, blocked.wait());
-            done = true;
-        }(client, ended));
+        stadium::spawn(
+            [](const stadium::Client& caller, std::atomic<bool>& done) -> stadium::Task<> {
+                co_await caller.call(echo, Text("a"));
+                // This is the dispatcher: a blocking wait would never end.
+                auto blocked = caller.call(hang, Text());
+                THROWS(stadium::InvalidArgument, blocked.wait());
+                done = true;
+            }(client, ended));
         eventually([&] { return ended.load(); }, "the task ended");
         server.shutdown(10s);
         own->reset();

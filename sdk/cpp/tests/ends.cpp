@@ -1,4 +1,5 @@
-// Ends in any order: shutdown while calls run, destruction with calls under way, a server that is killed, a fork.
+// Ends in any order: shutdown while calls run, destruction with calls under way, a server that is
+// killed, a fork.
 #include <atomic>
 #include <vector>
 
@@ -96,12 +97,14 @@ static void destruction_in_any_order() {
     {
         const stadium::Server other(server_options(), words());
         std::atomic<bool> ended{false};
-        auto owner = std::make_unique<stadium::Client>(client_options(other.port()), stadium::Runtime::make());
-        stadium::spawn([](std::unique_ptr<stadium::Client> own, std::atomic<bool>& done) -> stadium::Task<> {
-            co_await own->call(echo, Text("x"));
-            own.reset();
-            done = true;
-        }(std::move(owner), ended));
+        auto owner = std::make_unique<stadium::Client>(client_options(other.port()),
+                                                       stadium::Runtime::make());
+        stadium::spawn(
+            [](std::unique_ptr<stadium::Client> own, std::atomic<bool>& done) -> stadium::Task<> {
+                co_await own->call(echo, Text("x"));
+                own.reset();
+                done = true;
+            }(std::move(owner), ended));
         eventually([&] { return ended.load(); }, "the task ended");
     }
 }
@@ -115,7 +118,8 @@ static void serves_until_a_signal() {
             stadium::serve_until_signal(server, soon);
             ended = true;
         });
-        eventually([] { return stadium::detail::signal_bell.load() != nullptr; }, "it waits for signals");
+        eventually([] { return stadium::detail::signal_bell.load() != nullptr; },
+                   "it waits for signals");
         std::this_thread::sleep_for(20ms);
         CHECK(!ended && (signal != SIGTERM || client.call(echo, Text("x")).get() == "x"));
         kill(getpid(), signal);
@@ -168,7 +172,8 @@ static void server_is_killed() {
     }
     THROWS(stadium::Error, while (stream.read()){});
     THROWS(stadium::Error, while (channel.read()){});
-    THROWS(stadium::Ended, while (true) { channel.send("x"); });
+    THROWS(
+        stadium::Ended, while (true) { channel.send("x"); });
     THROWS(stadium::Unavailable, client.call(echo, Text("x")).get());
     close(ends[0]);
     close(ends[1]);

@@ -1,4 +1,5 @@
-// Hooks: a trace context travels from the caller's span to the service's; metadata entries are found.
+// Hooks: a trace context travels from the caller's span to the service's; metadata entries are
+// found.
 #include <atomic>
 #include <optional>
 
@@ -13,9 +14,15 @@ static std::atomic<int> begun{0}, ended{0};
 static void entries() {
     stadium::Metadata metadata;
     CHECK(metadata.empty());
-    metadata.add("message/x.one", "1").add(0x7D, stadium::bytes_of("trace")).add("message/x.two", "").add("a", "last");
-    const auto text = [&](auto type) { return stadium::text_of(stadium::metadata_entry(metadata.bytes(), type).value()); };
-    CHECK(text("message/x.one") == "1" && text(std::uint8_t{0x7D}) == "trace" && text("message/x.two").empty());
+    metadata.add("message/x.one", "1")
+        .add(0x7D, stadium::bytes_of("trace"))
+        .add("message/x.two", "")
+        .add("a", "last");
+    const auto text = [&](auto type) {
+        return stadium::text_of(stadium::metadata_entry(metadata.bytes(), type).value());
+    };
+    CHECK(text("message/x.one") == "1" && text(std::uint8_t{0x7D}) == "trace" &&
+          text("message/x.two").empty());
     CHECK(text("a") == "last" && !stadium::metadata_entry(metadata.bytes(), "b"));
     for (std::size_t size = 0; size < metadata.bytes().size(); size++) {
         CHECK(!stadium::metadata_entry(metadata.bytes().first(size), "a"));
@@ -31,18 +38,21 @@ int main() {
     context.span_id = {1, 2, 3, 4, 5, 6, 7, 8};
     context.sampled = true;
     std::optional<stadium::TraceContext> seen;
-    stadium::on_trace({.inject = [] { return current; },
-                       .extract =
-                           [&](std::string_view route, const std::optional<stadium::TraceContext>& of_caller) {
-                               CHECK(route == "words/Echo");
-                               seen = of_caller;
-                               begun++;
-                               return std::shared_ptr<void>(nullptr, [](void*) { ended++; });
-                           }});
+    stadium::on_trace(
+        {.inject = [] { return current; },
+         .extract =
+             [&](std::string_view route, const std::optional<stadium::TraceContext>& of_caller) {
+                 CHECK(route == "words/Echo");
+                 seen = of_caller;
+                 begun++;
+                 return std::shared_ptr<void>(nullptr, [](void*) { ended++; });
+             }});
     stadium::Service words("words");
     words.on(echo, [](const stadium::Context& call, const Text& text) {
         CHECK(begun == ended + 1);
-        return text + Text(stadium::text_of(stadium::metadata_entry(call.metadata(), "message/x.own").value_or(stadium::Bytes())));
+        return text +
+               Text(stadium::text_of(stadium::metadata_entry(call.metadata(), "message/x.own")
+                                         .value_or(stadium::Bytes())));
     });
     const stadium::Server server(server_options(), words);
     const stadium::Client client(client_options(server.port()));

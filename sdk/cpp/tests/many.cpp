@@ -57,7 +57,8 @@ static void local_client(std::uint16_t port) {
                 sum += answer.tag();
                 if (answer.tag() % 10 == 0) {
                     CHECK(!answer.is_ok());
-                    CHECK(THROWS(stadium::Rejected, static_cast<void>(answer.bytes())).code() == "RPC-002");
+                    CHECK(THROWS(stadium::Rejected, static_cast<void>(answer.bytes())).code() ==
+                          "RPC-002");
                     rejected++;
                 } else {
                     CHECK(answer.get<Text>() == std::to_string(answer.tag()));
@@ -72,7 +73,8 @@ static void local_client(std::uint16_t port) {
     CHECK(client.take([](const stadium::LocalAnswer&) {}, std::chrono::milliseconds(1)) == 0);
     THROWS(stadium::InvalidArgument, client.call(stadium::unary<Text, Text>("none"), Text(), 1));
     client.call(echo, Text("one"), 1, stadium::CallOptions().deadline(soon).key("key"));
-    CHECK(client.take([](const stadium::LocalAnswer& answer) { CHECK(answer.get<Text>() == "one"); }) == 1);
+    CHECK(client.take(
+              [](const stadium::LocalAnswer& answer) { CHECK(answer.get<Text>() == "one"); }) == 1);
 }
 
 int main() {

@@ -2,5 +2,6 @@
 execute_process(COMMAND "${PROGRAM}" OUTPUT_VARIABLE output RESULT_VARIABLE result)
 file(READ "${EXPECTED}" expected)
 if(NOT result EQUAL 0 OR NOT output STREQUAL expected)
-    message(FATAL_ERROR "${PROGRAM} ended with ${result} and printed\n${output}instead of\n${expected}")
+    message(FATAL_ERROR
+        "${PROGRAM} ended with ${result} and printed\n${output}instead of\n${expected}")
 endif()

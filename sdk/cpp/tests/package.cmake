@@ -1,6 +1,8 @@
-# Installs the package, and builds and runs a program against it: by find_package, and by add_subdirectory.
+# Installs the package, and builds and runs a program against it: by find_package, and by
+# add_subdirectory.
 function(run)
-    execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+    execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE
+        output)
     if(NOT result EQUAL 0)
         message(FATAL_ERROR "${ARGN}: ${result}\n${output}")
     endif()
@@ -9,8 +11,10 @@ endfunction()
 file(REMOVE_RECURSE "${SCRATCH}")
 run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${SCRATCH}/installed")
 foreach(way installed subdirectory)
-    run("${CMAKE_COMMAND}" -S "${PROJECT}" -B "${SCRATCH}/${way}-build" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DWAY=${way}"
-        "-DCMAKE_PREFIX_PATH=${SCRATCH}/installed" "-DSDK=${SDK}" "-DSTADIUM_LIBRARY_DIR=${LIBRARY_DIR}")
+    run("${CMAKE_COMMAND}" -S "${PROJECT}" -B "${SCRATCH}/${way}-build"
+        "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DWAY=${way}"
+        "-DCMAKE_PREFIX_PATH=${SCRATCH}/installed" "-DSDK=${SDK}"
+            "-DSTADIUM_LIBRARY_DIR=${LIBRARY_DIR}")
     run("${CMAKE_COMMAND}" --build "${SCRATCH}/${way}-build")
     run("${SCRATCH}/${way}-build/program")
 endforeach()

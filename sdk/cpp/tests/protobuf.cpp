@@ -2,7 +2,8 @@
 #include "check.hpp"
 #include "geo.pb.h"
 
-constexpr auto store = stadium::unary<geo::v1::GeoEvent, geo::v1::StorageResponse>("geo/Store").idempotent();
+constexpr auto store =
+    stadium::unary<geo::v1::GeoEvent, geo::v1::StorageResponse>("geo/Store").idempotent();
 constexpr auto near = stadium::stream<geo::v1::Circle, geo::v1::GeoEvent>("geo/Near");
 constexpr auto store_bytes = stadium::unary<Text, Text>("geo/Store");
 
@@ -36,7 +37,8 @@ int main() {
     }
     CHECK(sum == 345);
     // Bytes that are no message.
-    CHECK(THROWS(stadium::Rejected, client.call(store_bytes, Text("\xff\xff")).get()).code() == "RPC-004");
+    CHECK(THROWS(stadium::Rejected, client.call(store_bytes, Text("\xff\xff")).get()).code() ==
+          "RPC-004");
     google::protobuf::ShutdownProtobufLibrary();
     std::puts("protobuf: all held");
 }

@@ -35,9 +35,11 @@ function(readme_tests readme)
             string(APPEND output "\n")
         endif()
         file(GENERATE OUTPUT "${expected}" CONTENT "${output}")
-        add_test(NAME readme_${number} COMMAND "${CMAKE_COMMAND}" "-DPROGRAM=$<TARGET_FILE:readme_${number}>"
+        add_test(NAME readme_${number} COMMAND "${CMAKE_COMMAND}"
+            "-DPROGRAM=$<TARGET_FILE:readme_${number}>"
             "-DEXPECTED=${expected}" -P "${CMAKE_CURRENT_SOURCE_DIR}/output.cmake")
-        set_tests_properties(readme_${number} PROPERTIES TIMEOUT 120 ENVIRONMENT "${sanitizer_settings}")
+        set_tests_properties(readme_${number} PROPERTIES TIMEOUT 120 ENVIRONMENT
+            "${sanitizer_settings}")
     endwhile()
     if(number EQUAL 0)
         message(FATAL_ERROR "${readme} has no samples")

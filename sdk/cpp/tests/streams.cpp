@@ -143,7 +143,8 @@ static void channels(const stadium::Client& client) {
 
     auto refused = client.open(rude, Text("one"));
     CHECK(THROWS(stadium::Busy, static_cast<void>(refused.read())).retry_after() == 10ms);
-    THROWS(stadium::Ended, while (true) { refused.send("x"); });
+    THROWS(
+        stadium::Ended, while (true) { refused.send("x"); });
 
     stadium::Channel<Text, Text> moved = std::move(channel);
     THROWS(stadium::InvalidArgument, channel.send("x"));

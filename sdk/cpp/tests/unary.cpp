@@ -46,7 +46,8 @@ static stadium::Service words() {
         CHECK(context.time_left() > 1s && context.time_left() <= 15s);
         CHECK(!context.cancelled());
         const auto entry = stadium::metadata_entry(context.metadata(), "message/x.test");
-        return Text(context.key().value_or("no key")) + ' ' + Text(context.bearer().value_or("no bearer")) + ' ' +
+        return Text(context.key().value_or("no key")) + ' ' +
+               Text(context.bearer().value_or("no bearer")) + ' ' +
                (entry ? Text(stadium::text_of(*entry)) : "no entry");
     });
     service.on(raw, [](stadium::Bytes bytes) { return bytes; });
@@ -67,10 +68,11 @@ static void answers(const stadium::Client& client) {
     eventually([] { return told == 1; }, "the news arrived");
     CHECK(client.explain(echo, "phone-1").find("127.0.0.1") != Text::npos);
 
-    const auto options =
-        stadium::CallOptions().deadline(15s).key("phone-1").metadata(stadium::Metadata().add("message/x.test", "entry"));
+    const auto options = stadium::CallOptions().deadline(15s).key("phone-1").metadata(
+        stadium::Metadata().add("message/x.test", "entry"));
     CHECK(client.call(about, Text(), options).get() == "phone-1 no bearer entry");
-    CHECK(client.call(about, Text(), stadium::CallOptions().deadline(15s)).get() == "no key no bearer no entry");
+    CHECK(client.call(about, Text(), stadium::CallOptions().deadline(15s)).get() ==
+          "no key no bearer no entry");
 }
 
 static void outcomes(const stadium::Client& client) {
@@ -78,11 +80,13 @@ static void outcomes(const stadium::Client& client) {
     const auto busy = THROWS(stadium::Busy, call("busy"));
     CHECK(busy.retry_after() == 250ms && busy.what() == Text("full") && !busy.may_have_happened());
     const auto rejected = THROWS(stadium::Rejected, call("rejected"));
-    CHECK(rejected.code() == "WORDS-001" && rejected.what() == Text("not this word") && !rejected.may_have_happened());
+    CHECK(rejected.code() == "WORDS-001" && rejected.what() == Text("not this word") &&
+          !rejected.may_have_happened());
     const auto unknown = THROWS(stadium::Unknown, call("unknown"));
     CHECK(unknown.code() == "WORDS-002" && unknown.may_have_happened());
     const auto application = THROWS(stadium::ApplicationError, call("application"));
-    CHECK(application.number() == 0x301 && application.what() == Text("their own") && application.may_have_happened());
+    CHECK(application.number() == 0x301 && application.what() == Text("their own") &&
+          application.may_have_happened());
     for (const char* how : {"throw", "int", "wrong"}) {
         const auto defect = THROWS(stadium::Unknown, call(how));
         CHECK(defect.code() == "RPC-007" && Text(defect.what()).find("secret") == Text::npos);
@@ -92,7 +96,9 @@ static void outcomes(const stadium::Client& client) {
 }
 
 static void deadline_and_cancellation(const stadium::Client& client) {
-    const auto late = THROWS(stadium::DeadlineExceeded, client.call(wait_long, Text(), stadium::CallOptions().deadline(50ms)).get());
+    const auto late =
+        THROWS(stadium::DeadlineExceeded,
+               client.call(wait_long, Text(), stadium::CallOptions().deadline(50ms)).get());
     CHECK(late.may_have_happened());
     eventually([] { return cancelled == 1; }, "the function noticed its deadline");
 
@@ -115,19 +121,24 @@ static void deadline_and_cancellation(const stadium::Client& client) {
     future = client.call(echo, Text("instead"));
     eventually([] { return cancelled == 4; }, "assignment cancelled the call");
     CHECK(future.get() == "instead");
-    THROWS(stadium::InvalidArgument, client.call(echo, Text(), stadium::CallOptions().deadline(0ms)).get());
+    THROWS(stadium::InvalidArgument,
+           client.call(echo, Text(), stadium::CallOptions().deadline(0ms)).get());
 }
 
 static void misuse(std::uint16_t port) {
     THROWS(stadium::InvalidArgument, stadium::Client({}));
-    THROWS(stadium::InvalidArgument, stadium::Client({.instances = {"127.0.0.1:1"}, .attempts = 99}));
-    const auto name = THROWS(stadium::InvalidArgument, stadium::Client({.instances = {"127.0.0.1:1"}, .name = "\xff"}));
+    THROWS(stadium::InvalidArgument,
+           stadium::Client({.instances = {"127.0.0.1:1"}, .attempts = 99}));
+    const auto name = THROWS(stadium::InvalidArgument,
+                             stadium::Client({.instances = {"127.0.0.1:1"}, .name = "\xff"}));
     CHECK(Text(name.what()).find("UTF-8") != Text::npos);
-    THROWS(stadium::InvalidArgument, stadium::Server(server_options(), stadium::Service("other").on(echo, failing)));
-    THROWS(stadium::SystemError,
-           stadium::Server({.listen = {"127.0.0.1:" + std::to_string(port)}}, stadium::Service("words")));
+    THROWS(stadium::InvalidArgument,
+           stadium::Server(server_options(), stadium::Service("other").on(echo, failing)));
+    THROWS(stadium::SystemError, stadium::Server({.listen = {"127.0.0.1:" + std::to_string(port)}},
+                                                 stadium::Service("words")));
     const stadium::Client client(client_options(port));
-    THROWS(stadium::InvalidArgument, client.call(stadium::unary<Text, Text>("no route"), Text()).get());
+    THROWS(stadium::InvalidArgument,
+           client.call(stadium::unary<Text, Text>("no route"), Text()).get());
     auto future = client.call(echo, Text("x"));
     const auto moved = std::move(future);
     THROWS(stadium::InvalidArgument, future.get());
@@ -146,14 +157,27 @@ static void settings() {
                             R"("discovery":{"url":"etcd://h:1","session_ttl_ms":12000},)"
                             R"("deadline_ms":1500,"hedging":false,"busy_poll_us":20})");
     // Every setting has a name that the library knows.
-    const stadium::ClientTls tls{.authorities = "a", .server_name = "n", .certificate = "c", .key = "k"};
-    const auto refused = THROWS(
-        stadium::InvalidArgument,
-        stadium::Client({.instances = {"127.0.0.1:1"}, .deadline = 1s, .connections_per_instance = 1, .subset = 1,
-                         .zone = "z", .attempts = 1, .hedging = true, .resumption = true, .leases = true,
-                         .waiting_max = 1, .unreachable_grace = 1s, .payload_bytes_max = 1000, .busy_poll = 1us,
-                         .bearer = "b", .tls = tls, .name = "n"}));
-    CHECK(Text(refused.what()).find("unknown field") == Text::npos && Text(refused.what()).find("tls") != Text::npos);
+    const stadium::ClientTls tls{
+        .authorities = "a", .server_name = "n", .certificate = "c", .key = "k"};
+    const auto refused =
+        THROWS(stadium::InvalidArgument, stadium::Client({.instances = {"127.0.0.1:1"},
+                                                          .deadline = 1s,
+                                                          .connections_per_instance = 1,
+                                                          .subset = 1,
+                                                          .zone = "z",
+                                                          .attempts = 1,
+                                                          .hedging = true,
+                                                          .resumption = true,
+                                                          .leases = true,
+                                                          .waiting_max = 1,
+                                                          .unreachable_grace = 1s,
+                                                          .payload_bytes_max = 1000,
+                                                          .busy_poll = 1us,
+                                                          .bearer = "b",
+                                                          .tls = tls,
+                                                          .name = "n"}));
+    CHECK(Text(refused.what()).find("unknown field") == Text::npos &&
+          Text(refused.what()).find("tls") != Text::npos);
     stadium::ServerOptions all = server_options();
     all.loops = 1;
     all.busy_poll = 1us;
@@ -189,6 +213,8 @@ int main() {
     stadium::on_log({});
     CHECK(!logged.empty() && logged[0] == "a secret of the service");
     THROWS(stadium::Unavailable,
-           stadium::Client({.instances = {"127.0.0.1:1"}, .unreachable_grace = 10ms}).call(echo, Text()).get());
+           stadium::Client({.instances = {"127.0.0.1:1"}, .unreachable_grace = 10ms})
+               .call(echo, Text())
+               .get());
     std::puts("unary: all held");
 }

@@ -15,7 +15,9 @@ namespace stadium {
 using Bytes = std::span<const std::byte>;
 
 /// The characters of a text as bytes.
-inline Bytes bytes_of(std::string_view text) noexcept { return std::as_bytes(std::span(text.data(), text.size())); }
+inline Bytes bytes_of(std::string_view text) noexcept {
+    return std::as_bytes(std::span(text.data(), text.size()));
+}
 
 /// Bytes as characters.
 inline std::string_view text_of(Bytes bytes) noexcept {

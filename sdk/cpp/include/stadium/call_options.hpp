@@ -18,8 +18,8 @@ namespace detail {
 class AbiOptions;
 }
 
-/// Options of a call, such as `CallOptions().deadline(200ms).key("phone-1")`. It is no aggregate: g++ 12 destroys a
-/// temporary aggregate of a co_await expression in the wrong place.
+/// Options of a call, such as `CallOptions().deadline(200ms).key("phone-1")`. It is no aggregate:
+/// g++ 12 destroys a temporary aggregate of a co_await expression in the wrong place.
 class CallOptions {
   public:
     CallOptions() {}
@@ -39,8 +39,8 @@ class CallOptions {
         metadata_ = std::move(metadata);
         return *this;
     }
-    /// Messages of a stream that may be on their way to the reader. More allows more throughput, and takes memory.
-    /// Default 64.
+    /// Messages of a stream that may be on their way to the reader. More allows more throughput,
+    /// and takes memory. Default 64.
     CallOptions& credit(std::uint32_t messages) noexcept {
         credit_ = messages;
         return *this;

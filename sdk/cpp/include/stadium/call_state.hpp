@@ -14,7 +14,9 @@ namespace stadium::detail {
 
 class CallState {
   public:
-    [[nodiscard]] bool is_done() const noexcept { return waiter_.load(std::memory_order_acquire) == done(); }
+    [[nodiscard]] bool is_done() const noexcept {
+        return waiter_.load(std::memory_order_acquire) == done();
+    }
 
     /// Registers the one who waits; false where the call has ended.
     bool wait_by(Waiter& waiter) noexcept {
@@ -33,7 +35,8 @@ class CallState {
 
     /// Ends the call, and gives up the queue's share.
     void complete(OwnedEvent event) noexcept {
-        // The queue orders this after share(). A race detector that does not see into the library sees it here.
+        // The queue orders this after share(). A race detector that does not see into the library
+        // sees it here.
         static_cast<void>(owners_.load(std::memory_order_acquire));
         event_ = std::move(event);
         Waiter* const waiter = waiter_.exchange(done(), std::memory_order_acq_rel);
@@ -53,9 +56,13 @@ class CallState {
     [[nodiscard]] const OwnedEvent& event() const noexcept { return event_; }
 
     /// The number that stands in the call's events. It is even.
-    [[nodiscard]] std::uint64_t tag() const noexcept { return reinterpret_cast<std::uintptr_t>(this); }
+    [[nodiscard]] std::uint64_t tag() const noexcept {
+        return reinterpret_cast<std::uintptr_t>(this);
+    }
 
-    static CallState& of_tag(std::uint64_t tag) noexcept { return *reinterpret_cast<CallState*>(tag); }
+    static CallState& of_tag(std::uint64_t tag) noexcept {
+        return *reinterpret_cast<CallState*>(tag);
+    }
 
   private:
     /// Stands in the place of the waiter when the call has ended.

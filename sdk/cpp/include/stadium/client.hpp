@@ -82,12 +82,13 @@ class MethodTable {
 
 }  // namespace detail
 
-/// A client. It has a thread of the library; its calls end on the dispatcher of its runtime. Destroying it ends the
-/// calls under way as Cancelled.
+/// A client. It has a thread of the library; its calls end on the dispatcher of its runtime.
+/// Destroying it ends the calls under way as Cancelled.
 class Client {
   public:
     /// Starts the client. Throws InvalidArgument where an option is wrong.
-    explicit Client(const ClientOptions& options, std::shared_ptr<Runtime> runtime = Runtime::shared())
+    explicit Client(const ClientOptions& options,
+                    std::shared_ptr<Runtime> runtime = Runtime::shared())
         : runtime_(std::move(runtime)),
           client_(detail::made<detail::ClientHandle>(
               stadium_client_start(options.json().c_str(), runtime_->core()->queue()))),
@@ -98,8 +99,8 @@ class Client {
 
     /// Calls a method with one answer.
     template <class Request, class Answer>
-    Future<Answer> call(const Method<Request, Answer, Interaction::unary>& method, const Request& request,
-                        const CallOptions& options = {}) const {
+    Future<Answer> call(const Method<Request, Answer, Interaction::unary>& method,
+                        const Request& request, const CallOptions& options = {}) const {
         const auto& encoded = Codec<Request>::encode(request);
         detail::CallStateShare state(new detail::CallState);
         const detail::AbiOptions abi(options, state->tag());
@@ -115,39 +116,45 @@ class Client {
             state->release();
             detail::throw_status(status);
         }
-        return Future<Answer>(detail::PendingCall(core, std::move(state), detail::CallHandle(handle)));
+        return Future<Answer>(
+            detail::PendingCall(core, std::move(state), detail::CallHandle(handle)));
     }
 
-    /// Sends a request without an answer. It returns at once; a request that cannot be delivered is lost.
+    /// Sends a request without an answer. It returns at once; a request that cannot be delivered is
+    /// lost.
     template <class Request>
     void one_way(const Method<Request, void, Interaction::one_way>& method, const Request& request,
                  const CallOptions& options = {}) const {
         const auto& encoded = Codec<Request>::encode(request);
         const detail::AbiOptions abi(options, 0);
-        detail::checked(stadium_call(&resolve(method.id()), detail::to_abi(detail::view_of(encoded)), abi.get(), nullptr));
+        detail::checked(stadium_call(&resolve(method.id()),
+                                     detail::to_abi(detail::view_of(encoded)), abi.get(), nullptr));
     }
 
     /// Opens a stream of answers.
     template <class Request, class Answer>
-    [[nodiscard]] Stream<Answer> open(const Method<Request, Answer, Interaction::stream>& method, const Request& request,
+    [[nodiscard]] Stream<Answer> open(const Method<Request, Answer, Interaction::stream>& method,
+                                      const Request& request,
                                       const CallOptions& options = {}) const {
         return Stream<Answer>(opened(method, request, options));
     }
 
     /// Opens a channel with its first request.
     template <class Request, class Answer>
-    [[nodiscard]] Channel<Request, Answer> open(const Method<Request, Answer, Interaction::channel>& method,
-                                                const Request& first, const CallOptions& options = {}) const {
+    [[nodiscard]] Channel<Request, Answer> open(
+        const Method<Request, Answer, Interaction::channel>& method, const Request& first,
+        const CallOptions& options = {}) const {
         return Channel<Request, Answer>(opened(method, first, options));
     }
 
-    /// The instances that are known of a method's service, and the one that a call with this key would go to and why,
-    /// as text for people.
+    /// The instances that are known of a method's service, and the one that a call with this key
+    /// would go to and why, as text for people.
     template <class Request, class Answer, Interaction Kind>
     [[nodiscard]] std::string explain(const Method<Request, Answer, Kind>& method,
                                       const std::optional<std::string>& key = {}) const {
         const stadium_bytes bytes = key ? detail::to_abi(bytes_of(*key)) : stadium_bytes{};
-        return detail::made<detail::TextHandle>(stadium_explain(&resolve(method.id()), bytes)).get();
+        return detail::made<detail::TextHandle>(stadium_explain(&resolve(method.id()), bytes))
+            .get();
     }
 
   private:

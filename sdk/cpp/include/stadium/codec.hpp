@@ -1,7 +1,7 @@
 // Codec<T>: how a type becomes the bytes of a message, and how it is read from them.
 //
-// Specialise it for types of your own. Texts, bytes and protobuf messages have one here. Protobuf messages are
-// recognised by their functions, so that this header needs no header of protobuf.
+// Specialise it for types of your own. Texts, bytes and protobuf messages have one here. Protobuf
+// messages are recognised by their functions, so that this header needs no header of protobuf.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,14 +18,15 @@ namespace stadium {
 
 /// A message of protobuf, full or lite.
 template <class T>
-concept ProtobufMessage = std::default_initializable<T> && requires(const T& from, T& into, const void* data, int size) {
+concept ProtobufMessage = std::default_initializable<T> &&
+    requires(const T& from, T& into, const void* data, int size) {
     { from.SerializeAsString() } -> std::convertible_to<std::string>;
     { into.ParseFromArray(data, size) } -> std::convertible_to<bool>;
 };
 
-/// How a T is encoded and decoded. `encode` returns something that has the bytes: a string, a string_view, or Bytes
-/// of the value itself. `decode` returns nothing where the bytes are no T. `borrows` is true where a decoded value
-/// points into the bytes that it was decoded from.
+/// How a T is encoded and decoded. `encode` returns something that has the bytes: a string, a
+/// string_view, or Bytes of the value itself. `decode` returns nothing where the bytes are no T.
+/// `borrows` is true where a decoded value points into the bytes that it was decoded from.
 template <class T>
 struct Codec;
 
@@ -35,7 +36,8 @@ struct Codec<T> {
     static std::string encode(const T& message) { return message.SerializeAsString(); }
     static std::optional<T> decode(Bytes bytes) {
         std::optional<T> message(std::in_place);
-        if (bytes.size() > INT_MAX || !message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+        if (bytes.size() > INT_MAX ||
+            !message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
             return std::nullopt;
         }
         return message;
@@ -74,12 +76,18 @@ concept Message = requires(const T& value, Bytes bytes) {
 
 /// A message whose decoded value points into the bytes that it came from.
 template <class T>
-concept BorrowedMessage = Message<T> && requires { requires Codec<T>::borrows; };
+concept BorrowedMessage = Message<T> && requires {
+    requires Codec<T>::borrows;
+};
 
 namespace detail {
 
-inline Bytes view_of(Bytes bytes) noexcept { return bytes; }
-inline Bytes view_of(std::string_view text) noexcept { return stadium::bytes_of(text); }
+inline Bytes view_of(Bytes bytes) noexcept {
+    return bytes;
+}
+inline Bytes view_of(std::string_view text) noexcept {
+    return stadium::bytes_of(text);
+}
 
 }  // namespace detail
 }  // namespace stadium

@@ -21,15 +21,20 @@ class Context {
     /// SERVICE/METHOD.
     [[nodiscard]] std::string_view route() const noexcept { return request_->route(); }
     /// The time at which the caller waits no longer.
-    [[nodiscard]] std::chrono::steady_clock::time_point deadline() const noexcept { return request_->deadline(); }
+    [[nodiscard]] std::chrono::steady_clock::time_point deadline() const noexcept {
+        return request_->deadline();
+    }
     /// The time until then; 0 where it has passed.
     [[nodiscard]] std::chrono::microseconds time_left() const noexcept {
         const auto left = deadline() - std::chrono::steady_clock::now();
-        return std::max(std::chrono::duration_cast<std::chrono::microseconds>(left), std::chrono::microseconds(0));
+        return std::max(std::chrono::duration_cast<std::chrono::microseconds>(left),
+                        std::chrono::microseconds(0));
     }
-    /// Whether nobody waits for the answer any more: the caller gave up or disconnected, or the deadline passed. A
-    /// function that computes for long asks from time to time.
-    [[nodiscard]] bool cancelled() const { return request_->is_cancelled() || time_left().count() == 0; }
+    /// Whether nobody waits for the answer any more: the caller gave up or disconnected, or the
+    /// deadline passed. A function that computes for long asks from time to time.
+    [[nodiscard]] bool cancelled() const {
+        return request_->is_cancelled() || time_left().count() == 0;
+    }
     /// The affinity key.
     [[nodiscard]] std::optional<std::string_view> key() const noexcept {
         return optional(stadium_request_key(request_->abi()));
@@ -54,14 +59,15 @@ class Context {
     detail::RequestShare request_;
 };
 
-/// Sends the answers of a stream or a channel, within the caller's credit. Cheap to copy. The stream ends when the
-/// function returns.
+/// Sends the answers of a stream or a channel, within the caller's credit. Cheap to copy. The
+/// stream ends when the function returns.
 template <Message Answer>
 class Sender {
   public:
     explicit Sender(detail::RequestShare request) noexcept : request_(std::move(request)) {}
 
-    /// Sends a message; blocks while 64 messages wait for the caller. Throws Cancelled where nobody waits any more.
+    /// Sends a message; blocks while 64 messages wait for the caller. Throws Cancelled where nobody
+    /// waits any more.
     void send(const Answer& message) const {
         const auto& encoded = Codec<Answer>::encode(message);
         request_->send(detail::view_of(encoded));
@@ -81,17 +87,17 @@ class Receiver {
   public:
     explicit Receiver(detail::RequestShare request) noexcept : request_(std::move(request)) {}
 
-    /// Blocks until there is a message, and returns it; nothing after the caller's last one. Throws Cancelled where
-    /// nobody waits any more. A message that borrows its bytes is valid until the next read.
+    /// Blocks until there is a message, and returns it; nothing after the caller's last one. Throws
+    /// Cancelled where nobody waits any more. A message that borrows its bytes is valid until the
+    /// next read.
     [[nodiscard]] std::optional<Request> read() {
         request_->wait_readable(std::nullopt);
         last_ = request_->take();
-        return last_ ? std::optional<Request>(request_->template decoded<Request>(*last_)) : std::nullopt;
+        return last_ ? std::optional<Request>(request_->template decoded<Request>(*last_))
+                     : std::nullopt;
     }
     /// The next message, for co_await; nothing after the caller's last one.
-    NextAwaiter<Request> next()
-        requires(!BorrowedMessage<Request>)
-    {
+    NextAwaiter<Request> next() requires(!BorrowedMessage<Request>) {
         return NextAwaiter<Request>(request_, Executor());
     }
 

@@ -19,8 +19,9 @@ namespace stadium {
 /// Any error of this library.
 class Error : public std::runtime_error {
   public:
-    /// Whether the request may have been carried out. Where it was not, the caller still owns the request and may
-    /// send it again. Where it may have been, send it again with the same id, or read the state first.
+    /// Whether the request may have been carried out. Where it was not, the caller still owns the
+    /// request and may send it again. Where it may have been, send it again with the same id, or
+    /// read the state first.
     [[nodiscard]] bool may_have_happened() const noexcept { return may_have_happened_; }
 
   protected:
@@ -34,7 +35,8 @@ class Error : public std::runtime_error {
 /// The service is busy. Nothing happened.
 class Busy : public Error {
   public:
-    Busy(const std::string& text, std::chrono::milliseconds retry_after) : Error(text, false), retry_after_(retry_after) {}
+    Busy(const std::string& text, std::chrono::milliseconds retry_after)
+        : Error(text, false), retry_after_(retry_after) {}
     /// The time after which the service is worth asking again.
     [[nodiscard]] std::chrono::milliseconds retry_after() const noexcept { return retry_after_; }
 
@@ -45,7 +47,8 @@ class Busy : public Error {
 /// The service will never do it. Nothing happened.
 class Rejected : public Error {
   public:
-    Rejected(std::string code, const std::string& text) : Error(text, false), code_(std::move(code)) {}
+    Rejected(std::string code, const std::string& text)
+        : Error(text, false), code_(std::move(code)) {}
     /// A stable code such as GEO-001.
     [[nodiscard]] const std::string& code() const noexcept { return code_; }
 
@@ -56,7 +59,8 @@ class Rejected : public Error {
 /// The service failed while it worked: the request may have been carried out, whole or in part.
 class Unknown : public Error {
   public:
-    Unknown(std::string code, const std::string& text) : Error(text, true), code_(std::move(code)) {}
+    Unknown(std::string code, const std::string& text)
+        : Error(text, true), code_(std::move(code)) {}
     /// A stable code such as RPC-007.
     [[nodiscard]] const std::string& code() const noexcept { return code_; }
 
@@ -67,7 +71,8 @@ class Unknown : public Error {
 /// An error of the service's own. The service defines its number, and whether anything happened.
 class ApplicationError : public Error {
   public:
-    ApplicationError(std::uint32_t number, const std::string& text) : Error(text, true), number_(number) {}
+    ApplicationError(std::uint32_t number, const std::string& text)
+        : Error(text, true), number_(number) {}
     /// The RSocket error code: 0x201, or 0x301 to 0xFFFFFFFE.
     [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
 

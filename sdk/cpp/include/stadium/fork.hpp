@@ -13,7 +13,8 @@ namespace stadium::detail {
 
 inline std::atomic<std::uint32_t> fork_generation{0};
 
-/// The process that made an object. pthread_atfork(3) counts, because asking for the process id costs a system call.
+/// The process that made an object. pthread_atfork(3) counts, because asking for the process id
+/// costs a system call.
 class Process {
   public:
     Process() noexcept : generation_(current()) {}
@@ -25,14 +26,16 @@ class Process {
 
     void check() const {
         if (is_gone()) {
-            throw Forked("the process was forked after this object was made; make clients and servers in the child");
+            throw Forked(
+                "the process was forked after this object was made; make clients and servers in "
+                "the child");
         }
     }
 
   private:
     static std::uint32_t current() noexcept {
-        static const int registered =
-            pthread_atfork(nullptr, nullptr, [] { fork_generation.fetch_add(1, std::memory_order_relaxed); });
+        static const int registered = pthread_atfork(
+            nullptr, nullptr, [] { fork_generation.fetch_add(1, std::memory_order_relaxed); });
         static_cast<void>(registered);
         return fork_generation.load(std::memory_order_relaxed);
     }

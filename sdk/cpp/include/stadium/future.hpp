@@ -1,6 +1,7 @@
 // Future: the answer of a unary call, which may be there already.
 //
-// It is taken once: by get(), or by co_await. Destroying a future whose call is under way cancels the call.
+// It is taken once: by get(), or by co_await. Destroying a future whose call is under way cancels
+// the call.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -57,7 +58,8 @@ class PendingCall {
         }
         check_can_wait();
         if (core_->is_dispatcher()) {
-            throw InvalidArgument("a blocking wait on the dispatcher thread would never end; use co_await");
+            throw InvalidArgument(
+                "a blocking wait on the dispatcher thread would never end; use co_await");
         }
         ThreadWaiter waiter;
         if (!state.wait_by(waiter) || waiter.wait(until)) {
@@ -152,15 +154,14 @@ class [[nodiscard]] Future {
         return call_.wait(detail::until_after(time));
     }
 
-    /// Blocks until the call has ended, and returns its answer. Throws the outcome where it is not OK. An answer that
-    /// borrows its bytes is valid as long as the future, so it is not taken from a temporary one.
+    /// Blocks until the call has ended, and returns its answer. Throws the outcome where it is not
+    /// OK. An answer that borrows its bytes is valid as long as the future, so it is not taken from
+    /// a temporary one.
     Answer get() & {
         wait();
         return detail::decoded<Answer>(call_.answer());
     }
-    Answer get() &&
-        requires(!BorrowedMessage<Answer>)
-    {
+    Answer get() && requires(!BorrowedMessage<Answer>) {
         wait();
         return detail::decoded<Answer>(call_.answer());
     }
@@ -169,16 +170,12 @@ class [[nodiscard]] Future {
     void cancel() noexcept { call_.cancel(); }
 
     /// For co_await: the coroutine resumes on the executor.
-    FutureAwaiter<Answer> via(Executor executor) &&
-        requires(!BorrowedMessage<Answer>)
-    {
+    FutureAwaiter<Answer> via(Executor executor) && requires(!BorrowedMessage<Answer>) {
         return FutureAwaiter<Answer>(std::move(*this), std::move(executor));
     }
 
     /// The coroutine resumes on the dispatcher thread; a Task resumes on its own executor.
-    FutureAwaiter<Answer> operator co_await() &&
-        requires(!BorrowedMessage<Answer>)
-    {
+    FutureAwaiter<Answer> operator co_await() && requires(!BorrowedMessage<Answer>) {
         return FutureAwaiter<Answer>(std::move(*this), Executor());
     }
 

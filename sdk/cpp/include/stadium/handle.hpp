@@ -50,8 +50,10 @@ class OwnedEvent {
   public:
     OwnedEvent() noexcept = default;
     /// Takes over the event of an array, which then owns nothing.
-    explicit OwnedEvent(stadium_event& event) noexcept : event_(std::exchange(event, stadium_event{})) {}
-    OwnedEvent(OwnedEvent&& other) noexcept : event_(std::exchange(other.event_, stadium_event{})) {}
+    explicit OwnedEvent(stadium_event& event) noexcept
+        : event_(std::exchange(event, stadium_event{})) {}
+    OwnedEvent(OwnedEvent&& other) noexcept
+        : event_(std::exchange(other.event_, stadium_event{})) {}
     OwnedEvent& operator=(OwnedEvent&& other) noexcept {
         if (this != &other) {
             stadium_events_release(&event_, 1);

@@ -38,9 +38,7 @@ class JsonObject {
     void add(std::string_view name, bool value) { add_raw(name, value ? "true" : "false"); }
     template <std::integral T>
         requires(!std::same_as<T, bool>)
-    void add(std::string_view name, T value) {
-        add_raw(name, std::to_string(value));
-    }
+    void add(std::string_view name, T value) { add_raw(name, std::to_string(value)); }
     template <class Rep, class Period>
     void add(std::string_view name, std::chrono::duration<Rep, Period> value) {
         add(name, value.count());
@@ -53,10 +51,10 @@ class JsonObject {
         add_raw(name, '[' + list + ']');
     }
     template <class T>
-        requires requires(const T& settings) { settings.json(); }
-    void add(std::string_view name, const T& settings) {
-        add_raw(name, settings.json());
-    }
+        requires requires(const T& settings) {
+            settings.json();
+        }
+    void add(std::string_view name, const T& settings) { add_raw(name, settings.json()); }
     template <class T>
     void add(std::string_view name, const std::optional<T>& value) {
         if (value) {

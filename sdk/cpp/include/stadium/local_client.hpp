@@ -57,18 +57,19 @@ class LocalClient {
 
     /// Begins a call; it leaves when take() waits.
     template <class Request, class Answer>
-    void call(const Method<Request, Answer, Interaction::unary>& method, const Request& request, std::uint64_t tag,
-              const CallOptions& options = {}) {
+    void call(const Method<Request, Answer, Interaction::unary>& method, const Request& request,
+              std::uint64_t tag, const CallOptions& options = {}) {
         const auto& encoded = Codec<Request>::encode(request);
         const std::int32_t number = resolve(method.id());
         const detail::AbiOptions abi(options, tag);
-        detail::checked(
-            stadium_local_call(client_.get(), number, detail::to_abi(detail::view_of(encoded)), abi.get()));
+        detail::checked(stadium_local_call(client_.get(), number,
+                                           detail::to_abi(detail::view_of(encoded)), abi.get()));
     }
 
-    /// Waits until a call has ended, but no longer than a time, and gives each call that has ended to the callback, a
-    /// LocalAnswer. Returns how many there were. The callback may begin calls. An exception of the callback passes
-    /// through, and drops the answers of the batch that it has not seen.
+    /// Waits until a call has ended, but no longer than a time, and gives each call that has ended
+    /// to the callback, a LocalAnswer. Returns how many there were. The callback may begin calls.
+    /// An exception of the callback passes through, and drops the answers of the batch that it has
+    /// not seen.
     template <class Callback, class Rep, class Period>
     std::size_t take(Callback&& callback, std::chrono::duration<Rep, Period> at_most) {
         using std::chrono::microseconds;
@@ -88,21 +89,23 @@ class LocalClient {
     };
 
     std::int32_t resolve(const stadium_method_id& id) {
-        // Routes are literals: the same method has the same address, as a rule. A second one only costs a number.
+        // Routes are literals: the same method has the same address, as a rule. A second one only
+        // costs a number.
         for (const Known& known : known_) {
             if (known.id.route == id.route && known.id.idempotent == id.idempotent) {
                 return known.number;
             }
         }
-        const auto number = static_cast<std::int32_t>(detail::checked(stadium_local_method(client_.get(), id)));
+        const auto number =
+            static_cast<std::int32_t>(detail::checked(stadium_local_method(client_.get(), id)));
         known_.push_back({id, number});
         return number;
     }
 
     template <class Callback>
     std::size_t take_for(Callback& callback, std::int64_t timeout_us) {
-        const std::int64_t count =
-            detail::checked(stadium_local_take(client_.get(), events_.data(), events_.size(), timeout_us));
+        const std::int64_t count = detail::checked(
+            stadium_local_take(client_.get(), events_.data(), events_.size(), timeout_us));
         for (std::int64_t nth = 0; nth < count; nth++) {
             callback(LocalAnswer(events_[static_cast<std::size_t>(nth)]));
         }

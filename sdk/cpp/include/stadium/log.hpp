@@ -56,9 +56,10 @@ inline void log(const LogEvent& event) noexcept {
         }
     } else if (event.level >= LogLevel::warn) {
         const auto part = [](std::string_view text) { return static_cast<int>(text.size()); };
-        std::fprintf(stderr, "stadium: %.*s%s%.*s%s%.*s\n", part(event.message), event.message.data(),
-                     event.route.empty() ? "" : " route=", part(event.route), event.route.data(),
-                     event.error.empty() ? "" : " error=", part(event.error), event.error.data());
+        std::fprintf(stderr, "stadium: %.*s%s%.*s%s%.*s\n", part(event.message),
+                     event.message.data(), event.route.empty() ? "" : " route=", part(event.route),
+                     event.route.data(), event.error.empty() ? "" : " error=", part(event.error),
+                     event.error.data());
     }
 }
 
@@ -73,8 +74,8 @@ inline std::string current_exception_text() {
     }
 }
 
-/// An exception has left a function on a thread of this library, where nobody can catch it: the process ends, as it
-/// does where one leaves a std::thread.
+/// An exception has left a function on a thread of this library, where nobody can catch it: the
+/// process ends, as it does where one leaves a std::thread.
 [[noreturn]] inline void escaped(std::string_view where) noexcept {
     const std::string text = current_exception_text();
     log({LogLevel::error, where, {}, text});
@@ -83,7 +84,8 @@ inline std::string current_exception_text() {
 
 }  // namespace detail
 
-/// Sets the callback for log events; an empty one restores the default. It may be called from any thread.
+/// Sets the callback for log events; an empty one restores the default. It may be called from any
+/// thread.
 inline void on_log(LogCallback callback) {
     detail::LogHook& hook = detail::log_hook();
     auto shared = callback ? std::make_shared<const LogCallback>(std::move(callback)) : nullptr;

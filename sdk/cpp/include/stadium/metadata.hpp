@@ -31,7 +31,9 @@ class Metadata {
         bytes_.append(type);
         return add_content(content);
     }
-    Metadata& add(std::string_view type, std::string_view content) { return add(type, bytes_of(content)); }
+    Metadata& add(std::string_view type, std::string_view content) {
+        return add(type, bytes_of(content));
+    }
 
     /// Adds an entry of a well-known type, by its id: 0 to 127.
     Metadata& add(std::uint8_t id, Bytes content) {
@@ -60,8 +62,8 @@ class Metadata {
 
 namespace detail {
 
-/// The content of the first entry for which `matches(id, name)` is true: an id of 0 to 127 and no name, or a name and
-/// no id. Metadata that ends within an entry has no entries after it.
+/// The content of the first entry for which `matches(id, name)` is true: an id of 0 to 127 and no
+/// name, or a name and no id. Metadata that ends within an entry has no entries after it.
 template <class Matches>
 std::optional<Bytes> find_entry(Bytes metadata, Matches matches) {
     while (!metadata.empty()) {

@@ -30,7 +30,8 @@ class Method {
   public:
     explicit constexpr Method(const char* route) noexcept : route_(route) {}
 
-    /// The method may be called twice with the effect of once: its calls are tried again and hedged.
+    /// The method may be called twice with the effect of once: its calls are tried again and
+    /// hedged.
     [[nodiscard]] constexpr Method idempotent() const noexcept {
         Method method(route_);
         method.idempotent_ = true;

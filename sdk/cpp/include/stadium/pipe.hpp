@@ -1,7 +1,7 @@
 // Pipe: the messages of a stream or a channel, at a client or at a server.
 //
-// The receiving side gives credit back as messages are read. The sending side waits while the peer is full. At most one
-// coroutine or thread reads at a time; any number may send.
+// The receiving side gives credit back as messages are read. The sending side waits while the peer
+// is full. At most one coroutine or thread reads at a time; any number may send.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -97,7 +97,8 @@ class Pipe {
         }
     }
 
-    /// The next message; nothing at the end. Throws the outcome where it is not OK. The pipe is readable.
+    /// The next message; nothing at the end. Throws the outcome where it is not OK. The pipe is
+    /// readable.
     std::optional<OwnedEvent> take() {
         std::uint32_t wanted = 0;
         std::optional<OwnedEvent> event;
@@ -105,7 +106,8 @@ class Pipe {
             const std::lock_guard lock(mutex_);
             if (inbox_.empty()) {
                 if (!finished_) {
-                    throw InvalidArgument("two readers of one stream: the other one took the message");
+                    throw InvalidArgument(
+                        "two readers of one stream: the other one took the message");
                 }
                 if (end_->outcome != STADIUM_OK) {
                     throw_outcome(*end_);

@@ -27,7 +27,9 @@ class [[nodiscard]] NextAwaiter {
     }
 
     /// The coroutine resumes on the executor.
-    NextAwaiter via(Executor executor) && { return NextAwaiter(std::move(pipe_), std::move(executor)); }
+    NextAwaiter via(Executor executor) && {
+        return NextAwaiter(std::move(pipe_), std::move(executor));
+    }
     /// Replaces an executor that was not chosen.
     void default_executor(const Executor& executor) {
         if (!executor_) {
@@ -65,7 +67,9 @@ template <Message T>
 class [[nodiscard]] SendAwaiter final : private detail::Waiter {
   public:
     SendAwaiter(std::shared_ptr<detail::Pipe> pipe, const T& message, Executor executor)
-        : pipe_(std::move(pipe)), encoded_(Codec<T>::encode(message)), executor_(std::move(executor)) {}
+        : pipe_(std::move(pipe)),
+          encoded_(Codec<T>::encode(message)),
+          executor_(std::move(executor)) {}
     SendAwaiter(const SendAwaiter&) = delete;
     SendAwaiter& operator=(const SendAwaiter&) = delete;
     ~SendAwaiter() {
@@ -75,7 +79,9 @@ class [[nodiscard]] SendAwaiter final : private detail::Waiter {
     }
 
     /// The coroutine resumes on the executor.
-    SendAwaiter via(Executor executor) && { return SendAwaiter(std::move(*this), std::move(executor)); }
+    SendAwaiter via(Executor executor) && {
+        return SendAwaiter(std::move(*this), std::move(executor));
+    }
     /// Replaces an executor that was not chosen.
     void default_executor(const Executor& executor) {
         if (!executor_) {
@@ -101,7 +107,9 @@ class [[nodiscard]] SendAwaiter final : private detail::Waiter {
 
   private:
     SendAwaiter(SendAwaiter&& other, Executor executor)
-        : pipe_(std::move(other.pipe_)), encoded_(std::move(other.encoded_)), executor_(std::move(executor)) {}
+        : pipe_(std::move(other.pipe_)),
+          encoded_(std::move(other.encoded_)),
+          executor_(std::move(executor)) {}
 
     /// Whether the sender waits. Where it does, another thread may have ended this object.
     bool suspended() noexcept {

@@ -40,15 +40,20 @@ class Refusal : public std::exception {
         refusal.outcome = outcome_;
         refusal.code = code_.c_str();
         refusal.text = text_.c_str();
-        refusal.retry_after_ms = retry_after_.count() < 0 ? 0 : static_cast<std::uint64_t>(retry_after_.count());
+        refusal.retry_after_ms =
+            retry_after_.count() < 0 ? 0 : static_cast<std::uint64_t>(retry_after_.count());
         refusal.number = number_;
         return refusal;
     }
 
   private:
-    Refusal(stadium_outcome outcome, std::string code, std::string text, std::chrono::milliseconds retry_after,
-            std::uint32_t number)
-        : outcome_(outcome), code_(std::move(code)), text_(std::move(text)), retry_after_(retry_after), number_(number) {}
+    Refusal(stadium_outcome outcome, std::string code, std::string text,
+            std::chrono::milliseconds retry_after, std::uint32_t number)
+        : outcome_(outcome),
+          code_(std::move(code)),
+          text_(std::move(text)),
+          retry_after_(retry_after),
+          number_(number) {}
 
     stadium_outcome outcome_;
     std::string code_;
@@ -59,8 +64,8 @@ class Refusal : public std::exception {
 
 namespace detail {
 
-/// The refusal for the exception that is being handled. Outcomes of calls to other services are reported as docs/rpc.md
-/// has it (RPC-009); the text of any other exception stays in the log.
+/// The refusal for the exception that is being handled. Outcomes of calls to other services are
+/// reported as docs/rpc.md has it (RPC-009); the text of any other exception stays in the log.
 inline Refusal refusal_of_current_exception(std::string_view route) {
     try {
         throw;

@@ -1,7 +1,7 @@
 // Runtime: a completion queue, and the one dispatcher thread that takes its events.
 //
-// The dispatcher completes futures and streams. Coroutines without an executor of their own resume on it, so they must
-// not block there.
+// The dispatcher completes futures and streams. Coroutines without an executor of their own resume
+// on it, so they must not block there.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -74,7 +74,8 @@ class RuntimeCore {
         dispatcher_.store(std::this_thread::get_id(), std::memory_order_relaxed);
         std::array<stadium_event, events_max> events;
         while (true) {
-            const std::int64_t count = stadium_queue_take(queue_.get(), events.data(), events.size(), 0);
+            const std::int64_t count =
+                stadium_queue_take(queue_.get(), events.data(), events.size(), 0);
             if (count < 0) {
                 log({LogLevel::error, "Taking events failed", {}, stadium_last_error()});
                 std::terminate();
@@ -133,15 +134,17 @@ class RuntimeCore {
 
 }  // namespace detail
 
-/// A completion queue with a dispatcher thread, for any number of clients. Clients, and streams that are open, keep it
-/// alive.
+/// A completion queue with a dispatcher thread, for any number of clients. Clients, and streams
+/// that are open, keep it alive.
 class Runtime {
   public:
     /// Starts the dispatcher.
-    [[nodiscard]] static std::shared_ptr<Runtime> make() { return std::shared_ptr<Runtime>(new Runtime); }
+    [[nodiscard]] static std::shared_ptr<Runtime> make() {
+        return std::shared_ptr<Runtime>(new Runtime);
+    }
 
-    /// The runtime of this process. It is made when it is first asked for, and it is never destroyed. After a fork the
-    /// child has one of its own.
+    /// The runtime of this process. It is made when it is first asked for, and it is never
+    /// destroyed. After a fork the child has one of its own.
     [[nodiscard]] static std::shared_ptr<Runtime> shared() {
         static std::atomic<std::shared_ptr<Runtime>*> current{nullptr};
         while (true) {
@@ -176,7 +179,9 @@ class Runtime {
     }
 
     /// For this library.
-    [[nodiscard]] const std::shared_ptr<detail::RuntimeCore>& core() const noexcept { return core_; }
+    [[nodiscard]] const std::shared_ptr<detail::RuntimeCore>& core() const noexcept {
+        return core_;
+    }
 
   private:
     Runtime() : core_(std::make_shared<detail::RuntimeCore>()) {

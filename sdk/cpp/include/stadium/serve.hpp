@@ -1,6 +1,7 @@
 // Runs a service's function for a request, and turns its result or its exception into the answer.
 //
-// A plain function runs on a worker to its end. A coroutine begins on a worker and resumes on the pool.
+// A plain function runs on a worker to its end. A coroutine begins on a worker and resumes on the
+// pool.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,14 +25,17 @@ decltype(auto) invoke_served(const F& function, const Context& context, Argument
     if constexpr (std::is_invocable_v<const F&, const Context&, Arguments...>) {
         return function(context, std::forward<Arguments>(arguments)...);
     } else {
-        static_assert(std::is_invocable_v<const F&, Arguments...>,
-                      "a function takes (Context, Request) or (Request), with Sender<Answer>& after it for a stream, "
-                      "and (Context, Receiver<Request>&, Sender<Answer>&) for a channel; it is const");
+        static_assert(
+            std::is_invocable_v<const F&, Arguments...>,
+            "a function takes (Context, Request) or (Request), with Sender<Answer>& after it for a "
+            "stream, "
+            "and (Context, Receiver<Request>&, Sender<Answer>&) for a channel; it is const");
         return function(std::forward<Arguments>(arguments)...);
     }
 }
 
-/// The arguments of a function, by the interaction of its method. They live until the function, or its coroutine, ends.
+/// The arguments of a function, by the interaction of its method. They live until the function, or
+/// its coroutine, ends.
 template <class Request>
 struct UnaryArguments {
     Request request;
@@ -60,19 +64,22 @@ struct ChannelArguments {
 };
 
 template <class F, class Arguments>
-using Served = decltype(std::declval<Arguments&>().call(std::declval<const F&>(), std::declval<const Context&>()));
+using Served = decltype(std::declval<Arguments&>().call(std::declval<const F&>(),
+                                                        std::declval<const Context&>()));
 
 inline std::shared_ptr<void> begin_span(const ServerRequest& request) {
     const TraceHooks& hooks = trace_hooks();
     if (!hooks.extract) {
         return nullptr;
     }
-    return hooks.extract(request.route(), find_trace(from_abi(stadium_request_metadata(request.abi()))));
+    return hooks.extract(request.route(),
+                         find_trace(from_abi(stadium_request_metadata(request.abi()))));
 }
 
 /// The end of a function: a value, nothing, or the refusal of its exception.
 template <class Answer>
-void finish(ServerRequest& request, const std::optional<Answer>& answer, const std::optional<Refusal>& refusal) {
+void finish(ServerRequest& request, const std::optional<Answer>& answer,
+            const std::optional<Refusal>& refusal) {
     if (refusal) {
         request.refuse(*refusal);
     } else if constexpr (std::is_same_v<Answer, std::monostate>) {
@@ -147,7 +154,8 @@ std::optional<Request> request_message(ServerRequest& request) {
         if (auto message = Codec<Request>::decode(request.event().payload())) {
             return message;
         }
-        refusal = Refusal::rejected("RPC-004", "the request does not decode as the method's message");
+        refusal =
+            Refusal::rejected("RPC-004", "the request does not decode as the method's message");
     } catch (...) {
         refusal = refusal_of_current_exception(request.route());
     }
@@ -166,15 +174,17 @@ Serve serve(const Method<Request, Answer, Kind>&, F function) {
         } else if constexpr (Kind == Interaction::channel) {
             request->begin_receiving();
             run<std::monostate>(*shared, request,
-                                ChannelArguments<Request, Answer>{Receiver<Request>(request), Sender<Answer>(request)});
+                                ChannelArguments<Request, Answer>{Receiver<Request>(request),
+                                                                  Sender<Answer>(request)});
         } else if (auto message = request_message<Request>(*request)) {
             if constexpr (Kind == Interaction::unary) {
                 run<Answer>(*shared, request, UnaryArguments<Request>{*std::move(message)});
             } else if constexpr (Kind == Interaction::one_way) {
                 run<std::monostate>(*shared, request, UnaryArguments<Request>{*std::move(message)});
             } else {
-                run<std::monostate>(*shared, request,
-                                    StreamArguments<Request, Answer>{*std::move(message), Sender<Answer>(request)});
+                run<std::monostate>(
+                    *shared, request,
+                    StreamArguments<Request, Answer>{*std::move(message), Sender<Answer>(request)});
             }
         }
     };

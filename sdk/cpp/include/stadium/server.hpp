@@ -19,9 +19,10 @@ namespace stadium {
 /// A running server. Destroying it stops it at once, and then waits for functions that run.
 class Server {
   public:
-    /// Starts to serve. Throws InvalidArgument where an option or a route is wrong, SystemError where an address cannot
-    /// be listened on.
-    Server(const ServerOptions& options, std::vector<Service> services) : core_(make_core(services)) {
+    /// Starts to serve. Throws InvalidArgument where an option or a route is wrong, SystemError
+    /// where an address cannot be listened on.
+    Server(const ServerOptions& options, std::vector<Service> services)
+        : core_(make_core(services)) {
         if (options.workers == 0) {
             throw InvalidArgument("a server needs at least one worker");
         }
@@ -41,26 +42,30 @@ class Server {
             throw SystemError(std::string("a worker does not start: ") + error.what());
         }
     }
-    Server(const ServerOptions& options, Service service) : Server(options, one(std::move(service))) {}
+    Server(const ServerOptions& options, Service service)
+        : Server(options, one(std::move(service))) {}
     Server(Server&&) noexcept = default;
     Server& operator=(Server&&) = delete;
     ~Server() { stop(); }
 
     /// The port of an address, by its place in `listen`.
     [[nodiscard]] std::uint16_t port(std::size_t place = 0) const {
-        return static_cast<std::uint16_t>(detail::checked(stadium_server_port(server_.get(), place)));
+        return static_cast<std::uint16_t>(
+            detail::checked(stadium_server_port(server_.get(), place)));
     }
 
-    /// Takes on nothing new, withdraws from discovery, waits for the work under way, but no longer than a time, and
-    /// stops. Returns the number of connections that were cut. A second call returns 0.
+    /// Takes on nothing new, withdraws from discovery, waits for the work under way, but no longer
+    /// than a time, and stops. Returns the number of connections that were cut. A second call
+    /// returns 0.
     template <class Rep, class Period>
     std::uint64_t shutdown(std::chrono::duration<Rep, Period> within) {
         if (core_->pool().is_worker()) {
-            throw InvalidArgument("a function of a service would wait for itself; shut down from another thread");
+            throw InvalidArgument(
+                "a function of a service would wait for itself; shut down from another thread");
         }
         const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(within).count();
-        return static_cast<std::uint64_t>(detail::checked(
-            stadium_server_shutdown(server_.get(), static_cast<std::uint64_t>(milliseconds < 0 ? 0 : milliseconds))));
+        return static_cast<std::uint64_t>(detail::checked(stadium_server_shutdown(
+            server_.get(), static_cast<std::uint64_t>(milliseconds < 0 ? 0 : milliseconds))));
     }
 
   private:
@@ -89,7 +94,8 @@ class Server {
                 stadium_service_new(service.name_.c_str(), service.version_.c_str()));
             if (!service.descriptors_.empty()) {
                 const Bytes descriptors = bytes_of(service.descriptors_);
-                detail::checked(stadium_service_descriptors(handle.get(), detail::to_abi(descriptors)));
+                detail::checked(
+                    stadium_service_descriptors(handle.get(), detail::to_abi(descriptors)));
             }
             for (const auto& method : service.methods_) {
                 stadium_method_id id = method.id;

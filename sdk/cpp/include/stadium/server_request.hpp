@@ -30,7 +30,9 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
     explicit ServerCore(std::vector<Serve> functions)
         : functions_(std::move(functions)),
           executor_([this](Job job) { pool_.post(std::move(job)); }),
-          pool_([this](OwnedEvent event, std::vector<Job>& jobs) { route(std::move(event), jobs); }) {}
+          pool_([this](OwnedEvent event, std::vector<Job>& jobs) {
+              route(std::move(event), jobs);
+          }) {}
 
     [[nodiscard]] WorkerPool& pool() noexcept { return pool_; }
     /// Resumes coroutines on the pool.
@@ -62,7 +64,8 @@ class ServerRequest final : public Pipe {
           event_(std::move(event)),
           request_(event_->request),
           deadline_(std::chrono::steady_clock::now() +
-                    std::chrono::microseconds(std::max<std::int64_t>(stadium_request_time_left_us(event_->request), 0))) {}
+                    std::chrono::microseconds(std::max<std::int64_t>(
+                        stadium_request_time_left_us(event_->request), 0))) {}
 
     [[nodiscard]] ServerCore& core() const noexcept { return *core_; }
     [[nodiscard]] const OwnedEvent& event() const noexcept { return event_; }
@@ -70,9 +73,12 @@ class ServerRequest final : public Pipe {
     [[nodiscard]] std::string_view route() const noexcept {
         return text_of(from_abi(stadium_request_route(request_.get())));
     }
-    [[nodiscard]] std::chrono::steady_clock::time_point deadline() const noexcept { return deadline_; }
+    [[nodiscard]] std::chrono::steady_clock::time_point deadline() const noexcept {
+        return deadline_;
+    }
 
-    /// Whether nobody waits for the answer any more. Looks at the queue, because its threads may all be in functions.
+    /// Whether nobody waits for the answer any more. Looks at the queue, because its threads may
+    /// all be in functions.
     [[nodiscard]] bool is_cancelled() const {
         if (!cancelled_.load(std::memory_order_acquire)) {
             core_->pool().look();
@@ -80,7 +86,9 @@ class ServerRequest final : public Pipe {
         return was_cancelled();
     }
     /// As the events that were taken have it.
-    [[nodiscard]] bool was_cancelled() const noexcept { return cancelled_.load(std::memory_order_acquire); }
+    [[nodiscard]] bool was_cancelled() const noexcept {
+        return cancelled_.load(std::memory_order_acquire);
+    }
 
     /// Answers. That nobody waits any more is no error.
     void answer(Bytes message) {
@@ -91,7 +99,8 @@ class ServerRequest final : public Pipe {
         std::int32_t status = stadium_request_refuse(request_.get(), refusal.abi());
         if (status == STADIUM_INVALID) {
             log({LogLevel::error, "A refusal is wrong", route(), stadium_last_error()});
-            const Refusal unknown = Refusal::unknown("RPC-007", "the service failed on this request");
+            const Refusal unknown =
+                Refusal::unknown("RPC-007", "the service failed on this request");
             status = stadium_request_refuse(request_.get(), unknown.abi());
         }
         ended(status);
@@ -131,14 +140,17 @@ class ServerRequest final : public Pipe {
         throw Refusal::rejected("RPC-004", "a message does not decode as the method's type");
     }
     void check_can_wait() const override { core_->pool().process().check(); }
-    /// A reader and a sender of a server wait until the request ends at its deadline: `until` is none.
+    /// A reader and a sender of a server wait until the request ends at its deadline: `until` is
+    /// none.
     bool block(ThreadWaiter& waiter, const Until&) override {
         core_->pool().block(waiter);
         return true;
     }
 
   private:
-    void want(std::uint32_t count) noexcept override { stadium_request_want(request_.get(), count); }
+    void want(std::uint32_t count) noexcept override {
+        stadium_request_want(request_.get(), count);
+    }
 
     void ended(std::int32_t status) {
         if (status != STADIUM_DONE && status != STADIUM_ENDED) {

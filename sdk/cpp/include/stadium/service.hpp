@@ -13,18 +13,20 @@ namespace stadium {
 class Service {
   public:
     /// Name and version are its place in discovery.
-    explicit Service(std::string name, std::string version = "1") : name_(std::move(name)), version_(std::move(version)) {}
+    explicit Service(std::string name, std::string version = "1")
+        : name_(std::move(name)), version_(std::move(version)) {}
 
     /// Adds a method. Its function takes the context or not, and
     ///   unary     (Request), and returns the answer
     ///   one_way   (Request), and returns nothing
     ///   stream    (Request, Sender<Answer>&), and returns nothing
     ///   channel   (Receiver<Request>&, Sender<Answer>&), and returns nothing.
-    /// It is a plain function, or a coroutine that returns a Task. It is called by several threads at once. Arguments
-    /// live until it ends.
+    /// It is a plain function, or a coroutine that returns a Task. It is called by several threads
+    /// at once. Arguments live until it ends.
     template <class Request, class Answer, Interaction Kind, class F>
     Service& on(const Method<Request, Answer, Kind>& method, F function) & {
-        methods_.push_back({method.id(), method.route(), detail::serve(method, std::move(function))});
+        methods_.push_back(
+            {method.id(), method.route(), detail::serve(method, std::move(function))});
         return *this;
     }
     template <class Request, class Answer, Interaction Kind, class F>
@@ -37,7 +39,9 @@ class Service {
         descriptors_ = std::move(encoded);
         return *this;
     }
-    Service&& descriptors(std::string encoded) && { return std::move(descriptors(std::move(encoded))); }
+    Service&& descriptors(std::string encoded) && {
+        return std::move(descriptors(std::move(encoded)));
+    }
 
   private:
     friend class Server;

@@ -163,8 +163,8 @@ struct Admission {
 struct ServerOptions {
     /// IP:PORT, one or more. Port 0 takes a free one.
     std::vector<std::string> listen = {};
-    /// Worker threads, which run the services' functions. At least 1. Functions that block need more of them than
-    /// functions that compute.
+    /// Worker threads, which run the services' functions. At least 1. Functions that block need
+    /// more of them than functions that compute.
     unsigned workers = 4;
     /// Default off.
     std::optional<ServerTls> tls = {};

@@ -58,9 +58,10 @@ class SignalHandlers {
 
 }  // namespace detail
 
-/// Blocks until the process gets SIGTERM or SIGINT, and then shuts the server down. A second signal has its old effect.
-/// Returns the number of connections that were cut.
-inline std::uint64_t serve_until_signal(Server& server, std::chrono::milliseconds within = std::chrono::seconds(30)) {
+/// Blocks until the process gets SIGTERM or SIGINT, and then shuts the server down. A second signal
+/// has its old effect. Returns the number of connections that were cut.
+inline std::uint64_t serve_until_signal(
+    Server& server, std::chrono::milliseconds within = std::chrono::seconds(30)) {
     const detail::Bell bell;
     {
         const detail::SignalHandlers handlers(bell);

@@ -1,7 +1,7 @@
 // Streams and channels of a client.
 //
-// Messages are taken from the service as they are read, so that a slow reader slows its service down. Destroying a
-// stream that has not ended gives it up.
+// Messages are taken from the service as they are read, so that a slow reader slows its service
+// down. Destroying a stream that has not ended gives it up.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,7 +21,9 @@ namespace stadium {
 namespace detail {
 
 /// A stream of the C ABI, and its events.
-class ClientPipe final : public Pipe, public StreamSink, public std::enable_shared_from_this<ClientPipe> {
+class ClientPipe final : public Pipe,
+                         public StreamSink,
+                         public std::enable_shared_from_this<ClientPipe> {
   public:
     ClientPipe(std::shared_ptr<Runtime> runtime, std::uint32_t credit)
         : Pipe(credit), runtime_(std::move(runtime)), core_(*runtime_->core()) {}
@@ -38,18 +40,24 @@ class ClientPipe final : public Pipe, public StreamSink, public std::enable_shar
         stream_ = made<StreamHandle>(open(tag_));
     }
 
-    std::int32_t send_now(Bytes message) noexcept override { return stadium_stream_send(stream_.get(), to_abi(message)); }
+    std::int32_t send_now(Bytes message) noexcept override {
+        return stadium_stream_send(stream_.get(), to_abi(message));
+    }
     void throw_sent(std::int32_t status) const override {
         switch (status) {
-            case STADIUM_ENDED: throw Ended("the channel has ended: the service takes no more messages");
+            case STADIUM_ENDED:
+                throw Ended("the channel has ended: the service takes no more messages");
             default: throw_status(status);
         }
     }
-    void throw_malformed() const override { throw ProtocolError("a message does not decode as the method's type"); }
+    void throw_malformed() const override {
+        throw ProtocolError("a message does not decode as the method's type");
+    }
     void check_can_wait() const override { core_.check_process(); }
     bool block(ThreadWaiter& waiter, const Until& until) override {
         if (core_.is_dispatcher()) {
-            throw InvalidArgument("a blocking wait on the dispatcher thread would never end; use co_await");
+            throw InvalidArgument(
+                "a blocking wait on the dispatcher thread would never end; use co_await");
         }
         return waiter.wait(until);
     }
@@ -96,8 +104,8 @@ class Stream {
     }
     ~Stream() { give_up(); }
 
-    /// Blocks until there is a message, and returns it; nothing at the end. Throws the outcome where it is not OK. An
-    /// answer that borrows its bytes is valid until the next read.
+    /// Blocks until there is a message, and returns it; nothing at the end. Throws the outcome
+    /// where it is not OK. An answer that borrows its bytes is valid until the next read.
     [[nodiscard]] std::optional<Answer> read() {
         pipe().wait_readable(std::nullopt);
         return take();
@@ -110,9 +118,7 @@ class Stream {
     }
 
     /// The next message, for co_await; nothing at the end.
-    NextAwaiter<Answer> next()
-        requires(!BorrowedMessage<Answer>)
-    {
+    NextAwaiter<Answer> next() requires(!BorrowedMessage<Answer>) {
         static_cast<void>(pipe());
         return NextAwaiter<Answer>(pipe_, Executor());
     }
@@ -187,8 +193,8 @@ class Channel : public Stream<Answer> {
   public:
     using Stream<Answer>::Stream;
 
-    /// Sends a message; blocks while the service is full. Throws Ended where the service takes no more: the outcome is
-    /// at the end of the answers.
+    /// Sends a message; blocks while the service is full. Throws Ended where the service takes no
+    /// more: the outcome is at the end of the answers.
     void send(const Request& message) {
         const auto& encoded = Codec<Request>::encode(message);
         this->pipe().send(detail::view_of(encoded));

@@ -26,7 +26,8 @@ inline constexpr bool is_task = false;
 template <class T>
 inline constexpr bool is_task<Task<T>> = true;
 
-/// Awaits an awaiter where it is. It lives until the end of the co_await expression; g++ 12 would copy a reference.
+/// Awaits an awaiter where it is. It lives until the end of the co_await expression; g++ 12 would
+/// copy a reference.
 template <class Awaiter>
 struct AwaiterInPlace {
     Awaiter& awaiter;
@@ -47,7 +48,8 @@ class TaskPromise {
     struct FinalAwaiter {
         bool await_ready() const noexcept { return false; }
         template <class Promise>
-        std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> coroutine) const noexcept {
+        std::coroutine_handle<> await_suspend(
+            std::coroutine_handle<Promise> coroutine) const noexcept {
             return coroutine.promise().continuation;
         }
         void await_resume() const noexcept {}
@@ -59,7 +61,9 @@ class TaskPromise {
         return std::move(future).via(executor);
     }
     template <class Awaiter>
-        requires requires(Awaiter& awaiter) { awaiter.await_ready(); }
+        requires requires(Awaiter& awaiter) {
+            awaiter.await_ready();
+        }
     AwaiterInPlace<std::remove_reference_t<Awaiter>> await_transform(Awaiter&& awaiter) {
         if constexpr (requires { awaiter.default_executor(executor); }) {
             awaiter.default_executor(executor);
@@ -162,19 +166,23 @@ inline Task<void> ValuePromise<void>::get_return_object() noexcept {
     return Task<void>(std::coroutine_handle<ValuePromise>::from_promise(*this));
 }
 
-/// A coroutine that nobody owns. It catches what it awaits: an exception that leaves it ends the process.
+/// A coroutine that nobody owns. It catches what it awaits: an exception that leaves it ends the
+/// process.
 struct Detached {
     struct promise_type {
         Detached get_return_object() const noexcept { return {}; }
         std::suspend_never initial_suspend() const noexcept { return {}; }
         std::suspend_never final_suspend() const noexcept { return {}; }
         void return_void() const noexcept {}
-        [[noreturn]] void unhandled_exception() const noexcept { escaped("An exception left a detached coroutine"); }
+        [[noreturn]] void unhandled_exception() const noexcept {
+            escaped("An exception left a detached coroutine");
+        }
     };
 };
 
 template <class T>
-Detached run_and_wake(Task<T>& task, std::conditional_t<std::is_void_v<T>, bool, std::optional<T>>& value,
+Detached run_and_wake(Task<T>& task,
+                      std::conditional_t<std::is_void_v<T>, bool, std::optional<T>>& value,
                       std::exception_ptr& exception, ThreadWaiter& waiter) {
     try {
         if constexpr (std::is_void_v<T>) {
@@ -189,7 +197,9 @@ Detached run_and_wake(Task<T>& task, std::conditional_t<std::is_void_v<T>, bool,
     waiter.wake();
 }
 
-inline Detached run_detached(Task<void> task) { co_await task; }
+inline Detached run_detached(Task<void> task) {
+    co_await task;
+}
 
 }  // namespace detail
 
@@ -210,8 +220,8 @@ T sync_wait(Task<T> task, const Executor& executor = {}) {
     }
 }
 
-/// Starts a task on this thread, and goes on when it is suspended first. An exception that leaves the task ends the
-/// process, as one that leaves a std::thread does.
+/// Starts a task on this thread, and goes on when it is suspended first. An exception that leaves
+/// the task ends the process, as one that leaves a std::thread does.
 inline void spawn(Task<void> task, const Executor& executor = {}) {
     task.default_executor(executor);
     detail::run_detached(std::move(task));

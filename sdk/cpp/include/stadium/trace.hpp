@@ -1,7 +1,8 @@
 // Hooks for tracing libraries such as OpenTelemetry.
 //
-// A trace context travels as RSocket's tracing entry (message/x.rsocket.tracing-zipkin.v0, 0x7D): one byte of flags,
-// the trace id (16 bytes) and the span id (8 bytes) of W3C Trace Context. The `tracestate` of W3C does not travel.
+// A trace context travels as RSocket's tracing entry (message/x.rsocket.tracing-zipkin.v0, 0x7D):
+// one byte of flags, the trace id (16 bytes) and the span id (8 bytes) of W3C Trace Context. The
+// `tracestate` of W3C does not travel.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,10 +32,12 @@ struct TraceContext {
 struct TraceHooks {
     /// Returns the context of the current span. It is called on the thread that begins a call.
     std::function<std::optional<TraceContext>()> inject = {};
-    /// Begins the span of a request, with the caller's context where it sent one. It is called on the thread that runs
-    /// the service's function, before the function. The returned object is kept until the request is answered: it ends
-    /// the span when it is destroyed. For a plain function this is the same thread; a coroutine may end on another.
-    std::function<std::shared_ptr<void>(std::string_view route, const std::optional<TraceContext>&)> extract = {};
+    /// Begins the span of a request, with the caller's context where it sent one. It is called on
+    /// the thread that runs the service's function, before the function. The returned object is
+    /// kept until the request is answered: it ends the span when it is destroyed. For a plain
+    /// function this is the same thread; a coroutine may end on another.
+    std::function<std::shared_ptr<void>(std::string_view route, const std::optional<TraceContext>&)>
+        extract = {};
 };
 
 namespace detail {
@@ -56,7 +59,8 @@ inline TraceHooks& trace_hooks() {
 
 inline void add_trace(Metadata& metadata, const TraceContext& context) {
     std::array<std::uint8_t, 25> entry{};
-    entry[0] = TraceFlags::ids | TraceFlags::long_trace | (context.sampled ? TraceFlags::sampled : TraceFlags::not_sampled);
+    entry[0] = TraceFlags::ids | TraceFlags::long_trace |
+               (context.sampled ? TraceFlags::sampled : TraceFlags::not_sampled);
     std::copy(context.trace_id.begin(), context.trace_id.end(), entry.begin() + 1);
     std::copy(context.span_id.begin(), context.span_id.end(), entry.begin() + 17);
     metadata.add(tracing_id, std::as_bytes(std::span(entry)));
@@ -74,7 +78,9 @@ inline std::optional<TraceContext> find_trace(Bytes metadata) {
         return std::nullopt;
     }
     TraceContext context;
-    const auto byte_at = [&](std::size_t place) { return std::to_integer<std::uint8_t>((*entry)[place]); };
+    const auto byte_at = [&](std::size_t place) {
+        return std::to_integer<std::uint8_t>((*entry)[place]);
+    };
     for (std::size_t place = 0; place < trace_size; place++) {
         context.trace_id[16 - trace_size + place] = byte_at(1 + place);
     }
@@ -88,6 +94,8 @@ inline std::optional<TraceContext> find_trace(Bytes metadata) {
 }  // namespace detail
 
 /// Sets the hooks for tracing.
-inline void on_trace(TraceHooks hooks) { detail::trace_hooks() = std::move(hooks); }
+inline void on_trace(TraceHooks hooks) {
+    detail::trace_hooks() = std::move(hooks);
+}
 
 }  // namespace stadium

@@ -1,6 +1,7 @@
 // Waiting for an event: a blocked thread or a suspended coroutine, in one list.
 //
-// A waiter lies in the stack frame or the coroutine frame of the one who waits. Waking one is the last use of it.
+// A waiter lies in the stack frame or the coroutine frame of the one who waits. Waking one is the
+// last use of it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -81,7 +82,8 @@ class ThreadWaiter final : public Waiter {
     bool woken_ = false;
 };
 
-/// A coroutine that is suspended. It resumes on its executor; without one, on the thread that wakes it.
+/// A coroutine that is suspended. It resumes on its executor; without one, on the thread that wakes
+/// it.
 class CoroutineWaiter final : public Waiter {
   public:
     void set(std::coroutine_handle<> coroutine, Executor executor) {

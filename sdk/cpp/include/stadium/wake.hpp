@@ -20,7 +20,8 @@ class Bell {
   public:
     Bell() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
         if (descriptor_ < 0) {
-            throw SystemError(std::string("no descriptor for waking a thread: ") + std::strerror(errno));
+            throw SystemError(std::string("no descriptor for waking a thread: ") +
+                              std::strerror(errno));
         }
     }
     Bell(const Bell&) = delete;

@@ -1,7 +1,8 @@
 // WorkerPool: the threads that run a server's functions.
 //
-// One thread at a time leads: it takes events from the server's queue, in their order, and hands out jobs. A thread that
-// waits for an event inside of a function leads too, so that a pool whose threads all wait goes on.
+// One thread at a time leads: it takes events from the server's queue, in their order, and hands
+// out jobs. A thread that waits for an event inside of a function leads too, so that a pool whose
+// threads all wait goes on.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,8 +18,8 @@
 
 #include <stadium/fork.hpp>
 #include <stadium/handle.hpp>
-#include <stadium/wake.hpp>
 #include <stadium/waiter.hpp>
+#include <stadium/wake.hpp>
 
 namespace stadium::detail {
 
@@ -29,7 +30,8 @@ class WorkerPool {
     /// Receives the events, in order, from one thread at a time; adds jobs.
     using Route = std::function<void(OwnedEvent, std::vector<Job>&)>;
 
-    explicit WorkerPool(Route route) : queue_(made<QueueHandle>(stadium_queue_new())), route_(std::move(route)) {}
+    explicit WorkerPool(Route route)
+        : queue_(made<QueueHandle>(stadium_queue_new())), route_(std::move(route)) {}
 
     [[nodiscard]] const stadium_queue* queue() const noexcept { return queue_.get(); }
     [[nodiscard]] const Process& process() const noexcept { return process_; }
