@@ -202,7 +202,7 @@ uint32_t stadium_abi_version(void);
 struct stadium_client *stadium_client_start(const char *settings,
                                             const struct stadium_queue *queue);
 
-// Frees a client. Calls that are under way end as cancelled when its methods are freed too.
+// Frees a client. Calls that are under way end as broken or cancelled when its methods are freed too.
 //
 // Requires: `client` is null or a client, and nobody uses it any more.
 void stadium_client_free(struct stadium_client *client);

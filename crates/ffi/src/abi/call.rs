@@ -38,7 +38,7 @@ pub unsafe extern "C" fn stadium_client_start(
     made(|| Ok(stadium_client(Client::start(&ClientSettings::from_json(settings?)?, queue?.0.clone())?)))
 }
 
-/// Frees a client. Calls that are under way end as cancelled when its methods are freed too.
+/// Frees a client. Calls that are under way end as broken or cancelled when its methods are freed too.
 ///
 /// # Safety
 /// `client` is null or a client, and nobody uses it any more.

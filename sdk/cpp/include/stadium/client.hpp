@@ -83,7 +83,7 @@ class MethodTable {
 }  // namespace detail
 
 /// A client. It has a thread of the library; its calls end on the dispatcher of its runtime.
-/// Destroying it ends the calls under way as Cancelled.
+/// Destroying it ends the calls under way, as ConnectionBroken or Cancelled.
 class Client {
   public:
     /// Starts the client. Throws InvalidArgument where an option is wrong.
