@@ -61,7 +61,7 @@ impl Numbers {
         fs::write(&file, CONTRACT).expect("the directory is writable");
         let descriptors = protox::compile([&file], [folder.path()]).expect("the contract is well formed");
         let service = Service::new("numbers", "1")
-            .descriptors(Box::leak(descriptors.encode_to_vec().into_boxed_slice()))
+            .descriptors(descriptors.encode_to_vec())
             .inline(&Method::unary("numbers/Double"), |_, number: &Number, answer: &mut Number| {
                 answer.value = number.value.checked_mul(2).ok_or_else(|| {
                     Refusal::rejected("NUM-001", format!("twice {} is too much", number.value))

@@ -44,11 +44,15 @@ class JsonObject {
         add(name, value.count());
     }
     void add(std::string_view name, const std::vector<std::string>& values) {
-        std::string list;
+        std::string list(1, '[');
         for (const std::string& value : values) {
-            list += (list.empty() ? "" : ",") + json_text(value);
+            if (list.size() > 1) {
+                list += ',';
+            }
+            list += json_text(value);
         }
-        add_raw(name, '[' + list + ']');
+        list += ']';
+        add_raw(name, list);
     }
     template <class T>
         requires requires(const T& settings) {
