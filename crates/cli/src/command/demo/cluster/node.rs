@@ -76,6 +76,8 @@ impl Process {
         let (Some(mqtt), Some(url)) = (mqtt, running.http_url) else { return Ok(None) };
         let api = Api::local(url, key.to_owned());
         let is_ready = api.probe("/readyz").is_ok_and(|(status, _)| status == 200);
+        // Another node may have made the key just now: each hears of it through etcd.
+        let is_ready = is_ready && api.get("/api/cluster").is_ok();
         Ok(is_ready.then_some((mqtt.address, api)))
     }
 

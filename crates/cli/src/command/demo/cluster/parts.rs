@@ -156,17 +156,19 @@ fn start(
     let start_one =
         |(name, settings): (&String, &String)| Process::start(name, settings, &place.join(name), place);
     let processes = names.iter().zip(&settings).map(start_one).collect::<Result<Vec<_>, _>>()?;
-    let mut nodes = Vec::new();
-    // One node makes it, for all.
-    let key = until(interrupted, "no node has an administrator's key", || {
-        Ok(processes.iter().find_map(Process::admin_key))
-    })?;
-    for process in processes {
-        let found = until(interrupted, "a node is not ready", || process.look(&key));
+    let mut ready = Vec::new();
+    for process in &processes {
+        // One node makes the key, for all; a file that is there may be one that lost the race.
+        let found = until(interrupted, "a node is not ready", || {
+            let keys = processes.iter().filter_map(Process::admin_key);
+            keys.map(|key| process.look(&key)).find(|found| !matches!(found, Ok(None))).unwrap_or(Ok(None))
+        });
         let found = found.map_err(|failure| Failure::new(format!("{failure}\n{}", process.log())))?;
-        nodes.push(process.ready(found));
+        ready.push(found);
         step("the nodes");
     }
+    let nodes: Vec<Node> =
+        processes.into_iter().zip(ready).map(|(process, found)| process.ready(found)).collect();
     bar.set_message("their shards");
     until(interrupted, "the nodes do not share the shards evenly", || {
         nodes.iter().try_for_each(Node::check)?;
