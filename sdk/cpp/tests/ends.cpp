@@ -179,6 +179,7 @@ static void server_is_killed() {
     close(ends[1]);
 }
 
+#ifndef STADIUM_TEST_WITHOUT_FORK
 /// A child of fork(2) gets Forked from its parent's objects, may destroy them, and makes its own.
 static void forked() {
     go_on = false;
@@ -206,7 +207,8 @@ static void forked() {
         const stadium::Server served(server_options(), words());
         const stadium::Client to_own(client_options(served.port()));
         CHECK(to_own.call(echo, Text("in the child")).get() == "in the child");
-        std::exit(0);
+        // Without the checks of a leak detector: it does not find the threads of the parent.
+        std::_Exit(0);
     }
     int how = 0;
     CHECK(waitpid(child, &how, 0) == child && WIFEXITED(how) && WEXITSTATUS(how) == 0);
@@ -215,6 +217,7 @@ static void forked() {
     go_on = true;
     CHECK(pending.get() == "parent");
 }
+#endif
 
 int main() {
     stadium::on_log([](const stadium::LogEvent&) {});

@@ -6,11 +6,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
-#include <string>
+#include <memory>
 
 #include <signal.h>
 
+#include <stadium/fork.hpp>
 #include <stadium/server.hpp>
 #include <stadium/wake.hpp>
 
@@ -20,6 +20,24 @@ namespace detail {
 
 /// The bell that the signal handler rings.
 inline std::atomic<const Bell*> signal_bell{nullptr};
+
+/// The bell for signals. It is never destroyed: a handler may still run on another thread after the
+/// old handlers were restored. After a fork the child has one of its own.
+inline const Bell& bell_for_signals() {
+    struct Made {
+        Bell bell;
+        Process process;
+    };
+    static std::atomic<const Made*> current{nullptr};
+    const Made* made = current.load();
+    while (made == nullptr || made->process.is_gone()) {
+        auto fresh = std::make_unique<const Made>();
+        if (current.compare_exchange_strong(made, fresh.get())) {
+            made = fresh.release();
+        }
+    }
+    return made->bell;
+}
 
 inline void ring_signal_bell(int) noexcept {
     const int error = errno;
@@ -62,8 +80,9 @@ class SignalHandlers {
 /// has its old effect. Returns the number of connections that were cut.
 inline std::uint64_t serve_until_signal(
     Server& server, std::chrono::milliseconds within = std::chrono::seconds(30)) {
-    const detail::Bell bell;
+    const detail::Bell& bell = detail::bell_for_signals();
     {
+        bell.silence();
         const detail::SignalHandlers handlers(bell);
         bell.wait();
     }
