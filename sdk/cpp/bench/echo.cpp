@@ -118,7 +118,6 @@ bool read(stadium::Bytes bytes, Sample& sample) {
 
 template <>
 struct stadium::Codec<Sample> {
-    static constexpr bool borrows = false;
     /// The buffer of the thread: the request is copied before the next one is encoded.
     static std::string_view encode(const Sample& sample) {
         thread_local std::string out;

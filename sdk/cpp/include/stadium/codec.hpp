@@ -26,13 +26,13 @@ concept ProtobufMessage = std::default_initializable<T> &&
 
 /// How a T is encoded and decoded. `encode` returns something that has the bytes: a string, a
 /// string_view, or Bytes of the value itself. `decode` returns nothing where the bytes are no T.
-/// `borrows` is true where a decoded value points into the bytes that it was decoded from.
+/// A constant `borrows` that is true means that a decoded value points into the bytes that it was
+/// decoded from.
 template <class T>
 struct Codec;
 
 template <ProtobufMessage T>
 struct Codec<T> {
-    static constexpr bool borrows = false;
     static std::string encode(const T& message) { return message.SerializeAsString(); }
     static std::optional<T> decode(Bytes bytes) {
         std::optional<T> message(std::in_place);
@@ -46,14 +46,12 @@ struct Codec<T> {
 
 template <>
 struct Codec<std::string> {
-    static constexpr bool borrows = false;
     static std::string_view encode(const std::string& text) noexcept { return text; }
     static std::optional<std::string> decode(Bytes bytes) { return std::string(text_of(bytes)); }
 };
 
 template <>
 struct Codec<std::vector<std::byte>> {
-    static constexpr bool borrows = false;
     static Bytes encode(const std::vector<std::byte>& bytes) noexcept { return bytes; }
     static std::optional<std::vector<std::byte>> decode(Bytes bytes) {
         return std::vector<std::byte>(bytes.begin(), bytes.end());
