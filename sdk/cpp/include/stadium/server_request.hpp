@@ -128,7 +128,12 @@ class ServerRequest final : public Pipe {
     }
 
     std::int32_t send_now(Bytes message) noexcept override {
-        return stadium_request_send(request_.get(), to_abi(message));
+        const std::int32_t status = stadium_request_send(request_.get(), to_abi(message));
+        if (status == STADIUM_ENDED) {
+            // Its event may be still on its way.
+            cancelled_.store(true, std::memory_order_release);
+        }
+        return status;
     }
     void throw_sent(std::int32_t status) const override {
         switch (status) {
