@@ -56,7 +56,8 @@ class Server {
 
     /// Takes on nothing new, withdraws from discovery, waits for the work under way, but no longer
     /// than a time, and stops. Returns the number of connections that were cut. A second call
-    /// returns 0.
+    /// returns 0. Functions whose callers gave up may still run afterwards; the destructor waits
+    /// for them.
     template <class Rep, class Period>
     std::uint64_t shutdown(std::chrono::duration<Rep, Period> within) {
         if (core_->pool().is_worker()) {
