@@ -266,11 +266,7 @@ impl ServiceClient {
         Q: Message,
         A: Message + Default,
     {
-        let items = Arc::new(Items::default());
-        let mut call =
-            self.new_call(method, request, options, Completion::Stream(ItemsEnd(Arc::clone(&items))));
-        call.initial = credit.max(1);
-        self.shared.call(call);
+        let items = self.open(credit, |completion| self.new_call(method, request, options, completion));
         Streaming::new(items, self.shared.handle.clone(), credit.max(1))
     }
 
@@ -282,11 +278,8 @@ impl ServiceClient {
         credit: u32,
         options: &CallOptions<'_>,
     ) -> Streaming<Vec<u8>> {
-        let items = Arc::new(Items::default());
-        let completion = Completion::Stream(ItemsEnd(Arc::clone(&items)));
-        let mut call = self.raw_call(route, Interaction::Stream, request, options, completion);
-        call.initial = credit.max(1);
-        self.shared.call(call);
+        let call = |completion| self.raw_call(route, Interaction::Stream, request, options, completion);
+        let items = self.open(credit, call);
         Streaming::raw(items, self.shared.handle.clone(), credit.max(1))
     }
 
@@ -303,12 +296,8 @@ impl ServiceClient {
         Q: Message,
         A: Message + Default,
     {
-        let items = Arc::new(Items::default());
-        let mut call =
-            self.new_call(method, first, options, Completion::Stream(ItemsEnd(Arc::clone(&items))));
-        call.initial = credit.max(1);
-        call.completes = false;
-        self.shared.call(call);
+        let call = |completion| self.new_call(method, first, options, completion);
+        let items = self.open(credit, |completion| NewCall { completes: false, ..call(completion) });
         let sender = ChannelSender::new(Arc::clone(&items), self.shared.handle.clone());
         (sender, Streaming::new(items, self.shared.handle.clone(), credit.max(1)))
     }
@@ -321,12 +310,8 @@ impl ServiceClient {
         credit: u32,
         options: &CallOptions<'_>,
     ) -> (ChannelSender<Encoded>, Streaming<Vec<u8>>) {
-        let items = Arc::new(Items::default());
-        let completion = Completion::Stream(ItemsEnd(Arc::clone(&items)));
-        let mut call = self.raw_call(route, Interaction::Channel, first, options, completion);
-        call.initial = credit.max(1);
-        call.completes = false;
-        self.shared.call(call);
+        let call = |completion| self.raw_call(route, Interaction::Channel, first, options, completion);
+        let items = self.open(credit, |completion| NewCall { completes: false, ..call(completion) });
         let sender = ChannelSender::new(Arc::clone(&items), self.shared.handle.clone());
         (sender, Streaming::raw(items, self.shared.handle.clone(), credit.max(1)))
     }
@@ -379,6 +364,15 @@ impl ServiceClient {
         let (answer, answered) = std::sync::mpsc::sync_channel(1);
         self.shared.send(Item::Explain { service: self.place, key: key.map(KeyHash::of), answer });
         answered.recv_timeout(within).ok()
+    }
+
+    /// Begins a call that is answered by a stream, with this credit.
+    fn open(&self, credit: u32, call: impl FnOnce(Completion) -> NewCall) -> Arc<Items> {
+        let items = Arc::new(Items::default());
+        let mut call = call(Completion::Stream(ItemsEnd(Arc::clone(&items))));
+        call.initial = credit.max(1);
+        self.shared.call(call);
+        items
     }
 
     fn new_call<Q, A, M>(
