@@ -1,7 +1,7 @@
 //! The future by which a server's loop waits for another language's answer.
 //!
-//! The limits, deadlines and cancellations of [`stadium_rpc::Service::asynchronous`] hold for it, so that
-//! a slow interpreter shows as Busy. The language's side is [`crate::request::Request`].
+//! The limits, deadlines and cancellations of [`stadium_rpc::Service::asynchronous`] hold for it,
+//! so that a slow interpreter shows as Busy. The language's side is [`crate::request::Request`].
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -14,7 +14,7 @@ use crate::event::{Event, Kind};
 use crate::queue::Queue;
 use crate::request::{MESSAGES_MAX, Request, Shared};
 
-/// What a stream of answers goes on with.
+/// The next step of a stream of answers.
 enum Next {
     Message(Vec<u8>),
     End(Result<Vec<u8>, Refusal>),

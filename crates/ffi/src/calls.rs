@@ -88,8 +88,8 @@ impl Method {
         Ok(Some(Call(service.call_bytes_then(route, idempotency, request, options, then))))
     }
 
-    /// Opens a stream or a channel. Its messages are [`Kind::Item`] with this tag, as many as `credit` until
-    /// [`Stream::want`] asks for more.
+    /// Opens a stream or a channel. Its messages are [`Kind::Item`] with this tag, as many as
+    /// `credit` until [`Stream::want`] asks for more.
     ///
     /// # Errors
     /// [`Error::Invalid`]: the method answers with one message; [`Error::Forked`].

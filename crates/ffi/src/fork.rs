@@ -41,8 +41,9 @@ impl Process {
     }
 }
 
-/// Something with threads or descriptors that belong to the process that made it. A child never drops it:
-/// that would wait for threads which are not there, or change descriptors which the parent uses.
+/// Something with threads or descriptors that belong to the process that made it. A child never
+/// drops it: that would wait for threads which are not there, or change descriptors which the
+/// parent uses.
 pub struct OfProcess<T> {
     value: Option<T>,
     made_by: Process,

@@ -2,8 +2,9 @@
 //!
 //! Nothing calls back. Calls that end, messages of streams and requests to be answered are events;
 //! [`queue::Queue`] keeps them until the language's own thread takes many at a time, and its
-//! descriptor is readable while there are some. [`local::Local`] has no thread: its caller turns the
-//! loop while it waits. [`abi`] turns these types into C; `sdk/c/include/stadium.h` is generated from it.
+//! descriptor is readable while there are some. [`local::Local`] has no thread: its caller turns
+//! the loop while it waits. [`abi`] turns these types into C; `sdk/c/include/stadium.h` is
+//! generated from it.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 

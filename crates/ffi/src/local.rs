@@ -1,7 +1,7 @@
 //! A client without a thread: its caller turns the loop while it waits.
 //!
-//! A call costs no change of thread, and an answer is read where the loop has put it. Only unary calls can be
-//! made this way.
+//! A call costs no change of thread, and an answer is read where the loop has put it. Only unary
+//! calls can be made this way.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -83,8 +83,9 @@ impl Local {
         Ok(())
     }
 
-    /// Hands up to `max` calls that have ended to `each`, after waiting until there is one, but no longer
-    /// than `at_most`. Answers stay where they are until the next time. Returns how many there were.
+    /// Hands up to `max` calls that have ended to `each`, after waiting until there is one, but no
+    /// longer than `at_most`. Answers stay where they are until the next time. Returns how many
+    /// there were.
     ///
     /// # Errors
     /// [`Error::System`] where waiting fails; [`Error::Forked`].

@@ -64,8 +64,8 @@ impl Queue {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// The descriptor that is readable while there are events. Only poll it: reading from it is the queue's
-    /// business.
+    /// The descriptor that is readable while there are events. Only poll it: reading from it is the
+    /// queue's business.
     #[must_use]
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.shared.bell.as_fd()
@@ -90,8 +90,8 @@ impl Queue {
         }
     }
 
-    /// Nobody takes events any more: those that wait are dropped, and so is what follows. Requests among them are
-    /// answered as unknown.
+    /// Nobody takes events any more: those that wait are dropped, and so is what follows. Requests
+    /// among them are answered as unknown.
     pub fn close(&self) {
         let mut waiting = self.shared.waiting.lock();
         let dropped = std::mem::replace(&mut *waiting, Waiting { closed: true, ..Waiting::default() });

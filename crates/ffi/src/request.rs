@@ -63,7 +63,7 @@ impl Request {
         self.0.id
     }
 
-    /// What is known of the call.
+    /// The call's route, deadline, metadata and peer.
     #[must_use]
     pub fn context(&self) -> &CallContext {
         &self.0.context

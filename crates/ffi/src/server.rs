@@ -47,8 +47,8 @@ impl Server {
     /// Starts to serve. Requests arrive on `queue` as [`crate::Kind::Request`].
     ///
     /// # Errors
-    /// [`Error::Invalid`]: the settings or the services contradict themselves. [`Error::System`]: an address
-    /// cannot be listened on, or the system refuses a thread.
+    /// [`Error::Invalid`]: the settings or the services contradict themselves. [`Error::System`]:
+    /// an address cannot be listened on, or the system refuses a thread.
     pub fn start(settings: &ServerSettings, services: Vec<Service>, queue: &Queue) -> Result<Self, Error> {
         let config = settings.config()?;
         let services = services.into_iter().map(|service| bytes_service(service, queue)).collect();

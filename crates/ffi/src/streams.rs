@@ -1,8 +1,8 @@
 //! A client's streams and channels: messages move from the client to the queue when somebody takes
 //! events, and only as many as the caller wants.
 //!
-//! The caller wants as many as it has read, so that a caller that reads slowly slows its service down and
-//! no other stream.
+//! The caller wants as many as it has read, so that a caller that reads slowly slows its service
+//! down and no other stream.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -76,8 +76,8 @@ impl Stream {
     /// Sends a message of a channel.
     ///
     /// # Errors
-    /// [`Error::Full`]: the message was not taken, and [`Kind::Writable`] follows. [`Error::Ended`]: the service
-    /// takes no more, or the stream is no channel.
+    /// [`Error::Full`]: the message was not taken, and [`Kind::Writable`] follows.
+    /// [`Error::Ended`]: the service takes no more, or the stream is no channel.
     pub fn send(&self, message: Vec<u8>) -> Result<(), Error> {
         let state = self.0.state.lock();
         let sender = state.sender.as_ref().ok_or(Error::Ended)?;

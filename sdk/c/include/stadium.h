@@ -131,7 +131,7 @@ typedef struct stadium_bytes {
   size_t size;
 } stadium_bytes;
 
-// What one call asks for. All zero is the default.
+// The options of a call. All zero is the default.
 typedef struct stadium_options {
   // Stands in the events of the call.
   uint64_t tag;
@@ -192,11 +192,12 @@ typedef struct stadium_refusal {
 extern "C" {
 #endif // __cplusplus
 
-// The version of the library; compare it with `STADIUM_ABI_VERSION` where the library is loaded at run time.
+// The version of the library; compare it with `STADIUM_ABI_VERSION` where the library is loaded at
+// run time.
 uint32_t stadium_abi_version(void);
 
-// Starts a client; null where the settings are wrong or the system refuses a thread. `settings` is a JSON object.
-// Calls end on `queue`, which may be that of other clients and servers too.
+// Starts a client; null where the settings are wrong or the system refuses a thread. `settings` is
+// a JSON object. Calls end on `queue`, which may be that of other clients and servers too.
 //
 // Requires: `settings` is a text, `queue` a queue.
 struct stadium_client *stadium_client_start(const char *settings,
@@ -207,8 +208,9 @@ struct stadium_client *stadium_client_start(const char *settings,
 // Requires: `client` is null or a client, and nobody uses it any more.
 void stadium_client_free(struct stadium_client *client);
 
-// A method that the client calls; keep it for all of its calls. Null where the route is not SERVICE/METHOD. The first
-// method of a service has the service's instances looked up and connected to.
+// A method that the client calls; keep it for all of its calls. Null where the route is not
+// SERVICE/METHOD. The first method of a service has the service's instances looked up and
+// connected to.
 //
 // Requires: `client` is a client, and the route of `method` a text.
 struct stadium_method *stadium_client_method(const struct stadium_client *client,
@@ -219,18 +221,19 @@ struct stadium_method *stadium_client_method(const struct stadium_client *client
 // Requires: `method` is null or a method, and nobody uses it any more.
 void stadium_method_free(struct stadium_method *method);
 
-// Begins a call; the request is copied. A unary call ends by one STADIUM_ANSWER with the tag of the options. A one-way
-// call has no event. Where `handle` is not null it is set to a handle that can cancel the call, and is to be freed;
-// to null for a one-way call. Returns a stadium_status.
+// Begins a call; the request is copied. A unary call ends by one STADIUM_ANSWER with the tag of
+// the options. A one-way call has no event. Where `handle` is not null it is set to a handle that
+// can cancel the call, and is to be freed; to null for a one-way call. Returns a stadium_status.
 //
-// Requires: `method` is a method, the bytes of `request` and `options` are there, and `handle` is null or points at a pointer.
+// Requires: `method` is a method, the bytes of `request` and `options` are there, and `handle` is null or
+// points at a pointer.
 int32_t stadium_call(const struct stadium_method *method,
                      struct stadium_bytes request,
                      const struct stadium_options *call_options,
                      struct stadium_call_handle **handle);
 
-// Gives a call up. It ends by STADIUM_ANSWER with STADIUM_CANCELLED, unless it has ended. The handle stays to be
-// freed. One thread at a time may use a handle.
+// Gives a call up. It ends by STADIUM_ANSWER with STADIUM_CANCELLED, unless it has ended. The
+// handle stays to be freed. One thread at a time may use a handle.
 //
 // Requires: `handle` is a handle.
 int32_t stadium_call_cancel(struct stadium_call_handle *handle);
@@ -240,26 +243,27 @@ int32_t stadium_call_cancel(struct stadium_call_handle *handle);
 // Requires: `handle` is null or a handle, and nobody uses it any more.
 void stadium_call_handle_free(struct stadium_call_handle *handle);
 
-// Opens a stream or a channel with its first request; null where that is not possible. Messages arrive as STADIUM_ITEM
-// with the tag of the options, as many as their credit until stadium_stream_want asks for more; STADIUM_END is last.
+// Opens a stream or a channel with its first request; null where that is not possible. Messages
+// arrive as STADIUM_ITEM with the tag of the options, as many as their credit until
+// stadium_stream_want asks for more; STADIUM_END is last.
 //
 // Requires: As for stadium_call.
 struct stadium_stream *stadium_open(const struct stadium_method *method,
                                     struct stadium_bytes request,
                                     const struct stadium_options *call_options);
 
-// Takes `count` more messages. Call it as messages are read, so that a slow reader slows its service down.
+// Takes `count` more messages. Call it as messages are read, so that a slow reader slows its
+// service down.
 //
 // Requires: `stream` is a stream.
-int32_t stadium_stream_want(const struct stadium_stream *stream,
-                            uint32_t count);
+int32_t stadium_stream_want(const struct stadium_stream *stream, uint32_t count);
 
-// Sends a message of a channel, which is copied. STADIUM_FULL: the service has not taken the last 1,024 messages; this
-// one was not taken, and STADIUM_WRITABLE follows. STADIUM_ENDED: the service takes no more.
+// Sends a message of a channel, which is copied. STADIUM_FULL: the service has not taken the last
+// 1,024 messages; this one was not taken, and STADIUM_WRITABLE follows. STADIUM_ENDED: the service
+// takes no more.
 //
 // Requires: `stream` is a stream, and the bytes of `message` are there.
-int32_t stadium_stream_send(const struct stadium_stream *stream,
-                            struct stadium_bytes message);
+int32_t stadium_stream_send(const struct stadium_stream *stream, struct stadium_bytes message);
 
 // Ends the caller's side of a channel.
 //
@@ -276,12 +280,12 @@ int32_t stadium_stream_cancel(const struct stadium_stream *stream);
 // Requires: `stream` is null or a stream, and nobody uses it any more.
 void stadium_stream_free(struct stadium_stream *stream);
 
-// The instances that are known of a method's service, and the one that a call with this key would go to and why, as
-// text for people. Null where the client does not answer; otherwise to be freed by stadium_text_free.
+// The instances that are known of a method's service, and the one that a call with this key would
+// go to and why, as text for people. Null where the client does not answer; otherwise to be freed
+// by stadium_text_free.
 //
 // Requires: `method` is a method, and the bytes of `key` are there.
-char *stadium_explain(const struct stadium_method *method,
-                      struct stadium_bytes key);
+char *stadium_explain(const struct stadium_method *method, struct stadium_bytes key);
 
 // Frees a text of this library.
 //
@@ -293,12 +297,12 @@ void stadium_text_free(char *text);
 // Requires: `events` points at `count` events of this library.
 void stadium_events_release(struct stadium_event *events, size_t count);
 
-// Why the last function that failed on this thread did; empty where none has. It is valid until the next function
-// fails on this thread.
+// Why the last function that failed on this thread did; empty where none has. It is valid until
+// the next function fails on this thread.
 const char *stadium_last_error(void);
 
-// The stadium_status of the last function that failed on this thread: why a function returned null. STADIUM_DONE
-// where none has failed.
+// The stadium_status of the last function that failed on this thread: why a function returned
+// null. STADIUM_DONE where none has failed.
 int32_t stadium_last_status(void);
 
 // Makes a client that works while stadium_local_take waits; null where the settings are wrong.
@@ -319,8 +323,8 @@ int32_t stadium_local_call(struct stadium_local *local,
                            struct stadium_bytes request,
                            const struct stadium_options *call_options);
 
-// Takes up to `max` calls that have ended, after waiting as stadium_queue_take. Answers stay where the client has them
-// until the next stadium_local_take, so events need no release.
+// Takes up to `max` calls that have ended, after waiting as stadium_queue_take. Answers stay where
+// the client has them until the next stadium_local_take, so events need no release.
 //
 // Requires: `local` is a client of this thread, and `events` has room for `max` events.
 int64_t stadium_local_take(struct stadium_local *local,
@@ -336,15 +340,15 @@ void stadium_local_free(struct stadium_local *local);
 // Makes a completion queue; null where there is no descriptor.
 struct stadium_queue *stadium_queue_new(void);
 
-// A descriptor that is readable while there are events, and sometimes when there are none; for poll(2) and event loops,
-// which must not read from it. It is valid as long as the queue.
+// A descriptor that is readable while there are events, and sometimes when there are none; for
+// poll(2) and event loops, which must not read from it. It is valid as long as the queue.
 //
 // Requires: `queue` is a queue.
 int32_t stadium_queue_descriptor(const struct stadium_queue *queue);
 
-// Takes up to `max` events, after waiting until there is one, but no longer than `timeout_us`: 0 does not wait, a
-// negative number waits as long as it takes. Returns how many there are, 0 after the time, or a stadium_status. Each
-// event is to be released.
+// Takes up to `max` events, after waiting until there is one, but no longer than `timeout_us`: 0
+// does not wait, a negative number waits as long as it takes. Returns how many there are, 0 after
+// the time, or a stadium_status. Each event is to be released.
 //
 // Requires: `events` has room for `max` events.
 int64_t stadium_queue_take(const struct stadium_queue *queue,
@@ -352,36 +356,34 @@ int64_t stadium_queue_take(const struct stadium_queue *queue,
                            size_t max,
                            int64_t timeout_us);
 
-// Frees a queue. Clients and servers that use it may go on: their events are dropped, requests among them answered as
-// unknown.
+// Frees a queue. Clients and servers that use it may go on: their events are dropped, requests
+// among them answered as unknown.
 //
 // Requires: `queue` is null or a queue, and nobody uses it any more.
 void stadium_queue_free(struct stadium_queue *queue);
 
-// Answers a unary request; the message is copied. Ends a stream or a channel, and its bytes are not sent. STADIUM_ENDED:
-// it was answered, or nobody waits any more.
+// Answers a unary request; the message is copied. Ends a stream or a channel, and its bytes are
+// not sent. STADIUM_ENDED: it was answered, or nobody waits any more.
 //
 // Requires: `request` is a request, and the bytes of `message` are there.
-int32_t stadium_request_answer(const stadium_request *request,
-                               struct stadium_bytes message);
+int32_t stadium_request_answer(const stadium_request *request, struct stadium_bytes message);
 
 // Refuses a request, or ends a stream or a channel with an error.
 //
 // Requires: `request` is a request, and the texts of `refusal` are texts.
 int32_t stadium_request_refuse(const stadium_request *request, struct stadium_refusal refusal);
 
-// Sends a message of a stream or a channel, which is copied. STADIUM_FULL: 64 messages wait for the caller; this one
-// was not taken, and STADIUM_WRITABLE with the request's id follows.
+// Sends a message of a stream or a channel, which is copied. STADIUM_FULL: 64 messages wait for
+// the caller; this one was not taken, and STADIUM_WRITABLE with the request's id follows.
 //
 // Requires: `request` is a request, and the bytes of `message` are there.
-int32_t stadium_request_send(const stadium_request *request,
-                             struct stadium_bytes message);
+int32_t stadium_request_send(const stadium_request *request, struct stadium_bytes message);
 
-// Takes `count` more messages of a channel's caller; they arrive as STADIUM_REQUEST_ITEM. A channel begins with none.
+// Takes `count` more messages of a channel's caller; they arrive as STADIUM_REQUEST_ITEM. A
+// channel begins with none.
 //
 // Requires: `request` is a request.
-int32_t stadium_request_want(const stadium_request *request,
-                             uint32_t count);
+int32_t stadium_request_want(const stadium_request *request, uint32_t count);
 
 // The time that is left of the caller's deadline, in microseconds; 0 where it has passed.
 //
@@ -436,8 +438,8 @@ int32_t stadium_service_method(struct stadium_service *service,
 // Requires: `service` is null or a service, and nobody uses it any more.
 void stadium_service_free(struct stadium_service *service);
 
-// Starts a server; null where the settings are wrong, or an address is in use. `settings` is a JSON object. Requests
-// arrive on `queue`.
+// Starts a server; null where the settings are wrong, or an address is in use. `settings` is a
+// JSON object. Requests arrive on `queue`.
 //
 // Requires: `settings` is a text, `services` points at `count` services, and `queue` is a queue.
 struct stadium_server *stadium_server_start(const char *settings,
@@ -445,20 +447,18 @@ struct stadium_server *stadium_server_start(const char *settings,
                                             size_t count,
                                             const struct stadium_queue *queue);
 
-// The port of the address at this place in the settings: for port 0 the one that was free. A stadium_status where
-// there is no such address.
+// The port of the address at this place in the settings: for port 0 the one that was free. A
+// stadium_status where there is no such address.
 //
 // Requires: `server` is a server.
-int32_t stadium_server_port(const struct stadium_server *server,
-                            size_t place);
+int32_t stadium_server_port(const struct stadium_server *server, size_t place);
 
-// Takes on nothing new, withdraws from discovery, waits for the work under way, but no longer than `within_ms`, and
-// stops. Somebody must go on taking events meanwhile. Returns the connections that were cut, or a stadium_status; a
-// second call returns 0.
+// Takes on nothing new, withdraws from discovery, waits for the work under way, but no longer than
+// `within_ms`, and stops. Somebody must go on taking events meanwhile. Returns the connections
+// that were cut, or a stadium_status; a second call returns 0.
 //
 // Requires: `server` is a server.
-int64_t stadium_server_shutdown(const struct stadium_server *server,
-                                uint64_t within_ms);
+int64_t stadium_server_shutdown(const struct stadium_server *server, uint64_t within_ms);
 
 // Frees a server, and stops it at once where it runs.
 //

@@ -13,7 +13,7 @@ A = TypeVar("A")
 
 
 class Method(Generic[Q, A]):
-    """What all methods have. Make one by `unary`, `one_way`, `stream` or `channel`."""
+    """The base of all methods. Make one by `unary`, `one_way`, `stream` or `channel`."""
 
     interaction: int = 0
 

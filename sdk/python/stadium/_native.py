@@ -1,4 +1,4 @@
-"""What asyncio clients, blocking clients and servers share of the native module: kinds of events, tags."""
+"""Kinds of events and tags, for asyncio clients, blocking clients and servers."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ A = TypeVar("A")
 
 
 class Call:
-    """What a function knows about the call that it answers."""
+    """The call that a function answers: route, key, token, metadata, time left."""
 
     def __init__(self, request: _stadium.Request) -> None:
         self._request = request

@@ -52,8 +52,8 @@ pub(crate) struct Options {
     /// So many test programs run at a time; those that watch the clock always run alone
     #[arg(long, default_value_t = 3, value_name = "N")]
     jobs: usize,
-    /// What takes long too: 10,000 seeds of the simulator, 100 kills of each kill suite and 200 of a cluster, a newer etcd, the wheel
-    /// of the Python SDK
+    /// The long tests too: 10,000 seeds of the simulator, 100 kills of each kill suite and 200 of a
+    /// cluster, a newer etcd, the wheel of the Python SDK
     #[arg(long)]
     long: bool,
 }

@@ -23,8 +23,8 @@ pub struct stadium_call_handle(Option<OfProcess<Call>>);
 /// A stream or a channel of a client.
 pub struct stadium_stream(OfProcess<Stream>);
 
-/// Starts a client; null where the settings are wrong or the system refuses a thread. `settings` is a JSON object.
-/// Calls end on `queue`, which may be that of other clients and servers too.
+/// Starts a client; null where the settings are wrong or the system refuses a thread. `settings` is
+/// a JSON object. Calls end on `queue`, which may be that of other clients and servers too.
 ///
 /// # Safety
 /// `settings` is a text, `queue` a queue.
@@ -48,8 +48,9 @@ pub unsafe extern "C" fn stadium_client_free(client: *mut stadium_client) {
     unsafe { free(client) };
 }
 
-/// A method that the client calls; keep it for all of its calls. Null where the route is not SERVICE/METHOD. The first
-/// method of a service has the service's instances looked up and connected to.
+/// A method that the client calls; keep it for all of its calls. Null where the route is not
+/// SERVICE/METHOD. The first method of a service has the service's instances looked up and
+/// connected to.
 ///
 /// # Safety
 /// `client` is a client, and the route of `method` a text.
@@ -73,12 +74,13 @@ pub unsafe extern "C" fn stadium_method_free(method: *mut stadium_method) {
     unsafe { free(method) };
 }
 
-/// Begins a call; the request is copied. A unary call ends by one STADIUM_ANSWER with the tag of the options. A one-way
-/// call has no event. Where `handle` is not null it is set to a handle that can cancel the call, and is to be freed;
-/// to null for a one-way call. Returns a stadium_status.
+/// Begins a call; the request is copied. A unary call ends by one STADIUM_ANSWER with the tag of
+/// the options. A one-way call has no event. Where `handle` is not null it is set to a handle that
+/// can cancel the call, and is to be freed; to null for a one-way call. Returns a stadium_status.
 ///
 /// # Safety
-/// `method` is a method, the bytes of `request` and `options` are there, and `handle` is null or points at a pointer.
+/// `method` is a method, the bytes of `request` and `options` are there, and `handle` is null or
+/// points at a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stadium_call(
     method: *const stadium_method,
@@ -102,8 +104,8 @@ pub unsafe extern "C" fn stadium_call(
     })
 }
 
-/// Gives a call up. It ends by STADIUM_ANSWER with STADIUM_CANCELLED, unless it has ended. The handle stays to be
-/// freed. One thread at a time may use a handle.
+/// Gives a call up. It ends by STADIUM_ANSWER with STADIUM_CANCELLED, unless it has ended. The
+/// handle stays to be freed. One thread at a time may use a handle.
 ///
 /// # Safety
 /// `handle` is a handle.
@@ -133,8 +135,9 @@ pub unsafe extern "C" fn stadium_call_handle_free(handle: *mut stadium_call_hand
     unsafe { free(handle) };
 }
 
-/// Opens a stream or a channel with its first request; null where that is not possible. Messages arrive as STADIUM_ITEM
-/// with the tag of the options, as many as their credit until stadium_stream_want asks for more; STADIUM_END is last.
+/// Opens a stream or a channel with its first request; null where that is not possible. Messages
+/// arrive as STADIUM_ITEM with the tag of the options, as many as their credit until
+/// stadium_stream_want asks for more; STADIUM_END is last.
 ///
 /// # Safety
 /// As for stadium_call.
@@ -154,7 +157,8 @@ pub unsafe extern "C" fn stadium_open(
     })
 }
 
-/// Takes `count` more messages. Call it as messages are read, so that a slow reader slows its service down.
+/// Takes `count` more messages. Call it as messages are read, so that a slow reader slows its
+/// service down.
 ///
 /// # Safety
 /// `stream` is a stream.
@@ -168,8 +172,9 @@ pub unsafe extern "C" fn stadium_stream_want(stream: *const stadium_stream, coun
     })
 }
 
-/// Sends a message of a channel, which is copied. STADIUM_FULL: the service has not taken the last 1,024 messages; this
-/// one was not taken, and STADIUM_WRITABLE follows. STADIUM_ENDED: the service takes no more.
+/// Sends a message of a channel, which is copied. STADIUM_FULL: the service has not taken the last
+/// 1,024 messages; this one was not taken, and STADIUM_WRITABLE follows. STADIUM_ENDED: the service
+/// takes no more.
 ///
 /// # Safety
 /// `stream` is a stream, and the bytes of `message` are there.
@@ -218,8 +223,9 @@ pub unsafe extern "C" fn stadium_stream_free(stream: *mut stadium_stream) {
     unsafe { free(stream) };
 }
 
-/// The instances that are known of a method's service, and the one that a call with this key would go to and why, as
-/// text for people. Null where the client does not answer; otherwise to be freed by stadium_text_free.
+/// The instances that are known of a method's service, and the one that a call with this key would
+/// go to and why, as text for people. Null where the client does not answer; otherwise to be freed
+/// by stadium_text_free.
 ///
 /// # Safety
 /// `method` is a method, and the bytes of `key` are there.

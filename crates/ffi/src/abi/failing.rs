@@ -32,8 +32,8 @@ thread_local! {
     static LAST_STATUS: Cell<stadium_status> = const { Cell::new(stadium_status::STADIUM_DONE) };
 }
 
-/// Why the last function that failed on this thread did; empty where none has. It is valid until the next function
-/// fails on this thread.
+/// Why the last function that failed on this thread did; empty where none has. It is valid until
+/// the next function fails on this thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn stadium_last_error() -> *const c_char {
     LAST.with(|last| {
@@ -42,8 +42,8 @@ pub extern "C" fn stadium_last_error() -> *const c_char {
     })
 }
 
-/// The stadium_status of the last function that failed on this thread: why a function returned null. STADIUM_DONE
-/// where none has failed.
+/// The stadium_status of the last function that failed on this thread: why a function returned
+/// null. STADIUM_DONE where none has failed.
 #[unsafe(no_mangle)]
 pub extern "C" fn stadium_last_status() -> i32 {
     LAST_STATUS.get() as i32

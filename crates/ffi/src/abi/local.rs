@@ -71,8 +71,8 @@ pub unsafe extern "C" fn stadium_local_call(
     })
 }
 
-/// Takes up to `max` calls that have ended, after waiting as stadium_queue_take. Answers stay where the client has them
-/// until the next stadium_local_take, so events need no release.
+/// Takes up to `max` calls that have ended, after waiting as stadium_queue_take. Answers stay where
+/// the client has them until the next stadium_local_take, so events need no release.
 ///
 /// # Safety
 /// `local` is a client of this thread, and `events` has room for `max` events.

@@ -1,4 +1,4 @@
-//! What one call asks for, and how methods are named.
+//! The options of a call, and the names of methods.
 
 use std::ffi::c_char;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub struct stadium_method_id {
     pub idempotent: i32,
 }
 
-/// What one call asks for. All zero is the default.
+/// The options of a call. All zero is the default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct stadium_options {

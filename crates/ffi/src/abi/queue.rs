@@ -25,8 +25,8 @@ pub extern "C" fn stadium_queue_new() -> *mut stadium_queue {
     made(|| Queue::new().map(stadium_queue))
 }
 
-/// A descriptor that is readable while there are events, and sometimes when there are none; for poll(2) and event loops,
-/// which must not read from it. It is valid as long as the queue.
+/// A descriptor that is readable while there are events, and sometimes when there are none; for
+/// poll(2) and event loops, which must not read from it. It is valid as long as the queue.
 ///
 /// # Safety
 /// `queue` is a queue.
@@ -45,9 +45,9 @@ pub(super) fn time_out(timeout_us: i64) -> Duration {
     u64::try_from(timeout_us).map_or(FOR_EVER, Duration::from_micros)
 }
 
-/// Takes up to `max` events, after waiting until there is one, but no longer than `timeout_us`: 0 does not wait, a
-/// negative number waits as long as it takes. Returns how many there are, 0 after the time, or a stadium_status. Each
-/// event is to be released.
+/// Takes up to `max` events, after waiting until there is one, but no longer than `timeout_us`: 0
+/// does not wait, a negative number waits as long as it takes. Returns how many there are, 0 after
+/// the time, or a stadium_status. Each event is to be released.
 ///
 /// # Safety
 /// `events` has room for `max` events.
@@ -78,8 +78,8 @@ pub unsafe extern "C" fn stadium_queue_take(
     )
 }
 
-/// Frees a queue. Clients and servers that use it may go on: their events are dropped, requests among them answered as
-/// unknown.
+/// Frees a queue. Clients and servers that use it may go on: their events are dropped, requests
+/// among them answered as unknown.
 ///
 /// # Safety
 /// `queue` is null or a queue, and nobody uses it any more.

@@ -17,8 +17,8 @@ use crate::request::Request;
 /// A request that a server has to answer.
 pub type stadium_request = Request;
 
-/// Answers a unary request; the message is copied. Ends a stream or a channel, and its bytes are not sent. STADIUM_ENDED:
-/// it was answered, or nobody waits any more.
+/// Answers a unary request; the message is copied. Ends a stream or a channel, and its bytes are
+/// not sent. STADIUM_ENDED: it was answered, or nobody waits any more.
 ///
 /// # Safety
 /// `request` is a request, and the bytes of `message` are there.
@@ -96,8 +96,8 @@ pub unsafe extern "C" fn stadium_request_refuse(
     status(|| request?.answer(Err(refusal?)))
 }
 
-/// Sends a message of a stream or a channel, which is copied. STADIUM_FULL: 64 messages wait for the caller; this one
-/// was not taken, and STADIUM_WRITABLE with the request's id follows.
+/// Sends a message of a stream or a channel, which is copied. STADIUM_FULL: 64 messages wait for
+/// the caller; this one was not taken, and STADIUM_WRITABLE with the request's id follows.
 ///
 /// # Safety
 /// `request` is a request, and the bytes of `message` are there.
@@ -111,7 +111,8 @@ pub unsafe extern "C" fn stadium_request_send(
     status(|| request?.send(message?.to_vec()))
 }
 
-/// Takes `count` more messages of a channel's caller; they arrive as STADIUM_REQUEST_ITEM. A channel begins with none.
+/// Takes `count` more messages of a channel's caller; they arrive as STADIUM_REQUEST_ITEM. A
+/// channel begins with none.
 ///
 /// # Safety
 /// `request` is a request.
@@ -183,7 +184,8 @@ pub unsafe extern "C" fn stadium_request_bearer(request: *const stadium_request)
 /// Bytes of a request, or none.
 ///
 /// # Safety
-/// `request` is null or a request. The bytes are not used after it is freed, which `'static` does not say.
+/// `request` is null or a request. The bytes are not used after it is freed, which `'static` does
+/// not say.
 unsafe fn part(
     request: *const stadium_request,
     of: impl FnOnce(&'static Request) -> Option<&'static [u8]>,

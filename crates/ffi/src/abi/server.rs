@@ -88,8 +88,8 @@ pub unsafe extern "C" fn stadium_service_free(service: *mut stadium_service) {
     unsafe { free(service) };
 }
 
-/// Starts a server; null where the settings are wrong, or an address is in use. `settings` is a JSON object. Requests
-/// arrive on `queue`.
+/// Starts a server; null where the settings are wrong, or an address is in use. `settings` is a
+/// JSON object. Requests arrive on `queue`.
 ///
 /// # Safety
 /// `settings` is a text, `services` points at `count` services, and `queue` is a queue.
@@ -117,8 +117,8 @@ pub unsafe extern "C" fn stadium_server_start(
     })
 }
 
-/// The port of the address at this place in the settings: for port 0 the one that was free. A stadium_status where
-/// there is no such address.
+/// The port of the address at this place in the settings: for port 0 the one that was free. A
+/// stadium_status where there is no such address.
 ///
 /// # Safety
 /// `server` is a server.
@@ -138,9 +138,9 @@ pub unsafe extern "C" fn stadium_server_port(server: *const stadium_server, plac
     )
 }
 
-/// Takes on nothing new, withdraws from discovery, waits for the work under way, but no longer than `within_ms`, and
-/// stops. Somebody must go on taking events meanwhile. Returns the connections that were cut, or a stadium_status; a
-/// second call returns 0.
+/// Takes on nothing new, withdraws from discovery, waits for the work under way, but no longer than
+/// `within_ms`, and stops. Somebody must go on taking events meanwhile. Returns the connections
+/// that were cut, or a stadium_status; a second call returns 0.
 ///
 /// # Safety
 /// `server` is a server.

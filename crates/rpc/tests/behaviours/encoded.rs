@@ -17,7 +17,7 @@ const BLOCKING: Method<Encoded, Encoded> = Method::unary("words/Blocking");
 const COUNT_BYTES: Method<Encoded, Encoded> = Method::stream("words/Count");
 const TALK_BYTES: Method<Encoded, Encoded> = Method::channel("words/Talk");
 
-/// What is no message: a key without its value.
+/// Bytes that are no message: a key without its value.
 const NO_MESSAGE: &[u8] = &[0x08];
 
 fn echoing() -> Service {

@@ -71,7 +71,7 @@ fn no_failures() -> Case {
     let case = (0..10).fold(case, |case, _| busy(case, "a:1", 1));
     let case = calls(calls(case, "a:1", "broken", 4, MS), "a:1", "rejected", 1, MS);
     let case = states(calls(case.wait_us(MS), "a:1", "broken", 4, MS), &["a:1"]);
-    // What is no verdict does not end a row either.
+    // An outcome without a verdict does not end a row either.
     let case = busy(calls(case, "a:1", "cancelled", 3, MS), "a:1", 0);
     states(calls(case, "a:1", "broken", 1, MS), &["a:1"])
 }
