@@ -81,12 +81,16 @@ fn moves_and_drains_happen_and_all_of_it_is_told() {
             is_lost && status.without_owner.is_empty()
         })
     });
-    let status = admin.status().expect("a status");
-    assert!(!status.is_healthy && !status.few_standbys.is_empty(), "{status:?}");
-    let report = admin.shards(Some(&node(lost)), true).expect("shards");
-    assert_eq!(report.shards.iter().map(|shard| shard.shard).collect::<Vec<_>>(), status.few_standbys);
-    let report = admin.examine().expect("a report");
-    assert_eq!(with(&report.checks, Area::Shards, Verdict::Problem).len(), 1, "{:#?}", report.checks);
+    // The planner may balance meanwhile: a shard that is handed over has no owner for a moment.
+    let report = must_find("three views that agree on the standbys that are missed", || {
+        let status = admin.status().ok()?;
+        let report = admin.shards(Some(&node(lost)), true).ok()?;
+        let of_lost: Vec<Shard> = report.shards.iter().map(|shard| shard.shard).collect();
+        let report = admin.examine().ok()?;
+        let problems = with(&report.checks, Area::Shards, Verdict::Problem).len();
+        let are_missed = !status.is_healthy && !of_lost.is_empty() && of_lost == status.few_standbys;
+        (are_missed && problems == 1).then_some(report)
+    });
     let warnings = with(&report.checks, Area::Nodes, Verdict::Warning);
     assert!(warnings.iter().any(|finding| finding.contains(&format!("not alive: {lost}"))), "{warnings:?}");
 }
