@@ -1,0 +1,10 @@
+/**
+ * Services and callers: balancing, deadlines, retries, admission, leases.
+ */
+module io.stadium.rpc {
+    requires transitive com.google.protobuf;
+    requires transitive io.stadium.rsocket;
+    requires org.slf4j;
+
+    exports io.stadium.rpc;
+}
