@@ -2,7 +2,7 @@
 //!
 //! `test` installs what is missing, verifies and runs every suite; `verify` is what CI relies on and
 //! changes nothing; `fix` is the one that edits; `bench` reruns a figure quoted in the documentation;
-//! `drill` has one thing go wrong in a cluster; `fuzz` and `mutants` look for what the tests do not see.
+//! `drill` has one thing go wrong in a cluster; `sdk` crosses the clients and servers of the SDKs; `fuzz` and `mutants` look for what the tests do not see.
 //! Every command runs from the workspace root, whatever the caller's directory.
 
 mod advisories;
@@ -14,6 +14,7 @@ mod fuzz;
 mod generated;
 mod licences;
 mod mutants;
+mod sdk;
 mod step;
 mod suite;
 mod tidy;
@@ -52,6 +53,8 @@ enum Task {
     Bench(bench::Options),
     /// Have one thing go wrong in a cluster of three nodes, brokers and members of etcd, under load
     Drill(drill::Options),
+    /// Build the actors of the SDKs, and cross their clients and servers
+    Sdk(sdk::Options),
     /// Run the libFuzzer targets of fuzz/ with sanitizers; needs the nightly toolchain
     Fuzz(fuzz::Options),
     /// Change the code in small ways and count how many of the changes the tests notice
@@ -78,6 +81,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Fix => fix::run(&root),
         Task::Bench(options) => bench::run(&root, &options),
         Task::Drill(options) => drill::run(&root, &options),
+        Task::Sdk(options) => sdk::run(&root, &options),
         Task::Fuzz(options) => fuzz::run(&root, &options),
         Task::Mutants(options) => mutants::run(&root, &options),
     }

@@ -27,9 +27,7 @@ class Busy(Error):
         self.retry_after = retry_after
 
 
-class Rejected(Error):
-    """The service will never do it. Nothing happened. `code` is stable, such as `GEO-001`."""
-
+class _Coded(Error):
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)
         self.code = code
@@ -38,8 +36,12 @@ class Rejected(Error):
         return f"{self.args[0]} ({self.code})"
 
 
-class Unknown(Rejected):
-    """The service failed on its way. It may have happened: send the request again with the same id."""
+class Rejected(_Coded):
+    """The service will never do it. Nothing happened. `code` is stable, such as `GEO-001`."""
+
+
+class Unknown(_Coded):
+    """The service failed on its way. `code` is stable, such as `RPC-007`. It may have happened: send the request again with the same id."""
 
     may_have_happened = True
 

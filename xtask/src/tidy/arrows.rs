@@ -228,6 +228,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-example-geo", &["stadium-rpc", "stadium-rpc-build", "stadium-discovery"]),
     ("stadium-example-voting", &["stadium-rpc", "stadium-rpc-build", "stadium-rsocket", "stadium-mqtt"]),
     ("stadium-bench", &["stadium-testing"]),
+    ("stadium-sdk-conformance", &["stadium-ffi", "stadium-rpc", "stadium-rpc-build", "stadium-testing"]),
     ("stadium-testing", &["stadium-local-services"]),
     (
         "stadium-simulator",

@@ -64,7 +64,7 @@ impl ClientSettings {
     }
 
     /// Checks them, and starts discovery where it is wanted.
-    pub(crate) fn config(&self) -> Result<ClientConfig, Error> {
+    pub fn config(&self) -> Result<ClientConfig, Error> {
         self.check()?;
         let mut config = match &self.discovery {
             None => ClientConfig::at_names(self.instances.clone()),

@@ -72,7 +72,7 @@ impl ServerSettings {
     }
 
     /// Checks them, and starts discovery where it is wanted.
-    pub(crate) fn config(&self) -> Result<ServerConfig, Error> {
+    pub fn config(&self) -> Result<ServerConfig, Error> {
         self.check()?;
         let tls = self.tls.as_ref().map(ListenTls::open).transpose()?;
         let listen = |address: &SocketAddr| Listen { tls: tls.clone(), ..Listen::tcp(*address) };

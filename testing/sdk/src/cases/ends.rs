@@ -1,0 +1,168 @@
+//! Servers that leave, and servers that are killed, with calls under way.
+//!
+//! All clients call the same two servers at the same time.
+
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use stadium_testing::deadline::{until, until_true};
+use stadium_testing::process::Signal;
+
+use super::is;
+use crate::actor::{Actor, Pending};
+use crate::language::Language;
+use crate::report::{Report, Verdict};
+use crate::stage::{self, Callers, Member};
+
+/// A server that leaves finishes what it has, and gets nothing new.
+pub const QUIESCE: &str = "quiesce";
+/// A call that may have happened is not made again: its caller learns that the connection broke.
+pub const KILLED_ONCE: &str = "killed-once";
+/// A call of an idempotent method is made again elsewhere.
+pub const KILLED_IDEMPOTENT: &str = "killed-idempotent";
+
+/// Calls of each client that are under way when the server is killed.
+const CALLS: usize = 8;
+
+/// One server leaves while all clients call it and another one.
+pub fn quiesce(
+    callers: &Callers,
+    stable: &Member,
+    language: Language,
+    mutant: Option<&str>,
+    report: &Report,
+) -> Result<()> {
+    let leaving = Member::start(language, "leaving", json!({}), mutant)?;
+    let loads: Vec<(Language, Result<Pending>)> = callers
+        .complete()
+        .map(|caller| {
+            let load =
+                stage::client_of(caller, QUIESCE, &[&stable.address, &leaving.address]).and_then(|()| {
+                    caller.order(json!({
+                        "do": "load", "client": QUIESCE, "rate": 100, "for_ms": 1_600, "deadline_ms": 3_000,
+                    "method": "Once", "ask": {"sleep_ms": 100},
+                    }))
+                });
+            (caller.language, load)
+        })
+        .collect();
+    // The clients call both for a while: this is the case itself, not a wait for something.
+    thread::sleep(Duration::from_millis(700));
+    let left = leaving.actor.ask(json!({"do": "quiesce", "within_ms": 5_000}));
+    for (client, load) in loads {
+        report.check(QUIESCE, client, Some(language), || {
+            let answer = load?.wait()?;
+            is(&answer, &json!({"outcomes": {"ok": answer["calls"]}}))?;
+            ensure!(answer["instances"]["leaving"].as_u64() >= Some(1), "it was never called: {answer}");
+            let left = left.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"))?;
+            ensure!(left["cut"] == 0, "connections were cut: {left}");
+            Ok(())
+        });
+    }
+    callers.complete().try_for_each(|caller| stage::close(caller, QUIESCE))
+}
+
+struct UnderWay {
+    client: Language,
+    calls: Vec<(String, Pending)>,
+}
+
+fn begin(caller: &Actor, case: &str, method: &str, addresses: &[&str]) -> Result<UnderWay> {
+    stage::client_of(caller, case, addresses)?;
+    // Calls go to servers that are connected: a client that knows one only has nothing to wait for.
+    if addresses.len() > 1 {
+        until_true(Duration::from_secs(10), "calls at both servers", || {
+            let load = json!({
+                "do": "load", "client": case, "rate": 200, "for_ms": 100, "deadline_ms": 3_000,
+            });
+            Ok(caller.ask(load)?["instances"].as_object().is_some_and(|served| served.len() > 1))
+        })?;
+    }
+    let calls = (0..CALLS)
+        .map(|number| {
+            let text = format!("{case}-{}-{number}", caller.language.name());
+            let order = json!({
+                "do": "call", "client": case, "method": method, "deadline_ms": 20_000,
+                "ask": {"text": text, "sleep_ms": 1_500},
+            });
+            Ok((text, caller.order(order)?))
+        })
+        .collect::<Result<_>>()?;
+    Ok(UnderWay { client: caller.language, calls })
+}
+
+/// One server is killed with calls under way.
+pub fn killed(callers: &Callers, stable: &Member, language: Language, report: &Report) -> Result<()> {
+    let victim = Member::start(language, "victim", json!({}), None)?;
+    let mut under_way: Vec<(&'static str, UnderWay)> = Vec::new();
+    for caller in &callers.0 {
+        let both = [stable.address.as_str(), victim.address.as_str()];
+        let known = if caller.language.is_complete() { &both[..] } else { &both[1..] };
+        under_way.push((KILLED_ONCE, begin(caller, KILLED_ONCE, "Once", known)?));
+        if caller.language.is_complete() {
+            under_way.push((KILLED_IDEMPOTENT, begin(caller, KILLED_IDEMPOTENT, "Echo", known)?));
+        }
+    }
+    // All of them have begun somewhere.
+    let mut at_victim = Vec::new();
+    for (_, calls) in &under_way {
+        for (text, _) in &calls.calls {
+            at_victim.push((text.clone(), is_at(&victim.actor, &stable.actor, text)?));
+        }
+    }
+    victim.actor.signal(Signal::KILL)?;
+    for (case, UnderWay { client, calls }) in under_way {
+        report.check(case, client, Some(language), || {
+            let mut hit = 0;
+            for (text, call) in calls {
+                let answer = call.wait()?;
+                let was_hit = at_victim.iter().any(|(hit, at)| *hit == text && *at);
+                hit += usize::from(was_hit);
+                let expected = if was_hit && case == KILLED_ONCE { "broken" } else { "ok" };
+                is(&answer, &json!({"outcome": expected})).with_context(|| text.clone())?;
+            }
+            ensure!(hit > 0, "no call was at the server that was killed");
+            Ok(())
+        });
+    }
+    for caller in &callers.0 {
+        stage::close(caller, KILLED_ONCE)?;
+        if caller.language.is_complete() {
+            stage::close(caller, KILLED_IDEMPOTENT)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a call runs at the first of two servers.
+fn is_at(first: &Actor, second: &Actor, text: &str) -> Result<bool> {
+    let seen = |actor: &Actor| -> Result<bool> {
+        let seen: Value = actor.ask(json!({"do": "seen", "text": text}))?;
+        Ok(seen["began"].as_u64() > Some(0))
+    };
+    until(Duration::from_secs(5), "a call to begin", || {
+        Ok(if seen(first)? {
+            Some(true)
+        } else if seen(second)? {
+            Some(false)
+        } else {
+            None
+        })
+    })
+}
+
+/// A case that could not be set up fails for every client.
+pub fn failed_for_all(
+    callers: &Callers,
+    case: &'static str,
+    server: Option<Language>,
+    error: &anyhow::Error,
+    report: &Report,
+) {
+    for caller in &callers.0 {
+        let failure = Some(format!("{error:#}"));
+        report.add(Verdict { case, client: caller.language, server, failure, took: Duration::ZERO });
+    }
+}

@@ -1,0 +1,158 @@
+//! Faults of one server of a mixed fleet, while every client calls at a fixed rate.
+//!
+//! Every client reaches every server through a way of its own, so that connections can go silent.
+
+use std::net::SocketAddr;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use stadium_testing::deadline::until;
+use stadium_testing::process::Signal;
+use stadium_testing::proxy::Proxy;
+
+use crate::actor::Actor;
+use crate::language::Language;
+use crate::report::Report;
+use crate::stage::{self, Callers, Member};
+
+/// A process is killed.
+pub const KILLED: &str = "fault-killed";
+/// A process is stopped; its kernel acknowledges.
+pub const PAUSED: &str = "fault-paused";
+/// Open connections go silent without FIN; new ones work.
+pub const SILENT: &str = "fault-silent";
+/// Each call takes 200 ms longer.
+pub const SLOW: &str = "fault-slow";
+
+/// All faults.
+pub const ALL: [&str; 4] = [KILLED, PAUSED, SILENT, SLOW];
+
+/// Calls of each client in a second.
+const RATE: u32 = 100;
+const DEADLINE_MS: u64 = 1_000;
+/// Longest that a call takes beyond its deadline, on a busy machine.
+const SLACK_MS: u64 = 800;
+/// The share of calls that must be answered; a hedge's budget may be spent when the fault begins.
+const ANSWERED_MIN: f64 = 0.97;
+
+struct Place {
+    member: Option<Member>,
+    language: Language,
+    address: String,
+    way: Proxy,
+}
+
+/// A fleet behind ways that can go silent.
+pub struct Faults<'a> {
+    callers: &'a Callers,
+    places: Vec<Place>,
+}
+
+impl<'a> Faults<'a> {
+    /// Starts the fleet, and a client of every caller.
+    pub fn start(callers: &'a Callers, servers: &[Language]) -> Result<Self> {
+        let places = stage::fleet(servers, &json!({}))?
+            .into_iter()
+            .map(|member| {
+                let address: SocketAddr = member.address.parse().context("an address")?;
+                let (language, address_text) = (member.actor.language, member.address.clone());
+                Ok(Place { member: Some(member), language, address: address_text, way: Proxy::to(address) })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let ways: Vec<String> = places.iter().map(|place| place.way.address.to_string()).collect();
+        let known: Vec<&str> = ways.iter().map(String::as_str).collect();
+        for caller in callers.complete() {
+            stage::client_of(caller, "faults", &known)?;
+        }
+        let faults = Self { callers, places };
+        // Latencies become known, and hedges with them.
+        faults.loads(2_000)?.into_iter().try_for_each(|(_, load)| load.wait().map(drop))?;
+        Ok(faults)
+    }
+
+    fn loads(&self, for_ms: u64) -> Result<Vec<(Language, crate::actor::Pending)>> {
+        let load = |caller: &Actor| {
+            let order = json!({
+                "do": "load", "client": "faults", "rate": RATE, "for_ms": for_ms, "deadline_ms": DEADLINE_MS,
+            });
+            Ok((caller.language, caller.order(order)?))
+        };
+        self.callers.complete().map(load).collect()
+    }
+
+    /// Plays one fault of one server, and waits until the server has calls again.
+    pub fn play(&mut self, fault: &'static str, server: Language, report: &Report) -> Result<()> {
+        let at = self.places.iter().position(|place| place.language == server).context("it serves")?;
+        let loads = self.loads(2_500)?;
+        // The fault begins under load: this is the case itself, not a wait for something.
+        thread::sleep(Duration::from_millis(500));
+        self.begin(fault, at)?;
+        for (client, load) in loads {
+            report.check(fault, client, Some(server), || judge(&load.wait()?));
+        }
+        self.end(fault, at)?;
+        self.returns(at)
+    }
+
+    fn begin(&mut self, fault: &str, at: usize) -> Result<()> {
+        let place = &mut self.places[at];
+        let member = place.member.as_ref().context("it runs")?;
+        match fault {
+            KILLED => {
+                member.actor.signal(Signal::KILL)?;
+                place.member = None;
+                Ok(())
+            }
+            PAUSED => member.actor.signal(Signal::STOP),
+            SILENT => {
+                place.way.hush();
+                Ok(())
+            }
+            _ => member.actor.ask(json!({"do": "slow", "ms": 200})).map(drop),
+        }
+    }
+
+    fn end(&mut self, fault: &str, at: usize) -> Result<()> {
+        let place = &mut self.places[at];
+        match (&place.member, fault) {
+            (None, _) => {
+                let settings = json!({"listen": [place.address]});
+                place.member = Some(Member::start(place.language, place.language.name(), settings, None)?);
+                Ok(())
+            }
+            (Some(member), PAUSED) => member.actor.signal(Signal::CONT),
+            (Some(member), SLOW) => member.actor.ask(json!({"do": "slow", "ms": 0})).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// Every client calls the server again.
+    fn returns(&self, at: usize) -> Result<()> {
+        let name = self.places[at].language.name();
+        let mut missing: Vec<Language> = self.callers.complete().map(|caller| caller.language).collect();
+        until(Duration::from_secs(30), "calls to the server that had failed", || {
+            for (client, load) in self.loads(400)? {
+                let answer = load.wait()?;
+                if answer["instances"][name].as_u64() > Some(0) {
+                    missing.retain(|one| *one != client);
+                }
+            }
+            Ok(missing.is_empty().then_some(()))
+        })
+        .with_context(|| format!("{missing:?} do not call {name} again"))
+    }
+}
+
+fn judge(answer: &Value) -> Result<()> {
+    let calls = answer["calls"].as_u64().context("no calls")?;
+    let answered = answer["outcomes"]["ok"].as_u64().unwrap_or(0);
+    ensure!(
+        answered as f64 >= calls as f64 * ANSWERED_MIN,
+        "{answered} of {calls} calls were answered: {answer}"
+    );
+    let max_ms = answer["max_ms"].as_u64().context("no longest call")?;
+    ensure!(max_ms <= DEADLINE_MS + SLACK_MS, "a call ended {max_ms} ms after it was due: {answer}");
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! `cargo xtask sdk conformance all`: builds the actors of the SDKs and crosses their clients and servers.
+//!
+//! The runner and the actors are in testing/sdk. What is built lies below target/sdk-conformance.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context as _, Result};
+use clap::{Args, Subcommand};
+
+use crate::components;
+use crate::step::{cargo, command, output};
+
+/// Where the actors lie, below the root.
+const FOLDER: &str = "target/sdk-conformance";
+
+/// The packages that the actors and the runner come from.
+const PACKAGES: [&str; 3] = ["stadium-sdk-conformance", "stadium-ffi", "stadium-python"];
+
+/// What is to be done.
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Build the actors of all SDKs
+    Build,
+    /// Cross the clients of the SDKs with their servers; ends with `N passed, N failed`
+    Conformance {
+        /// `all`, languages with commas between them (rust, cpp, python), or `mutants`: actors that are
+        /// wrong in one way, each of which must be found
+        #[arg(default_value = "all")]
+        who: String,
+        /// Only cases whose name contains this
+        #[arg(long)]
+        only: Option<String>,
+        /// Every fault of every server, and not one server for each fault
+        #[arg(long)]
+        long: bool,
+    },
+}
+
+/// Does it. The exit code is 0 only when everything held.
+pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
+    let requirements = root.join("testing/python/requirements.txt");
+    components::for_suites()?;
+    let interpreter = components::python(root, &requirements)?;
+    let packages = PACKAGES.iter().flat_map(|package| ["--package", package]);
+    command(cargo(&["build", "--quiet"]).args(packages))?;
+    build(root, &interpreter)?;
+    let Task::Conformance { who, only, long } = &options.task else { return Ok(ExitCode::SUCCESS) };
+    let mut runner = Command::new(root.join("target/debug/sdk-conformance"));
+    match who.as_str() {
+        "all" => {}
+        "mutants" => drop(runner.arg("--mutants")),
+        languages => drop(runner.args(["--clients", languages, "--servers", languages])),
+    }
+    runner.args(only.iter().flat_map(|only| ["--only", only])).args(long.then_some("--long"));
+    let status = runner.status().context("cannot start the runner")?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Builds the actors, but for what cargo has built.
+pub(crate) fn build(root: &Path, interpreter: &Path) -> Result<()> {
+    python(root, interpreter)?;
+    cpp(root)
+}
+
+/// The package of Python with the module that cargo built, and the messages of the contract.
+fn python(root: &Path, interpreter: &Path) -> Result<()> {
+    let folder = fresh(root, "python")?;
+    let package = folder.join("stadium");
+    std::fs::create_dir(&package)?;
+    for entry in std::fs::read_dir(root.join("sdk/python/stadium"))? {
+        let entry = entry?;
+        if entry.file_name() != "__pycache__" {
+            symlink(entry.path(), package.join(entry.file_name()))?;
+        }
+    }
+    symlink(root.join("target/debug/lib_stadium.so"), package.join("_stadium.abi3.so"))?;
+    let mut protoc = Command::new("protoc");
+    protoc.args(includes(root)).arg(format!("--python_out={}", folder.display()));
+    output(protoc.arg(root.join("testing/sdk/proto/conformance.proto")))?;
+    output(
+        Command::new(interpreter).args(["-c", "import stadium, conformance_pb2"]).env("PYTHONPATH", &folder),
+    )
+    .context("the Python actor's packages cannot be imported")?;
+    Ok(())
+}
+
+fn cpp(root: &Path) -> Result<()> {
+    let folder = root.join(FOLDER).join("cpp");
+    let mut configure = Command::new("cmake");
+    configure.arg("-S").arg(root.join("testing/sdk/actors/cpp")).arg("-B").arg(&folder);
+    configure.arg(format!("-DSTADIUM_LIBRARY_DIR={}", root.join("target/debug").display()));
+    output(&mut configure)?;
+    output(Command::new("cmake").arg("--build").arg(&folder).args(["--parallel", "2"]))?;
+    Ok(())
+}
+
+fn includes(root: &Path) -> [String; 2] {
+    ["testing/sdk/proto", "proto"].map(|folder| format!("-I{}", root.join(folder).display()))
+}
+
+/// An empty folder below the actors'.
+fn fresh(root: &Path, name: &str) -> Result<PathBuf> {
+    let folder = root.join(FOLDER).join(name);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder)?;
+    }
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
