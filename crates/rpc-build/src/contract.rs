@@ -1,25 +1,19 @@
-//! Reads the files and decides what a service's methods are on the wire.
+//! Decides what a service's methods are on the wire, for the generators of all languages.
 //!
-//! Names become routes here and nowhere else: `service GeoStore { rpc Store }` is `geo_store/Store`. Rust
-//! code is the generator's, see [`crate::generate`].
+//! Names become routes here and nowhere else: `service GeoStore { rpc Store }` is `geo_store/Store`. A service is
+//! read from its descriptors, whoever compiled them: `compile` of this crate, or protoc for a plugin.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fmt;
-use std::path::Path;
 
-use heck::ToSnakeCase as _;
-use protox::Compiler;
-use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver, IncludeFileResolver};
+use heck::{ToShoutySnakeCase as _, ToSnakeCase as _};
 use protox::prost::Message as _;
 use protox::prost_reflect::{
     DescriptorPool, DynamicMessage, FileDescriptor, MethodDescriptor, ServiceDescriptor, Value,
 };
 
-/// The import that declares Stadium's own method options; it is found without an include path.
-pub const OPTIONS_FILE: &str = "stadium/rpc/v1/options.proto";
-
-/// The text behind [`OPTIONS_FILE`].
-const OPTIONS: &str = include_str!("../../../proto/stadium/rpc/v1/options.proto");
+/// Constants beside those of the methods. The constant of a method of that name gets an underscore behind it.
+const TAKEN: [&str; 3] = ["NAME", "VERSION", "FILE_DESCRIPTOR_SET"];
 
 /// A service that cannot be served as its contract stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,80 +31,73 @@ impl fmt::Display for Refused {
 
 /// How a method's messages go: the constructors of `stadium_rpc::Method`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Interaction {
+pub enum Interaction {
+    /// One request, one answer.
     Unary,
+    /// One request, no answer.
     OneWay,
+    /// One request, a stream of answers.
     Stream,
+    /// A stream of requests, a stream of answers.
     Channel,
 }
 
-/// The data that the generator needs of a method and prost does not give it.
-#[derive(Debug)]
-pub(crate) struct MethodFacts {
-    pub(crate) route: String,
-    pub(crate) interaction: Interaction,
-    pub(crate) idempotent: bool,
+/// A method as clients and services of every language have it.
+#[derive(Clone, Debug)]
+pub struct Method {
+    /// Its types and options, and its name in the contract.
+    pub descriptor: MethodDescriptor,
+    /// `SERVICE/METHOD`.
+    pub route: String,
+    /// The name of its constant in capitals, which no other constant of the service has.
+    pub constant: String,
+    /// How its messages go.
+    pub interaction: Interaction,
+    /// Whether clients may try it again and hedge it.
+    pub idempotent: bool,
 }
 
-/// The data that the generator needs of a service and prost does not give it.
-#[derive(Debug)]
-pub(crate) struct ServiceFacts {
+/// A service as clients and services of every language have it.
+#[derive(Clone, Debug)]
+pub struct Service {
+    /// Its file, and its name in the contract.
+    pub descriptor: ServiceDescriptor,
     /// The first half of every route, and the name in discovery's tree.
-    pub(crate) name: String,
+    pub name: String,
     /// From the package: `geo.v2` is version `2`, a package without one is version `1`.
-    pub(crate) version: String,
-    /// By the name in the contract.
-    pub(crate) methods: HashMap<String, MethodFacts>,
+    pub version: String,
+    /// In the order of the contract.
+    pub methods: Vec<Method>,
     /// An encoded `FileDescriptorSet` of the service's file and everything it imports, without comments.
-    pub(crate) descriptors: Vec<u8>,
+    pub file_descriptor_set: Vec<u8>,
 }
 
-/// Answers the one import that we bring along.
-struct OptionsResolver;
-
-impl FileResolver for OptionsResolver {
-    fn open_file(&self, name: &str) -> Result<File, protox::Error> {
-        if name == OPTIONS_FILE {
-            File::from_source(name, OPTIONS)
-        } else {
-            Err(protox::Error::file_not_found(name))
+impl Service {
+    /// Decides names, routes and interactions.
+    ///
+    /// # Errors
+    /// The first method for which the service cannot be served.
+    pub fn new(descriptor: ServiceDescriptor) -> Result<Self, Refused> {
+        let name = descriptor.name().to_snake_case();
+        let mut methods: Vec<Method> = Vec::new();
+        for method in descriptor.methods() {
+            let refused = |why| Refused {
+                file: descriptor.parent_file().name().to_owned(),
+                method: method.full_name().to_owned(),
+                why,
+            };
+            let method = read(&name, &method).map_err(refused)?;
+            if methods.iter().any(|earlier| earlier.constant == method.constant) {
+                return Err(refused("differs from another method in case or underscores only"));
+            }
+            methods.push(method);
         }
+        let file_descriptor_set = file_descriptor_set(&descriptor.parent_file());
+        Ok(Self { name, version: version(descriptor.package_name()), methods, file_descriptor_set, descriptor })
     }
 }
 
-/// Compiles the files and what they import.
-pub(crate) fn open(
-    files: &[impl AsRef<Path>],
-    includes: &[impl AsRef<Path>],
-) -> Result<Compiler, protox::Error> {
-    let mut resolver = ChainFileResolver::new();
-    for include in includes {
-        resolver.add(IncludeFileResolver::new(include.as_ref().to_owned()));
-    }
-    resolver.add(GoogleFileResolver::new());
-    resolver.add(OptionsResolver);
-    let mut compiler = Compiler::with_file_resolver(resolver);
-    compiler.include_source_info(true).include_imports(true).open_files(files)?;
-    Ok(compiler)
-}
-
-/// Decides names, routes and interactions, or returns why the service cannot be served.
-pub(crate) fn facts(service: &ServiceDescriptor) -> Result<ServiceFacts, Refused> {
-    let name = service.name().to_snake_case();
-    let mut methods = HashMap::new();
-    for method in service.methods() {
-        let facts = method_facts(&name, &method).map_err(|why| Refused {
-            file: service.parent_file().name().to_owned(),
-            method: method.full_name().to_owned(),
-            why,
-        })?;
-        methods.insert(method.name().to_owned(), facts);
-    }
-    let descriptors = descriptors(&service.parent_file());
-    Ok(ServiceFacts { version: version(service.package_name()), name, methods, descriptors })
-}
-
-fn method_facts(service: &str, method: &MethodDescriptor) -> Result<MethodFacts, &'static str> {
+fn read(service: &str, method: &MethodDescriptor) -> Result<Method, &'static str> {
     if !method.name().starts_with(|first: char| first.is_ascii_uppercase()) {
         return Err(
             "starts with a small letter: such routes are the framework's traits; write it with a capital",
@@ -128,8 +115,13 @@ fn method_facts(service: &str, method: &MethodDescriptor) -> Result<MethodFacts,
         // One answer to many requests is a channel whose answers end after the first.
         (false, true, _) => Interaction::Channel,
     };
+    let mut constant = method.name().to_shouty_snake_case();
+    if TAKEN.contains(&constant.as_str()) {
+        constant.push('_');
+    }
     let route = format!("{service}/{}", method.name());
-    Ok(MethodFacts { route, interaction, idempotent: is_idempotent(method) })
+    let idempotent = is_idempotent(method);
+    Ok(Method { descriptor: method.clone(), route, constant, interaction, idempotent })
 }
 
 /// `option (stadium.rpc.v1.one_way) = true;`
@@ -155,7 +147,7 @@ fn version(package: &str) -> String {
 }
 
 /// The file and everything it imports, imports first, as generic clients want it; custom options stay, comments go.
-fn descriptors(file: &FileDescriptor) -> Vec<u8> {
+fn file_descriptor_set(file: &FileDescriptor) -> Vec<u8> {
     let mut wanted = BTreeSet::new();
     collect(file, &mut wanted);
     let google = DescriptorPool::global();

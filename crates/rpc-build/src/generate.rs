@@ -6,20 +6,16 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use heck::ToShoutySnakeCase as _;
 use prost_build::{Comments, Method, Service, ServiceGenerator};
 
-use crate::contract::{Interaction, MethodFacts, ServiceFacts};
-
-/// Constants of the module that are no methods. A method of that name gets an underscore behind it.
-const TAKEN: [&str; 3] = ["NAME", "VERSION", "FILE_DESCRIPTOR_SET"];
+use crate::contract::{self, Interaction};
 
 /// What prost knows by name only: types that need no path.
 const PRIMITIVES: [&str; 8] = ["()", "bool", "f32", "f64", "i32", "i64", "u32", "u64"];
 
 /// Generates the constants of every service in `services`, by full name.
 pub(crate) struct Generator {
-    pub(crate) services: HashMap<String, ServiceFacts>,
+    pub(crate) services: HashMap<String, contract::Service>,
 }
 
 impl ServiceGenerator for Generator {
@@ -28,13 +24,13 @@ impl ServiceGenerator for Generator {
             "" => service.proto_name.clone(),
             package => format!("{package}.{}", service.proto_name),
         };
-        let facts = self.services.get(&full_name).expect("every service of the files was looked at");
-        module(&service, facts, out).expect("a string takes what is written to it");
+        let contract = self.services.get(&full_name).expect("every service of the files was looked at");
+        module(&service, contract, out).expect("a string takes what is written to it");
     }
 }
 
-fn module(service: &Service, facts: &ServiceFacts, out: &mut String) -> std::fmt::Result {
-    let ServiceFacts { name, version, methods, descriptors } = facts;
+fn module(service: &Service, contract: &contract::Service, out: &mut String) -> std::fmt::Result {
+    let contract::Service { name, version, methods, file_descriptor_set, .. } = contract;
     document(
         &service.comments,
         0,
@@ -47,33 +43,33 @@ fn module(service: &Service, facts: &ServiceFacts, out: &mut String) -> std::fmt
     writeln!(out, "    /// The version in discovery's tree.")?;
     writeln!(out, "    pub const VERSION: &str = {version:?};")?;
     for method in &service.methods {
-        let facts = methods.get(&method.proto_name).expect("every method of the service was looked at");
-        constant(method, facts, out)?;
+        let mut looked_at = methods.iter();
+        let contract = looked_at
+            .find(|contract| contract.descriptor.name() == method.proto_name)
+            .expect("every method of the service was looked at");
+        constant(method, contract, out)?;
     }
     writeln!(
         out,
         "    /// An encoded `google.protobuf.FileDescriptorSet`: what `describe` tells generic clients."
     )?;
-    writeln!(out, "    pub const FILE_DESCRIPTOR_SET: &[u8] = b\"{}\";", descriptors.escape_ascii())?;
+    writeln!(out, "    pub const FILE_DESCRIPTOR_SET: &[u8] = b\"{}\";", file_descriptor_set.escape_ascii())?;
     writeln!(out, "}}")
 }
 
-fn constant(method: &Method, facts: &MethodFacts, out: &mut String) -> std::fmt::Result {
-    document(&method.comments, 1, &format!("Route `{}`.", facts.route), out)?;
-    let mut name = method.proto_name.to_shouty_snake_case();
-    if TAKEN.contains(&name.as_str()) {
-        name.push('_');
-    }
+fn constant(method: &Method, contract: &contract::Method, out: &mut String) -> std::fmt::Result {
+    let contract::Method { route, constant, interaction, idempotent, .. } = contract;
+    document(&method.comments, 1, &format!("Route `{route}`."), out)?;
     let types = format!("::stadium_rpc::Method<{}, {}>", path(&method.input_type), path(&method.output_type));
-    let constructor = match facts.interaction {
+    let constructor = match interaction {
         Interaction::Unary => "unary",
         Interaction::OneWay => "one_way",
         Interaction::Stream => "stream",
         Interaction::Channel => "channel",
     };
-    let idempotent = if facts.idempotent { ".idempotent()" } else { "" };
-    writeln!(out, "    pub const {name}: {types} =")?;
-    writeln!(out, "        ::stadium_rpc::Method::{constructor}({:?}){idempotent};", facts.route)
+    let idempotent = if *idempotent { ".idempotent()" } else { "" };
+    writeln!(out, "    pub const {constant}: {types} =")?;
+    writeln!(out, "        ::stadium_rpc::Method::{constructor}({route:?}){idempotent};")
 }
 
 /// The contract's comments, and a last line of ours.

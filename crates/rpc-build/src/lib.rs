@@ -10,11 +10,14 @@ use std::{fmt, io};
 
 use prost_build::Config;
 
-mod contract;
+pub mod contract;
+mod files;
 mod generate;
 
-pub use contract::{OPTIONS_FILE, Refused};
+pub use contract::Refused;
+pub use files::OPTIONS_FILE;
 pub use prost_build;
+pub use protox::prost_reflect;
 
 /// Why a contract was not compiled. It prints the same with `{}` and `{:?}`, so that a build script may return it.
 pub enum Error {
@@ -79,12 +82,12 @@ pub fn compile_with(
     files: &[impl AsRef<Path>],
     includes: &[impl AsRef<Path>],
 ) -> Result<(), Error> {
-    let compiler = contract::open(files, includes).map_err(Error::Contract)?;
+    let compiler = files::open(files, includes).map_err(Error::Contract)?;
     let pool = compiler.descriptor_pool();
     let mut services = HashMap::new();
     for service in pool.services() {
-        let facts = contract::facts(&service).map_err(Error::Refused)?;
-        services.insert(service.full_name().to_owned(), facts);
+        let name = service.full_name().to_owned();
+        services.insert(name, contract::Service::new(service).map_err(Error::Refused)?);
     }
     for path in compiler.files().filter_map(protox::file::FileMetadata::path) {
         println!("cargo::rerun-if-changed={}", path.display());

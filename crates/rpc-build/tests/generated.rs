@@ -107,6 +107,8 @@ fn what_could_not_be_served_is_refused_by_name() {
         "service S { rpc Go(stream M) returns (google.protobuf.Empty) { option (stadium.rpc.v1.one_way) = true; } }",
     );
     assert!(streaming.starts_with("bad.proto: bad.S.Go is one_way"), "{streaming}");
+    let twice = refusal("service S { rpc GoOn(M) returns (M); rpc Go_On(M) returns (M); }");
+    assert!(twice.starts_with("bad.proto: bad.S.Go_On differs from another method"), "{twice}");
 }
 
 #[test]

@@ -22,6 +22,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-membership-etcd", &["stadium-etcd", "stadium-membership"]),
     ("stadium-rpc", &["stadium-reactor", "stadium-rsocket", "stadium-discovery"]),
     ("stadium-rpc-build", &[]),
+    ("protoc-gen-stadium", &["stadium-rpc-build"]),
     ("stadium-ffi", &["stadium-rpc", "stadium-discovery", "stadium-reactor"]),
     ("stadium-python", &["stadium-ffi", "stadium-rpc"]),
     (
