@@ -23,8 +23,9 @@ const KEYWORDS: &str = "\
     thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor \
     xor_eq";
 
-/// Names in small letters that are macros in common headers, or with the GNU extensions.
-const MACROS: &str = "assert errno i386 linux major minor stderr stdin stdout unix";
+/// More words that names of ours avoid: macros of common headers and of the GNU extensions, and words that begin a
+/// line of modules.
+const AVOIDED: &str = "assert errno i386 import linux major minor module stderr stdin stdout unix";
 
 /// The header of a file.
 pub(crate) fn generate(unit: &Unit) -> GeneratedFile {
@@ -130,7 +131,7 @@ fn keyword_safe(name: &str) -> String {
 
 /// A name of ours.
 fn identifier(name: &str) -> String {
-    if has_word(MACROS, name) { format!("{name}_") } else { keyword_safe(name) }
+    if has_word(AVOIDED, name) { format!("{name}_") } else { keyword_safe(name) }
 }
 
 fn has_word(words: &str, name: &str) -> bool {
@@ -143,7 +144,9 @@ mod tests {
 
     #[test]
     fn words_of_the_language_get_an_underscore() {
-        for (name, safe) in [("new", "new_"), ("news", "news"), ("xor_eq", "xor_eq_"), ("co_await", "co_await_")] {
+        for (name, safe) in
+            [("new", "new_"), ("news", "news"), ("xor_eq", "xor_eq_"), ("co_await", "co_await_")]
+        {
             assert_eq!(identifier(name), safe);
             assert_eq!(keyword_safe(name), safe);
         }

@@ -24,7 +24,9 @@ fn class(unit: &Unit, service: &Service) -> Result<GeneratedFile, String> {
     let package = package(&unit.file);
     if is_taken(&unit.file, &class) {
         let (file, service) = (unit.file.name(), service.descriptor.full_name());
-        return Err(format!("{file}: {service} becomes the class {class}, which a message or enum has already"));
+        return Err(format!(
+            "{file}: {service} becomes the class {class}, which a message or enum has already"
+        ));
     }
     let path = match package.as_str() {
         "" => format!("{class}.java"),
@@ -106,14 +108,16 @@ fn constant(
         false => "java.lang.Void".to_owned(),
     };
     let codec = |message: &str| format!("{rpc}Codec.protobuf({message}.parser())");
-    let mut arguments = format!("{:?}, {}", method.route, codec(&request));
+    let mut arguments = vec![format!("{:?}", method.route), codec(&request)];
     if has_answers {
-        write!(arguments, ", {}", codec(&answer))?;
+        arguments.push(codec(&answer));
     }
+    let arguments = arguments.join(",\n                    ");
     let idempotent = if method.idempotent { ".idempotent()" } else { "" };
     document(unit, method.descriptor.path(), unit::about_method(method), "    ", out)?;
     writeln!(out, "    public static final {rpc}Method<{request}, {answer}> {} =", method.constant)?;
-    writeln!(out, "            {rpc}Method.{constructor}({arguments}){idempotent};\n")
+    writeln!(out, "            {rpc}Method.{constructor}(")?;
+    writeln!(out, "                    {arguments}){idempotent};\n")
 }
 
 /// The bytes in Base64: a class file holds at most 65,535 bytes of a constant.
@@ -121,7 +125,8 @@ fn descriptors(bytes: &[u8], out: &mut String) -> std::fmt::Result {
     const LINE: usize = 80;
     const CONSTANT_LINES: usize = 750;
     let text = literal::base64(bytes);
-    let lines: Vec<&str> = (0..text.len()).step_by(LINE).map(|at| &text[at..text.len().min(at + LINE)]).collect();
+    let lines: Vec<&str> =
+        (0..text.len()).step_by(LINE).map(|at| &text[at..text.len().min(at + LINE)]).collect();
     writeln!(out, "    private static final java.lang.String[] FILE_DESCRIPTOR_SET = {{")?;
     for constant in lines.chunks(CONSTANT_LINES) {
         let lines: Vec<String> = constant.iter().map(|line| format!("\"{line}\"")).collect();
@@ -137,16 +142,19 @@ fn descriptors(bytes: &[u8], out: &mut String) -> std::fmt::Result {
 
 /// The contract's comments as Javadoc.
 fn document(unit: &Unit, path: &[i32], last: String, margin: &str, out: &mut String) -> std::fmt::Result {
+    let lines = comments::with_last(&unit.file, path, last);
+    if let [line] = lines.as_slice() {
+        return writeln!(out, "{margin}/** {} */", escape(line));
+    }
     writeln!(out, "{margin}/**")?;
-    let mut paragraph = "";
-    for line in comments::with_last(&unit.file, path, last) {
-        if line.is_empty() {
-            writeln!(out, "{margin} *")?;
-            paragraph = "<p>";
-        } else {
-            writeln!(out, "{margin} * {paragraph}{}", escape(&line))?;
-            paragraph = "";
+    let mut is_first = false;
+    for line in lines {
+        match line.as_str() {
+            "" => writeln!(out, "{margin} *")?,
+            line if is_first => writeln!(out, "{margin} * <p>{}", escape(line.trim_start()))?,
+            line => writeln!(out, "{margin} * {}", escape(line))?,
         }
+        is_first = line.is_empty();
     }
     writeln!(out, "{margin} */")
 }
@@ -245,7 +253,9 @@ fn is_taken(file: &FileDescriptor, class: &str) -> bool {
     let is = |name: &str| name == class;
     outer_class(file) == class
         || has_multiple_files(file)
-            && (file.messages().any(|message| is(message.name()) || is(&format!("{}OrBuilder", message.name())))
+            && (file
+                .messages()
+                .any(|message| is(message.name()) || is(&format!("{}OrBuilder", message.name())))
                 || file.enums().any(|declared: EnumDescriptor| is(declared.name())))
 }
 

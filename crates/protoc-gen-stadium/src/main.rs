@@ -99,7 +99,9 @@ fn generate(parameter: &str, files: &[FileDescriptor]) -> Result<Vec<GeneratedFi
             Language::Java => java::generate(&unit),
             Language::Python => python::generate(&unit).map(|file| vec![file]),
             Language::Cpp => Ok(vec![cpp::generate(&unit)]),
-            Language::TypeScript => typescript::generate(&unit, options.import_extension).map(|file| vec![file]),
+            Language::TypeScript => {
+                typescript::generate(&unit, options.import_extension).map(|file| vec![file])
+            }
         };
         match one {
             Ok(files) => generated.extend(files),

@@ -75,7 +75,8 @@ impl Options {
     }
 }
 
-const EXPECTED: &str = "give java, python, cpp or ts[,import_extension=none|js|ts], as in --stadium_out=java:DIR";
+const EXPECTED: &str =
+    "give java, python, cpp or ts[,import_extension=none|js|ts], as in --stadium_out=java:DIR";
 
 #[cfg(test)]
 mod tests {

@@ -15,9 +15,9 @@ use crate::plugin::GeneratedFile;
 use crate::unit::{self, Unit};
 
 const KEYWORDS: [&str; 35] = [
-    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
-    "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
-    "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def",
+    "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is",
+    "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
 ];
 
 /// The module of a file. An error is two services that become one class.
@@ -54,7 +54,12 @@ fn module(unit: &Unit, out: &mut String) -> std::fmt::Result {
         writeln!(out, "\n\nclass {}:", class(service))?;
         document(unit, service.descriptor.path(), unit::about_service(service), out)?;
         writeln!(out, "\n    NAME: typing.Final = {:?}\n    \"\"\"{}\"\"\"", service.name, unit::NAME)?;
-        writeln!(out, "    VERSION: typing.Final = {:?}\n    \"\"\"{}\"\"\"", service.version, unit::VERSION)?;
+        writeln!(
+            out,
+            "    VERSION: typing.Final = {:?}\n    \"\"\"{}\"\"\"",
+            service.version,
+            unit::VERSION
+        )?;
         for method in &service.methods {
             constant(unit, method, &imports, out)?;
         }
@@ -138,7 +143,9 @@ impl Imports {
         writeln!(out, "import typing\n\nimport stadium\n")?;
         for (module, name) in &self.names {
             match module.rsplit_once('.') {
-                _ if needs_importlib(module) => writeln!(out, "{name} = importlib.import_module({module:?})")?,
+                _ if needs_importlib(module) => {
+                    writeln!(out, "{name} = importlib.import_module({module:?})")?
+                }
                 None => writeln!(out, "import {module}")?,
                 Some((package, last)) if last == name => writeln!(out, "from {package} import {last}")?,
                 Some((package, last)) => writeln!(out, "from {package} import {last} as {name}")?,

@@ -91,9 +91,15 @@ fn object(
 }
 
 fn document(unit: &Unit, path: &[i32], last: String, margin: &str, out: &mut String) -> std::fmt::Result {
+    let lines: Vec<String> = comments::with_last(&unit.file, path, last)
+        .into_iter()
+        .map(|line| line.replace("*/", "*\\/"))
+        .collect();
+    if let [line] = lines.as_slice() {
+        return writeln!(out, "{margin}/** {line} */");
+    }
     writeln!(out, "{margin}/**")?;
-    for line in comments::with_last(&unit.file, path, last) {
-        let line = line.replace("*/", "*\\/");
+    for line in lines {
         writeln!(out, "{}", format!("{margin} * {line}").trim_end())?;
     }
     writeln!(out, "{margin} */")
@@ -111,7 +117,8 @@ impl Imports {
     fn new(unit: &Unit, extension: ImportExtension) -> Self {
         let mut schemas_of = HashMap::new();
         // A one-way method's constructor takes the schema of its empty answer too.
-        let messages = unit.methods().flat_map(|method| [method.descriptor.input(), method.descriptor.output()]);
+        let messages =
+            unit.methods().flat_map(|method| [method.descriptor.input(), method.descriptor.output()]);
         for message in messages {
             let file = message.parent_file();
             let schema = schemas(&file).remove(message.full_name()).expect("schemas are of all messages");

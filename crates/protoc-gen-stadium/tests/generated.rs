@@ -17,7 +17,8 @@ use tempfile::TempDir;
 const LANGUAGES: [&str; 4] = ["java", "python", "cpp", "ts"];
 
 /// The contracts of the tests, and the one that a user would write.
-const CONTRACTS: [&str; 4] = ["desk/v1beta1/order-desk.proto", "plain.proto", "import/lambda.proto", "geo.proto"];
+const CONTRACTS: [&str; 4] =
+    ["desk/v1beta1/order-desk.proto", "plain.proto", "import/lambda.proto", "geo.proto"];
 
 fn crate_folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -83,8 +84,12 @@ fn without_descriptors(code: &str) -> String {
         inside |= begins.iter().any(|begin| line.ends_with(begin));
     }
     // The end of the C++ literal has the number of bytes.
-    let lines = kept.lines().map(|line| if line.starts_with("    ") && line.ends_with("};") { "};" } else { line });
-    lines.flat_map(|line| [line, "\n"]).collect()
+    let is_size =
+        |line: &str| line.strip_suffix("};").is_some_and(|line| line.trim().parse::<usize>().is_ok());
+    kept.lines()
+        .map(|line| if is_size(line) { "    };" } else { line })
+        .flat_map(|line| [line, "\n"])
+        .collect()
 }
 
 #[test]
@@ -96,7 +101,8 @@ fn contracts_become_the_expected_text() {
             let _ = fs::remove_dir_all(&folder);
             for (path, text) in &code {
                 let path = folder.join(format!("{path}.txt"));
-                fs::create_dir_all(path.parent().expect("it is below the folder")).expect("folders can be made");
+                fs::create_dir_all(path.parent().expect("it is below the folder"))
+                    .expect("folders can be made");
                 fs::write(path, without_descriptors(text)).expect("the file can be written");
             }
         }
@@ -114,7 +120,11 @@ fn the_order_of_files_changes_nothing() {
     let mut reversed = CONTRACTS;
     reversed.reverse();
     for language in LANGUAGES {
-        assert_eq!(generated(language, &CONTRACTS), generated(language, &reversed), "{language}");
+        let (code, other) = (generated(language, &CONTRACTS), generated(language, &reversed));
+        assert_eq!(code.len(), other.len(), "{language}");
+        for (path, text) in &code {
+            assert!(other[path] == *text, "{language}: {path}");
+        }
     }
 }
 
@@ -169,7 +179,9 @@ fn what_rpc_build_refuses_is_refused_in_the_same_words() {
         let words = refused.expect_err("rpc-build refuses it").to_string();
         assert!(words.starts_with("bad.proto: bad.S."), "{words}");
         for language in LANGUAGES {
-            assert_eq!(refusal(language, &contract), format!("--stadium_out: {words}\n"));
+            // Before it may be a warning of an unused import.
+            let said = refusal(language, &contract);
+            assert!(said.ends_with(&format!("--stadium_out: {words}\n")), "{said}");
         }
     }
 }
@@ -238,7 +250,9 @@ fn what_is_no_request_is_an_error_on_stderr() {
 #[test]
 fn the_program_says_how_it_is_used() {
     let help = plugin(b"", &["--help"]);
-    assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("--stadium_out=LANGUAGE:DIR"));
+    assert!(
+        help.status.success() && String::from_utf8_lossy(&help.stdout).contains("--stadium_out=LANGUAGE:DIR")
+    );
     let version = plugin(b"", &["--version"]);
     assert!(String::from_utf8_lossy(&version.stdout).starts_with("protoc-gen-stadium "));
     let unknown = plugin(b"", &["--jvaa"]);

@@ -3,7 +3,6 @@
 //! Names become routes here and nowhere else: `service GeoStore { rpc Store }` is `geo_store/Store`. A service is
 //! read from its descriptors, whoever compiled them: `compile` of this crate, or protoc for a plugin.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use heck::{ToShoutySnakeCase as _, ToSnakeCase as _};
@@ -93,7 +92,13 @@ impl Service {
             methods.push(method);
         }
         let file_descriptor_set = file_descriptor_set(&descriptor.parent_file());
-        Ok(Self { name, version: version(descriptor.package_name()), methods, file_descriptor_set, descriptor })
+        Ok(Self {
+            name,
+            version: version(descriptor.package_name()),
+            methods,
+            file_descriptor_set,
+            descriptor,
+        })
     }
 }
 
@@ -148,14 +153,13 @@ fn version(package: &str) -> String {
 
 /// The file and everything it imports, imports first, as generic clients want it; custom options stay, comments go.
 fn file_descriptor_set(file: &FileDescriptor) -> Vec<u8> {
-    let mut wanted = BTreeSet::new();
+    let mut wanted = Vec::new();
     collect(file, &mut wanted);
     let google = DescriptorPool::global();
     let known = |name| google.get_message_by_name(name).expect("the global pool has descriptor.proto");
     let file_type = known("google.protobuf.FileDescriptorProto");
     let mut files = Vec::new();
-    // The pool lists files in the order of their imports.
-    for file in file.parent_pool().files().filter(|file| wanted.contains(file.name())) {
+    for file in wanted {
         let bytes = file.encode_to_vec();
         let mut message = DynamicMessage::decode(file_type.clone(), bytes.as_slice())
             .expect("the pool encodes well-formed files");
@@ -167,10 +171,13 @@ fn file_descriptor_set(file: &FileDescriptor) -> Vec<u8> {
     set.encode_to_vec()
 }
 
-fn collect(file: &FileDescriptor, wanted: &mut BTreeSet<String>) {
-    if wanted.insert(file.name().to_owned()) {
+/// Adds a file behind its imports, which are in the order of its text: another one than that of the pool, so that it
+/// does not depend on what else was compiled.
+fn collect(file: &FileDescriptor, wanted: &mut Vec<FileDescriptor>) {
+    if !wanted.contains(file) {
         for import in file.dependencies() {
             collect(&import, wanted);
         }
+        wanted.push(file.clone());
     }
 }

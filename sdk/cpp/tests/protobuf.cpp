@@ -1,22 +1,23 @@
-// Generated messages of protobuf are messages of methods. The contract is that of examples/geo.
+// Generated messages of protobuf are messages of methods, and methods are generated too. The
+// contract is that of examples/geo.
 #include "check.hpp"
-#include "geo.pb.h"
+#include "geo.stadium.hpp"
 
-constexpr auto store =
-    stadium::unary<geo::v1::GeoEvent, geo::v1::StorageResponse>("geo/Store").idempotent();
-constexpr auto near = stadium::stream<geo::v1::Circle, geo::v1::GeoEvent>("geo/Near");
+namespace methods = geo::v1::geo;
+
 constexpr auto store_bytes = stadium::unary<Text, Text>("geo/Store");
 
 static_assert(stadium::ProtobufMessage<geo::v1::GeoEvent> && !stadium::ProtobufMessage<Text>);
 
 int main() {
-    stadium::Service geo("geo");
-    geo.on(store, [](const geo::v1::GeoEvent& event) {
+    stadium::Service geo(methods::name, methods::version);
+    geo.descriptors(methods::file_descriptor_set);
+    geo.on(methods::store, [](const geo::v1::GeoEvent& event) {
         geo::v1::StorageResponse response;
         response.set_message(event.device_id());
         return response;
     });
-    geo.on(near, [](const geo::v1::Circle& circle, stadium::Sender<geo::v1::GeoEvent>& out) {
+    geo.on(methods::near, [](const geo::v1::Circle& circle, stadium::Sender<geo::v1::GeoEvent>& out) {
         geo::v1::GeoEvent event;
         for (int nth = 0; nth < 10; nth++) {
             event.set_latitude(circle.latitude() + nth);
@@ -28,11 +29,11 @@ int main() {
     geo::v1::GeoEvent event;
     event.set_device_id("phone-1");
     const auto options = stadium::CallOptions().key("phone-1");
-    CHECK(client.call(store, event, options).get().message() == "phone-1");
+    CHECK(client.call(methods::store, event, options).get().message() == "phone-1");
     geo::v1::Circle circle;
     circle.set_latitude(30);
     double sum = 0;
-    for (const auto& found : client.open(near, circle)) {
+    for (const auto& found : client.open(methods::near, circle)) {
         sum += found.latitude();
     }
     CHECK(sum == 345);

@@ -63,19 +63,19 @@ def unary(route: str, request: Type[Q], answer: Type[A], *, idempotent: bool = F
     return Unary(route, request, answer, idempotent=idempotent)
 
 
-def one_way(route: str, request: Type[Q]) -> OneWay[Q]:
+def one_way(route: str, request: Type[Q], *, idempotent: bool = False) -> OneWay[Q]:
     """A method with one request and no answer."""
-    return OneWay(route, request, bytes)
+    return OneWay(route, request, bytes, idempotent=idempotent)
 
 
-def stream(route: str, request: Type[Q], answer: Type[A]) -> Stream[Q, A]:
+def stream(route: str, request: Type[Q], answer: Type[A], *, idempotent: bool = False) -> Stream[Q, A]:
     """A method with one request and a stream of answers."""
-    return Stream(route, request, answer)
+    return Stream(route, request, answer, idempotent=idempotent)
 
 
-def channel(route: str, request: Type[Q], answer: Type[A]) -> Channel[Q, A]:
+def channel(route: str, request: Type[Q], answer: Type[A], *, idempotent: bool = False) -> Channel[Q, A]:
     """A method with streams both ways."""
-    return Channel(route, request, answer)
+    return Channel(route, request, answer, idempotent=idempotent)
 
 
 def _encoder(message: Type[Any]) -> Callable[[Any], bytes]:

@@ -281,6 +281,7 @@ fn java(root: &Path, shown: Shown) -> Tally {
     maven.current_dir(root.join("sdk/jvm")).args(["--batch-mode", "--no-transfer-progress"]);
     maven.args(["verify", "-Pinterop"]);
     maven.env("STADIUM_ECHO_SERVER", root.join("target/debug/examples/echo_server"));
+    maven.env("STADIUM_PROTOC_GEN", root.join("target/debug/protoc-gen-stadium"));
     suite("JVM SDK", &mut maven, Victim::Command, shown, tally::maven_line, |_| {})
 }
 

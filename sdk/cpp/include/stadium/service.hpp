@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,12 +36,12 @@ class Service {
     }
 
     /// Sets an encoded google.protobuf.FileDescriptorSet, with which NAME/describe answers.
-    Service& descriptors(std::string encoded) & {
-        descriptors_ = std::move(encoded);
+    Service& descriptors(std::string_view encoded) & {
+        descriptors_ = encoded;
         return *this;
     }
-    Service&& descriptors(std::string encoded) && {
-        return std::move(descriptors(std::move(encoded)));
+    Service&& descriptors(std::string_view encoded) && {
+        return std::move(descriptors(encoded));
     }
 
   private:
