@@ -82,10 +82,12 @@ def test_it_is_typed(generated):
     use = generated / "use.py"
     use.write_text(USE)
     files = ["geo_stadium.py", "desk/v1beta1/order_desk_stadium.py", "plain_stadium.py", "use.py"]
-    checked = mypy(generated, "--explicit-package-bases", *(str(generated / file) for file in files))
+    # Silent: stubs of messages are protoc's, and those of some versions have errors of their own.
+    arguments = ["--explicit-package-bases", "--follow-imports=silent"]
+    checked = mypy(generated, *arguments, *(str(generated / file) for file in files))
     assert checked.returncode == 0, checked.stdout
     use.write_text(WRONG)
-    checked = mypy(generated, str(use))
+    checked = mypy(generated, *arguments, str(use))
     errors = [line for line in checked.stdout.splitlines() if "use.py" in line and ": error:" in line]
     assert {int(line.split(":")[1]) for line in errors} == {7, 10, 12}, checked.stdout
 

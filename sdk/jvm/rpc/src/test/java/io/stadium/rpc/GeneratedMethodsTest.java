@@ -149,7 +149,7 @@ class GeneratedMethodsTest {
         String both = classes + File.pathSeparator + path;
         javac(
                 methods,
-                List.of("-d", classes.toString(), "-cp", both, "-Xlint:all,-path", "-Xdoclint:all",
+                List.of("-d", classes.toString(), "-cp", both, "-Xlint:all,-path", "-Xdoclint:all/protected",
                         "-Werror"));
     }
 
