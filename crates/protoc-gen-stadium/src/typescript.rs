@@ -81,8 +81,9 @@ fn object(
     writeln!(out, "  /** {} */\n  version: {:?},", unit::VERSION, service.version)?;
     for method in &service.methods {
         document(unit, method.descriptor.path(), unit::about_method(method), "  ", out)?;
-        let (request, answer) = (method.descriptor.input(), method.descriptor.output());
-        let types = format!("{}, {}", imports.name(&request), imports.name(&answer));
+        let messages = [Some(method.descriptor.input()), unit::answer(method)];
+        let types: Vec<&str> = messages.iter().flatten().map(|message| imports.name(message)).collect();
+        let types = types.join(", ");
         let options = if method.idempotent { ", { idempotent: true }" } else { "" };
         let (property, constructor) = (property(method), constructor(method));
         writeln!(out, "  {property}: {constructor}({:?}, {types}{options}),", method.route)?;
@@ -116,10 +117,7 @@ struct Imports {
 impl Imports {
     fn new(unit: &Unit, extension: ImportExtension) -> Self {
         let mut schemas_of = HashMap::new();
-        // A one-way method's constructor takes the schema of its empty answer too.
-        let messages =
-            unit.methods().flat_map(|method| [method.descriptor.input(), method.descriptor.output()]);
-        for message in messages {
+        for message in unit.messages() {
             let file = message.parent_file();
             let schema = schemas(&file).remove(message.full_name()).expect("schemas are of all messages");
             let module = module(&file, &unit.file, extension.suffix());
