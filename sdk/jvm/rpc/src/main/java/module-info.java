@@ -4,7 +4,9 @@
 module io.stadium.rpc {
     requires transitive com.google.protobuf;
     requires transitive io.stadium.rsocket;
+    requires io.netty.common;
     requires org.slf4j;
 
     exports io.stadium.rpc;
+    exports io.stadium.rpc.server;
 }
