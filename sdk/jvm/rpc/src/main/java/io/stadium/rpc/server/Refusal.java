@@ -1,5 +1,9 @@
 package io.stadium.rpc.server;
 
+import io.stadium.rpc.Busy;
+import io.stadium.rpc.Rejected;
+import io.stadium.rpc.RpcException;
+import io.stadium.rpc.Unavailable;
 import io.stadium.rsocket.frame.ErrorCode;
 import java.time.Duration;
 import java.util.Objects;
@@ -90,6 +94,26 @@ public final class Refusal extends Exception {
                             + ErrorCode.name(errorCode));
         }
         return new Refusal(errorCode, Objects.requireNonNull(text), Outcome.FAILED);
+    }
+
+    /**
+     * For a service that calls another one: the outcome of that call, reported to the caller of
+     * this one. A function that lets the exception pass has the same effect.
+     *
+     * @param outcome why the call has no answer
+     * @return Busy and Rejected as they are, Busy after a second where no instance was reached, and
+     *     otherwise Unknown, {@code RPC-009}: that service may have done its work
+     */
+    public static Refusal of(RpcException outcome) {
+        if (outcome instanceof Busy busy) {
+            return busy(busy.retryAfter(), busy.reason());
+        }
+        if (outcome instanceof Rejected rejected) {
+            String text = rejected.code() + ": " + rejected.reason();
+            return new Refusal(ErrorCode.APPLICATION_ERROR, text, Outcome.REJECTED);
+        }
+        return outcome instanceof Unavailable
+                ? busy(1_000, outcome.getMessage()) : unknown("RPC-009", outcome.getMessage());
     }
 
     /** The request does not decode. */

@@ -1,6 +1,9 @@
 package io.stadium.rpc.server;
 
 import io.netty.channel.EventLoop;
+import io.netty.util.NetUtil;
+import io.stadium.rpc.discovery.InstanceValue;
+import io.stadium.rpc.discovery.Place;
 import io.stadium.rpc.server.Counts.Figure;
 import io.stadium.rsocket.connection.Config;
 import io.stadium.rsocket.connection.LeaseMode;
@@ -142,9 +145,14 @@ public final class RpcServer implements AutoCloseable {
             throw new IllegalArgumentException(
                     address + " says nothing to others: set the address to advertise");
         }
+        InstanceValue value = new InstanceValue(
+                0, settings.zone == null ? "" : settings.zone, settings.weight,
+                InstanceValue.State.SERVING);
+        String text = NetUtil.toSocketAddressString(address);
         for (Service service : settings.services) {
-            registrations.add(settings.registrar.register(new Registrar.Instance(
-                    service.name(), service.version(), address, settings.zone, settings.weight)));
+            Place place = Place.of(service.version(), text).orElseThrow(
+                    () -> new IllegalArgumentException("not an address to register: " + text));
+            registrations.add(settings.registrar.register(service.name(), place, value));
         }
         steward.scheduleAtFixedRate(this::reportLoad, REPORT_MS, REPORT_MS, TimeUnit.MILLISECONDS);
     }

@@ -1,5 +1,6 @@
 package io.stadium.rpc.server;
 
+import io.stadium.rpc.RpcException;
 import io.stadium.rpc.admission.Limiter;
 import io.stadium.rpc.admission.WaitingCalls;
 import io.stadium.rsocket.connection.CancelScope;
@@ -125,6 +126,9 @@ class Work implements StreamHandler, WaitingCalls.Call {
         }
         if (cause instanceof Refusal refusal) {
             return refusal;
+        }
+        if (cause instanceof RpcException outcome) {
+            return Refusal.of(outcome);
         }
         LOG.error("Function failed: route={}", route.name, cause);
         return Refusal.failed();

@@ -2,6 +2,7 @@ package io.stadium.rsocket.netty;
 
 import io.netty.channel.Channel;
 import io.netty.channel.DefaultSelectStrategyFactory;
+import io.netty.channel.EventLoop;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
@@ -85,6 +86,16 @@ public final class EventLoops implements AutoCloseable {
      */
     public boolean isEpoll() {
         return isEpoll;
+    }
+
+    /**
+     * The next of the event loops, in turn. With one thread it is always the same, and all
+     * connections run on it.
+     *
+     * @return an event loop, which is closed with this object
+     */
+    public EventLoop next() {
+        return group.next();
     }
 
     EventLoopGroup group() {
