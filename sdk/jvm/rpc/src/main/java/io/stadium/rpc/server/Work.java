@@ -101,14 +101,19 @@ class Work implements StreamHandler, WaitingCalls.Call {
         future = pending;
     }
 
-    /** Any thread: the function has an answer. */
+    /**
+     * Any thread: the function has an answer. One that comes after the deadline or a cancellation
+     * is dropped: the call has ended, or the loop's timer ends it.
+     */
     void answer(Object answer) {
-        loop.execute(() -> finish(answer));
+        if (!call.isCancelled()) {
+            loop.execute(() -> finish(answer));
+        }
     }
 
     /**
-     * Any thread: the function has failed. A failure after the call was cancelled is no news: it
-     * has ended, or its deadline has passed and the loop's timer ends it.
+     * Any thread: the function has failed. A failure after the deadline or a cancellation is
+     * dropped, as an answer is.
      */
     void fail(Throwable failure) {
         if (call.isCancelled()) {
