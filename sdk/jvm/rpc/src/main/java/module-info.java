@@ -11,5 +11,6 @@ module io.stadium.rpc {
     exports io.stadium.rpc;
     exports io.stadium.rpc.client;
     exports io.stadium.rpc.discovery;
+    exports io.stadium.rpc.registry;
     exports io.stadium.rpc.server;
 }
