@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** What bounds a server: leases, pushes of load, connections, slow readers, leaving. */
-@Timeout(120)
+@Timeout(300)
 class AdmissionTest {
     private static SetupOptions peer() {
         ByteBuf metadata = Unpooled.buffer();

@@ -34,7 +34,7 @@ import java.util.function.BooleanSupplier;
 
 /** A plain RSocket client with the metadata of RPC: nothing here retries or balances. */
 final class Caller implements AutoCloseable {
-    static final int SOON_S = 60;
+    static final int SOON_S = 120;
 
     private final EventLoops loops = EventLoops.start(1);
     final BlockingQueue<byte[]> pushes = new LinkedBlockingQueue<>();

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** A real server reads the requests of rpc-metadata.json, and pushes its load as written there. */
-@Timeout(120)
+@Timeout(300)
 class MetadataVectorsTest {
     private static ObjectNode seen;
 

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The service of README.md compiles, answers, and ends on SIGTERM. */
-@Timeout(120)
+@Timeout(300)
 class ReadmeServiceTest {
     @Test
     void theServiceOfTheReadmeRuns(@TempDir Path folder) throws Exception {

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Functions of each kind, the answers on the wire, deadlines, cancellation, interceptors. */
-@Timeout(120)
+@Timeout(300)
 class ServerTest {
     static Method<byte[], byte[]> unary(String name) {
         return Method.unary("test/" + name, Codec.BYTES, Codec.BYTES);
