@@ -11,8 +11,8 @@ import org.junit.jupiter.api.Timeout;
 /** A warm inline call allocates its message, and little else, on the server's loop. */
 @Timeout(300)
 class AllocationTest {
-    private static final int WARM = 30_000;
-    private static final int CALLS = 50_000;
+    private static final int WARM = 20_000;
+    private static final int CALLS = 20_000;
 
     @Test
     void aWarmInlineCallAllocatesLittle() throws Exception {

@@ -310,14 +310,26 @@ class ServerTest {
             assertEquals("REJECTED: BUSY retry_after_ms=5: as many calls wait as may",
                     caller.error("test/Later", "5"));
             assertEquals(2, pending.size());
-            for (int nth = 0; nth < 5; nth++) {
-                pending.poll(Caller.SOON_S, TimeUnit.SECONDS).complete(Caller.bytes("done"));
+            CompletableFuture<Void> all = CompletableFuture.allOf(
+                    begun.stream().map(one -> one.handle((answer, failure) -> null))
+                            .toArray(CompletableFuture[]::new));
+            while (!all.isDone()) {
+                CompletableFuture<byte[]> next = pending.poll(10, TimeUnit.MILLISECONDS);
+                if (next != null) {
+                    next.complete(Caller.bytes("done"));
+                }
             }
+            // A call that waits for more than 100 ms on a slow machine is Busy too.
             int done = 0;
             for (CompletableFuture<byte[]> one : begun) {
-                done += Caller.text(one).equals("done") ? 1 : 0;
+                if (one.isCompletedExceptionally()) {
+                    String text = Caller.error(one);
+                    assertTrue(text.endsWith(": the call has waited for too long"), text);
+                } else {
+                    done++;
+                }
             }
-            assertEquals(5, done);
+            assertTrue(done >= 2, done + " calls were done");
         }
     }
 
