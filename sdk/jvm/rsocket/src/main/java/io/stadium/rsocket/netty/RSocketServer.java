@@ -96,6 +96,7 @@ public final class RSocketServer {
                 .childHandler(new ChannelInitializer<Channel>() {
                     @Override
                     protected void initChannel(Channel channel) {
+                        eventLoops.track(channel);
                         if (sslContext != null) {
                             channel.pipeline().addLast(sslContext.newHandler(channel.alloc()));
                         }
@@ -106,6 +107,7 @@ public final class RSocketServer {
                 .bind(address);
         binding.addListener(done -> {
             if (done.isSuccess()) {
+                eventLoops.track(binding.channel());
                 bound.complete(new Bound(binding.channel()));
             } else {
                 bound.completeExceptionally(done.cause());
