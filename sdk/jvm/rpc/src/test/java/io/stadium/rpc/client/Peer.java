@@ -143,6 +143,8 @@ final class Peer implements AutoCloseable {
             byte[] data = payload.dataBytes();
             switch (route(payload)) {
                 case "test/Echo" -> answer(rsocket, streamId, data);
+                case "greeter/Hello" ->
+                    answer(rsocket, streamId, ("Hello, " + new String(data)).getBytes());
                 case "test/Metadata" -> answer(rsocket, streamId, payload.metadataBytes());
                 case "test/Never" -> rsocket.handle(streamId, new Silent());
                 case "test/Error" -> rsocket.error(streamId,
