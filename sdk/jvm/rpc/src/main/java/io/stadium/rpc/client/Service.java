@@ -242,7 +242,10 @@ final class Service {
             pool.isRetryScheduled = false;
             boolean isNeeded = isLive(pool)
                     && (balancer.isWanted(pool.instance) || !waiting.isEmpty());
-            if (isNeeded) {
+            if (isNeeded && pool.retryUs > loop.nowUs()) {
+                // Another attempt failed meanwhile.
+                retryLater(pool);
+            } else if (isNeeded) {
                 connect(pool.instance);
             }
         });

@@ -8,10 +8,13 @@ import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.SelectStrategyFactory;
 import io.netty.channel.ServerChannel;
+import io.netty.channel.group.ChannelGroup;
+import io.netty.channel.group.DefaultChannelGroup;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.util.concurrent.DefaultThreadFactory;
+import io.netty.util.concurrent.GlobalEventExecutor;
 import java.nio.channels.spi.SelectorProvider;
 import java.util.concurrent.TimeUnit;
 
@@ -20,7 +23,13 @@ import java.util.concurrent.TimeUnit;
  * NIO elsewhere. Their threads are daemons.
  */
 public final class EventLoops implements AutoCloseable {
+    private static final int CLOSE_SECONDS = 5;
+
     private final EventLoopGroup group;
+
+    /** All channels that are open. */
+    private final ChannelGroup channels = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
+
     private final Class<? extends Channel> channelType;
     private final Class<? extends ServerChannel> serverChannelType;
     private final boolean isEpoll;
@@ -98,6 +107,11 @@ public final class EventLoops implements AutoCloseable {
         return group.next();
     }
 
+    /** Has a channel closed with these event loops. */
+    void track(Channel channel) {
+        channels.add(channel);
+    }
+
     EventLoopGroup group() {
         return group;
     }
@@ -110,9 +124,13 @@ public final class EventLoops implements AutoCloseable {
         return serverChannelType;
     }
 
-    /** Closes all channels and stops the threads. It waits up to 5 seconds. */
+    /** Closes all channels and stops the threads. It waits up to 10 seconds. */
     @Override
     public void close() {
-        group.shutdownGracefully(0, 5, TimeUnit.SECONDS).awaitUninterruptibly(5, TimeUnit.SECONDS);
+        // Netty closes channels only where it notices the shutdown before its last look at the
+        // tasks; the others would stay open.
+        channels.close().awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
+        group.shutdownGracefully(0, CLOSE_SECONDS, TimeUnit.SECONDS)
+                .awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
     }
 }

@@ -114,6 +114,7 @@ public final class RSocketServer {
                             channel.close();
                             return;
                         }
+                        eventLoops.track(channel);
                         if (sslContext != null) {
                             channel.pipeline().addLast(sslContext.newHandler(channel.alloc()));
                         }
@@ -124,6 +125,7 @@ public final class RSocketServer {
                 .bind(address);
         binding.addListener(done -> {
             if (done.isSuccess()) {
+                eventLoops.track(binding.channel());
                 bound.complete(new Bound(binding.channel()));
             } else {
                 bound.completeExceptionally(done.cause());
