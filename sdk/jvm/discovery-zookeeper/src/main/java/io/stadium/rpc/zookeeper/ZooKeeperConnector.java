@@ -5,7 +5,9 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import io.stadium.rpc.registry.RegistrySession;
 import io.stadium.rpc.registry.RegistrySettings;
 import java.io.IOException;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
@@ -13,6 +15,8 @@ import org.apache.curator.framework.api.ACLProvider;
 import org.apache.curator.framework.state.ConnectionState;
 import org.apache.curator.framework.state.ConnectionStateListener;
 import org.apache.curator.retry.RetryOneTime;
+import org.apache.zookeeper.WatchedEvent;
+import org.apache.zookeeper.Watcher;
 import org.apache.zookeeper.ZooDefs;
 import org.apache.zookeeper.data.ACL;
 
@@ -25,6 +29,14 @@ final class ZooKeeperConnector implements RegistrySession.Connector {
 
     private final RegistrySettings settings;
     private CuratorFramework curator;
+
+    /**
+     * The watcher of each service: the same one for all sessions, since ZooKeeper's client keeps
+     * those that it has over a change of members.
+     */
+    private final Map<String, Watcher> watchers = new HashMap<>();
+
+    private volatile ZooKeeperSession current;
 
     ZooKeeperConnector(RegistrySettings settings) {
         this.settings = settings;
@@ -45,14 +57,27 @@ final class ZooKeeperConnector implements RegistrySession.Connector {
             }
         };
         curator.getConnectionStateListenable().addListener(listener);
-        ZooKeeperSession session = new ZooKeeperSession(curator, settings, events, listener);
+        ZooKeeperSession session = new ZooKeeperSession(
+                curator, settings, events, listener, this::watcher);
         try {
             session.beat();
+            current = session;
             return session;
         } catch (Exception e) {
             session.close();
             throw e;
         }
+    }
+
+    private void heard(WatchedEvent event) {
+        ZooKeeperSession session = current;
+        if (session != null) {
+            session.heard(event);
+        }
+    }
+
+    Watcher watcher(String service) {
+        return watchers.computeIfAbsent(service, name -> this::heard);
     }
 
     private CuratorFramework start() {

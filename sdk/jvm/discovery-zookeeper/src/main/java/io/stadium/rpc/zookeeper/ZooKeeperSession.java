@@ -2,9 +2,13 @@ package io.stadium.rpc.zookeeper;
 
 import io.stadium.rpc.registry.RegistrySession;
 import io.stadium.rpc.registry.RegistrySettings;
+import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.function.Function;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.api.BackgroundCallback;
 import org.apache.curator.framework.api.CuratorEvent;
@@ -25,15 +29,19 @@ final class ZooKeeperSession implements RegistrySession {
     private final RegistrySettings settings;
     private final Events events;
     private final ConnectionStateListener listener;
-    private final Map<String, Watcher> watchers = new HashMap<>();
+    private final Function<String, Watcher> watchers;
+
+    /** Services whose watch was added in this session. */
+    private final Set<String> watched = new HashSet<>();
 
     ZooKeeperSession(
             CuratorFramework curator, RegistrySettings settings, Events events,
-            ConnectionStateListener listener) {
+            ConnectionStateListener listener, Function<String, Watcher> watchers) {
         this.curator = curator;
         this.settings = settings;
         this.events = events;
         this.listener = listener;
+        this.watchers = watchers;
     }
 
     private String node(String path) {
@@ -43,11 +51,10 @@ final class ZooKeeperSession implements RegistrySession {
     @Override
     public Map<String, byte[]> follow(String service) throws Exception {
         String root = node(service);
-        if (!watchers.containsKey(service)) {
-            Watcher watcher = this::heard;
+        if (!watched.contains(service)) {
             curator.watchers().add().withMode(AddWatchMode.PERSISTENT_RECURSIVE)
-                    .usingWatcher(watcher).forPath(root);
-            watchers.put(service, watcher);
+                    .usingWatcher(watchers.apply(service)).forPath(root);
+            watched.add(service);
         }
         Map<String, byte[]> found = new HashMap<>();
         for (String version : children(root)) {
@@ -72,7 +79,7 @@ final class ZooKeeperSession implements RegistrySession {
     }
 
     /** A node below a service has changed. Nodes of entries are three levels below the root. */
-    private void heard(WatchedEvent event) {
+    void heard(WatchedEvent event) {
         String start = settings.prefix() + "/";
         String node = event.getPath();
         if (node == null || !node.startsWith(start)) {
@@ -129,7 +136,7 @@ final class ZooKeeperSession implements RegistrySession {
                 if (stat.getEphemeralOwner() != session) {
                     // An earlier session of this address left it behind.
                     curator.delete().forPath(node);
-                } else if (java.util.Arrays.equals(present, value)) {
+                } else if (Arrays.equals(present, value)) {
                     return;
                 } else {
                     curator.setData().forPath(node, value);
@@ -167,12 +174,5 @@ final class ZooKeeperSession implements RegistrySession {
     @Override
     public void close() {
         curator.getConnectionStateListenable().removeListener(listener);
-        watchers.forEach((service, watcher) -> {
-            try {
-                curator.watchers().remove(watcher).inBackground().forPath(node(service));
-            } catch (Exception e) {
-                // The connection has gone, and the watch with it.
-            }
-        });
     }
 }

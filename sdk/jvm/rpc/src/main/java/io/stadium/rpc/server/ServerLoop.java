@@ -145,7 +145,7 @@ final class ServerLoop {
     void turnBegins() {
         if (!pace.isInTurn()) {
             pace.turnBegins(System.nanoTime());
-            eventLoop.execute(turnEnd);
+            executeLater(turnEnd);
         }
     }
 
