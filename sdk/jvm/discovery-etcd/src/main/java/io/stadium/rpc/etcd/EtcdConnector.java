@@ -32,7 +32,7 @@ final class EtcdConnector implements RegistrySession.Connector {
         ClientBuilder builder = Client.builder().endpoints("http://" + member)
                 .connectTimeout(settings.timeout())
                 // The registry has retries of its own, elsewhere.
-                .retryMaxAttempts(0).retryMaxDuration(settings.timeout());
+                .retryMaxAttempts(0);
         if (settings.user() != null) {
             builder.user(bytes(settings.user())).password(bytes(settings.password()));
         }

@@ -241,8 +241,8 @@ public final class RpcServerBuilder {
 
     /**
      * Bounds the blocking streams and channels, each of which has a thread while it lasts: a
-     * virtual one where the JDK has them, unless {@link #blockingThreads} is set. The next stream is
-     * answered Busy.
+     * virtual one where the JDK has them, unless {@link #blockingThreads} is set. The next stream
+     * is answered Busy.
      *
      * @param threads 1 to 100,000; default 256
      * @return this builder

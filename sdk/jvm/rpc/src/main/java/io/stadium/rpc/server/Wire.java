@@ -9,8 +9,8 @@ import java.io.UncheckedIOException;
 import java.util.function.Consumer;
 
 /**
- * The few messages of the framework's own routes, field by field: proto/stadium/rpc/v1/service.proto
- * has their numbers. Fields with their default are left out.
+ * The few messages of the framework's own routes, field by field. Their numbers are those of
+ * proto/stadium/rpc/v1/service.proto. Fields with their default are left out.
  */
 final class Wire {
     private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();

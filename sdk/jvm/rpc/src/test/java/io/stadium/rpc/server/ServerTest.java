@@ -312,7 +312,7 @@ class ServerTest {
             assertEquals(2, pending.size());
             CompletableFuture<Void> all = CompletableFuture.allOf(
                     begun.stream().map(one -> one.handle((answer, failure) -> null))
-                            .toArray(CompletableFuture[]::new));
+                            .toArray(CompletableFuture<?>[]::new));
             while (!all.isDone()) {
                 CompletableFuture<byte[]> next = pending.poll(10, TimeUnit.MILLISECONDS);
                 if (next != null) {
