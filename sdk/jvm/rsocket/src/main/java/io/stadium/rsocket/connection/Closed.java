@@ -20,6 +20,8 @@ public record Closed(Reason reason, int code, String text) {
         KEEPALIVE_TIMEOUT,
         /** No SETUP was accepted in time. */
         SETUP_TIMEOUT,
+        /** The peer reads more slowly than the bounds of the transport allow. */
+        SLOW_PEER,
         /** This side closed the connection. */
         LOCAL,
         /** The transport ended or failed. */

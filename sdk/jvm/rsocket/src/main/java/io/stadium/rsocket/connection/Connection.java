@@ -444,6 +444,15 @@ public final class Connection {
         return partialBytes;
     }
 
+    /**
+     * The bytes held of payloads and of the frame that have not arrived whole.
+     *
+     * @return bytes
+     */
+    public long unfinishedBytes() {
+        return partialBytes + receiver.heldBytes();
+    }
+
     /** Releases all memory of frames and payloads that are incomplete, and ends the connection. */
     public void release() {
         phase = Phase.CLOSED;

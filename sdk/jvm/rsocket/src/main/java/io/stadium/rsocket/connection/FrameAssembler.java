@@ -26,6 +26,11 @@ final class FrameAssembler {
         this.allocator = allocator;
     }
 
+    /** The capacity of the buffer, in bytes. */
+    int heldBytes() {
+        return buffer == null ? 0 : buffer.capacity();
+    }
+
     boolean isEmpty() {
         return buffer == null;
     }

@@ -35,6 +35,11 @@ final class Receiver {
         established = !connection.isClient;
     }
 
+    /** Bytes of a frame that has not arrived whole. */
+    int heldBytes() {
+        return assembler.heldBytes();
+    }
+
     void release() {
         assembler.release();
     }

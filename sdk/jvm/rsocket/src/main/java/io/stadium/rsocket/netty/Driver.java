@@ -215,7 +215,7 @@ final class Driver extends ChannelInboundHandlerAdapter {
         if (outgoingBytes() > options.outgoingBytesMax()) {
             String text = "the peer reads too slowly: more than " + options.outgoingBytesMax()
                     + " bytes are outgoing";
-            end(new Closed(Closed.Reason.LOCAL, ErrorCode.CONNECTION_ERROR, text));
+            end(new Closed(Closed.Reason.SLOW_PEER, ErrorCode.CONNECTION_ERROR, text));
             context.close();
         } else if (!isReading) {
             writeFull();
@@ -393,7 +393,7 @@ final class Driver extends ChannelInboundHandlerAdapter {
         }
         if (stalledSinceMs != Long.MAX_VALUE && nowMs - stalledSinceMs >= options.stallMs()) {
             String text = "the peer has read nothing for " + options.stallMs() + " ms";
-            end(new Closed(Closed.Reason.LOCAL, ErrorCode.CONNECTION_ERROR, text));
+            end(new Closed(Closed.Reason.SLOW_PEER, ErrorCode.CONNECTION_ERROR, text));
             context.close();
             return;
         }

@@ -2,15 +2,19 @@ package io.stadium.rsocket.netty;
 
 import io.netty.channel.Channel;
 import io.netty.channel.DefaultSelectStrategyFactory;
+import io.netty.channel.EventLoop;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.SelectStrategyFactory;
 import io.netty.channel.ServerChannel;
+import io.netty.channel.group.ChannelGroup;
+import io.netty.channel.group.DefaultChannelGroup;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.util.concurrent.DefaultThreadFactory;
+import io.netty.util.concurrent.GlobalEventExecutor;
 import java.nio.channels.spi.SelectorProvider;
 import java.util.concurrent.TimeUnit;
 
@@ -19,7 +23,13 @@ import java.util.concurrent.TimeUnit;
  * NIO elsewhere. Their threads are daemons.
  */
 public final class EventLoops implements AutoCloseable {
+    private static final int CLOSE_SECONDS = 5;
+
     private final EventLoopGroup group;
+
+    /** All channels that are open. */
+    private final ChannelGroup channels = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
+
     private final Class<? extends Channel> channelType;
     private final Class<? extends ServerChannel> serverChannelType;
     private final boolean isEpoll;
@@ -87,6 +97,21 @@ public final class EventLoops implements AutoCloseable {
         return isEpoll;
     }
 
+    /**
+     * The next of the event loops, in turn. With one thread it is always the same, and all
+     * connections run on it.
+     *
+     * @return an event loop, which is closed with this object
+     */
+    public EventLoop next() {
+        return group.next();
+    }
+
+    /** Has a channel closed with these event loops. */
+    void track(Channel channel) {
+        channels.add(channel);
+    }
+
     EventLoopGroup group() {
         return group;
     }
@@ -99,9 +124,13 @@ public final class EventLoops implements AutoCloseable {
         return serverChannelType;
     }
 
-    /** Closes all channels and stops the threads. It waits up to 5 seconds. */
+    /** Closes all channels and stops the threads. It waits up to 10 seconds. */
     @Override
     public void close() {
-        group.shutdownGracefully(0, 5, TimeUnit.SECONDS).awaitUninterruptibly(5, TimeUnit.SECONDS);
+        // Netty closes channels only where it notices the shutdown before its last look at the
+        // tasks; the others would stay open.
+        channels.close().awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
+        group.shutdownGracefully(0, CLOSE_SECONDS, TimeUnit.SECONDS)
+                .awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
     }
 }

@@ -242,6 +242,24 @@ public final class RSocket {
     }
 
     /**
+     * Bytes that were sent and that the peer has not taken.
+     *
+     * @return bytes, see {@link TransportOptions#outgoingBytesMax}
+     */
+    public long outgoingBytes() {
+        return isGone() ? 0 : driver.outgoingBytes();
+    }
+
+    /**
+     * Bytes held of frames and payloads that have not arrived whole.
+     *
+     * @return bytes
+     */
+    public long unfinishedBytes() {
+        return isGone() ? 0 : driver.connection.unfinishedBytes();
+    }
+
+    /**
      * Sends METADATA_PUSH.
      *
      * @param metadata the metadata, whose indices are left alone
@@ -260,6 +278,12 @@ public final class RSocket {
      * @param requests how many requests
      */
     public void grantLease(int ttlMs, int requests) {
+        if (isGone()) {
+            return;
+        }
+        // A lease counts from the time that the connection knows, and a peer that waits for one
+        // sends nothing that would tell it the time.
+        driver.connection.advance(Driver.nowMs(), driver.out());
         if (!isGone()) {
             driver.connection.grantLease(ttlMs, requests, driver.out());
             driver.arm();

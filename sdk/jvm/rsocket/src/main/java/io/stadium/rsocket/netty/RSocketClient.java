@@ -124,6 +124,7 @@ public final class RSocketClient {
                 .handler(new ChannelInitializer<Channel>() {
                     @Override
                     protected void initChannel(Channel channel) {
+                        eventLoops.track(channel);
                         if (sslContext != null) {
                             channel.pipeline().addLast(sslContext.newHandler(
                                     channel.alloc(), address.getHostString(), address.getPort()));

@@ -10,6 +10,7 @@ import io.stadium.rsocket.connection.Config;
 import java.net.InetSocketAddress;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 
 /**
@@ -23,6 +24,7 @@ public final class RSocketServer {
     private TransportOptions transport = TransportOptions.DEFAULT;
     private SslContext sslContext;
     private Supplier<RSocketHandler> handlers = () -> RSocketHandler.NONE;
+    private BooleanSupplier accepting = () -> true;
 
     /**
      * Creates a server.
@@ -78,6 +80,18 @@ public final class RSocketServer {
     }
 
     /**
+     * Sets a question that is asked for each new connection, on its event loop.
+     *
+     * @param accepting {@code false} closes the connection before a handler is made for it; the
+     *     default accepts all
+     * @return this server
+     */
+    public RSocketServer accepting(BooleanSupplier accepting) {
+        this.accepting = Objects.requireNonNull(accepting);
+        return this;
+    }
+
+    /**
      * Listens.
      *
      * @param address where; port 0 takes a free one
@@ -96,6 +110,11 @@ public final class RSocketServer {
                 .childHandler(new ChannelInitializer<Channel>() {
                     @Override
                     protected void initChannel(Channel channel) {
+                        if (!accepting.getAsBoolean()) {
+                            channel.close();
+                            return;
+                        }
+                        eventLoops.track(channel);
                         if (sslContext != null) {
                             channel.pipeline().addLast(sslContext.newHandler(channel.alloc()));
                         }
@@ -106,6 +125,7 @@ public final class RSocketServer {
                 .bind(address);
         binding.addListener(done -> {
             if (done.isSuccess()) {
+                eventLoops.track(binding.channel());
                 bound.complete(new Bound(binding.channel()));
             } else {
                 bound.completeExceptionally(done.cause());

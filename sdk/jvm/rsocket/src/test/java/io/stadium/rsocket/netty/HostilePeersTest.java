@@ -113,7 +113,7 @@ class HostilePeersTest {
                 }
             }
             Closed why = closed.get();
-            assertEquals(Closed.Reason.LOCAL, why.reason(), why.toString());
+            assertEquals(Closed.Reason.SLOW_PEER, why.reason(), why.toString());
             assertTrue(why.text().contains("has read nothing"), why.text());
             // A read of at most 64 KiB holds 33 requests, and answers five times as large.
             assertTrue(outgoing.get() < 1_000_000, outgoing.get() + " bytes were outgoing");
@@ -150,7 +150,7 @@ class HostilePeersTest {
                     null);
             write(socket, bytes);
             Closed why = closed.get();
-            assertEquals(Closed.Reason.LOCAL, why.reason(), why.toString());
+            assertEquals(Closed.Reason.SLOW_PEER, why.reason(), why.toString());
             assertTrue(why.text().contains("too slowly"), why.text());
         }
     }
