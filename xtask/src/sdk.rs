@@ -16,7 +16,8 @@ use crate::step::{cargo, command, output};
 const FOLDER: &str = "target/sdk-conformance";
 
 /// The packages that the actors and the runner come from.
-const PACKAGES: [&str; 3] = ["stadium-sdk-conformance", "stadium-ffi", "stadium-python"];
+const PACKAGES: [&str; 4] =
+    ["stadium-sdk-conformance", "stadium-ffi", "stadium-python", "protoc-gen-stadium"];
 
 /// What is to be done.
 #[derive(Args)]
@@ -67,7 +68,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
 /// Builds the actors, but for what cargo has built.
 pub(crate) fn build(root: &Path, interpreter: &Path) -> Result<()> {
     python(root, interpreter)?;
-    cpp(root)
+    cpp(root)?;
+    jvm(root)
 }
 
 /// The package of Python with the module that cargo built, and the messages of the contract.
@@ -99,6 +101,29 @@ fn cpp(root: &Path) -> Result<()> {
     configure.arg(format!("-DSTADIUM_LIBRARY_DIR={}", root.join("target/debug").display()));
     output(&mut configure)?;
     output(Command::new("cmake").arg("--build").arg(&folder).args(["--parallel", "2"]))?;
+    Ok(())
+}
+
+/// The modules of Java, and the actor's classes with their class path.
+fn jvm(root: &Path) -> Result<()> {
+    let folder = fresh(root, "jvm")?;
+    let generated = folder.join("generated");
+    std::fs::create_dir(&generated)?;
+    let plugin = root.join("target/debug/protoc-gen-stadium");
+    let mut protoc = Command::new("protoc");
+    protoc.args(includes(root)).arg(format!("--java_out={}", generated.display()));
+    protoc.arg(format!("--plugin={}", plugin.display()));
+    protoc.arg(format!("--stadium_out=java:{}", generated.display()));
+    let contracts = ["testing/sdk/proto/conformance.proto", "proto/stadium/rpc/v1/options.proto"];
+    output(protoc.args(contracts.map(|contract| root.join(contract))))?;
+    let mut maven = Command::new("mvn");
+    maven.current_dir(root.join("sdk/jvm")).args(["--batch-mode", "--quiet", "--no-transfer-progress"]);
+    maven.arg(format!("-Dstadium.actor={}", folder.display()));
+    maven.args(["-Pactor", "-DskipTests", "-Dmaven.javadoc.skip", "-Dmaven.source.skip", "package"]);
+    output(&mut maven)?;
+    let classes = folder.join("target/classes").display().to_string();
+    let libraries = std::fs::read_to_string(folder.join("classpath")).context("the class path of Maven")?;
+    std::fs::write(root.join(FOLDER).join("jvm.classpath"), format!("{classes}:{}", libraries.trim()))?;
     Ok(())
 }
 

@@ -24,7 +24,7 @@ pub const KILLED_ONCE: &str = "killed-once";
 pub const KILLED_IDEMPOTENT: &str = "killed-idempotent";
 
 /// Calls of each client that are under way when the server is killed.
-const CALLS: usize = 8;
+const CALLS: usize = 16;
 
 /// One server leaves while all clients call it and another one.
 pub fn quiesce(
@@ -85,7 +85,8 @@ fn begin(caller: &Actor, case: &str, method: &str, addresses: &[&str]) -> Result
             let text = format!("{case}-{}-{number}", caller.language.name());
             let order = json!({
                 "do": "call", "client": case, "method": method, "deadline_ms": 20_000,
-                "ask": {"text": text, "sleep_ms": 1_500},
+                // Keys spread the calls; without them a server that was slow at first gets none.
+                "ask": {"text": text, "sleep_ms": 1_500}, "key": text,
             });
             Ok((text, caller.order(order)?))
         })

@@ -9,6 +9,7 @@ import com.google.protobuf.ByteString;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Map;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
@@ -86,7 +87,7 @@ final class Functions {
             for (int number = 0; ask.getReplies() == 0 || number < ask.getReplies(); number++) {
                 answers.send(reply.toBuilder().setNumber(number).build());
             }
-        } catch (InterruptedException gone) {
+        } catch (CancellationException gone) {
             seen(ask.getText()).cancelled.incrementAndGet();
             throw gone;
         }
