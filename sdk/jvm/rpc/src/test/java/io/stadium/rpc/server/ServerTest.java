@@ -232,7 +232,7 @@ class ServerTest {
             assertEquals(expired, Caller.error(caller.call("test/Compute", "", 50)));
             assertEquals(expired, Caller.error(one));
             assertTrue(cancelled.await(Caller.SOON_S, TimeUnit.SECONDS));
-            assertTrue(never.isCancelled());
+            Caller.until("the stage is cancelled", never::isCancelled);
         }
     }
 
