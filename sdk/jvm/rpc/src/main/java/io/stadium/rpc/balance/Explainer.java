@@ -92,7 +92,8 @@ final class Explainer {
             case KEY -> sentenceOfKey(chosen, keyHash);
             case PROBE -> chosen + " is on probation, and this call is its probe";
             case ROUND_ROBIN -> "it is the turn of " + chosen;
-            case NOT_CONNECTED -> "nothing is connected, and " + chosen + " is worth a try" + versus;
+            case NOT_CONNECTED ->
+                    "nothing is connected, and " + chosen + " is worth a try" + versus;
             case ALL_BUSY -> "all have answered BUSY, and " + chosen + " costs least" + versus;
             case OUTSIDE_SUBSET ->
                     "no instance of the subset is left, so " + chosen + " is used" + versus;

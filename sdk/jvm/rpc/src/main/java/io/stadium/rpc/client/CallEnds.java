@@ -163,8 +163,9 @@ final class CallEnds {
             drop(call, Outcome.CANCELLED);
         }
         if (loop.hasListener) {
-            loop.settings.listener.onCallEnded(call.route.method.route(), failure,
-                    loop.nowUs() - call.beganUs, call.made);
+            long tookUs = loop.nowUs() - call.beganUs;
+            loop.notify(listener -> listener.onCallEnded(call.route.method.route(), failure,
+                    tookUs, call.made));
         }
     }
 

@@ -31,6 +31,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -131,6 +132,15 @@ final class ClientLoop {
 
     boolean isOwnThread() {
         return thread.inEventLoop();
+    }
+
+    /** Notifies the listener, whose exceptions must not end a connection. */
+    void notify(Consumer<ClientListener> event) {
+        try {
+            event.accept(settings.listener);
+        } catch (Throwable e) {
+            LOG.error("Listener failed", e);
+        }
     }
 
     /** The route of a method, from any thread. */

@@ -42,7 +42,8 @@ public final class RpcChannel<Q, A> implements AutoCloseable {
     public void send(Q request) {
         client.checkMayBlock();
         try {
-            if (call.offer(Objects.requireNonNull(request, "request"), ChannelCall.FOREVER) == null) {
+            Objects.requireNonNull(request, "request");
+            if (call.offer(request, ChannelCall.FOREVER) == null) {
                 throw RpcClient.traced(new Cancelled());
             }
         } catch (InterruptedException e) {

@@ -175,7 +175,7 @@ final class Service {
         pool.add(link);
         pool.trouble = null;
         balancer.connected(pool.instance);
-        settings.listener.onConnected(name, pool.address);
+        loop.notify(listener -> listener.onConnected(name, pool.address));
         ClientLoop.LOG.debug("Connected: service={} instance={}", name, pool.address);
         lookForHope();
         sendWaiting();
@@ -195,7 +195,7 @@ final class Service {
         }
         ClientLoop.LOG.debug("Connection ended: service={} instance={} error={}", name,
                 pool.address, why);
-        settings.listener.onDisconnected(name, pool.address, why);
+        loop.notify(listener -> listener.onDisconnected(name, pool.address, why));
         boolean wasOpen = pool.open.contains(link);
         pool.remove(link);
         if (!isLive(pool) || loop.isClosing) {
@@ -226,6 +226,9 @@ final class Service {
         Pool pool = link.pool;
         pool.remove(link);
         if (isLive(pool)) {
+            // An instance that ends each connection at once is not to be tried without a pause.
+            pool.retryUs = Math.max(pool.retryUs,
+                    loop.nowUs() + pool.backoff.waitMs(loop.random) * 1_000);
             if (pool.open.isEmpty()) {
                 balancer.disconnected(pool.instance, pool.retryUs);
             }
@@ -309,7 +312,6 @@ final class Service {
         if (hopelessUs != TimerWheel.NEVER) {
             return hopelessUs;
         }
-        // A static list that is empty for this version does not change.
         long graceUs = isKnown ? settings.unreachableGraceUs : settings.discoveryGraceUs;
         hopelessUs = loop.nowUs() + graceUs;
         loop.schedule(graceUs, this::endHopeless);

@@ -38,10 +38,12 @@ class StreamCall<A> extends Call {
     /** Lets the service send more messages, from any thread. */
     void request(int n) {
         loop.execute(() -> {
+            if (!hasBegun) {
+                // An attempt that is made again begins with all of it.
+                credit = credit + n < 0 ? Integer.MAX_VALUE : credit + n;
+            }
             if (link != null && !isEnded) {
                 link.rsocket.requestN(streamId, n);
-            } else {
-                credit = credit + n < 0 ? Integer.MAX_VALUE : credit + n;
             }
         });
     }

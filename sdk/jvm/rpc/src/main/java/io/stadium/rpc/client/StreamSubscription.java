@@ -79,7 +79,7 @@ final class StreamSubscription<A> implements Flow.Subscription, StreamSink<A> {
         }
         try {
             subscriber.onNext(item);
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
             ClientLoop.LOG.error("Subscriber failed", e);
             cancel();
         }
@@ -90,10 +90,14 @@ final class StreamSubscription<A> implements Flow.Subscription, StreamSink<A> {
         if (!isOver.compareAndSet(false, true)) {
             return;
         }
-        if (failure == null) {
-            subscriber.onComplete();
-        } else {
-            subscriber.onError(failure);
+        try {
+            if (failure == null) {
+                subscriber.onComplete();
+            } else {
+                subscriber.onError(failure);
+            }
+        } catch (Throwable e) {
+            ClientLoop.LOG.error("Subscriber failed", e);
         }
     }
 }

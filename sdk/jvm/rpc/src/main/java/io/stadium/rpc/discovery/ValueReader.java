@@ -25,7 +25,8 @@ final class ValueReader {
 
     ValueReader(byte[] json) {
         try {
-            this.json = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(json)).toString();
+            this.json = StandardCharsets.UTF_8.newDecoder()
+                    .decode(ByteBuffer.wrap(json)).toString();
         } catch (CharacterCodingException e) {
             throw new IllegalArgumentException("not UTF-8", e);
         }

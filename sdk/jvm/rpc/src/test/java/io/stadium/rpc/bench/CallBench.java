@@ -29,8 +29,8 @@ import java.util.concurrent.atomic.AtomicLong;
  * {@code spin} (microseconds, 0 for none), {@code form} (handler, blocking), {@code idempotent},
  * {@code pin} (the server's core), {@code server} (an address, instead of one that is started). A
  * round warms up as long as it measures. With one call in flight it prints the median round trip,
- * otherwise calls in a second. CPU time and allocated bytes are those of the event loop: figures that
- * other processes of a busy machine disturb less.
+ * otherwise calls in a second. CPU time and allocated bytes are those of the event loop: figures
+ * that other processes of a busy machine disturb less.
  */
 public final class CallBench implements AnswerHandler<byte[]> {
     private static final int TIMES = 1 << 16;
