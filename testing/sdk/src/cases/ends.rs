@@ -69,7 +69,7 @@ struct UnderWay {
     calls: Vec<(String, Pending)>,
 }
 
-fn begin(caller: &Actor, case: &str, method: &str, addresses: &[&str]) -> Result<UnderWay> {
+fn connect(caller: &Actor, case: &str, addresses: &[&str]) -> Result<()> {
     stage::client_of(caller, case, addresses)?;
     // Calls go to servers that are connected: a client that knows one only has nothing to wait for.
     if addresses.len() > 1 {
@@ -80,13 +80,17 @@ fn begin(caller: &Actor, case: &str, method: &str, addresses: &[&str]) -> Result
             Ok(caller.ask(load)?["instances"].as_object().is_some_and(|served| served.len() > 1))
         })?;
     }
+    Ok(())
+}
+
+fn begin(caller: &Actor, case: &str, method: &str) -> Result<UnderWay> {
     let calls = (0..CALLS)
         .map(|number| {
             let text = format!("{case}-{}-{number}", caller.language.name());
             let order = json!({
                 "do": "call", "client": case, "method": method, "deadline_ms": 20_000,
                 // Keys spread the calls; without them a server that was slow at first gets none.
-                "ask": {"text": text, "sleep_ms": 1_500}, "key": text,
+                "ask": {"text": text, "sleep_ms": 3_000}, "key": text,
             });
             Ok((text, caller.order(order)?))
         })
@@ -97,13 +101,19 @@ fn begin(caller: &Actor, case: &str, method: &str, addresses: &[&str]) -> Result
 /// One server is killed with calls under way.
 pub fn killed(callers: &Callers, stable: &Member, language: Language, report: &Report) -> Result<()> {
     let victim = Member::start(language, "victim", json!({}), None)?;
+    let both = [stable.address.as_str(), victim.address.as_str()];
+    for caller in &callers.0 {
+        let known = if caller.language.is_complete() { &both[..] } else { &both[1..] };
+        connect(caller, KILLED_ONCE, known)?;
+        if caller.language.is_complete() {
+            connect(caller, KILLED_IDEMPOTENT, known)?;
+        }
+    }
     let mut under_way: Vec<(&'static str, UnderWay)> = Vec::new();
     for caller in &callers.0 {
-        let both = [stable.address.as_str(), victim.address.as_str()];
-        let known = if caller.language.is_complete() { &both[..] } else { &both[1..] };
-        under_way.push((KILLED_ONCE, begin(caller, KILLED_ONCE, "Once", known)?));
+        under_way.push((KILLED_ONCE, begin(caller, KILLED_ONCE, "Once")?));
         if caller.language.is_complete() {
-            under_way.push((KILLED_IDEMPOTENT, begin(caller, KILLED_IDEMPOTENT, "Echo", known)?));
+            under_way.push((KILLED_IDEMPOTENT, begin(caller, KILLED_IDEMPOTENT, "Echo")?));
         }
     }
     // All of them have begun somewhere.

@@ -42,6 +42,8 @@ struct Place {
     language: Language,
     address: String,
     way: Proxy,
+    /// A key whose calls go to it while it is well.
+    key: String,
 }
 
 /// A fleet behind ways that can go silent.
@@ -58,7 +60,8 @@ impl<'a> Faults<'a> {
             .map(|member| {
                 let address: SocketAddr = member.address.parse().context("an address")?;
                 let (language, address_text) = (member.actor.language, member.address.clone());
-                Ok(Place { member: Some(member), language, address: address_text, way: Proxy::to(address) })
+                let way = Proxy::to(address);
+                Ok(Place { member: Some(member), language, address: address_text, way, key: String::new() })
             })
             .collect::<Result<Vec<_>>>()?;
         let ways: Vec<String> = places.iter().map(|place| place.way.address.to_string()).collect();
@@ -66,7 +69,8 @@ impl<'a> Faults<'a> {
         for caller in callers.complete() {
             stage::client_of(caller, "faults", &known)?;
         }
-        let faults = Self { callers, places };
+        let mut faults = Self { callers, places };
+        faults.find_keys()?;
         // Latencies become known, and hedges with them.
         faults.loads(2_000)?.into_iter().try_for_each(|(_, load)| load.wait().map(drop))?;
         Ok(faults)
@@ -128,21 +132,43 @@ impl<'a> Faults<'a> {
         }
     }
 
-    /// Every client calls the server again.
-    fn returns(&self, at: usize) -> Result<()> {
-        let name = self.places[at].language.name();
-        let mut missing: Vec<Language> = self.callers.complete().map(|caller| caller.language).collect();
-        until(Duration::from_secs(30), "calls to the server that had failed", || {
-            for (client, load) in self.loads(400)? {
-                let answer = load.wait()?;
-                if answer["instances"][name].as_u64() > Some(0) {
-                    missing.retain(|one| *one != client);
-                }
+    /// A key for each server; all clients place it alike.
+    fn find_keys(&mut self) -> Result<()> {
+        let caller = self.callers.complete().next().context("nobody calls")?;
+        for number in 0..1_000 {
+            let key = format!("key-{number}");
+            let instance = called_with(caller, &key)?;
+            let place = self.places.iter_mut().find(|place| place.language.name() == instance);
+            if let Some(place) = place {
+                place.key = key;
             }
-            Ok(missing.is_empty().then_some(()))
-        })
-        .with_context(|| format!("{missing:?} do not call {name} again"))
+            if self.places.iter().all(|place| !place.key.is_empty()) {
+                return Ok(());
+            }
+        }
+        anyhow::bail!("a server has no keys")
     }
+
+    /// Every client calls the server again. Calls with a key go there as soon as it is well; without one
+    /// they would not, before its latencies are forgotten.
+    fn returns(&self, at: usize) -> Result<()> {
+        let Place { language, key, .. } = &self.places[at];
+        for caller in self.callers.complete() {
+            until(Duration::from_secs(30), "calls to the server that had failed", || {
+                Ok((called_with(caller, key)? == language.name()).then_some(()))
+            })
+            .with_context(|| format!("{} -> {}", caller.language.name(), language.name()))?;
+        }
+        Ok(())
+    }
+}
+
+/// The server that a call with a key reaches; nothing where it fails.
+fn called_with(caller: &Actor, key: &str) -> Result<String> {
+    let order = json!({
+        "do": "call", "client": "faults", "method": "Echo", "key": key, "deadline_ms": DEADLINE_MS,
+    });
+    Ok(caller.ask(order)?["reply"]["instance"].as_str().unwrap_or_default().to_owned())
 }
 
 fn judge(answer: &Value) -> Result<()> {
