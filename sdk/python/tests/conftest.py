@@ -26,7 +26,7 @@ def _assemble() -> pathlib.Path:
     package = folder / "stadium"
     package.mkdir()
     for source in (SDK / "stadium").iterdir():
-        if source.suffix in {".py", ".pyi", ".typed"}:
+        if source.is_dir() or source.suffix in {".py", ".pyi", ".typed"}:
             (package / source.name).symlink_to(source)
     (package / "_stadium.abi3.so").symlink_to(native)
     return folder
