@@ -4,7 +4,7 @@
 service, `stadium.Server` runs in an event loop, and `stadium.serve` runs until a signal.
 """
 
-from . import aio
+from . import aio, audiences, push, queue, wallet
 from ._blocking import Channel, Client, Stream
 from ._errors import (
     ApplicationError,

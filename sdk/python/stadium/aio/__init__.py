@@ -1,5 +1,6 @@
-"""Calls from asyncio: a client whose calls are futures, and the queues, wallets and pushes over it."""
+"""Calls from asyncio: a client whose calls are futures, and queues, wallets and pushes over it."""
 
+from . import audiences, push, queue, wallet
 from ._client import Channel, Client, Stream
 
-__all__ = ["Channel", "Client", "Stream"]
+__all__ = ["Channel", "Client", "Stream", "audiences", "push", "queue", "wallet"]

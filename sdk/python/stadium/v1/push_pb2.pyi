@@ -4,7 +4,7 @@ from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+from typing import Any as _Any, ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
 
 DELIVERY_STATE_CANCELLED: DeliveryState
 DELIVERY_STATE_CAPPED: DeliveryState
@@ -51,7 +51,7 @@ class AdmitRequest(_message.Message):
     no_credential: bool
     revoked: bool
     secret_sha256: bytes
-    def __init__(self, app: _Optional[str] = ..., device: _Optional[str] = ..., secret_sha256: _Optional[bytes] = ..., no_credential: bool = ..., revoked: bool = ...) -> None: ...
+    def __init__(self, app: _Optional[str] = ..., device: _Optional[str] = ..., secret_sha256: _Optional[bytes] = ..., no_credential: _Optional[bool] = ..., revoked: _Optional[bool] = ...) -> None: ...
 
 class AppNamed(_message.Message):
     __slots__ = ["app"]
@@ -93,7 +93,7 @@ class AudiencePreview(_message.Message):
     reached: int
     sample: _containers.RepeatedScalarFieldContainer[str]
     took_us: int
-    def __init__(self, devices: _Optional[int] = ..., matched: _Optional[int] = ..., opted_out: _Optional[int] = ..., quiet: _Optional[int] = ..., capped: _Optional[int] = ..., reached: _Optional[int] = ..., connected: _Optional[int] = ..., clauses: _Optional[_Iterable[_Union[AudienceClause, _Mapping]]] = ..., sample: _Optional[_Iterable[str]] = ..., took_us: _Optional[int] = ...) -> None: ...
+    def __init__(self, devices: _Optional[int] = ..., matched: _Optional[int] = ..., opted_out: _Optional[int] = ..., quiet: _Optional[int] = ..., capped: _Optional[int] = ..., reached: _Optional[int] = ..., connected: _Optional[int] = ..., clauses: _Optional[_Iterable[_Union[AudienceClause, _Mapping[str, _Any]]]] = ..., sample: _Optional[_Iterable[str]] = ..., took_us: _Optional[int] = ...) -> None: ...
 
 class ChangeDevicesRequest(_message.Message):
     __slots__ = ["app", "devices"]
@@ -101,7 +101,7 @@ class ChangeDevicesRequest(_message.Message):
     DEVICES_FIELD_NUMBER: _ClassVar[int]
     app: str
     devices: _containers.RepeatedCompositeFieldContainer[DeviceChange]
-    def __init__(self, app: _Optional[str] = ..., devices: _Optional[_Iterable[_Union[DeviceChange, _Mapping]]] = ...) -> None: ...
+    def __init__(self, app: _Optional[str] = ..., devices: _Optional[_Iterable[_Union[DeviceChange, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class ClickedRequest(_message.Message):
     __slots__ = ["action", "app", "device", "push"]
@@ -141,7 +141,7 @@ class DeviceNotChanged(_message.Message):
     may_have_happened: bool
     reason: str
     retry_after_ms: int
-    def __init__(self, code: _Optional[str] = ..., reason: _Optional[str] = ..., retry_after_ms: _Optional[int] = ..., may_have_happened: bool = ...) -> None: ...
+    def __init__(self, code: _Optional[str] = ..., reason: _Optional[str] = ..., retry_after_ms: _Optional[int] = ..., may_have_happened: _Optional[bool] = ...) -> None: ...
 
 class DeviceOutcome(_message.Message):
     __slots__ = ["refused", "registered"]
@@ -149,13 +149,13 @@ class DeviceOutcome(_message.Message):
     REGISTERED_FIELD_NUMBER: _ClassVar[int]
     refused: DeviceNotChanged
     registered: bool
-    def __init__(self, registered: bool = ..., refused: _Optional[_Union[DeviceNotChanged, _Mapping]] = ...) -> None: ...
+    def __init__(self, registered: _Optional[bool] = ..., refused: _Optional[_Union[DeviceNotChanged, _Mapping[str, _Any]]] = ...) -> None: ...
 
 class DeviceOutcomes(_message.Message):
     __slots__ = ["outcomes"]
     OUTCOMES_FIELD_NUMBER: _ClassVar[int]
     outcomes: _containers.RepeatedCompositeFieldContainer[DeviceOutcome]
-    def __init__(self, outcomes: _Optional[_Iterable[_Union[DeviceOutcome, _Mapping]]] = ...) -> None: ...
+    def __init__(self, outcomes: _Optional[_Iterable[_Union[DeviceOutcome, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class DeviceReport(_message.Message):
     __slots__ = ["connection", "device", "inbox", "newest"]
@@ -167,7 +167,7 @@ class DeviceReport(_message.Message):
     device: str
     inbox: _containers.RepeatedCompositeFieldContainer[OwedPush]
     newest: _containers.RepeatedCompositeFieldContainer[NewestPush]
-    def __init__(self, device: _Optional[str] = ..., connection: _Optional[str] = ..., inbox: _Optional[_Iterable[_Union[OwedPush, _Mapping]]] = ..., newest: _Optional[_Iterable[_Union[NewestPush, _Mapping]]] = ...) -> None: ...
+    def __init__(self, device: _Optional[str] = ..., connection: _Optional[str] = ..., inbox: _Optional[_Iterable[_Union[OwedPush, _Mapping[str, _Any]]]] = ..., newest: _Optional[_Iterable[_Union[NewestPush, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class DevicesNamed(_message.Message):
     __slots__ = ["app", "devices"]
@@ -217,7 +217,7 @@ class NewPush(_message.Message):
     options: PushOptions
     saved: str
     selector: str
-    def __init__(self, app: _Optional[str] = ..., id: _Optional[bytes] = ..., device: _Optional[str] = ..., saved: _Optional[str] = ..., selector: _Optional[str] = ..., notification: _Optional[_Union[Notification, _Mapping]] = ..., message: _Optional[_Union[RawMessage, _Mapping]] = ..., options: _Optional[_Union[PushOptions, _Mapping]] = ..., at_ms: _Optional[int] = ..., local_s: _Optional[int] = ...) -> None: ...
+    def __init__(self, app: _Optional[str] = ..., id: _Optional[bytes] = ..., device: _Optional[str] = ..., saved: _Optional[str] = ..., selector: _Optional[str] = ..., notification: _Optional[_Union[Notification, _Mapping[str, _Any]]] = ..., message: _Optional[_Union[RawMessage, _Mapping[str, _Any]]] = ..., options: _Optional[_Union[PushOptions, _Mapping[str, _Any]]] = ..., at_ms: _Optional[int] = ..., local_s: _Optional[int] = ...) -> None: ...
 
 class NewPushSchedule(_message.Message):
     __slots__ = ["cron", "late_ms", "name", "push", "zone"]
@@ -231,7 +231,7 @@ class NewPushSchedule(_message.Message):
     name: str
     push: NewPush
     zone: str
-    def __init__(self, name: _Optional[str] = ..., cron: _Optional[str] = ..., zone: _Optional[str] = ..., late_ms: _Optional[int] = ..., push: _Optional[_Union[NewPush, _Mapping]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., cron: _Optional[str] = ..., zone: _Optional[str] = ..., late_ms: _Optional[int] = ..., push: _Optional[_Union[NewPush, _Mapping[str, _Any]]] = ...) -> None: ...
 
 class NewestPush(_message.Message):
     __slots__ = ["at_ms", "push", "state"]
@@ -251,7 +251,7 @@ class Notification(_message.Message):
     languages: _containers.RepeatedCompositeFieldContainer[WordsVariant]
     platforms: _containers.RepeatedCompositeFieldContainer[WordsVariant]
     words: Words
-    def __init__(self, words: _Optional[_Union[Words, _Mapping]] = ..., platforms: _Optional[_Iterable[_Union[WordsVariant, _Mapping]]] = ..., languages: _Optional[_Iterable[_Union[WordsVariant, _Mapping]]] = ...) -> None: ...
+    def __init__(self, words: _Optional[_Union[Words, _Mapping[str, _Any]]] = ..., platforms: _Optional[_Iterable[_Union[WordsVariant, _Mapping[str, _Any]]]] = ..., languages: _Optional[_Iterable[_Union[WordsVariant, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class OwedPush(_message.Message):
     __slots__ = ["priority", "push", "since_ms", "until_ms"]
@@ -273,7 +273,7 @@ class PauseScheduleRequest(_message.Message):
     app: str
     name: str
     paused: bool
-    def __init__(self, app: _Optional[str] = ..., name: _Optional[str] = ..., paused: bool = ...) -> None: ...
+    def __init__(self, app: _Optional[str] = ..., name: _Optional[str] = ..., paused: _Optional[bool] = ...) -> None: ...
 
 class PreviewRequest(_message.Message):
     __slots__ = ["app", "sample_max", "selector"]
@@ -393,13 +393,13 @@ class PushOptions(_message.Message):
     per_second: int
     priority: int
     quiet_hours: QuietHours
-    def __init__(self, expiry_ms: _Optional[int] = ..., priority: _Optional[int] = ..., collapse_key: _Optional[str] = ..., per_second: _Optional[int] = ..., over_ms: _Optional[int] = ..., cap: _Optional[_Union[PushCap, _Mapping]] = ..., quiet_hours: _Optional[_Union[QuietHours, str]] = ..., at_most_once: bool = ..., holdout_percent: _Optional[int] = ...) -> None: ...
+    def __init__(self, expiry_ms: _Optional[int] = ..., priority: _Optional[int] = ..., collapse_key: _Optional[str] = ..., per_second: _Optional[int] = ..., over_ms: _Optional[int] = ..., cap: _Optional[_Union[PushCap, _Mapping[str, _Any]]] = ..., quiet_hours: _Optional[_Union[QuietHours, str]] = ..., at_most_once: _Optional[bool] = ..., holdout_percent: _Optional[int] = ...) -> None: ...
 
 class PushReceipt(_message.Message):
     __slots__ = ["duplicate"]
     DUPLICATE_FIELD_NUMBER: _ClassVar[int]
     duplicate: bool
-    def __init__(self, duplicate: bool = ...) -> None: ...
+    def __init__(self, duplicate: _Optional[bool] = ...) -> None: ...
 
 class PushReport(_message.Message):
     __slots__ = ["accepted_ms", "acknowledged", "actions", "counts", "push", "schedule", "sent", "stage", "started_ms"]
@@ -421,13 +421,13 @@ class PushReport(_message.Message):
     sent: PushLatency
     stage: PushStage
     started_ms: int
-    def __init__(self, push: _Optional[_Union[NewPush, _Mapping]] = ..., stage: _Optional[_Union[PushStage, str]] = ..., schedule: _Optional[str] = ..., accepted_ms: _Optional[int] = ..., started_ms: _Optional[int] = ..., counts: _Optional[_Union[PushCounts, _Mapping]] = ..., sent: _Optional[_Union[PushLatency, _Mapping]] = ..., acknowledged: _Optional[_Union[PushLatency, _Mapping]] = ..., actions: _Optional[_Iterable[_Union[PushAction, _Mapping]]] = ...) -> None: ...
+    def __init__(self, push: _Optional[_Union[NewPush, _Mapping[str, _Any]]] = ..., stage: _Optional[_Union[PushStage, str]] = ..., schedule: _Optional[str] = ..., accepted_ms: _Optional[int] = ..., started_ms: _Optional[int] = ..., counts: _Optional[_Union[PushCounts, _Mapping[str, _Any]]] = ..., sent: _Optional[_Union[PushLatency, _Mapping[str, _Any]]] = ..., acknowledged: _Optional[_Union[PushLatency, _Mapping[str, _Any]]] = ..., actions: _Optional[_Iterable[_Union[PushAction, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class PushReports(_message.Message):
     __slots__ = ["pushes"]
     PUSHES_FIELD_NUMBER: _ClassVar[int]
     pushes: _containers.RepeatedCompositeFieldContainer[PushReport]
-    def __init__(self, pushes: _Optional[_Iterable[_Union[PushReport, _Mapping]]] = ...) -> None: ...
+    def __init__(self, pushes: _Optional[_Iterable[_Union[PushReport, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class PushScheduleNamed(_message.Message):
     __slots__ = ["app", "name"]
@@ -451,13 +451,13 @@ class PushScheduleReport(_message.Message):
     paused: bool
     schedule: NewPushSchedule
     skipped: int
-    def __init__(self, schedule: _Optional[_Union[NewPushSchedule, _Mapping]] = ..., paused: bool = ..., next_ms: _Optional[_Iterable[int]] = ..., last: _Optional[_Iterable[_Union[PushOccurrence, _Mapping]]] = ..., made: _Optional[int] = ..., skipped: _Optional[int] = ...) -> None: ...
+    def __init__(self, schedule: _Optional[_Union[NewPushSchedule, _Mapping[str, _Any]]] = ..., paused: _Optional[bool] = ..., next_ms: _Optional[_Iterable[int]] = ..., last: _Optional[_Iterable[_Union[PushOccurrence, _Mapping[str, _Any]]]] = ..., made: _Optional[int] = ..., skipped: _Optional[int] = ...) -> None: ...
 
 class PushSchedules(_message.Message):
     __slots__ = ["schedules"]
     SCHEDULES_FIELD_NUMBER: _ClassVar[int]
     schedules: _containers.RepeatedCompositeFieldContainer[PushScheduleReport]
-    def __init__(self, schedules: _Optional[_Iterable[_Union[PushScheduleReport, _Mapping]]] = ...) -> None: ...
+    def __init__(self, schedules: _Optional[_Iterable[_Union[PushScheduleReport, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class PushStep(_message.Message):
     __slots__ = ["action", "at_ms", "connection", "what"]
@@ -479,7 +479,7 @@ class PushTrace(_message.Message):
     sentence: str
     state: DeliveryState
     steps: _containers.RepeatedCompositeFieldContainer[PushStep]
-    def __init__(self, state: _Optional[_Union[DeliveryState, str]] = ..., sentence: _Optional[str] = ..., steps: _Optional[_Iterable[_Union[PushStep, _Mapping]]] = ...) -> None: ...
+    def __init__(self, state: _Optional[_Union[DeliveryState, str]] = ..., sentence: _Optional[str] = ..., steps: _Optional[_Iterable[_Union[PushStep, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class RawMessage(_message.Message):
     __slots__ = ["content_type", "payload", "user_properties"]
@@ -489,7 +489,7 @@ class RawMessage(_message.Message):
     content_type: str
     payload: bytes
     user_properties: _containers.RepeatedCompositeFieldContainer[_stadium_pb2.UserProperty]
-    def __init__(self, payload: _Optional[bytes] = ..., content_type: _Optional[str] = ..., user_properties: _Optional[_Iterable[_Union[_stadium_pb2.UserProperty, _Mapping]]] = ...) -> None: ...
+    def __init__(self, payload: _Optional[bytes] = ..., content_type: _Optional[str] = ..., user_properties: _Optional[_Iterable[_Union[_stadium_pb2.UserProperty, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class TraceRequest(_message.Message):
     __slots__ = ["app", "device", "push"]
@@ -517,13 +517,13 @@ class WordsVariant(_message.Message):
     WORDS_FIELD_NUMBER: _ClassVar[int]
     of: str
     words: Words
-    def __init__(self, of: _Optional[str] = ..., words: _Optional[_Union[Words, _Mapping]] = ...) -> None: ...
+    def __init__(self, of: _Optional[str] = ..., words: _Optional[_Union[Words, _Mapping[str, _Any]]] = ...) -> None: ...
 
 class QuietHours(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = []
+    ...
 
 class PushStage(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = []
+    ...
 
 class DeliveryState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = []
+    ...

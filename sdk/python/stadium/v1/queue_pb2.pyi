@@ -3,7 +3,7 @@ from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+from typing import Any as _Any, ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 JOB_STATE_BURIED: JobState
@@ -19,7 +19,7 @@ class BuryRequest(_message.Message):
     REASON_FIELD_NUMBER: _ClassVar[int]
     leases: _containers.RepeatedCompositeFieldContainer[Lease]
     reason: str
-    def __init__(self, leases: _Optional[_Iterable[_Union[Lease, _Mapping]]] = ..., reason: _Optional[str] = ...) -> None: ...
+    def __init__(self, leases: _Optional[_Iterable[_Union[Lease, _Mapping[str, _Any]]]] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class Counted(_message.Message):
     __slots__ = ["jobs"]
@@ -30,7 +30,7 @@ class Counted(_message.Message):
 class Cron(_message.Message):
     __slots__ = ["expression", "missed", "time_zone"]
     class Missed(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-        __slots__ = []
+        ...
     ALL: Cron.Missed
     EXPRESSION_FIELD_NUMBER: _ClassVar[int]
     MISSED_FIELD_NUMBER: _ClassVar[int]
@@ -48,7 +48,7 @@ class DeclareRequest(_message.Message):
     SETTINGS_FIELD_NUMBER: _ClassVar[int]
     queue: str
     settings: QueueSettings
-    def __init__(self, queue: _Optional[str] = ..., settings: _Optional[_Union[QueueSettings, _Mapping]] = ...) -> None: ...
+    def __init__(self, queue: _Optional[str] = ..., settings: _Optional[_Union[QueueSettings, _Mapping[str, _Any]]] = ...) -> None: ...
 
 class DeleteRequest(_message.Message):
     __slots__ = ["jobs"]
@@ -80,7 +80,7 @@ class ExtendRequest(_message.Message):
     LEASE_MS_FIELD_NUMBER: _ClassVar[int]
     lease_ms: int
     leases: _containers.RepeatedCompositeFieldContainer[Lease]
-    def __init__(self, leases: _Optional[_Iterable[_Union[Lease, _Mapping]]] = ..., lease_ms: _Optional[int] = ...) -> None: ...
+    def __init__(self, leases: _Optional[_Iterable[_Union[Lease, _Mapping[str, _Any]]]] = ..., lease_ms: _Optional[int] = ...) -> None: ...
 
 class ForwardRequest(_message.Message):
     __slots__ = ["job", "lease", "queue"]
@@ -90,12 +90,12 @@ class ForwardRequest(_message.Message):
     job: NewJob
     lease: Lease
     queue: str
-    def __init__(self, lease: _Optional[_Union[Lease, _Mapping]] = ..., queue: _Optional[str] = ..., job: _Optional[_Union[NewJob, _Mapping]] = ...) -> None: ...
+    def __init__(self, lease: _Optional[_Union[Lease, _Mapping[str, _Any]]] = ..., queue: _Optional[str] = ..., job: _Optional[_Union[NewJob, _Mapping[str, _Any]]] = ...) -> None: ...
 
 class HistoryEntry(_message.Message):
     __slots__ = ["at_ms", "attempt", "due_ms", "job", "principal", "queue", "reason", "until_ms", "what", "worker"]
     class What(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-        __slots__ = []
+        ...
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     AT_MS_FIELD_NUMBER: _ClassVar[int]
     BURIED: HistoryEntry.What
@@ -169,7 +169,7 @@ class JobHistory(_message.Message):
     __slots__ = ["entries"]
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     entries: _containers.RepeatedCompositeFieldContainer[HistoryEntry]
-    def __init__(self, entries: _Optional[_Iterable[_Union[HistoryEntry, _Mapping]]] = ...) -> None: ...
+    def __init__(self, entries: _Optional[_Iterable[_Union[HistoryEntry, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class JobNamed(_message.Message):
     __slots__ = ["job"]
@@ -181,7 +181,7 @@ class Jobs(_message.Message):
     __slots__ = ["jobs"]
     JOBS_FIELD_NUMBER: _ClassVar[int]
     jobs: _containers.RepeatedCompositeFieldContainer[Job]
-    def __init__(self, jobs: _Optional[_Iterable[_Union[Job, _Mapping]]] = ...) -> None: ...
+    def __init__(self, jobs: _Optional[_Iterable[_Union[Job, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class KickRequest(_message.Message):
     __slots__ = ["jobs", "oldest", "queue"]
@@ -242,7 +242,7 @@ class NewJob(_message.Message):
 class Outcome(_message.Message):
     __slots__ = ["code", "reason", "retry_after_ms", "status"]
     class Status(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-        __slots__ = []
+        ...
     ALREADY: Outcome.Status
     BUSY: Outcome.Status
     CODE_FIELD_NUMBER: _ClassVar[int]
@@ -263,7 +263,7 @@ class Outcomes(_message.Message):
     __slots__ = ["outcomes"]
     OUTCOMES_FIELD_NUMBER: _ClassVar[int]
     outcomes: _containers.RepeatedCompositeFieldContainer[Outcome]
-    def __init__(self, outcomes: _Optional[_Iterable[_Union[Outcome, _Mapping]]] = ...) -> None: ...
+    def __init__(self, outcomes: _Optional[_Iterable[_Union[Outcome, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class PeekRequest(_message.Message):
     __slots__ = ["after", "jobs_max", "key", "queue", "state"]
@@ -301,13 +301,13 @@ class PutRequest(_message.Message):
     QUEUE_FIELD_NUMBER: _ClassVar[int]
     jobs: _containers.RepeatedCompositeFieldContainer[NewJob]
     queue: str
-    def __init__(self, queue: _Optional[str] = ..., jobs: _Optional[_Iterable[_Union[NewJob, _Mapping]]] = ...) -> None: ...
+    def __init__(self, queue: _Optional[str] = ..., jobs: _Optional[_Iterable[_Union[NewJob, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class QueueList(_message.Message):
     __slots__ = ["queues"]
     QUEUES_FIELD_NUMBER: _ClassVar[int]
     queues: _containers.RepeatedCompositeFieldContainer[QueueStats]
-    def __init__(self, queues: _Optional[_Iterable[_Union[QueueStats, _Mapping]]] = ...) -> None: ...
+    def __init__(self, queues: _Optional[_Iterable[_Union[QueueStats, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class QueueNamed(_message.Message):
     __slots__ = ["queue"]
@@ -345,7 +345,7 @@ class QueueSettings(_message.Message):
     lease_ms: int
     limit: Limit
     spread: bool
-    def __init__(self, lease_ms: _Optional[int] = ..., attempts_max: _Optional[int] = ..., backoff_first_ms: _Optional[int] = ..., backoff_factor: _Optional[float] = ..., backoff_max_ms: _Optional[int] = ..., backoff_jitter: _Optional[float] = ..., dead_letter_queue: _Optional[str] = ..., dead_letter_discard: bool = ..., dead_time_to_live_ms: _Optional[int] = ..., dedup_window_ms: _Optional[int] = ..., jobs_max: _Optional[int] = ..., limit: _Optional[_Union[Limit, _Mapping]] = ..., key_limit: _Optional[_Union[Limit, _Mapping]] = ..., spread: bool = ...) -> None: ...
+    def __init__(self, lease_ms: _Optional[int] = ..., attempts_max: _Optional[int] = ..., backoff_first_ms: _Optional[int] = ..., backoff_factor: _Optional[float] = ..., backoff_max_ms: _Optional[int] = ..., backoff_jitter: _Optional[float] = ..., dead_letter_queue: _Optional[str] = ..., dead_letter_discard: _Optional[bool] = ..., dead_time_to_live_ms: _Optional[int] = ..., dedup_window_ms: _Optional[int] = ..., jobs_max: _Optional[int] = ..., limit: _Optional[_Union[Limit, _Mapping[str, _Any]]] = ..., key_limit: _Optional[_Union[Limit, _Mapping[str, _Any]]] = ..., spread: _Optional[bool] = ...) -> None: ...
 
 class QueueStats(_message.Message):
     __slots__ = ["buried", "dead", "delayed", "died", "due", "duplicates", "handed_out", "oldest_due_ms", "paused", "put", "queue", "reserved", "retried", "settings", "settled", "waiting"]
@@ -381,7 +381,7 @@ class QueueStats(_message.Message):
     settings: QueueSettings
     settled: int
     waiting: int
-    def __init__(self, queue: _Optional[str] = ..., settings: _Optional[_Union[QueueSettings, _Mapping]] = ..., paused: bool = ..., delayed: _Optional[int] = ..., due: _Optional[int] = ..., reserved: _Optional[int] = ..., buried: _Optional[int] = ..., dead: _Optional[int] = ..., oldest_due_ms: _Optional[int] = ..., put: _Optional[int] = ..., handed_out: _Optional[int] = ..., settled: _Optional[int] = ..., retried: _Optional[int] = ..., died: _Optional[int] = ..., duplicates: _Optional[int] = ..., waiting: _Optional[int] = ...) -> None: ...
+    def __init__(self, queue: _Optional[str] = ..., settings: _Optional[_Union[QueueSettings, _Mapping[str, _Any]]] = ..., paused: _Optional[bool] = ..., delayed: _Optional[int] = ..., due: _Optional[int] = ..., reserved: _Optional[int] = ..., buried: _Optional[int] = ..., dead: _Optional[int] = ..., oldest_due_ms: _Optional[int] = ..., put: _Optional[int] = ..., handed_out: _Optional[int] = ..., settled: _Optional[int] = ..., retried: _Optional[int] = ..., died: _Optional[int] = ..., duplicates: _Optional[int] = ..., waiting: _Optional[int] = ...) -> None: ...
 
 class RedriveRequest(_message.Message):
     __slots__ = ["jobs", "oldest", "queue", "to"]
@@ -405,7 +405,7 @@ class ReleaseRequest(_message.Message):
     error: str
     leases: _containers.RepeatedCompositeFieldContainer[Lease]
     not_tried_ms: int
-    def __init__(self, leases: _Optional[_Iterable[_Union[Lease, _Mapping]]] = ..., delay_ms: _Optional[int] = ..., not_tried_ms: _Optional[int] = ..., error: _Optional[str] = ...) -> None: ...
+    def __init__(self, leases: _Optional[_Iterable[_Union[Lease, _Mapping[str, _Any]]]] = ..., delay_ms: _Optional[int] = ..., not_tried_ms: _Optional[int] = ..., error: _Optional[str] = ...) -> None: ...
 
 class ReserveRequest(_message.Message):
     __slots__ = ["jobs_max", "lease_ms", "queue", "wait_ms", "worker"]
@@ -447,13 +447,13 @@ class ReservedJobs(_message.Message):
     __slots__ = ["jobs"]
     JOBS_FIELD_NUMBER: _ClassVar[int]
     jobs: _containers.RepeatedCompositeFieldContainer[ReservedJob]
-    def __init__(self, jobs: _Optional[_Iterable[_Union[ReservedJob, _Mapping]]] = ...) -> None: ...
+    def __init__(self, jobs: _Optional[_Iterable[_Union[ReservedJob, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class ScheduleList(_message.Message):
     __slots__ = ["schedules"]
     SCHEDULES_FIELD_NUMBER: _ClassVar[int]
     schedules: _containers.RepeatedCompositeFieldContainer[ScheduleView]
-    def __init__(self, schedules: _Optional[_Iterable[_Union[ScheduleView, _Mapping]]] = ...) -> None: ...
+    def __init__(self, schedules: _Optional[_Iterable[_Union[ScheduleView, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class ScheduleRequest(_message.Message):
     __slots__ = ["cron", "job", "name", "queue"]
@@ -465,7 +465,7 @@ class ScheduleRequest(_message.Message):
     job: NewJob
     name: str
     queue: str
-    def __init__(self, queue: _Optional[str] = ..., name: _Optional[str] = ..., cron: _Optional[_Union[Cron, _Mapping]] = ..., job: _Optional[_Union[NewJob, _Mapping]] = ...) -> None: ...
+    def __init__(self, queue: _Optional[str] = ..., name: _Optional[str] = ..., cron: _Optional[_Union[Cron, _Mapping[str, _Any]]] = ..., job: _Optional[_Union[NewJob, _Mapping[str, _Any]]] = ...) -> None: ...
 
 class ScheduleView(_message.Message):
     __slots__ = ["cron", "last_job", "last_ms", "name", "next_ms", "principal"]
@@ -481,13 +481,13 @@ class ScheduleView(_message.Message):
     name: str
     next_ms: int
     principal: str
-    def __init__(self, name: _Optional[str] = ..., cron: _Optional[_Union[Cron, _Mapping]] = ..., next_ms: _Optional[int] = ..., last_ms: _Optional[int] = ..., last_job: _Optional[int] = ..., principal: _Optional[str] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., cron: _Optional[_Union[Cron, _Mapping[str, _Any]]] = ..., next_ms: _Optional[int] = ..., last_ms: _Optional[int] = ..., last_job: _Optional[int] = ..., principal: _Optional[str] = ...) -> None: ...
 
 class SettleRequest(_message.Message):
     __slots__ = ["leases"]
     LEASES_FIELD_NUMBER: _ClassVar[int]
     leases: _containers.RepeatedCompositeFieldContainer[Lease]
-    def __init__(self, leases: _Optional[_Iterable[_Union[Lease, _Mapping]]] = ...) -> None: ...
+    def __init__(self, leases: _Optional[_Iterable[_Union[Lease, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class UnscheduleRequest(_message.Message):
     __slots__ = ["name", "queue"]
@@ -508,4 +508,4 @@ class WorkRequest(_message.Message):
     def __init__(self, queue: _Optional[str] = ..., lease_ms: _Optional[int] = ..., worker: _Optional[str] = ...) -> None: ...
 
 class JobState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = []
+    ...

@@ -1,7 +1,7 @@
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+from typing import Any as _Any, ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
@@ -37,7 +37,7 @@ class PushRequest(_message.Message):
     expiry_s: int
     message: bytes
     user_properties: _containers.RepeatedCompositeFieldContainer[UserProperty]
-    def __init__(self, device: _Optional[str] = ..., devices: _Optional[_Union[Devices, _Mapping]] = ..., channel: _Optional[str] = ..., everybody: bool = ..., message: _Optional[bytes] = ..., expiry_s: _Optional[int] = ..., content_type: _Optional[str] = ..., user_properties: _Optional[_Iterable[_Union[UserProperty, _Mapping]]] = ..., at_most_once: bool = ...) -> None: ...
+    def __init__(self, device: _Optional[str] = ..., devices: _Optional[_Union[Devices, _Mapping[str, _Any]]] = ..., channel: _Optional[str] = ..., everybody: _Optional[bool] = ..., message: _Optional[bytes] = ..., expiry_s: _Optional[int] = ..., content_type: _Optional[str] = ..., user_properties: _Optional[_Iterable[_Union[UserProperty, _Mapping[str, _Any]]]] = ..., at_most_once: _Optional[bool] = ...) -> None: ...
 
 class UserProperty(_message.Message):
     __slots__ = ["name", "value"]

@@ -5,7 +5,7 @@ from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+from typing import Any as _Any, ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
 
 BOOK_STATE_CAPTURED: BookState
 BOOK_STATE_EXPIRED: BookState
@@ -24,7 +24,7 @@ class AccountList(_message.Message):
     __slots__ = ["accounts"]
     ACCOUNTS_FIELD_NUMBER: _ClassVar[int]
     accounts: _containers.RepeatedCompositeFieldContainer[AccountView]
-    def __init__(self, accounts: _Optional[_Iterable[_Union[AccountView, _Mapping]]] = ...) -> None: ...
+    def __init__(self, accounts: _Optional[_Iterable[_Union[AccountView, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class AccountView(_message.Message):
     __slots__ = ["asset", "balance", "ceiling", "closed", "entries", "opened_ms", "overdraft", "wallet"]
@@ -44,7 +44,7 @@ class AccountView(_message.Message):
     opened_ms: int
     overdraft: bool
     wallet: str
-    def __init__(self, wallet: _Optional[str] = ..., asset: _Optional[str] = ..., balance: _Optional[_Union[Balance, _Mapping]] = ..., overdraft: bool = ..., ceiling: _Optional[int] = ..., closed: bool = ..., entries: _Optional[int] = ..., opened_ms: _Optional[int] = ...) -> None: ...
+    def __init__(self, wallet: _Optional[str] = ..., asset: _Optional[str] = ..., balance: _Optional[_Union[Balance, _Mapping[str, _Any]]] = ..., overdraft: _Optional[bool] = ..., ceiling: _Optional[int] = ..., closed: _Optional[bool] = ..., entries: _Optional[int] = ..., opened_ms: _Optional[int] = ...) -> None: ...
 
 class AccountsRequest(_message.Message):
     __slots__ = ["accounts_max", "after_asset", "after_wallet", "asset", "prefix"]
@@ -64,7 +64,7 @@ class AssetList(_message.Message):
     __slots__ = ["assets"]
     ASSETS_FIELD_NUMBER: _ClassVar[int]
     assets: _containers.RepeatedCompositeFieldContainer[AssetView]
-    def __init__(self, assets: _Optional[_Iterable[_Union[AssetView, _Mapping]]] = ...) -> None: ...
+    def __init__(self, assets: _Optional[_Iterable[_Union[AssetView, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class AssetView(_message.Message):
     __slots__ = ["accounts", "asset", "credit", "debit", "held", "scale"]
@@ -83,7 +83,7 @@ class AssetView(_message.Message):
     def __init__(self, asset: _Optional[str] = ..., scale: _Optional[int] = ..., accounts: _Optional[int] = ..., credit: _Optional[str] = ..., debit: _Optional[str] = ..., held: _Optional[str] = ...) -> None: ...
 
 class AssetsRequest(_message.Message):
-    __slots__ = []
+    ...
     def __init__(self) -> None: ...
 
 class Balance(_message.Message):
@@ -128,7 +128,7 @@ class ChangeRequest(_message.Message):
     no_ceiling: bool
     overdraft: bool
     wallet: str
-    def __init__(self, wallet: _Optional[str] = ..., asset: _Optional[str] = ..., overdraft: bool = ..., ceiling: _Optional[int] = ..., no_ceiling: bool = ..., closed: bool = ...) -> None: ...
+    def __init__(self, wallet: _Optional[str] = ..., asset: _Optional[str] = ..., overdraft: _Optional[bool] = ..., ceiling: _Optional[int] = ..., no_ceiling: _Optional[bool] = ..., closed: _Optional[bool] = ...) -> None: ...
 
 class DeclareAssetRequest(_message.Message):
     __slots__ = ["asset", "scale"]
@@ -170,7 +170,7 @@ class Entry(_message.Message):
     direction: Direction
     number: int
     transfer: TransferView
-    def __init__(self, number: _Optional[int] = ..., transfer: _Optional[_Union[TransferView, _Mapping]] = ..., direction: _Optional[_Union[Direction, str]] = ..., balance: _Optional[int] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., transfer: _Optional[_Union[TransferView, _Mapping[str, _Any]]] = ..., direction: _Optional[_Union[Direction, str]] = ..., balance: _Optional[int] = ...) -> None: ...
 
 class EntryPage(_message.Message):
     __slots__ = ["before", "entries"]
@@ -178,7 +178,7 @@ class EntryPage(_message.Message):
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     before: int
     entries: _containers.RepeatedCompositeFieldContainer[Entry]
-    def __init__(self, entries: _Optional[_Iterable[_Union[Entry, _Mapping]]] = ..., before: _Optional[int] = ...) -> None: ...
+    def __init__(self, entries: _Optional[_Iterable[_Union[Entry, _Mapping[str, _Any]]]] = ..., before: _Optional[int] = ...) -> None: ...
 
 class Hold(_message.Message):
     __slots__ = ["amount", "asset", "credit", "debit", "expires_after_ms"]
@@ -198,7 +198,7 @@ class HoldList(_message.Message):
     __slots__ = ["holds"]
     HOLDS_FIELD_NUMBER: _ClassVar[int]
     holds: _containers.RepeatedCompositeFieldContainer[OpenHold]
-    def __init__(self, holds: _Optional[_Iterable[_Union[OpenHold, _Mapping]]] = ...) -> None: ...
+    def __init__(self, holds: _Optional[_Iterable[_Union[OpenHold, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class HoldsRequest(_message.Message):
     __slots__ = ["holds_max", "wallet"]
@@ -218,7 +218,7 @@ class NewAccount(_message.Message):
     ceiling: int
     overdraft: bool
     wallet: str
-    def __init__(self, wallet: _Optional[str] = ..., asset: _Optional[str] = ..., overdraft: bool = ..., ceiling: _Optional[int] = ...) -> None: ...
+    def __init__(self, wallet: _Optional[str] = ..., asset: _Optional[str] = ..., overdraft: _Optional[bool] = ..., ceiling: _Optional[int] = ...) -> None: ...
 
 class NewTransfer(_message.Message):
     __slots__ = ["capture", "effective_ms", "hold", "id", "metadata", "post", "reference", "reverse", "void"]
@@ -240,7 +240,7 @@ class NewTransfer(_message.Message):
     reference: str
     reverse: Reverse
     void: Void
-    def __init__(self, id: _Optional[bytes] = ..., post: _Optional[_Union[Post, _Mapping]] = ..., hold: _Optional[_Union[Hold, _Mapping]] = ..., capture: _Optional[_Union[Capture, _Mapping]] = ..., void: _Optional[_Union[Void, _Mapping]] = ..., reverse: _Optional[_Union[Reverse, _Mapping]] = ..., reference: _Optional[str] = ..., metadata: _Optional[bytes] = ..., effective_ms: _Optional[int] = ...) -> None: ...
+    def __init__(self, id: _Optional[bytes] = ..., post: _Optional[_Union[Post, _Mapping[str, _Any]]] = ..., hold: _Optional[_Union[Hold, _Mapping[str, _Any]]] = ..., capture: _Optional[_Union[Capture, _Mapping[str, _Any]]] = ..., void: _Optional[_Union[Void, _Mapping[str, _Any]]] = ..., reverse: _Optional[_Union[Reverse, _Mapping[str, _Any]]] = ..., reference: _Optional[str] = ..., metadata: _Optional[bytes] = ..., effective_ms: _Optional[int] = ...) -> None: ...
 
 class NotDone(_message.Message):
     __slots__ = ["code", "may_have_happened", "reason", "retry_after_ms"]
@@ -252,7 +252,7 @@ class NotDone(_message.Message):
     may_have_happened: bool
     reason: str
     retry_after_ms: int
-    def __init__(self, code: _Optional[str] = ..., reason: _Optional[str] = ..., retry_after_ms: _Optional[int] = ..., may_have_happened: bool = ...) -> None: ...
+    def __init__(self, code: _Optional[str] = ..., reason: _Optional[str] = ..., retry_after_ms: _Optional[int] = ..., may_have_happened: _Optional[bool] = ...) -> None: ...
 
 class OpenHold(_message.Message):
     __slots__ = ["amount", "asset", "at_ms", "credit", "debit", "expires_ms", "transfer"]
@@ -278,19 +278,19 @@ class OpenOutcome(_message.Message):
     REFUSED_FIELD_NUMBER: _ClassVar[int]
     already: bool
     refused: NotDone
-    def __init__(self, already: bool = ..., refused: _Optional[_Union[NotDone, _Mapping]] = ...) -> None: ...
+    def __init__(self, already: _Optional[bool] = ..., refused: _Optional[_Union[NotDone, _Mapping[str, _Any]]] = ...) -> None: ...
 
 class OpenRequest(_message.Message):
     __slots__ = ["accounts"]
     ACCOUNTS_FIELD_NUMBER: _ClassVar[int]
     accounts: _containers.RepeatedCompositeFieldContainer[NewAccount]
-    def __init__(self, accounts: _Optional[_Iterable[_Union[NewAccount, _Mapping]]] = ...) -> None: ...
+    def __init__(self, accounts: _Optional[_Iterable[_Union[NewAccount, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class Opened(_message.Message):
     __slots__ = ["outcomes"]
     OUTCOMES_FIELD_NUMBER: _ClassVar[int]
     outcomes: _containers.RepeatedCompositeFieldContainer[OpenOutcome]
-    def __init__(self, outcomes: _Optional[_Iterable[_Union[OpenOutcome, _Mapping]]] = ...) -> None: ...
+    def __init__(self, outcomes: _Optional[_Iterable[_Union[OpenOutcome, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class Post(_message.Message):
     __slots__ = ["amount", "asset", "credit", "debit"]
@@ -310,7 +310,7 @@ class QueuedJob(_message.Message):
     QUEUE_FIELD_NUMBER: _ClassVar[int]
     job: _queue_pb2.NewJob
     queue: str
-    def __init__(self, queue: _Optional[str] = ..., job: _Optional[_Union[_queue_pb2.NewJob, _Mapping]] = ...) -> None: ...
+    def __init__(self, queue: _Optional[str] = ..., job: _Optional[_Union[_queue_pb2.NewJob, _Mapping[str, _Any]]] = ...) -> None: ...
 
 class Reverse(_message.Message):
     __slots__ = ["transfer"]
@@ -338,7 +338,7 @@ class RootList(_message.Message):
     __slots__ = ["roots"]
     ROOTS_FIELD_NUMBER: _ClassVar[int]
     roots: _containers.RepeatedCompositeFieldContainer[Root]
-    def __init__(self, roots: _Optional[_Iterable[_Union[Root, _Mapping]]] = ...) -> None: ...
+    def __init__(self, roots: _Optional[_Iterable[_Union[Root, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class RootsRequest(_message.Message):
     __slots__ = ["after", "roots_max", "shard"]
@@ -354,13 +354,13 @@ class TogetherOutcomes(_message.Message):
     __slots__ = ["outcomes"]
     OUTCOMES_FIELD_NUMBER: _ClassVar[int]
     outcomes: _containers.RepeatedCompositeFieldContainer[UnitOutcome]
-    def __init__(self, outcomes: _Optional[_Iterable[_Union[UnitOutcome, _Mapping]]] = ...) -> None: ...
+    def __init__(self, outcomes: _Optional[_Iterable[_Union[UnitOutcome, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class TogetherRequest(_message.Message):
     __slots__ = ["units"]
     UNITS_FIELD_NUMBER: _ClassVar[int]
     units: _containers.RepeatedCompositeFieldContainer[Unit]
-    def __init__(self, units: _Optional[_Iterable[_Union[Unit, _Mapping]]] = ...) -> None: ...
+    def __init__(self, units: _Optional[_Iterable[_Union[Unit, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class TransferNamed(_message.Message):
     __slots__ = ["transfer"]
@@ -376,13 +376,13 @@ class TransferOutcome(_message.Message):
     booked_at_ms: int
     duplicate: bool
     refused: NotDone
-    def __init__(self, booked_at_ms: _Optional[int] = ..., duplicate: bool = ..., refused: _Optional[_Union[NotDone, _Mapping]] = ...) -> None: ...
+    def __init__(self, booked_at_ms: _Optional[int] = ..., duplicate: _Optional[bool] = ..., refused: _Optional[_Union[NotDone, _Mapping[str, _Any]]] = ...) -> None: ...
 
 class TransferOutcomes(_message.Message):
     __slots__ = ["outcomes"]
     OUTCOMES_FIELD_NUMBER: _ClassVar[int]
     outcomes: _containers.RepeatedCompositeFieldContainer[TransferOutcome]
-    def __init__(self, outcomes: _Optional[_Iterable[_Union[TransferOutcome, _Mapping]]] = ...) -> None: ...
+    def __init__(self, outcomes: _Optional[_Iterable[_Union[TransferOutcome, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class TransferRequest(_message.Message):
     __slots__ = ["linked", "transfers"]
@@ -390,7 +390,7 @@ class TransferRequest(_message.Message):
     TRANSFERS_FIELD_NUMBER: _ClassVar[int]
     linked: bool
     transfers: _containers.RepeatedCompositeFieldContainer[NewTransfer]
-    def __init__(self, transfers: _Optional[_Iterable[_Union[NewTransfer, _Mapping]]] = ..., linked: bool = ...) -> None: ...
+    def __init__(self, transfers: _Optional[_Iterable[_Union[NewTransfer, _Mapping[str, _Any]]]] = ..., linked: _Optional[bool] = ...) -> None: ...
 
 class TransferView(_message.Message):
     __slots__ = ["amount", "asset", "at_ms", "credit", "debit", "effective_ms", "metadata", "of", "principal", "reference", "state", "transfer"]
@@ -428,7 +428,7 @@ class Unit(_message.Message):
     jobs: _containers.RepeatedCompositeFieldContainer[QueuedJob]
     pushes: _containers.RepeatedCompositeFieldContainer[_stadium_pb2.PushRequest]
     transfers: _containers.RepeatedCompositeFieldContainer[NewTransfer]
-    def __init__(self, transfers: _Optional[_Iterable[_Union[NewTransfer, _Mapping]]] = ..., jobs: _Optional[_Iterable[_Union[QueuedJob, _Mapping]]] = ..., pushes: _Optional[_Iterable[_Union[_stadium_pb2.PushRequest, _Mapping]]] = ...) -> None: ...
+    def __init__(self, transfers: _Optional[_Iterable[_Union[NewTransfer, _Mapping[str, _Any]]]] = ..., jobs: _Optional[_Iterable[_Union[QueuedJob, _Mapping[str, _Any]]]] = ..., pushes: _Optional[_Iterable[_Union[_stadium_pb2.PushRequest, _Mapping[str, _Any]]]] = ...) -> None: ...
 
 class UnitOutcome(_message.Message):
     __slots__ = ["placed", "refused", "transfers"]
@@ -438,7 +438,7 @@ class UnitOutcome(_message.Message):
     placed: _queue_pb2.Placed
     refused: NotDone
     transfers: _containers.RepeatedCompositeFieldContainer[TransferOutcome]
-    def __init__(self, transfers: _Optional[_Iterable[_Union[TransferOutcome, _Mapping]]] = ..., placed: _Optional[_Union[_queue_pb2.Placed, _Mapping]] = ..., refused: _Optional[_Union[NotDone, _Mapping]] = ...) -> None: ...
+    def __init__(self, transfers: _Optional[_Iterable[_Union[TransferOutcome, _Mapping[str, _Any]]]] = ..., placed: _Optional[_Union[_queue_pb2.Placed, _Mapping[str, _Any]]] = ..., refused: _Optional[_Union[NotDone, _Mapping[str, _Any]]] = ...) -> None: ...
 
 class Void(_message.Message):
     __slots__ = ["hold"]
@@ -453,7 +453,7 @@ class WalletsNamed(_message.Message):
     def __init__(self, wallets: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class BookState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = []
+    ...
 
 class Direction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = []
+    ...
