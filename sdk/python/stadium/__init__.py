@@ -18,14 +18,19 @@ from ._errors import (
     Unavailable,
     Unknown,
 )
+from ._jobs import Job
+from ._key import ApiKey
 from ._methods import Method, channel, one_way, stream, unary
 from ._server import Server, serve
 from ._service import Call, Service
 from ._settings import Admission, ClientSettings, ClientTls, Discovery, ServerSettings, ServerTls
+from .worker import Bury, Retry, Worker
 
 __all__ = [
     "Admission",
+    "ApiKey",
     "ApplicationError",
+    "Bury",
     "Busy",
     "Call",
     "Cancelled",
@@ -37,9 +42,11 @@ __all__ = [
     "DeadlineExceeded",
     "Discovery",
     "Error",
+    "Job",
     "Method",
     "ProtocolError",
     "Rejected",
+    "Retry",
     "Server",
     "ServerSettings",
     "ServerTls",
@@ -47,10 +54,15 @@ __all__ = [
     "Stream",
     "Unavailable",
     "Unknown",
+    "Worker",
     "aio",
+    "audiences",
     "channel",
     "one_way",
+    "push",
+    "queue",
     "serve",
     "stream",
     "unary",
+    "wallet",
 ]

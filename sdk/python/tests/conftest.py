@@ -90,3 +90,13 @@ def until(what: str, so) -> None:
     while not so():
         assert time.monotonic() < deadline, f"not within {SOON} s: {what}"
         time.sleep(0.005)
+
+
+@pytest.fixture(scope="session")
+def node():
+    """A `stadium` server that the tests share; each keeps to names of its own."""
+    from nodes import Node
+
+    running = Node()
+    yield running
+    running.stop()

@@ -2,5 +2,6 @@
 
 from . import audiences, push, queue, wallet
 from ._client import Channel, Client, Stream
+from .worker import Worker
 
-__all__ = ["Channel", "Client", "Stream", "audiences", "push", "queue", "wallet"]
+__all__ = ["Channel", "Client", "Stream", "Worker", "audiences", "push", "queue", "wallet"]

@@ -166,6 +166,11 @@ class Client:
             self._methods[method] = native
         return native
 
+    def _drain_if_open(self) -> None:
+        """Takes the events that are there now."""
+        if self._native is not None:
+            self._drain()
+
     def _drain(self) -> None:
         for kind, tag, _, payload, _, failure in self._queue.take(BATCH, 0.0):
             if kind == ANSWER:
