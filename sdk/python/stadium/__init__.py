@@ -24,6 +24,7 @@ from ._methods import Method, channel, one_way, stream, unary
 from ._server import Server, serve
 from ._service import Call, Service
 from ._settings import Admission, ClientSettings, ClientTls, Discovery, ServerSettings, ServerTls
+from .device import Device
 from .worker import Bury, Retry, Worker
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "ClientTls",
     "ConnectionBroken",
     "DeadlineExceeded",
+    "Device",
     "Discovery",
     "Error",
     "Job",
