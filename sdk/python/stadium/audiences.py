@@ -38,7 +38,7 @@ class Devices:
         """Changes any number of devices, each with a result in its order.
 
         Requests of 1,000 devices follow one another. Where one fails, its error is raised and those before
-        it have happened; all of it may be sent again.
+        it have happened; all of it may be sent again. A change that cannot be read fails its request.
         """
         pairs = changes.items() if isinstance(changes, Mapping) else changes
         messages = [change_message(device, change) for device, change in pairs]

@@ -169,7 +169,10 @@ class Wallets:
     def book(
         self, transfers: Iterable[Transfer], *, linked: bool = False
     ) -> List[Union[Booked, Error]]:
-        """Books 1 to 1,000 transfers, each with a result in its order. Linked ones: all or none."""
+        """Books 1 to 1,000 transfers, each with a result in its order: it is booked, or its error.
+
+        Linked ones are booked all or none: `Rejected` (WAL-032) names the one that was refused.
+        """
         request = transfer_request(transfers, linked)
         answer = self._client.call(routes.WALLET_TRANSFER, request)
         return booked(request.transfers, answer.outcomes)
