@@ -14,12 +14,27 @@ sys.path.insert(0, str(ROOT / "testing/python"))
 from server import Server, binary, free_port  # noqa: E402
 
 
+#: Where devices' requests to the service `words` go.
+WORDS_PORT = free_port()
+
+#: Two shards, so that transfers may go between them, and seals that come soon.
+SETTINGS = f"""
+[shards]
+count = 2
+[wallet]
+seal_after_s = 1
+[discovery]
+backend = "static"
+services = ["words/1=127.0.0.1:{WORDS_PORT}"]
+"""
+
+
 class Node(Server):
     """A server that answers RPC at a port of its own, also after a restart."""
 
-    def __init__(self, settings: str = "", trial: bool = True) -> None:
+    def __init__(self) -> None:
         self.rpc_port = free_port()
-        super().__init__(loops=1, settings=f"[shards]\ncount = 2\n{settings}", trial=trial, rpc=self.rpc)
+        super().__init__(loops=1, settings=SETTINGS, rpc=self.rpc)
 
     @property
     def rpc(self) -> str:

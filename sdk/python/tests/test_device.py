@@ -10,23 +10,15 @@ import pytest
 
 import stadium
 from conftest import SOON
-from nodes import Node, free_port
+from nodes import WORDS_PORT
 from stadium.aio.audiences import Devices
 from stadium.aio.push import Push, Pushes, Words
 from words import ECHO, REFUSE, SLOW, WIDE, eventually, text
 from words import Words as Service
 
-SERVICE_PORT = free_port()
-
-
-@pytest.fixture(scope="module")
-def server():
-    running = Node(
-        '[discovery]\nbackend = "static"\n'
-        f'services = ["words/1=127.0.0.1:{SERVICE_PORT}"]\n'
-    )
-    yield running
-    running.stop()
+@pytest.fixture
+def server(node):
+    return node
 
 
 def story(test):
@@ -124,8 +116,12 @@ async def test_a_device_returns_after_a_lost_connection_and_a_restart(server, cl
         phone._connection._paho.socket().shutdown(socket.SHUT_RDWR)
         await eventually("it has noticed", lambda: not phone.is_connected)
         await eventually("it is back", lambda: phone.is_connected)
-        await pushes.send(Push(device="phone-3", message=b"after"))
-        assert (await next_of(phone)).payload == b"after"
+        sent = await pushes.send(Push(device="phone-3", message=b"after"))
+        message = await next_of(phone)
+        assert message.payload == b"after"
+        message.ack()
+        while (await pushes.find(sent.id)).counts.delivered == 0:
+            await asyncio.sleep(0.01)
         await asyncio.get_running_loop().run_in_executor(None, server.restart)
         await eventually("it is back after the restart", lambda: phone.is_connected)
         await pushes.send(Push(device="phone-3", message=b"restarted"))
@@ -157,7 +153,7 @@ async def test_a_device_that_is_refused_raises_and_a_revoked_one_ends(server, cl
 async def test_a_device_asks_a_service(server, client):
     secret = await Devices(client).admit("phone-5")
     words = Service()
-    async with stadium.Server(words.service, listen=f"127.0.0.1:{SERVICE_PORT}", admission=WIDE):
+    async with stadium.Server(words.service, listen=f"127.0.0.1:{WORDS_PORT}", admission=WIDE):
         async with device(server, "phone-5", secret) as phone:
 
             async def answered():

@@ -12,19 +12,9 @@ from conftest import until
 from stadium.wallet import NO_CEILING, Account, BookedUnit, QueuedJob, Transfer, Unit, Wallets, id_from
 
 
-@pytest.fixture(scope="module")
-def bank():
-    """A server that seals its books each second."""
-    from nodes import Node
-
-    running = Node("[wallet]\nseal_after_s = 1\n")
-    yield running
-    running.stop()
-
-
 @pytest.fixture
-def client(bank):
-    with stadium.Client(bank.rpc, api_key=stadium.ApiKey.from_file(bank.admin_key)) as client:
+def client(node):
+    with stadium.Client(node.rpc, api_key=stadium.ApiKey.from_file(node.admin_key)) as client:
         yield client
 
 
@@ -100,11 +90,11 @@ def test_linked_transfers_are_booked_all_or_none(wallets):
     assert not isinstance(each[0], stadium.Error) and each[1].code == "WAL-023"
 
 
-def test_votes_are_paid_for_and_never_overdrawn_however_many_ask_at_once(bank, client, wallets):
+def test_votes_are_paid_for_and_never_overdrawn_however_many_ask_at_once(node, client, wallets):
     """Thirty voters with three votes each cast ten at once: ninety count, and each has its job."""
 
     async def story():
-        async with stadium.aio.Client(bank.rpc, api_key=bank.admin_key.read_text()) as client:
+        async with stadium.aio.Client(node.rpc, api_key=node.admin_key.read_text()) as client:
             books = stadium.aio.wallet.Wallets(client)
             voters = [f"voter:{nth}" for nth in range(30)]
             await books.open_many([Account(voter, "VOTE") for voter in voters])
@@ -127,10 +117,10 @@ def test_votes_are_paid_for_and_never_overdrawn_however_many_ask_at_once(bank, c
     assert queue.stats().put == 90 and {len(result.jobs) for result in counted} == {1}
 
 
-def test_a_receipt_is_checked_offline_and_an_altered_one_refused(bank, wallets, tmp_path):
+def test_a_receipt_is_checked_offline_and_an_altered_one_refused(node, wallets, tmp_path):
     wallets.open("erin", "EUR")
     paid = wallets.deposit("erin", "EUR", 4_200, reference="receipt")
-    text = receipt_of(bank, paid.id)
+    text = receipt_of(node, paid.id)
     receipt = json.loads(text)
     until("its root is published", lambda: _roots(wallets, receipt))
     roots = _roots(wallets, receipt)
@@ -142,7 +132,7 @@ def test_a_receipt_is_checked_offline_and_an_altered_one_refused(bank, wallets, 
     file.write_text(text)
     assert stadium.wallet.check_receipt(file, receipt["root"]) == proved
     # The command line says the same.
-    shown = bank.cli("wallet", "check", str(file), "--root", receipt["root"], "--json").stdout
+    shown = node.cli("wallet", "check", str(file), "--root", receipt["root"], "--json").stdout
     assert json.loads(shown)["amount"] == 4_200
 
     refused = 0
@@ -158,7 +148,7 @@ def test_a_receipt_is_checked_offline_and_an_altered_one_refused(bank, wallets, 
             stadium.wallet.check_receipt(no_receipt, receipt["root"])
 
 
-def test_receipts_of_holds_captures_and_transfers_between_shards_are_read(bank, wallets):
+def test_receipts_of_holds_captures_and_transfers_between_shards_are_read(node, wallets):
     # Of four names one at least is on another shard than the first.
     names = [f"shards-{nth}" for nth in range(4)]
     wallets.open_many([Account(name, "EUR") for name in names])
@@ -176,18 +166,18 @@ def test_receipts_of_holds_captures_and_transfers_between_shards_are_read(bank, 
         reversed_.id: ("reverse", names[1], names[0], 7),
     }
     for id, (kind, debit, credit, amount) in reversed(wanted.items()):
-        receipt = json.loads(receipt_of(bank, id))
+        receipt = json.loads(receipt_of(node, id))
         proved = stadium.wallet.check_receipt(receipt, receipt["root"])
         assert proved.transfer == id
         assert (proved.kind, proved.debit, proved.credit, proved.amount) == (kind, debit, credit, amount)
 
 
-def receipt_of(bank, id):
+def receipt_of(node, id):
     """The receipt, once a seal covers the transfer."""
     made = []
 
     def make():
-        asked = bank.cli("wallet", "receipt", str(bank.data), str(id), check=False)
+        asked = node.cli("wallet", "receipt", str(node.data), str(id), check=False)
         made.append(asked.stdout)
         return asked.returncode == 0
 
