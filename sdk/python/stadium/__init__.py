@@ -1,6 +1,8 @@
-"""Stadium's RPC for Python: clients and servers for asyncio and for threads.
+"""Stadium for Python: the queues, wallets and pushes of a node, and service RPC.
 
-`stadium.aio.Client` is for asyncio, `stadium.Client` for threads. `stadium.Service` has the functions of a
+`stadium.Client` is for threads, `stadium.aio.Client` for asyncio. Over one of them `stadium.queue.Queue`,
+`stadium.wallet.Wallets`, `stadium.push.Pushes` and `stadium.audiences.Devices` ask a node, and
+`stadium.Worker` works on a queue. `stadium.Device` is a device. `stadium.Service` has the functions of a
 service, `stadium.Server` runs in an event loop, and `stadium.serve` runs until a signal.
 """
 

@@ -48,11 +48,11 @@ async def next_of(device):
 @story
 async def test_a_push_reaches_a_device_that_is_away_and_is_followed(server, client):
     devices, pushes = Devices(client), Pushes(client)
-    assert await devices.change("phone-1", {"platform": "ios", "tags": ["vip"], "attributes": {"name": "Ada"}})
+    assert await devices.change("phone-1", {"platform": "ios", "tags": ["first"], "attributes": {"name": "Ada"}})
     assert not await devices.change("phone-1", {"language": "de-AT"})
     secret = await devices.admit("phone-1")
     wanted = Push(
-        selector={"and": [{"tag": "vip"}, {"platform": "ios"}]},
+        selector={"and": [{"tag": "first"}, {"platform": "ios"}]},
         title="Doors open",
         body="Hi {{name|you}}",
         data={"gate": 4},

@@ -60,7 +60,7 @@ def test_amounts_are_moved_held_and_found(wallets):
     assert wallets.balance("alice", "EUR", at=0.5).posted == 0
     assert wallets.balance("alice", "EUR", at=paid.booked_at).posted == 1000
     assert {account.wallet for account in wallets.accounts("b")} == {"bob"}
-    assert {asset.asset: asset.scale for asset in wallets.assets()} == {"EUR": 2, "VOTE": 0}
+    assert {("EUR", 2), ("VOTE", 0)} <= {(asset.asset, asset.scale) for asset in wallets.assets()}
     wallets.change("bob", "EUR", closed=True)
     with pytest.raises(stadium.Rejected):
         wallets.transfer("alice", "bob", "EUR", 1)

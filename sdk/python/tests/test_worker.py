@@ -197,6 +197,20 @@ def test_a_stopped_worker_finishes_what_runs_and_gives_the_rest_back(node, queue
     assert (stats.settled, stats.due + stats.delayed, stats.reserved) == (2, 2, 0)
 
 
+def test_a_worker_on_a_thread_is_stopped_from_another(client, queue):
+    queue.put_many([b"x"] * 5)
+    worker = stadium.Worker(client, queue.name, lambda job: None, concurrency=2)
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    until("all are settled", lambda: queue.stats().settled == 5)
+    worker.stop()
+    thread.join(SOON)
+    assert not thread.is_alive() and worker.counts.settled == 5
+    stopped = stadium.Worker(client, queue.name, lambda job: None)
+    stopped.stop()
+    stopped.run()
+
+
 def test_a_worker_that_is_killed_in_a_job_loses_nothing(node, queue, effects, program):
     queue.put(b"one")
     arguments = (node.rpc, str(node.admin_key), queue.name, str(effects))
