@@ -13,6 +13,9 @@ from typing import Callable, Optional, Union
 #: Seconds for which a key is used before its source is asked again.
 _FRESH = 1.0
 
+#: Seconds within which a refusal may be that of the key before: calls were under way with it.
+_JUST_NOW = 10.0
+
 #: `message/x.rsocket.authentication.v0`, and in it the kind "bearer".
 _AUTHENTICATION, _BEARER = 0x80 | 0x7C, b"\x81"
 
@@ -26,6 +29,7 @@ class ApiKey:
         self._name = "fixed"
         self._entry: Optional[bytes] = None
         self._asked = 0.0
+        self._changed_at = float("-inf")
 
     @classmethod
     def from_file(cls, path: Union[str, "os.PathLike[str]"]) -> "ApiKey":
@@ -88,13 +92,20 @@ class ApiKey:
         self._asked = now
         if found or self._entry is None:
             content = _BEARER + found
-            self._entry = bytes([_AUTHENTICATION]) + len(content).to_bytes(3, "big") + content
+            entry = bytes([_AUTHENTICATION]) + len(content).to_bytes(3, "big") + content
+            if self._entry is not None and self._entry != entry:
+                self._changed_at = now
+            self._entry = entry
         return self._entry
 
     def changed(self) -> bool:
-        """Asks the source now. True where it has another key than the calls showed until now."""
-        before, self._asked = self._entry, 0.0
-        return self.entry() != before
+        """Asks the source now. True where the key changed within the last ten seconds.
+
+        A call that was refused may have shown the key before.
+        """
+        self._asked = float("-inf")
+        self.entry()
+        return time.monotonic() - self._changed_at < _JUST_NOW
 
 
 def key_of(api_key: Union[ApiKey, str, None]) -> Optional[ApiKey]:

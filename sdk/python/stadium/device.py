@@ -19,16 +19,9 @@ from collections import deque
 from typing import Any, AsyncIterator, Deque, Dict, List, Optional, Tuple, TypeVar
 
 from ._books import IdLike, id_of
-from ._errors import (
-    Busy,
-    ConnectionBroken,
-    DeadlineExceeded,
-    Error,
-    Rejected,
-    Unavailable,
-    Unknown,
-)
+from ._errors import Busy, DeadlineExceeded, Error, Rejected, Unavailable, Unknown
 from ._methods import Unary
+from ._mqtt import Connection, Ended, milliseconds
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -36,9 +29,6 @@ A = TypeVar("A")
 __all__ = ["Device", "Message"]
 
 _log = logging.getLogger("stadium")
-
-#: Messages that are delivered and not acknowledged at most: the server holds the rest.
-_RECEIVE_MAX = 64
 
 #: Seconds before the connection is opened again, at first and at most, where the server names no time.
 _RETURN_MIN, _RETURN_MAX = 0.5, 30.0
@@ -106,7 +96,7 @@ class Device:
         self._topics = [self._inbox, *channels]
         self._messages: Deque[Message] = deque()
         self._changed = asyncio.Event()
-        self._connection: Optional[_Connection] = None
+        self._connection: Optional[Connection] = None
         self._keeper: "Optional[asyncio.Task[None]]" = None
         self._error: Optional[Error] = None
         self._pending: "Dict[bytes, asyncio.Future[Message]]" = {}
@@ -262,9 +252,18 @@ class Device:
         finally:
             self._changed.set()
 
-    async def _connected_once(self) -> "_Ended":
+    async def _connected_once(self) -> Ended:
         aiomqtt: Any = importlib.import_module("aiomqtt")
-        connection = _Connection(self, aiomqtt)
+        connection = Connection(
+            aiomqtt,
+            self._at,
+            identifier=self.client_id,
+            username=(self._user or self.client_id) if self._secret or self._user else None,
+            password=self._secret,
+            keepalive=self._keepalive,
+            tls_context=self._tls,
+            session=self._session,
+        )
         try:
             async with connection.client:
                 await connection.subscribe(self._topics)
@@ -282,7 +281,7 @@ class Device:
             self._last = None
         return connection.ended
 
-    def _came(self, connection: "_Connection", received: Any) -> None:
+    def _came(self, connection: Connection, received: Any) -> None:
         message = Message(received.topic.value, bytes(received.payload or b""), received.properties)
         if received.qos > 0:
             message._acknowledge = lambda: connection.acknowledge(received.mid, received.qos)
@@ -298,140 +297,6 @@ class Device:
             waits.set_result(message)
 
 
-class _Ended:
-    """How a connection ended."""
-
-    def __init__(self) -> None:
-        self.was_connected = False
-        self.code = 0
-        self.text = ""
-        self.retry_after: Optional[float] = None
-        self.reference: Optional[Tuple[str, int]] = None
-
-    def by(self, reason: Any, properties: Any) -> None:
-        """A CONNACK or DISCONNECT of the server."""
-        self.code = int(getattr(reason, "value", reason))
-        said = getattr(properties, "ReasonString", "")
-        self.text = f"{reason}{': ' + said if said else ''}"
-        named = dict(getattr(properties, "UserProperty", []))
-        try:
-            self.retry_after = float(named["retry-after"])
-        except (KeyError, ValueError):
-            pass
-        reference = getattr(properties, "ServerReference", "").split(" ")[0]
-        host, colon, port = reference.rpartition(":")
-        if colon and port.isdigit():
-            self.reference = (host.strip("[]"), int(port))
-
-
-class _Connection:
-    """One connection of a device: aiomqtt's client, and what it does not show of paho's."""
-
-    def __init__(self, device: Device, mqtt: Any) -> None:
-        properties = _properties(
-            "CONNECT", SessionExpiryInterval=device._session, ReceiveMaximum=_RECEIVE_MAX
-        )
-        self.ended = _Ended()
-        self._published: "Dict[int, asyncio.Future[None]]" = {}
-        self._is_over = False
-        self.client = mqtt.Client(
-            *device._at,
-            identifier=device.client_id,
-            username=(device._user or device.client_id) if device._secret or device._user else None,
-            password=device._secret,
-            protocol=mqtt.ProtocolVersion.V5,
-            clean_start=False,
-            keepalive=device._keepalive,
-            tls_context=device._tls,
-            properties=properties,
-            max_concurrent_outgoing_calls=None,
-        )
-        self._paho: Any = self.client._client
-        self._paho.manual_ack_set(True)
-        connect, disconnect = self._paho.on_connect, self._paho.on_disconnect
-
-        def on_connect(client: Any, data: Any, flags: Any, reason: Any, given: Any) -> None:
-            if getattr(reason, "is_failure", False):
-                self.ended.by(reason, given)
-            else:
-                self.ended.was_connected = True
-            connect(client, data, flags, reason, given)
-
-        def on_disconnect(client: Any, data: Any, flags: Any, reason: Any, given: Any) -> None:
-            if getattr(flags, "is_disconnect_packet_from_server", False):
-                self.ended.by(reason, given)
-            disconnect(client, data, flags, reason, given)
-
-        def on_publish(client: Any, data: Any, mid: int, reason: Any, given: Any) -> None:
-            waits = self._published.pop(mid, None)
-            if waits is not None and not waits.done():
-                error = _refusal(reason, given)
-                waits.set_exception(error) if error else waits.set_result(None)
-
-        self._paho.on_connect, self._paho.on_disconnect = on_connect, on_disconnect
-        self._paho.on_publish = on_publish
-
-    async def subscribe(self, topics: List[str]) -> None:
-        """Subscribes at QoS 1. A refusal ends the connection for good."""
-        reasons = await self.client.subscribe([(topic, 1) for topic in topics])
-        for topic, reason in zip(topics, reasons):
-            code = int(getattr(reason, "value", reason))
-            if code >= 0x80:
-                raise _not_subscribed(topic, reason, self.ended)
-
-    async def publish(self, topic: str, payload: bytes, until: float, more: Dict[str, Any]) -> None:
-        properties = _properties("PUBLISH", **more)
-        sent = self._paho.publish(topic, payload, 1, properties=properties)
-        if sent.rc != 0:
-            raise ConnectionBroken(f"{topic}: the connection is broken")
-        waits: "asyncio.Future[None]" = asyncio.get_running_loop().create_future()
-        self._published[sent.mid] = waits
-        try:
-            await asyncio.wait_for(waits, max(0.0, until - time.monotonic()))
-        except asyncio.TimeoutError:
-            raise DeadlineExceeded(f"{topic}: not acknowledged in time") from None
-        finally:
-            self._published.pop(sent.mid, None)
-
-    def acknowledge(self, mid: int, qos: int) -> None:
-        """Acknowledges a message of this connection; of a connection that is over it means nothing."""
-        if not self._is_over:
-            self._paho.ack(mid, qos)
-
-    def broke(self) -> None:
-        """The connection is over: what was published and not acknowledged may have arrived."""
-        self._is_over = True
-        for waits in list(self._published.values()):
-            if not waits.done():
-                waits.set_exception(ConnectionBroken("the connection broke before the acknowledgement"))
-
-
-def _properties(packet: str, **values: Any) -> Any:
-    """Properties of MQTT 5 as paho has them."""
-    kinds: Any = importlib.import_module("paho.mqtt.packettypes").PacketTypes
-    properties = importlib.import_module("paho.mqtt.properties").Properties(getattr(kinds, packet))
-    for name, value in values.items():
-        setattr(properties, name, value)
-    return properties
-
-
-def _not_subscribed(topic: str, reason: Any, ended: _Ended) -> Exception:
-    ended.code, ended.text = 0x87, f"may not subscribe to {topic}: {reason}"
-    error: Exception = importlib.import_module("aiomqtt").MqttError(ended.text)
-    return error
-
-
-def _refusal(reason: Any, properties: Any) -> Optional[Error]:
-    """What a PUBACK says; none where the message was taken."""
-    code = int(getattr(reason, "value", reason))
-    if code < 0x80:
-        return None
-    text = getattr(properties, "ReasonString", "") or str(reason)
-    if code == 0x97:
-        return Busy(text, retry_after=_milliseconds(dict(getattr(properties, "UserProperty", []))))
-    return Rejected(f"0x{code:02X}", text)
-
-
 def _payload_of(answer: Message) -> bytes:
     """The payload of an answer that is ok, or the error that its properties name."""
     named = dict(answer.user_properties)
@@ -439,16 +304,9 @@ def _payload_of(answer: Message) -> bytes:
     if status == "ok":
         return answer.payload
     if status == "busy":
-        raise Busy(reason, retry_after=_milliseconds(named))
+        raise Busy(reason, retry_after=milliseconds(named))
     if status == "rejected":
         raise Rejected(named.get("code", ""), reason)
     if status == "deadline":
         raise DeadlineExceeded(reason or "the service gave no answer in time")
     raise Unknown(named.get("code", ""), reason or "the outcome is not known")
-
-
-def _milliseconds(named: Dict[str, str]) -> float:
-    try:
-        return float(named["retry-after-ms"]) / 1000
-    except (KeyError, ValueError):
-        return 1.0
