@@ -48,7 +48,7 @@ class More(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Transfer:
-    """An amount to be moved, at most once for its id. Make one by `post`, `hold`, `capture`, `void`, `reverse`.
+    """An amount to be moved, at most once for its id: made by `post`, `hold`, `capture`, `void` or `reverse`.
 
     Amounts are minor units (cents, votes). The same id again with the same content gets the first answer.
     """
@@ -58,7 +58,14 @@ class Transfer:
 
     @classmethod
     def post(
-        cls, debit: str, credit: str, asset: str, amount: int, *, id: Optional[IdLike] = None, **more: Unpack[More]
+        cls,
+        debit: str,
+        credit: str,
+        asset: str,
+        amount: int,
+        *,
+        id: Optional[IdLike] = None,
+        **more: Unpack[More],
     ) -> "Transfer":
         """Moves an amount now."""
         post = pb.Post(debit=debit, credit=credit, asset=asset, amount=_amount(amount))

@@ -11,7 +11,6 @@ from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 from ._errors import Busy, Error, Rejected, Unknown
 from ._times import Moment, moment_ms, span_ms
 from .v1 import push_pb2 as pb
-from .v1 import stadium_pb2
 
 #: A selector of devices: an object as docs/audiences.md has them, or "all".
 Selector = Union[str, Mapping[str, Any]]
@@ -114,8 +113,8 @@ class Push:
             raise ValueError("a push is a notification or a message, not both")
         push.message.payload = self.message
         push.message.content_type = self.content_type
-        properties = [stadium_pb2.UserProperty(name=name, value=value) for name, value in self.user_properties]
-        push.message.user_properties.extend(properties)
+        for name, value in self.user_properties:
+            push.message.user_properties.add(name=name, value=value)
 
     def _options(self) -> pb.PushOptions:
         if self.quiet_hours not in _QUIET_HOURS:
