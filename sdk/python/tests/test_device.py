@@ -10,7 +10,7 @@ import pytest
 
 import stadium
 from conftest import SOON
-from nodes import WORDS_PORT
+from nodes import WORDS_PORT, Node
 from stadium.aio.audiences import Devices
 from stadium.aio.push import Push, Pushes, Words
 from words import ECHO, REFUSE, SLOW, WIDE, eventually, text
@@ -83,10 +83,15 @@ async def test_a_push_reaches_a_device_that_is_away_and_is_followed(server, clie
         async def counted(field):
             return getattr((await pushes.find(sent.id)).counts, field) == 1
 
-        for report, field in ((phone.opened(sent.id), "opened"), (phone.clicked(sent.id, "buy"), "clicked")):
-            await report
+        async def until_counted(field):
             while not await counted(field):
                 await asyncio.sleep(0.01)
+
+        await until_counted("delivered")
+        await phone.opened(sent.id)
+        await until_counted("opened")
+        await phone.clicked(sent.id, "buy")
+        await until_counted("clicked")
     report = await pushes.find(sent.id)
     assert [(action.action, action.clicks) for action in report.actions] == [("buy", 1)]
     trace = await pushes.trace(sent.id, "phone-1")
@@ -108,8 +113,15 @@ async def test_what_was_not_acknowledged_is_delivered_again(server, client):
         assert [first.payload, second.payload] == [b"1", b"2"] and first.content_type == "text/plain"
 
 
-@story
-async def test_a_device_returns_after_a_lost_connection_and_a_restart(server, client):
+def test_a_device_returns_after_a_lost_connection_and_a_restart():
+    node = Node()  # Of its own: the other tests do not depend on its return.
+    try:
+        story(lost_and_restarted)(node)
+    finally:
+        node.stop()
+
+
+async def lost_and_restarted(server, client):
     devices, pushes = Devices(client), Pushes(client)
     secret = await devices.admit("phone-3")
     async with device(server, "phone-3", secret) as phone:
