@@ -8,6 +8,7 @@ import logging
 import os
 import random
 import socket
+import time
 from typing import Any, Awaitable, Callable, Dict, Optional, Union
 
 from .. import _routes as routes
@@ -29,6 +30,9 @@ _REOPEN_MIN, _REOPEN_MAX = 0.1, 5.0
 
 #: Seconds of a drain that are left for the last answers of the server.
 _CONFIRM_WITHIN = 5.0
+
+#: Seconds in which jobs arrive that were asked for just before a stop.
+_ARRIVE_WITHIN = 0.2
 
 #: Above any number of messages: the stream asks for more only where the worker does.
 _BY_HAND = 1 << 62
@@ -151,7 +155,8 @@ class Worker:
                 async with self._open() as stream:
                     async for message in stream:
                         delay = _REOPEN_MIN
-                        self._begin(Job(message))
+                        self._asked -= 1
+                        (self._give_back if self._stop.is_set() else self._begin)(Job(message))
                 error: Optional[Error] = None
             except Rejected as refused:
                 if not self._goes_on(refused):
@@ -193,8 +198,12 @@ class Worker:
             self._asked += room
             self._stream._native.want(room)
 
+    def _give_back(self, job: Job) -> None:
+        """Returns a job that was not begun; the attempt does not count."""
+        self._leases.take(job, lambda: None)
+        self._leases.end(job, ("return", 0.0, ""))
+
     def _begin(self, job: Job) -> None:
-        self._asked -= 1
         task = asyncio.ensure_future(self._work_on(job))
         self._running[task] = job
 
@@ -249,6 +258,10 @@ class Worker:
 
     async def _drain(self, taking: "asyncio.Task[None]", *tasks: "asyncio.Task[Any]") -> None:
         self._stop.set()
+        # Jobs that were asked for just now are on their way: where the queue has any, they come at once.
+        until = time.monotonic() + _ARRIVE_WITHIN
+        while self._asked > 0 and self._stream is not None and time.monotonic() < until:
+            await asyncio.sleep(_ARRIVE_WITHIN / 20)
         taking.cancel()
         stream = self._stream
         if stream is not None:
@@ -258,8 +271,7 @@ class Worker:
             stream._messages.clear()
             stream.close()
             for job in given_back:
-                self._leases.take(job, lambda: None)
-                self._leases.end(job, ("return", 0.0, ""))
+                self._give_back(job)
         if self._running:
             await asyncio.wait(list(self._running), timeout=self._drain_within)
         for task, job in list(self._running.items()):
