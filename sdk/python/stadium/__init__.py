@@ -1,10 +1,12 @@
-"""Stadium's RPC for Python: clients and servers for asyncio and for threads.
+"""Stadium for Python: the queues, wallets and pushes of a node, and service RPC.
 
-`stadium.aio.Client` is for asyncio, `stadium.Client` for threads. `stadium.Service` has the functions of a
+`stadium.Client` is for threads, `stadium.aio.Client` for asyncio. Over one of them `stadium.queue.Queue`,
+`stadium.wallet.Wallets`, `stadium.push.Pushes` and `stadium.audiences.Devices` ask a node, and
+`stadium.Worker` works on a queue. `stadium.Device` is a device. `stadium.Service` has the functions of a
 service, `stadium.Server` runs in an event loop, and `stadium.serve` runs until a signal.
 """
 
-from . import aio
+from . import aio, audiences, push, queue, wallet
 from ._blocking import Channel, Client, Stream
 from ._errors import (
     ApplicationError,
@@ -18,14 +20,20 @@ from ._errors import (
     Unavailable,
     Unknown,
 )
+from ._jobs import Job
+from ._key import ApiKey
 from ._methods import Method, channel, one_way, stream, unary
 from ._server import Server, serve
 from ._service import Call, Service
 from ._settings import Admission, ClientSettings, ClientTls, Discovery, ServerSettings, ServerTls
+from .device import Device
+from .worker import Bury, Retry, Worker
 
 __all__ = [
     "Admission",
+    "ApiKey",
     "ApplicationError",
+    "Bury",
     "Busy",
     "Call",
     "Cancelled",
@@ -35,11 +43,14 @@ __all__ = [
     "ClientTls",
     "ConnectionBroken",
     "DeadlineExceeded",
+    "Device",
     "Discovery",
     "Error",
+    "Job",
     "Method",
     "ProtocolError",
     "Rejected",
+    "Retry",
     "Server",
     "ServerSettings",
     "ServerTls",
@@ -47,10 +58,15 @@ __all__ = [
     "Stream",
     "Unavailable",
     "Unknown",
+    "Worker",
     "aio",
+    "audiences",
     "channel",
     "one_way",
+    "push",
+    "queue",
     "serve",
     "stream",
     "unary",
+    "wallet",
 ]

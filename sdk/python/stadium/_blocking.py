@@ -8,10 +8,12 @@ from __future__ import annotations
 import threading
 from collections import deque
 from concurrent.futures import CancelledError, Future
-from typing import Any, Callable, Deque, Dict, Generic, Iterator, Optional, TypeVar
+from typing import Any, Callable, Deque, Dict, Generic, Iterator, Optional, TypeVar, Union
 
 from . import _stadium
+from ._carried import Carried
 from ._errors import Failure, of_failure
+from ._key import ApiKey
 from ._methods import Channel as ChannelMethod
 from ._methods import Method, OneWay, Unary
 from ._methods import Stream as StreamMethod
@@ -28,10 +30,16 @@ _LOOKS_EVERY = 0.1
 class Client:
     """A client of services for threads. Use it as a context manager, or close it."""
 
-    def __init__(self, *instances: str, **settings: Any) -> None:
-        """Instances are `HOST:PORT`; other keywords are those of `stadium.ClientSettings`."""
+    def __init__(
+        self, *instances: str, api_key: Union[ApiKey, str, None] = None, **settings: Any
+    ) -> None:
+        """Instances are `HOST:PORT`; other keywords are those of `stadium.ClientSettings`.
+
+        Every call shows the `api_key` as its bearer token.
+        """
         if instances:
             settings["instances"] = instances
+        self._carried = Carried(api_key, settings)
         self._queue = _stadium.Queue()
         self._native: Optional[_stadium.Client] = _stadium.Client(
             to_json(ClientSettings(**settings)), self._queue
@@ -95,6 +103,7 @@ class Client:
                     future.set_exception(error)
 
         encoded = method.encode_request(request)
+        metadata = self._carried.metadata(metadata)
         self._calls[tag] = done
         try:
             call = self._of(method).call(encoded, tag, deadline, key, metadata)
@@ -114,6 +123,7 @@ class Client:
         metadata: Optional[bytes] = None,
     ) -> None:
         """Sends a request that has no answer. Nobody learns whether it arrived."""
+        metadata = self._carried.metadata(metadata)
         self._of(method).call(method.encode_request(request), 0, None, key, metadata)
 
     def stream(
@@ -256,10 +266,15 @@ class Stream(Generic[A]):
         metadata: Optional[bytes],
     ) -> None:
         native = self._client._of(method)
+        metadata = self._client._carried.metadata(metadata)
         # The first event may come before the native stream is here; it needs the lock.
         with self._changed:
             self._client._streams[self._tag] = self
-            self._native = native.open(request, self._tag, credit, deadline, key, metadata)
+            try:
+                self._native = native.open(request, self._tag, credit, deadline, key, metadata)
+            except BaseException:
+                self._client._streams.pop(self._tag, None)
+                raise
 
     def _came(self, message: bytes) -> None:
         with self._changed:

@@ -7,6 +7,7 @@ measures: a loop or a pool that is too slow is seen by callers as Busy.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 import logging
 import signal
@@ -28,6 +29,7 @@ from ._native import (
 )
 from ._service import Call, Service, by_tag
 from ._settings import ServerSettings, to_json
+from ._tracing import attach
 
 _log = logging.getLogger("stadium")
 
@@ -129,6 +131,8 @@ class _Work:
                 self._task.cancel()
 
     async def _run(self, payload: bytes) -> None:
+        # The task has a context of its own.
+        attach(self._request.metadata)
         try:
             if isinstance(self._method, Channel):
                 await self._send_all(self._function(self._requests(), self._call))
@@ -157,8 +161,7 @@ class _Work:
         if inspect.iscoroutinefunction(function):
             answer = await function(request, self._call)
         else:
-            run = self._server._loop.run_in_executor
-            answer = await run(self._server._pool, function, request, self._call)
+            answer = await self._on_a_thread(function, request, self._call)
         return b"" if self._method.interaction == 1 else self._method.encode_answer(answer)
 
     async def _send_all(self, messages: Any) -> None:
@@ -166,12 +169,15 @@ class _Work:
             async for message in messages:
                 await self._send(self._method.encode_answer(message))
             return
-        run = self._server._loop.run_in_executor
         while True:
-            message = await run(self._server._pool, next, messages, _END)
+            message = await self._on_a_thread(next, messages, _END)
             if message is _END:
                 return
             await self._send(self._method.encode_answer(message))
+
+    async def _on_a_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        run = contextvars.copy_context().run
+        return await self._server._loop.run_in_executor(self._server._pool, run, function, *arguments)
 
     async def _send(self, message: bytes) -> None:
         while True:

@@ -20,6 +20,7 @@ from typing import (
 
 from . import _stadium
 from ._methods import Channel, Method, OneWay, Stream, Unary
+from ._tracing import traceparent
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -51,6 +52,11 @@ class Call:
     def metadata(self) -> bytes:
         """The composite metadata, as it came."""
         return self._request.metadata
+
+    @property
+    def traceparent(self) -> Optional[str]:
+        """The caller's trace in the form of W3C Trace Context; none where the call carries none."""
+        return traceparent(self._request.metadata)
 
     @property
     def time_left(self) -> float:

@@ -26,7 +26,7 @@ def _assemble() -> pathlib.Path:
     package = folder / "stadium"
     package.mkdir()
     for source in (SDK / "stadium").iterdir():
-        if source.suffix in {".py", ".pyi", ".typed"} or source.name == "rpc":
+        if source.name in {"aio", "rpc", "v1"} or source.suffix in {".py", ".pyi", ".typed"}:
             (package / source.name).symlink_to(source)
     (package / "_stadium.abi3.so").symlink_to(native)
     return folder
@@ -90,3 +90,13 @@ def until(what: str, so) -> None:
     while not so():
         assert time.monotonic() < deadline, f"not within {SOON} s: {what}"
         time.sleep(0.005)
+
+
+@pytest.fixture(scope="session")
+def node():
+    """A `stadium` server that the tests share; each keeps to names of its own."""
+    from nodes import Node
+
+    running = Node()
+    yield running
+    running.stop()

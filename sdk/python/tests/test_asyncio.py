@@ -214,6 +214,15 @@ async def test_a_client_that_is_closed_ends_its_calls(words, server, client):
     with pytest.raises(stadium.Cancelled):
         async for _ in stream:
             pass
+    for late in (
+        lambda: other.call(ECHO, text("x")),
+        lambda: other.one_way(TELL, text("x")),
+        lambda: other.stream(COUNT, number(1)),
+        lambda: other.channel(TALK, text("x")),
+    ):
+        with pytest.raises(RuntimeError, match="closed"):
+            late()
+    assert other._calls == {} and other._streams == {}
 
 
 @served

@@ -110,3 +110,14 @@ def test_a_closed_client_ends_its_calls_and_refuses_more(served):
     with pytest.raises(RuntimeError, match="closed"):
         client.call(ECHO, text("x"))
     client.close()
+
+
+def test_a_stream_that_cannot_be_opened_leaves_nothing(served):
+    client = stadium.Client(*served["addresses"], attempts=1)
+    with pytest.raises(ValueError):
+        client.stream(ECHO, text("a method that is no stream"))
+    assert client._streams == {}
+    client.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        client.stream(COUNT, number(1))
+    assert client._streams == {}

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Any, AsyncIterator, Callable, Deque, Dict, Generic, Optional, TypeVar
+from typing import Any, AsyncIterator, Callable, Deque, Dict, Generic, Optional, TypeVar, Union
 
-from . import _stadium
-from ._errors import Failure, of_failure
-from ._methods import Channel as ChannelMethod
-from ._methods import Method, OneWay, Unary
-from ._methods import Stream as StreamMethod
-from ._native import ANSWER, BATCH, CREDIT, END, ITEM, next_tag
-from ._settings import ClientSettings, to_json
+from .. import _stadium
+from .._carried import Carried
+from .._errors import Failure, of_failure
+from .._key import ApiKey
+from .._methods import Channel as ChannelMethod
+from .._methods import Method, OneWay, Unary
+from .._methods import Stream as StreamMethod
+from .._native import ANSWER, BATCH, CREDIT, END, ITEM, next_tag
+from .._settings import ClientSettings, to_json
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -27,12 +29,20 @@ __all__ = ["Channel", "Client", "Stream"]
 class Client:
     """A client of services. Use it as an asynchronous context manager, or close it."""
 
-    def __init__(self, *instances: str, **settings: Any) -> None:
-        """Instances are `HOST:PORT`; other keywords are those of `stadium.ClientSettings`."""
+    def __init__(
+        self, *instances: str, api_key: Union[ApiKey, str, None] = None, **settings: Any
+    ) -> None:
+        """Instances are `HOST:PORT`; other keywords are those of `stadium.ClientSettings`.
+
+        Every call shows the `api_key` as its bearer token.
+        """
         if instances:
             settings["instances"] = instances
+        self._carried = Carried(api_key, settings)
         self._queue = _stadium.Queue()
-        self._native = _stadium.Client(to_json(ClientSettings(**settings)), self._queue)
+        self._native: Optional[_stadium.Client] = _stadium.Client(
+            to_json(ClientSettings(**settings)), self._queue
+        )
         self._methods: Dict[Method[Any, Any], _stadium.Method] = {}
         self._calls: Dict[int, Callable[[Optional[bytes], Optional[Failure]], None]] = {}
         self._streams: Dict[int, "Stream[Any]"] = {}
@@ -47,8 +57,9 @@ class Client:
 
     def close(self) -> None:
         """Ends the client. Calls under way end as cancelled."""
-        if self._queue is None:
+        if self._native is None:
             return
+        self._native = None
         self._loop.remove_reader(self._queue.fileno())
         self._queue.close()
         cancelled: Failure = (8, "", "the client was closed", 0.0, 0)
@@ -57,8 +68,6 @@ class Client:
         for stream in list(self._streams.values()):
             stream._end(cancelled)
         self._methods.clear()
-        del self._native
-        self._queue = None  # type: ignore[assignment]
 
     def call(
         self,
@@ -87,6 +96,7 @@ class Client:
                 future.set_exception(error)
 
         encoded = method.encode_request(request)
+        metadata = self._carried.metadata(metadata)
         call = self._of(method).call(encoded, tag, deadline, key, metadata)
         # Events are taken by this thread alone, so none comes before this.
         calls[tag] = done
@@ -103,6 +113,7 @@ class Client:
         metadata: Optional[bytes] = None,
     ) -> None:
         """Sends a request that has no answer. Nobody learns whether it arrived."""
+        metadata = self._carried.metadata(metadata)
         self._of(method).call(method.encode_request(request), 0, None, key, metadata)
 
     def stream(
@@ -118,6 +129,7 @@ class Client:
         """Opens a stream. Messages come as they are read, at most `credit` ahead."""
         stream: Stream[A] = Stream(self, method.decode_answer, credit)
         encoded = method.encode_request(request)
+        metadata = self._carried.metadata(metadata)
         stream._native = self._of(method).open(encoded, stream._tag, credit, deadline, key, metadata)
         self._streams[stream._tag] = stream
         return stream
@@ -136,6 +148,7 @@ class Client:
         channel: Channel[Q, A] = Channel(self, method.decode_answer, credit)
         channel._encode = method.encode_request
         encoded = method.encode_request(first)
+        metadata = self._carried.metadata(metadata)
         channel._native = self._of(method).open(encoded, channel._tag, credit, deadline, key, metadata)
         self._streams[channel._tag] = channel
         return channel
@@ -147,9 +160,16 @@ class Client:
     def _of(self, method: Method[Any, Any]) -> _stadium.Method:
         native = self._methods.get(method)
         if native is None:
+            if self._native is None:
+                raise RuntimeError("the client is closed")
             native = self._native.method(method.route, method.interaction, method.idempotent)
             self._methods[method] = native
         return native
+
+    def _drain_if_open(self) -> None:
+        """Takes the events that are there now."""
+        if self._native is not None:
+            self._drain()
 
     def _drain(self) -> None:
         for kind, tag, _, payload, _, failure in self._queue.take(BATCH, 0.0):
