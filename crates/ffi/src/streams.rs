@@ -44,7 +44,8 @@ struct State {
 }
 
 impl Stream {
-    /// A stream whose caller wants `wanted` messages to begin with.
+    /// A stream whose caller wants `wanted` messages to begin with, which is the credit that it was opened with.
+    /// The service gets no more credit than the caller wants messages.
     pub(crate) fn new(
         tag: u64,
         queue: Queue,
@@ -55,7 +56,7 @@ impl Stream {
         let shared = Arc::new_cyclic(|shared: &Weak<Shared>| Shared {
             tag,
             queue,
-            state: Mutex::new(State { messages: Some(messages), sender, wanted }),
+            state: Mutex::new(State { messages: Some(messages.without_replenishment()), sender, wanted }),
             queued: AtomicBool::new(false),
             readable: Waker::from(Arc::new(Readable(shared.clone()))),
             writable: Waker::from(Arc::new(Writable(shared.clone()))),
@@ -69,6 +70,9 @@ impl Stream {
         {
             let mut state = self.0.state.lock();
             state.wanted = state.wanted.saturating_add(n);
+            if let (Some(messages), 1..) = (&state.messages, n) {
+                messages.request_n(n);
+            }
         }
         self.0.look();
     }

@@ -15,7 +15,7 @@ import pytest
 
 import stadium
 from conftest import ROOT, SOON
-from test_types import mypy
+from test_types import cache, mypy  # noqa: F401
 from words import WIDE
 
 PLUGIN = pathlib.Path(os.environ.get("STADIUM_PROTOC_GEN", ROOT / "target/debug/protoc-gen-stadium"))
@@ -78,18 +78,18 @@ Geo.STORE = Geo.LAST  # 12: a constant
 """
 
 
-def errors(folder, *files):
+def errors(cache, folder, *files):
     """The errors of files, without those in stubs of messages: they are protoc's, and some of its versions have some."""
-    checked = mypy(folder, "--explicit-package-bases", *(str(folder / file) for file in files))
+    checked = mypy(cache, folder, "--explicit-package-bases", *(str(folder / file) for file in files))
     assert checked.returncode in (0, 1), checked.stdout + checked.stderr
     return [line for line in checked.stdout.splitlines() if ": error:" in line and "_pb2.pyi:" not in line]
 
 
-def test_it_is_typed(generated):
+def test_it_is_typed(cache, generated):
     (generated / "use.py").write_text(USE)
     (generated / "wrong.py").write_text(WRONG)
     modules = ["geo_stadium.py", "desk/v1beta1/order_desk_stadium.py", "plain_stadium.py"]
-    found = errors(generated, *modules, "use.py", "wrong.py")
+    found = errors(cache, generated, *modules, "use.py", "wrong.py")
     wrong = {int(line.split(":")[1]) for line in found if "wrong.py:" in line}
     assert wrong == {7, 10, 12}, found
     assert all("wrong.py:" in line for line in found), found

@@ -383,11 +383,15 @@ impl Handler for ClientLoop {
             Item::Credit { items, n } => {
                 if let Some(place) = self.items_place(&items)
                     && !self.piece_taken(io, place)
-                    && let Some(attempt) = self.slots.at(place).first
                 {
-                    self.links.write(io, attempt.connection, |connection, out| {
-                        connection.request_n(attempt.stream, n, out)
-                    });
+                    let slot = self.slots.at(place);
+                    // A stream that is not sent yet, or is sent again before it began, keeps its credit.
+                    slot.initial = slot.initial.saturating_add(n);
+                    if let Some(attempt) = slot.first {
+                        self.links.write(io, attempt.connection, |connection, out| {
+                            connection.request_n(attempt.stream, n, out)
+                        });
+                    }
                 }
             }
             Item::Send { items, message } => {

@@ -292,7 +292,7 @@ impl Items {
         wakers.into_iter().flatten().for_each(Waker::wake);
     }
 
-    /// The next message, and the credit to give back for those taken, once `worth` have been.
+    /// The next message, and the credit to give back for those taken, once `worth` have been; 0 gives none back.
     pub(crate) fn poll(&self, context: &mut Context<'_>, worth: u32) -> Poll<(Item, u32)> {
         let mut state = self.state.lock();
         if let Some(item) = state.next(worth) {
@@ -324,6 +324,9 @@ impl ItemsState {
     fn next(&mut self, worth: u32) -> Option<(Item, u32)> {
         if let Some(item) = self.items.pop_front() {
             self.bytes -= item.len();
+            if worth == 0 {
+                return Some((Ok(Some(item)), 0));
+            }
             self.taken += 1;
             let credit = if self.taken >= worth { std::mem::take(&mut self.taken) } else { 0 };
             return Some((Ok(Some(item)), credit));

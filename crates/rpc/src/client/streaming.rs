@@ -15,12 +15,13 @@ use super::item::Item;
 use crate::answer::CallError;
 
 /// The messages of a stream. At most the credit that it was opened with is kept here; credit is given back as
-/// messages are taken. Dropping it cancels the stream.
+/// messages are taken, unless [`Streaming::without_replenishment`] leaves that to the caller. Dropping it cancels
+/// the stream.
 #[must_use = "dropping it cancels the stream"]
 pub struct Streaming<A> {
     items: Arc<Items>,
     handle: LoopHandle<Item>,
-    /// Messages taken after which credit goes back in one frame.
+    /// Messages taken after which credit goes back in one frame; 0: none goes back.
     worth: u32,
     decode: fn(Vec<u8>) -> Result<A, CallError>,
     over: bool,
@@ -44,6 +45,18 @@ impl Streaming<Vec<u8>> {
 }
 
 impl<A> Streaming<A> {
+    /// The same stream, whose credit is given by [`Streaming::request_n`] alone: for messages that the caller must
+    /// not get before it asks for them, such as jobs.
+    pub fn without_replenishment(mut self) -> Self {
+        self.worth = 0;
+        self
+    }
+
+    /// Asks for `n` more messages than before (RSocket 1.0, REQUEST_N Frame).
+    pub fn request_n(&self, n: u32) {
+        self.give(n);
+    }
+
     /// The next message; `None` when the service has sent its last.
     ///
     /// # Errors

@@ -78,6 +78,27 @@ fn service_does_not_run_ahead_of_credit() {
     }
 }
 
+/// The service gets what the caller asks for and no more, also where it asks before the stream is sent.
+#[test]
+fn stream_without_replenishment_has_the_credit_that_is_asked_for() {
+    let sent = Tally::default();
+    let server = counting(&sent, &Tally::default());
+    let words = client_of(&[&server]).service("words");
+    let mut stream = words.stream(&COUNT, &number(0), 2, &none()).without_replenishment();
+    stream.request_n(3);
+    for (asked, first, last) in [(0, 1, 5), (4, 6, 9)] {
+        if asked > 0 {
+            stream.request_n(asked);
+        }
+        for expected in first..=last {
+            assert_eq!(stream.next_within(SOON), Ok(Some(number(expected))));
+        }
+        // What the service were to send without credit would come before this answer.
+        assert_eq!(words.call(&ECHO, &word("after")).wait(), Ok(word("after")));
+        assert_eq!(sent.count(), last);
+    }
+}
+
 #[test]
 fn dropped_stream_stops_the_service() {
     let dropped = Tally::default();
