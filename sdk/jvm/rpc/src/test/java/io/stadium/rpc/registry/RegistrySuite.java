@@ -130,7 +130,7 @@ public abstract class RegistrySuite {
     @Test
     void listsAndEntriesOutliveTheBackend() throws Exception {
         start();
-        Duration ttl = Duration.ofSeconds(6);
+        Duration ttl = Duration.ofSeconds(3);
         try (Registry servers = open(port, ttl); Registry clients = open(port, ttl);
                 RpcServer server = serve(servers);
                 RpcClient client = RpcClient.builder().discovery(clients)
@@ -164,7 +164,7 @@ public abstract class RegistrySuite {
 
     @Test
     void aProcessThatStartsWithoutItsBackendKnowsNothingUntilThatIsThere() throws Exception {
-        Duration ttl = Duration.ofSeconds(6);
+        Duration ttl = Duration.ofSeconds(3);
         try (Registry registry = open(port, ttl); RpcServer server = serve(registry)) {
             Watched watched = new Watched(registry, "echo");
             until("there is a list", () -> watched.last != null);
@@ -205,7 +205,7 @@ public abstract class RegistrySuite {
         binary("STADIUM_BINARY");
         String geoService = binary("STADIUM_GEO_SERVICE");
         start();
-        Duration ttl = Duration.ofSeconds(10);
+        Duration ttl = Duration.ofSeconds(3);
         Process geo = null;
         try (Registry registry = open(port, ttl); RpcServer server = serve(registry)) {
             Watched echo = new Watched(registry, "echo");
