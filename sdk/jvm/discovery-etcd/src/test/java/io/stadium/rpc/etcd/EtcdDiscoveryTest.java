@@ -17,7 +17,8 @@ class EtcdDiscoveryTest extends RegistrySuite {
         return List.of("etcd", "--name", "one", "--data-dir", data.toString(),
                 "--listen-client-urls", clients, "--advertise-client-urls", clients,
                 "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
-                "--initial-cluster", "one=" + peers, "--log-level", "error");
+                "--initial-cluster", "one=" + peers, "--log-level", "error",
+                "--heartbeat-interval", "50", "--election-timeout", "500");
     }
 
     @Override

@@ -86,13 +86,16 @@ class ServerTest {
                 })
                 .publishing(stream("Publish"), (call, request) -> {
                     SubmissionPublisher<byte[]> publisher = new SubmissionPublisher<>();
-                    CompletableFuture.runAsync(() -> {
-                        for (int nth = 0; nth < Integer.parseInt(text(request)); nth++) {
-                            publisher.submit(Caller.bytes("" + nth));
-                        }
-                        publisher.close();
-                    });
-                    return publisher;
+                    return subscriber -> {
+                        // What is submitted before nobody gets.
+                        publisher.subscribe(subscriber);
+                        CompletableFuture.runAsync(() -> {
+                            for (int nth = 0; nth < Integer.parseInt(text(request)); nth++) {
+                                publisher.submit(Caller.bytes("" + nth));
+                            }
+                            publisher.close();
+                        });
+                    };
                 })
                 .streaming(stream("Fail"), (call, request, out) -> {
                     out.send(Caller.bytes("first"));

@@ -1,6 +1,9 @@
 package io.stadium.rsocket.metadata;
 
 import io.netty.buffer.ByteBuf;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 
 /**
@@ -22,6 +25,10 @@ public final class CompositeMetadata {
 
     /** Bytes of an entry's content that its 24-bit length can express. */
     public static final int CONTENT_BYTES_MAX = 0xFF_FFFF;
+
+    /** Eight bytes of a name, as {@link ByteBuf#getLong} reads them. */
+    private static final VarHandle LONGS =
+            MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
 
     private ByteBuf buffer;
     private int at;
@@ -127,7 +134,13 @@ public final class CompositeMetadata {
         if (mimeTypeId >= 0 || mimeTypeLength != name.length) {
             return false;
         }
-        for (int nth = 0; nth < name.length; nth++) {
+        int nth = 0;
+        for (; nth + Long.BYTES <= name.length; nth += Long.BYTES) {
+            if (buffer.getLong(mimeTypeIndex + nth) != (long) LONGS.get(name, nth)) {
+                return false;
+            }
+        }
+        for (; nth < name.length; nth++) {
             if (buffer.getByte(mimeTypeIndex + nth) != name[nth]) {
                 return false;
             }
