@@ -59,7 +59,7 @@ static void transfers_of_each_kind_are_booked_once(const stadium::Api& api) {
     wallet.declare("EUR", 2).get();
     const auto opened = wallet
                             .open({NewAccount("alice", "EUR"),
-                                   NewAccount("bob", "EUR").ceiling(1000), NewAccount("x y", "EUR")})
+                                   NewAccount("bob", "EUR").ceiling(1000), NewAccount("eve", "USD")})
                             .get();
     CHECK(opened.size() == 3 && !opened[0].has_refused() && opened[2].has_refused());
     const Uuid payment = Uuid::random();

@@ -44,6 +44,8 @@ struct HeldJob {
     std::chrono::steady_clock::time_point leased_at;
     /// The handler has not ended. Guarded by the worker's lock.
     bool is_running = false;
+    /// The handler has settled, forwarded or buried it by its lease.
+    std::atomic<bool> is_settled{false};
     /// The job is somebody else's now: the handler's result does not count.
     std::atomic<bool> is_lost{false};
 };
@@ -53,7 +55,7 @@ struct HeldJob {
 /// A job, as its handler sees it. It is valid while the handler runs.
 class Job {
   public:
-    explicit Job(std::shared_ptr<const detail::HeldJob> held) noexcept : held_(std::move(held)) {}
+    explicit Job(std::shared_ptr<detail::HeldJob> held) noexcept : held_(std::move(held)) {}
 
     /// The same over all attempts: a handler that remembers it applies each effect once.
     [[nodiscard]] JobId id() const noexcept { return held_->lease.job(); }
@@ -69,8 +71,10 @@ class Job {
     [[nodiscard]] std::chrono::system_clock::time_point due() const noexcept {
         return time_of(held_->message.due_ms());
     }
-    /// For Queue::forward. The worker settles nothing then.
+    /// For commands of Queue such as forward; then call mark_settled.
     [[nodiscard]] Lease lease() const noexcept { return held_->lease; }
+    /// The handler has settled, forwarded or buried the job itself: the worker leaves it alone.
+    void mark_settled() const noexcept { held_->is_settled.store(true); }
     /// Whether the job is somebody else's now: its lease is lost, or the worker ended without it. A
     /// handler that works for long asks from time to time, and returns.
     [[nodiscard]] bool is_lost() const noexcept {
@@ -78,7 +82,7 @@ class Job {
     }
 
   private:
-    std::shared_ptr<const detail::HeldJob> held_;
+    std::shared_ptr<detail::HeldJob> held_;
 };
 
 }  // namespace stadium

@@ -99,8 +99,8 @@ class WorkerState {
         }
         job->is_running = false;
         running_--;
-        if (job->is_lost) {
-            counts_.lost++;
+        if (job->is_settled || job->is_lost) {
+            (job->is_settled ? counts_.settled : counts_.lost)++;
             held_.erase(job->lease);
             return;
         }
@@ -175,7 +175,7 @@ class WorkerState {
     [[nodiscard]] std::vector<std::shared_ptr<HeldJob>> to_extend(SteadyTime now) const {
         std::vector<std::shared_ptr<HeldJob>> jobs;
         for (const auto& [lease, job] : held_) {
-            if (!job->is_lost && extend_at(*job) <= now) {
+            if (!job->is_lost && !job->is_settled && extend_at(*job) <= now) {
                 jobs.push_back(job);
             }
         }
@@ -185,7 +185,7 @@ class WorkerState {
     [[nodiscard]] std::optional<SteadyTime> extend_at() const {
         std::optional<SteadyTime> first;
         for (const auto& [lease, job] : held_) {
-            if (!job->is_lost && (!first || extend_at(*job) < *first)) {
+            if (!job->is_lost && !job->is_settled && (!first || extend_at(*job) < *first)) {
                 first = extend_at(*job);
             }
         }
