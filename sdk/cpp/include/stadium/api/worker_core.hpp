@@ -489,14 +489,16 @@ inline void WorkerCore::extend() noexcept {
             log({LogLevel::info, "Leases are extended later", "queue/Extend", error.what()});
         }
         lock.lock();
+        bool is_whole = outcomes.size() == jobs.size();
         for (std::size_t nth = 0; nth < outcomes.size() && nth < jobs.size(); nth++) {
-            if (outcomes[nth].status() == v1::Outcome::DONE) {
-                jobs[nth]->leased_at = now;
-            } else if (outcomes[nth].status() == v1::Outcome::REJECTED) {
-                jobs[nth]->is_lost = true;
+            switch (outcomes[nth].status()) {
+                case v1::Outcome::REJECTED: jobs[nth]->is_lost = true; break;
+                case v1::Outcome::BUSY:
+                case v1::Outcome::UNKNOWN: is_whole = false; break;
+                default: jobs[nth]->leased_at = now; break;
             }
         }
-        if (outcomes.size() < jobs.size()) {
+        if (!is_whole) {
             pause(lock, settings_.retry_min, [this] { return ended_; });
         }
     }
