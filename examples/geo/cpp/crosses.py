@@ -120,8 +120,10 @@ def check(client_folder, service_folder):
             assert moved.returncode == 0, moved
             line = watching.line()
             assert "phone-1" in line and "38.5" in line, line
-            storm = run("--events", "3000", "--devices", "50")
-            assert storm.returncode == 0 and storm.stdout.startswith("3000 stored"), storm
+        storm = run("--events", "3000", "--devices", "50")
+        assert storm.returncode == 0 and storm.stdout.startswith("3000 stored"), storm
+        with watcher(client_folder, address) as watching:
+            assert watching.line()
             # The service leaves: the watch ends, and does not hold it up.
             began = time.monotonic()
             assert process.leave() == 0
