@@ -130,11 +130,18 @@ class StadiumServer {
         }
         return child.out();
     }
-    /// Makes an API key. Returns its secret.
-    [[nodiscard]] std::string make_key(const std::string& role, const std::string& name) const {
+    struct Key {
+        std::string id;
+        std::string secret;
+    };
+    /// Makes an API key.
+    [[nodiscard]] Key make_key(const std::string& role, const std::string& name) const {
         const std::string json = command({"key", "create", name, "--json", "--role", role,
                                           "--data", data()});
-        return text_of(json, "secret");
+        return {text_of(json, "id"), text_of(json, "secret")};
+    }
+    void revoke_key(const Key& key) const {
+        command({"key", "revoke", key.id, "--data", data()});
     }
 
     /// The text of a field of a JSON object.

@@ -115,7 +115,8 @@ class Wallet {
                 return Booked{id, time_of(outcome.booked_at_ms()), outcome.duplicate()};
             });
     }
-    /// Books 1 to 1,000 transfers, each with its outcome, in order.
+    /// Books 1 to 1,000 transfers, each with its outcome, in order. A linked list that is refused is
+    /// thrown.
     Reply<std::vector<v1::TransferOutcome>> transfer(const std::vector<Transfer>& transfers,
                                                      Booking booking = Booking::each) const {
         v1::TransferRequest request;
