@@ -1,5 +1,5 @@
-# Runs PROGRAM, and compares its output with the file EXPECTED.
-execute_process(COMMAND "${PROGRAM}" OUTPUT_VARIABLE output RESULT_VARIABLE result)
+# Runs PROGRAM, by RUNNER where there is one, and compares its output with the file EXPECTED.
+execute_process(COMMAND ${RUNNER} "${PROGRAM}" OUTPUT_VARIABLE output RESULT_VARIABLE result)
 file(READ "${EXPECTED}" expected)
 if(NOT result EQUAL 0 OR NOT output STREQUAL expected)
     message(FATAL_ERROR

@@ -1,6 +1,7 @@
 # Turns the samples of the README into programs and tests.
 #
-# A ```cpp block is a whole program. A ```text block after it is the program's output.
+# A ```cpp block is a whole program. A ```text block after it is the program's output. Programs with
+# headers of stadium/api run with a server of their own, where `has_api` is true.
 
 function(readme_tests readme)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${readme}")
@@ -21,8 +22,17 @@ function(readme_tests readme)
         set(source "${CMAKE_CURRENT_BINARY_DIR}/readme/${number}.cpp")
         set(expected "${CMAKE_CURRENT_BINARY_DIR}/readme/${number}.txt")
         file(GENERATE OUTPUT "${source}" CONTENT "${sample}\n")
+        set(runner "")
+        set(libraries test_settings)
+        if(sample MATCHES "stadium/api/")
+            if(NOT has_api)
+                continue()
+            endif()
+            set(runner "${CMAKE_CURRENT_SOURCE_DIR}/with_server.sh")
+            list(APPEND libraries stadium::api)
+        endif()
         add_executable(readme_${number} "${source}")
-        target_link_libraries(readme_${number} PRIVATE test_settings)
+        target_link_libraries(readme_${number} PRIVATE ${libraries})
         # The output follows its program before the next program begins.
         string(FIND "${rest}" "\n```text\n" text)
         string(FIND "${rest}" "\n```cpp\n" next)
@@ -36,10 +46,10 @@ function(readme_tests readme)
         endif()
         file(GENERATE OUTPUT "${expected}" CONTENT "${output}")
         add_test(NAME readme_${number} COMMAND "${CMAKE_COMMAND}"
-            "-DPROGRAM=$<TARGET_FILE:readme_${number}>"
+            "-DPROGRAM=$<TARGET_FILE:readme_${number}>" "-DRUNNER=${runner}"
             "-DEXPECTED=${expected}" -P "${CMAKE_CURRENT_SOURCE_DIR}/output.cmake")
         set_tests_properties(readme_${number} PROPERTIES TIMEOUT 120 ENVIRONMENT
-            "${sanitizer_settings}")
+            "${sanitizer_settings};STADIUM_BIN=${STADIUM_BIN}")
     endwhile()
     if(number EQUAL 0)
         message(FATAL_ERROR "${readme} has no samples")

@@ -46,6 +46,17 @@ class CallOptions {
         return *this;
     }
     [[nodiscard]] std::uint32_t credit() const noexcept { return credit_; }
+    /// The reader gives credit itself, by Stream::request. Default: reading a message gives it back.
+    CallOptions& credit_by_hand() noexcept {
+        credit_by_hand_ = true;
+        return *this;
+    }
+    [[nodiscard]] bool is_credit_by_hand() const noexcept { return credit_by_hand_; }
+    /// A bearer token of this call. Use it with a client that has none of its own. Default none.
+    CallOptions& bearer(std::string token) {
+        bearer_ = std::move(token);
+        return *this;
+    }
 
   private:
     friend class detail::AbiOptions;
@@ -54,9 +65,15 @@ class CallOptions {
     std::optional<std::string> key_;
     Metadata metadata_;
     std::uint32_t credit_ = 64;
+    bool credit_by_hand_ = false;
+    std::optional<std::string> bearer_;
 };
 
 namespace detail {
+
+/// RSocket's entry message/x.rsocket.authentication.v0, and its type "bearer".
+inline constexpr std::uint8_t authentication_id = 0x7C;
+inline constexpr char bearer_type = static_cast<char>(0x81);
 
 /// The options as the C ABI has them. It points into `options` and into itself.
 class AbiOptions {
@@ -75,12 +92,16 @@ class AbiOptions {
             abi_.key = to_abi(bytes_of(*options.key_));
         }
         abi_.metadata = to_abi(options.metadata_.bytes());
+        if (options.bearer_) {
+            extended(options).add(authentication_id, bytes_of(bearer_type + *options.bearer_));
+        }
         if (const TraceHooks& hooks = trace_hooks(); hooks.inject) {
             if (const auto context = hooks.inject()) {
-                traced_ = options.metadata_;
-                add_trace(traced_, *context);
-                abi_.metadata = to_abi(traced_.bytes());
+                add_trace(extended(options), *context);
             }
+        }
+        if (!extended_.empty()) {
+            abi_.metadata = to_abi(extended_.bytes());
         }
     }
     AbiOptions(const AbiOptions&) = delete;
@@ -90,8 +111,16 @@ class AbiOptions {
     void tag(std::uint64_t tag) noexcept { abi_.tag = tag; }
 
   private:
+    /// The call's own entries, to which others are added.
+    Metadata& extended(const CallOptions& options) {
+        if (extended_.empty()) {
+            extended_ = options.metadata_;
+        }
+        return extended_;
+    }
+
     stadium_options abi_{};
-    Metadata traced_;
+    Metadata extended_;
 };
 
 }  // namespace detail

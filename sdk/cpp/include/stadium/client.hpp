@@ -170,7 +170,9 @@ class Client {
         const auto& encoded = Codec<Request>::encode(request);
         detail::AbiOptions abi(options, 0);
         const stadium_method& target = resolve(method.id());
-        auto pipe = std::make_shared<detail::ClientPipe>(runtime_, options.credit());
+        auto pipe = std::make_shared<detail::ClientPipe>(
+            runtime_, options.credit(),
+            options.is_credit_by_hand() ? detail::CreditBy::hand : detail::CreditBy::reading);
         pipe->open([&](std::uint64_t tag) {
             abi.tag(tag);
             return stadium_open(&target, detail::to_abi(detail::view_of(encoded)), abi.get());

@@ -21,6 +21,9 @@ namespace stadium::detail {
 /// Messages that a reader has in memory where nothing else is chosen.
 inline constexpr std::uint32_t credit_default = 64;
 
+/// Who gives credit back as messages are read.
+enum class CreditBy { reading, hand };
+
 /// Events in order. It takes no memory before the first one.
 class Inbox {
   public:
@@ -46,7 +49,8 @@ class Inbox {
 
 class Pipe {
   public:
-    explicit Pipe(std::uint32_t credit) noexcept : credit_(credit == 0 ? credit_default : credit) {}
+    explicit Pipe(std::uint32_t credit, CreditBy credit_by = CreditBy::reading) noexcept
+        : credit_(credit == 0 ? credit_default : credit), credit_by_(credit_by) {}
     Pipe(const Pipe&) = delete;
     Pipe& operator=(const Pipe&) = delete;
 
@@ -116,7 +120,7 @@ class Pipe {
             }
             event = inbox_.pop();
             // Half at a time: the peer sends on while this half is read.
-            if (++read_ >= std::max(credit_ / 2, 1U)) {
+            if (credit_by_ == CreditBy::reading && ++read_ >= std::max(credit_ / 2, 1U)) {
                 wanted = std::exchange(read_, 0);
             }
         }
@@ -247,6 +251,7 @@ class Pipe {
     }
 
     const std::uint32_t credit_;
+    const CreditBy credit_by_;
     std::mutex mutex_;
     Inbox inbox_;
     /// Nothing follows what is in the inbox; `end_` has the outcome.

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include <signal.h>
@@ -76,15 +77,20 @@ class SignalHandlers {
 
 }  // namespace detail
 
-/// Blocks until the process gets SIGTERM or SIGINT, and then shuts the server down. A second signal
-/// has its old effect. Returns the number of connections that were cut.
+/// Blocks until the process gets SIGTERM or SIGINT, and then shuts the server down. `before` runs
+/// before that: it ends streams that never end by themselves. A second signal has its old effect.
+/// Returns the number of connections that were cut.
 inline std::uint64_t serve_until_signal(
-    Server& server, std::chrono::milliseconds within = std::chrono::seconds(30)) {
+    Server& server, std::chrono::milliseconds within = std::chrono::seconds(30),
+    const std::function<void()>& before = {}) {
     const detail::Bell& bell = detail::bell_for_signals();
     {
         bell.silence();
         const detail::SignalHandlers handlers(bell);
         bell.wait();
+    }
+    if (before) {
+        before();
     }
     return server.shutdown(within);
 }

@@ -25,8 +25,8 @@ class ClientPipe final : public Pipe,
                          public StreamSink,
                          public std::enable_shared_from_this<ClientPipe> {
   public:
-    ClientPipe(std::shared_ptr<Runtime> runtime, std::uint32_t credit)
-        : Pipe(credit), runtime_(std::move(runtime)), core_(*runtime_->core()) {}
+    ClientPipe(std::shared_ptr<Runtime> runtime, std::uint32_t credit, CreditBy credit_by)
+        : Pipe(credit, credit_by), runtime_(std::move(runtime)), core_(*runtime_->core()) {}
     ~ClientPipe() {
         if (tag_ != 0) {
             core_.remove_stream(tag_);
@@ -64,6 +64,7 @@ class ClientPipe final : public Pipe,
 
     void complete() { checked(stadium_stream_complete(stream_.get())); }
     void cancel() noexcept { stadium_stream_cancel(stream_.get()); }
+    void request(std::uint32_t count) noexcept { want(count); }
 
     void receive(OwnedEvent event) noexcept override {
         switch (event->kind) {
@@ -123,7 +124,11 @@ class Stream {
         return NextAwaiter<Answer>(pipe_, Executor());
     }
 
-    /// Gives the stream up. It ends as Cancelled, unless it has ended.
+    /// Takes so many more messages, of a stream with CallOptions::credit_by_hand. Any thread may
+    /// call it.
+    void request(std::uint32_t count) const { pipe().request(count); }
+
+    /// Gives the stream up. It ends as Cancelled, unless it has ended. Any thread may call it.
     void cancel() noexcept {
         if (pipe_) {
             pipe_->cancel();

@@ -46,6 +46,14 @@ class Bell {
         return poll(waiting, 2, -1) > 0 && (waiting[0].revents & POLLIN) != 0;
     }
 
+    /// The same of another bell.
+    bool wait_with(const Bell& other) const noexcept { return wait_with(other.descriptor_); }
+    /// Whether it is readable.
+    [[nodiscard]] bool has_rung() const noexcept {
+        pollfd ringing{descriptor_, POLLIN, 0};
+        return poll(&ringing, 1, 0) > 0;
+    }
+
     /// Blocks until it is readable.
     void wait() const noexcept {
         pollfd waiting{descriptor_, POLLIN, 0};
