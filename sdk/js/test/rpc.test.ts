@@ -5,12 +5,12 @@ import { after, before, describe, test } from 'node:test'
 
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import {
-  Busy, DeadlineExceeded, Forbidden, Rejected, RpcClient, Unavailable, Unknown, oneWay, stream, unary
+  Busy, Forbidden, Rejected, RpcClient, Unavailable, Unknown, oneWay, stream, unary
 } from '@stadium/client/rpc'
 
 import { SampleSchema } from './generated/echo_pb.js'
 import { ListRequestSchema, QueueListSchema } from './generated/stadium/v1/queue_pb.js'
-import { Listening, Server, failure, until, within } from './server.js'
+import { Listening, Server, failure, freePorts, lateBy, until, within } from './server.js'
 
 const ECHO = unary('echo/Echo', SampleSchema, SampleSchema, { idempotent: true })
 const ONCE = unary('echo/Echo', SampleSchema, SampleSchema)
@@ -42,9 +42,9 @@ describe('RSocket over TCP', () => {
   })
 
   test('many calls are in flight, and each gets its own answer', async () => {
-    const answers = await Promise.all(Array.from({ length: 2000 }, (_, at) =>
+    const answers = await Promise.all(Array.from({ length: 500 }, (_, at) =>
       client.call(ECHO, sample(at + 1))))
-    assert.deepEqual(answers.map(({ id }) => Number(id)), Array.from({ length: 2000 }, (_, at) => at + 1))
+    assert.deepEqual(answers.map(({ id }) => Number(id)), Array.from({ length: 500 }, (_, at) => at + 1))
   })
 
   test('a message larger than a frame travels in fragments both ways', async () => {
@@ -72,18 +72,15 @@ describe('RSocket over TCP', () => {
   })
 
   test('a deadline ends a call on time, and the answer that comes later harms nothing', async () => {
-    echo.pause()
-    const began = performance.now()
-    const error = await failure(client.call(ONCE, sample(1), { deadline: 200 }), DeadlineExceeded)
-    const took = performance.now() - began
+    await echo.pause()
+    const error = await lateBy(200, () => client.call(ONCE, sample(1), { deadline: 200 }))
     echo.resume()
-    assert.ok(took >= 195 && took < 300, `it took ${took} ms`)
     assert.equal(error.mayHaveHappened, true)
     assert.equal((await client.call(ECHO, sample(2))).id, 2n)
   })
 
   test('an abort ends a call with its reason', async () => {
-    echo.pause()
+    await echo.pause()
     const controller = new AbortController()
     const call = client.call(ONCE, sample(1), { signal: controller.signal })
     const reason = new Error('the page was left')
@@ -123,16 +120,14 @@ describe('a server that goes and returns', () => {
     const echo = await Listening.echo()
     const client = new RpcClient({ url: echo.url })
     await client.call(ECHO, sample(1))
-    echo.pause()
+    await echo.pause()
     const calls = Array.from({ length: 50 }, (_, at) => client.call(ECHO, sample(at + 1)))
     await until('the calls to leave', () => new Promise((resolve) => setImmediate(resolve, true)))
     const failures = Promise.all(calls.map((call) => failure(call, Unknown)))
     await echo.stop()
     assert.ok((await failures).every(({ mayHaveHappened }) => mayHaveHappened))
-    const began = performance.now()
     const gone = await failure(client.call(ECHO, sample(1)), Unavailable)
     assert.equal(gone.mayHaveHappened, false)
-    assert.ok(performance.now() - began < 1500)
 
     const back = await Listening.echo(['--listen', echo.address])
     await until('the client to reconnect', () => client.connected)
@@ -143,10 +138,12 @@ describe('a server that goes and returns', () => {
   })
 
   test('nobody listens: unavailable within the grace, not at the deadline', async () => {
-    const client = new RpcClient({ url: 'tcp://127.0.0.1:1', deadline: 10_000 })
-    const began = performance.now()
+    const [port] = await freePorts(1)
+    const client = new RpcClient({ url: `tcp://127.0.0.1:${port}`, deadline: 60_000 })
     await failure(client.call(ECHO, sample(1)), Unavailable)
-    assert.ok(performance.now() - began < 1500)
+    // The outage is known: a call does not wait for the grace again.
+    const [first] = await Promise.all([1, 2].map((id) => failure(client.call(ECHO, sample(id)), Unavailable)))
+    assert.match(first!.message, /ECONNREFUSED/)
     await client.close()
   })
 })
@@ -164,8 +161,10 @@ describe("RSocket over WebSocket, at the node's services", () => {
       return server.adminKey
     }
     const client = new RpcClient({ url: server.rpcWebSocket, bearer })
-    assert.deepEqual((await client.call(list, {})).queues, [])
-    assert.deepEqual((await client.call(list, {})).queues, [])
+    for (let call = 0; call < 2; call += 1) {
+      const { queues } = await client.call(list, { queuesMax: 1 })
+      assert.deepEqual(queues.map(({ queue }) => queue), ['stadium.pushes'])
+    }
     assert.equal(asked, 2)
     await within('the close', client.close())
     const stranger = new RpcClient({ url: server.rpcWebSocket })

@@ -12,6 +12,8 @@ import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 
+import { DeadlineExceeded } from '@stadium/client'
+
 export const PATIENCE_MS = 20_000
 /** The repository: tests run compiled, below build/test of the package. */
 export const PACKAGE = path.resolve(import.meta.dirname, '../..')
@@ -78,6 +80,23 @@ export async function failure<E extends Error> (
     (value) => { throw new assert.AssertionError({ message: `no failure: ${String(value)}` }) },
     (reason: unknown) => reason))
   assert.ok(error instanceof kind, `${kind.name} was expected, not ${String(error)}`)
+  return error
+}
+
+/**
+ * The error of a call whose deadline is `ms`, which comes within 100 ms of it. A timer of the same
+ * length is the clock, so that a machine that is late for both fails nothing.
+ */
+export async function lateBy (ms: number, call: () => Promise<unknown>): Promise<DeadlineExceeded> {
+  const timer = new Promise<number>((resolve) => {
+    setTimeout(() => { resolve(performance.now()) }, ms)
+  })
+  const began = performance.now()
+  const error = await failure(call(), DeadlineExceeded)
+  const ended = performance.now()
+  assert.ok(ended - began >= ms - 5, `it ended ${ended - began} ms after its begin`)
+  const over = ended - await timer
+  assert.ok(over < 100, `it ended ${over} ms after its deadline`)
   return error
 }
 
@@ -193,7 +212,12 @@ export class Listening {
   get url (): string { return `tcp://${this.address}` }
 
   /** The process takes no turn until {@link Listening.resume}: calls stay under way. */
-  pause (): void { this.#child.kill('SIGSTOP') }
+  async pause (): Promise<void> {
+    this.#child.kill('SIGSTOP')
+    await until('the process to stop', () =>
+      / T /.test(fs.readFileSync(`/proc/${this.#child.pid}/stat`, 'utf8').replace(/^.*\)/, '')))
+  }
+
   resume (): void { this.#child.kill('SIGCONT') }
 
   async stop (): Promise<void> {

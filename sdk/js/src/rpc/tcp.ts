@@ -30,7 +30,14 @@ export const dialTcp: Dial = (url, options, events) => {
   socket.on('error', (error) => { failure = error })
   socket.on('close', () => { events.closed(failure) })
   return {
-    send: (frame) => { socket.write(joined([u24(frame.length), frame])) },
+    // The frames of one turn of the event loop leave in one write.
+    send: (frame) => {
+      if (socket.writableCorked === 0) {
+        socket.cork()
+        process.nextTick(() => { socket.uncork() })
+      }
+      socket.write(joined([u24(frame.length), frame]))
+    },
     // Destroyed when what was written has left: a server that keeps its half open holds nothing.
     close: () => {
       socket.end(() => { socket.destroy() })
