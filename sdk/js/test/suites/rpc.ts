@@ -8,9 +8,9 @@ import {
   Busy, Forbidden, Rejected, RpcClient, Unavailable, Unknown, oneWay, stream, unary
 } from '@stadium/client/rpc'
 
-import { SampleSchema } from './generated/echo_pb.js'
-import { ListRequestSchema, QueueListSchema } from './generated/stadium/v1/queue_pb.js'
-import { Listening, Server, failure, freePorts, lateBy, until, within } from './server.js'
+import { SampleSchema } from '../generated/echo_pb.js'
+import { ListRequestSchema, QueueListSchema } from '../generated/stadium/v1/queue_pb.js'
+import { Listening, failure, freePorts, lateBy, shared, until, within } from '../server.js'
 
 const ECHO = unary('echo/Echo', SampleSchema, SampleSchema, { idempotent: true })
 const ONCE = unary('echo/Echo', SampleSchema, SampleSchema)
@@ -149,12 +149,9 @@ describe('a server that goes and returns', () => {
 })
 
 describe("RSocket over WebSocket, at the node's services", () => {
-  let server: Server
-  before(async () => { server = await Server.start() })
-  after(async () => { await server.stop() })
-
   test('a call with a key is answered, one without is forbidden', async () => {
     const list = unary('queue/List', ListRequestSchema, QueueListSchema, { idempotent: true })
+    const server = await shared()
     let asked = 0
     const bearer = (): string => {
       asked += 1
