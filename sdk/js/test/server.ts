@@ -238,7 +238,8 @@ let running: Promise<[Server, Listening]> | undefined
 
 async function startShared (): Promise<[Server, Listening]> {
   const echo = await Listening.echo()
-  const settings = `[wallet]\nseal_after_s = 1\n[discovery]\nbackend = "static"\n` +
+  // Pages of any origin may open a WebSocket: the page of the browser's test is of another port.
+  const settings = `[server]\nallowed_origins = ["*"]\n[wallet]\nseal_after_s = 1\n[discovery]\nbackend = "static"\n` +
     `services = ["echo/1=${echo.address}"]\n`
   return [await Server.start({ settings }), echo]
 }

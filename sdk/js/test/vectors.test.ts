@@ -282,6 +282,7 @@ describe('hostile.json, heard by a client', () => {
    */
   const client: Record<string, object> = {
     'HTTP instead of SETUP': ignored,
+    'TLS instead of SETUP': ignored,
     'SETUP on stream 1': ignored,
     'SETUP of version 0.2': ignored,
     'SETUP of version 2.0': ignored,

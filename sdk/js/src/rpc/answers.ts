@@ -15,7 +15,8 @@ export const ErrorCode = {
   Invalid: 0x204
 } as const
 
-const BUSY = /^BUSY retry_after_ms=\+?([0-9]+)$/
+const BUSY = 'BUSY retry_after_ms='
+const NUMBER = /^\+?[0-9]{1,40}$/
 const CODE = /^[A-Z0-9-]{1,40}$/
 const UNKNOWN = 'UNKNOWN '
 /** The wait of a Busy that names none, in milliseconds. */
@@ -51,10 +52,11 @@ export function answerOf (number: number, data: Uint8Array): StadiumError {
 
 function busy (text: string): Busy {
   const end = text.indexOf(': ')
-  const digits = end < 0 ? undefined : BUSY.exec(text.slice(0, end))?.[1]
-  if (digits === undefined) return new Busy(text, { retryAfter: RETRY_AFTER_MS })
-  const fits = BigInt(digits) < 1n << 64n
-  return new Busy(text.slice(end + 2), { retryAfter: fits ? Number(digits) : RETRY_AFTER_MS })
+  if (end < 0 || !text.startsWith(BUSY)) return new Busy(text, { retryAfter: RETRY_AFTER_MS })
+  const number = text.slice(BUSY.length, Math.max(end, BUSY.length))
+  const fits = NUMBER.test(number) && BigInt(number.replace('+', '')) < 1n << 64n
+  const retryAfter = fits ? Number(number) : RETRY_AFTER_MS
+  return new Busy(text.slice(end + 2), { retryAfter })
 }
 
 /** The code before the first colon and space, and the rest; undefined where there is no code. */
