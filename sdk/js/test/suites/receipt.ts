@@ -10,6 +10,9 @@ import { InvalidReceipt, Stadium, verifyReceipt, type Receipt } from '@stadium/c
 
 import { failure, program, shared, until } from '../server.js'
 
+/** A receipt and its root, for the sample of the README. */
+export const made: { receipt?: Receipt } = {}
+
 describe('receipts', () => {
   let receipts: Receipt[]
   let root: string
@@ -40,6 +43,7 @@ describe('receipts', () => {
       return await make(hold.id).then(() => found, () => undefined)
     })
     receipts = [await make(post.id), await make(hold.id)]
+    made.receipt = receipts[0]!
     root = receipts[0]!.root
     assert.ok(roots.some((each) => each.root === root), 'the server has published the root')
   })
