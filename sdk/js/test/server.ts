@@ -197,7 +197,7 @@ export class Server {
   }
 }
 
-/** A program that prints `listening ADDRESS`: the echo server, and others like it. */
+/** A program whose first line ends with the address that it listens on. */
 export class Listening {
   readonly address: string
   readonly #child: ChildProcess
@@ -210,7 +210,8 @@ export class Listening {
   static async start (file: string, args: readonly string[] = []): Promise<Listening> {
     const child = start(file, args, { stdio: ['ignore', 'pipe', 'inherit'] })
     const [line] = await within(`${file} to listen`, once(createInterface(child.stdout!), 'line'))
-    return new Listening(String(line).split(' ')[1]!, child)
+    const address = /[0-9.]+:[0-9]+$/.exec(String(line))?.[0] ?? assert.fail(`no address: ${line}`)
+    return new Listening(address, child)
   }
 
   /** The echo server: `echo/Echo` answers a Sample with itself. */

@@ -1,8 +1,10 @@
 // The pushes of a device, handed to the application one after the other, each acknowledged when the
 // application has taken it.
 //
-// The server sends a push again that was not acknowledged when the connection ended. One that the
-// application has taken already is acknowledged and not handed over a second time.
+// The server sends a push again that was not acknowledged when the connection ended, as a new
+// PUBLISH. A notification has an id: a copy is acknowledged and not handed over. A raw message has
+// none. Its copy is certain only where no acknowledgement was sent: where the acknowledgement may
+// be lost, the message is handed over again, since another one may have the same bytes.
 
 import { push, type Push, type Received } from './message.js'
 
@@ -11,20 +13,19 @@ export type PushHandler = (push: Push) => void | Promise<void>
 
 /** A push that arrived. */
 export interface Delivery extends Received {
-  readonly packetId: number
-  /** It may have been sent before. */
-  readonly again: boolean
-  /** Acknowledges it on the connection that it came on; without effect when that is over. */
-  acknowledge (): void
+  /** Acknowledges it on the connection that it came on. False where that is over. */
+  acknowledge (): boolean
 }
 
-/** Pushes that are remembered as taken: more than a connection has unacknowledged at a time. */
+/** Notifications that are remembered as taken: more than an inbox of the server holds. */
 const TAKEN_MAX = 1024
 
 export class Inbox {
   readonly #handler: PushHandler
   readonly #failed: (error: unknown, push: Push) => void
   readonly #taken = new Set<string>()
+  /** The raw message that was taken when its connection was over: its copy is on its way. */
+  #unacknowledged: string | undefined
   /** Bounded by the Receive Maximum of the connection. */
   #waiting: Delivery[] = []
   #running = false
@@ -43,21 +44,22 @@ export class Inbox {
   /** The connection is over: what waits comes again on the next one. */
   forget (): void {
     this.#waiting = []
+    this.#unacknowledged = undefined
   }
 
   async #run (): Promise<void> {
     this.#running = true
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
       const made = push(next)
-      const [name, copy] = identity(made, next)
-      if (this.#taken.has(name) && (copy || next.again)) {
+      const id = made.notification?.push
+      if (id === undefined ? this.#isCopy(made) : this.#taken.has(id)) {
         next.acknowledge()
         continue
       }
       try {
         await this.#handler(made)
-        this.#remember(name)
-        next.acknowledge()
+        if (id !== undefined) this.#remember(id)
+        if (!next.acknowledge() && id === undefined) this.#unacknowledged = fingerprint(made)
       } catch (error) {
         this.#failed(error, made)
       }
@@ -65,30 +67,25 @@ export class Inbox {
     this.#running = false
   }
 
-  #remember (name: string): void {
-    this.#taken.delete(name)
-    this.#taken.add(name)
-    if (this.#taken.size > TAKEN_MAX) {
-      for (const oldest of this.#taken) {
-        this.#taken.delete(oldest)
-        break
-      }
+  #isCopy (made: Push): boolean {
+    if (this.#unacknowledged === undefined) return false
+    if (this.#unacknowledged !== fingerprint(made)) return false
+    this.#unacknowledged = undefined
+    return true
+  }
+
+  #remember (id: string): void {
+    this.#taken.add(id)
+    if (this.#taken.size <= TAKEN_MAX) return
+    for (const oldest of this.#taken) {
+      this.#taken.delete(oldest)
+      break
     }
   }
 }
 
-/**
- * What a push is recognised by, and whether that alone says that it is a copy. A notification has
- * an id. Any other message is a copy if it is sent again with its packet id and the same bytes.
- */
-function identity (made: Push, delivery: Delivery): [string, boolean] {
-  const id = made.notification?.push
-  if (id !== undefined) return [`push ${id}`, true]
-  return [`packet ${delivery.packetId} ${made.topic} ${fingerprint(made.payload)}`, false]
-}
-
-/** FNV-1a in two halves of 32 bits: tells apart messages of one packet id. */
-function fingerprint (bytes: Uint8Array): string {
+/** FNV-1a in two halves of 32 bits: tells apart messages of one inbox. */
+function fingerprint ({ payload: bytes }: Push): string {
   let [one, other] = [0x811c9dc5, 0x9747b28c]
   for (const byte of bytes) {
     one = Math.imul(one ^ byte, 0x01000193)

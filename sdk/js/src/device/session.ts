@@ -183,15 +183,15 @@ export class Session {
   #publish (packet: IPublishPacket): void {
     if (packet.qos !== 1 || packet.messageId === undefined) return
     const { messageId } = packet
+    const { stream } = this.#client
     if (packet.topic !== this.#options.filters[0] || isAnswer(packet)) return
     packet.qos = 0
     this.#events.push({
       ...receivedOf(packet.topic, packet),
-      packetId: messageId,
-      again: packet.dup,
       acknowledge: () => {
-        if (this.#over || !this.#client.connected) return
-        this.#client.stream.write(Uint8Array.of(PUBACK, 2, messageId >> 8, messageId & 0xff))
+        if (this.#over || !this.#client.connected || stream.destroyed) return false
+        stream.write(Uint8Array.of(PUBACK, 2, messageId >> 8, messageId & 0xff))
+        return true
       }
     })
   }
@@ -204,7 +204,7 @@ export class Session {
       this.#events.message(received)
     } else if (packet.messageId === undefined) {
       // Of QoS 0: nobody acknowledges it. Those of QoS 1 have gone to the inbox.
-      this.#events.push({ ...received, packetId: 0, again: false, acknowledge: () => {} })
+      this.#events.push({ ...received, acknowledge: () => true })
     }
   }
 

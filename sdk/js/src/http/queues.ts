@@ -25,14 +25,19 @@ export class Queues {
     this.#api = api
   }
 
-  /** Puts a job, or up to 1,000: all of them or none. They are on disk when this resolves. */
+  /** Puts a job. It is on disk when this resolves. */
   async put (
-    queue: string, jobs: Schemas['PutFields'], options: PutOptions = {}
+    queue: string, job: Schemas['JobFields'] = {}, options: PutOptions = {}
+  ): Promise<Schemas['PlacedJob']> {
+    // The description names the answer to several jobs for both.
+    return await this.#put(queue, job, options) as unknown as Schemas['PlacedJob']
+  }
+
+  /** Puts up to 1,000 jobs: all of them or none. They are on disk when this resolves. */
+  async putMany (
+    queue: string, jobs: readonly Schemas['JobFields'][], options: PutOptions = {}
   ): Promise<Schemas['PlacedJobs']> {
-    const { idempotencyKey = newId(), ...limits } = options
-    const headers = { 'Idempotency-Key': idempotencyKey }
-    const request = { ...limits, path: { queue }, headers, body: jobs }
-    return await this.#api.call('post', `${QUEUE}/jobs`, request)
+    return await this.#put(queue, { jobs }, options)
   }
 
   /**
@@ -194,5 +199,13 @@ export class Queues {
   /** Removes a schedule. Jobs that it put stay. */
   async removeSchedule (queue: string, name: string, options: CallOptions = {}): Promise<void> {
     await this.#api.call('delete', `${QUEUE}/schedules/{name}`, { ...options, path: { queue, name } })
+  }
+
+  async #put (
+    queue: string, body: Schemas['PutFields'], options: PutOptions
+  ): Promise<Schemas['PlacedJobs']> {
+    const { idempotencyKey = newId(), ...limits } = options
+    const headers = { 'Idempotency-Key': idempotencyKey }
+    return await this.#api.call('post', `${QUEUE}/jobs`, { ...limits, path: { queue }, headers, body })
   }
 }

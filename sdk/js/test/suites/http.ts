@@ -11,7 +11,7 @@ import {
   Busy, Forbidden, Rejected, Stadium, StadiumError, Unauthenticated, Unavailable, Unknown, newId
 } from '@stadium/client'
 
-import { Server, failure, freePorts, lateBy, shared, unique } from '../server.js'
+import { Server, failure, freePorts, lateBy, shared, unique, until } from '../server.js'
 
 describe('the HTTP API', () => {
   let server: Server
@@ -123,7 +123,8 @@ describe('the HTTP API', () => {
     const idempotencyKey = newId()
     const put = await stadium.queues.put(queue, { payload: 'work' }, { idempotencyKey })
     const again = await stadium.queues.put(queue, { payload: 'work' }, { idempotencyKey })
-    assert.deepEqual(again.jobs, put.jobs.map((job) => ({ ...job, duplicate: true })))
+    assert.deepEqual(again, { ...put, duplicate: true })
+    assert.equal((await stadium.queues.putMany(queue, [{ delay_ms: 3_600_000 }])).jobs.length, 1)
     const first = (await stadium.queues.reserve(queue, { wait_ms: 1000 })).jobs[0]!
     assert.equal(first.payload, 'work')
     await stadium.queues.extend(first.lease, 60_000)
@@ -134,7 +135,8 @@ describe('the HTTP API', () => {
     assert.equal(lost.code, 'QUE-022')
     assert.equal((await stadium.queues.settle(second.lease)).outcome, 'done')
     assert.equal((await stadium.queues.settle(second.lease)).outcome, 'already')
-    assert.deepEqual((await stadium.queues.peek(queue)).jobs, [])
+    assert.equal((await stadium.queues.peek(queue, { state: 'delayed' })).jobs.length, 1)
+    assert.equal((await stadium.queues.purge(queue)).count, 1)
     await stadium.queues.drop(queue)
   })
 
@@ -263,6 +265,7 @@ describe('a server that is busy, slow or gone', () => {
     const reason = new Error('left')
     const controller = new AbortController()
     const call = stadium.queues.find('q', { signal: controller.signal })
+    await until('the request', () => asked === 1)
     controller.abort(reason)
     assert.equal(await call.catch((error: unknown) => error), reason)
   })

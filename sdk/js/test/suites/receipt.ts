@@ -38,13 +38,11 @@ describe('receipts', () => {
         ['wallet', 'receipt', path.join(server.folder, 'data'), id])
       return JSON.parse(stdout) as Receipt
     }
-    const { roots } = await until('a seal', async () => {
-      const found = await wallets.roots()
-      return await make(hold.id).then(() => found, () => undefined)
-    })
+    await until('a seal', () => make(hold.id).catch(() => undefined))
     receipts = [await make(post.id), await make(hold.id)]
     made.receipt = receipts[0]!
     root = receipts[0]!.root
+    const { roots } = await wallets.roots()
     assert.ok(roots.some((each) => each.root === root), 'the server has published the root')
   })
 
