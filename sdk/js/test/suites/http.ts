@@ -124,7 +124,7 @@ describe('the HTTP API', () => {
     const put = await stadium.queues.put(queue, { payload: 'work' }, { idempotencyKey })
     const again = await stadium.queues.put(queue, { payload: 'work' }, { idempotencyKey })
     assert.deepEqual(again, { ...put, duplicate: true })
-    assert.equal((await stadium.queues.putMany(queue, [{ delay_ms: 3_600_000 }])).jobs.length, 1)
+    assert.equal((await stadium.queues.putMany(queue, [{ payload: 'later', delay_ms: 3_600_000 }])).jobs.length, 1)
     const first = (await stadium.queues.reserve(queue, { wait_ms: 1000 })).jobs[0]!
     assert.equal(first.payload, 'work')
     await stadium.queues.extend(first.lease, 60_000)
