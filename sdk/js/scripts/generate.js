@@ -12,7 +12,7 @@ const PACKAGE = path.resolve(import.meta.dirname, '..')
 const ROOT = path.resolve(PACKAGE, '../..')
 const target = path.resolve(process.argv[2] ?? PACKAGE)
 
-/** The description without failed answers: each of them is a `Problem`, and they make half of the types. */
+/** The description without failed answers: each is a `Problem`, and they make half of the types. */
 function withoutFailures (description) {
   for (const operations of Object.values(description.paths)) {
     for (const operation of Object.values(operations)) {
@@ -26,11 +26,12 @@ function withoutFailures (description) {
 
 async function types () {
   const text = fs.readFileSync(path.join(ROOT, 'docs/reference/openapi.json'), 'utf8')
-  const nodes = await openapi(withoutFailures(JSON.parse(text)), { immutable: true, alphabetize: true })
+  const options = { immutable: true, alphabetize: true }
+  const nodes = await openapi(withoutFailures(JSON.parse(text)), options)
   const file = path.join(target, 'src/generated/openapi.ts')
   fs.mkdirSync(path.dirname(file), { recursive: true })
-  const head = '// Generated from docs/reference/openapi.json by `npm run generate`. Do not edit.\n\n'
-  fs.writeFileSync(file, head + astToString(nodes))
+  const head = '// Generated from docs/reference/openapi.json by `npm run generate`. Do not edit.'
+  fs.writeFileSync(file, `${head}\n\n${astToString(nodes)}`)
 }
 
 function messages (folder, name) {

@@ -75,7 +75,7 @@ export class Unavailable extends StadiumError {
   override readonly name = 'Unavailable'
 }
 
-/** The deadline passed. It may have happened, unless the request changes nothing or was not sent. */
+/** The deadline passed. It may have happened, unless the request only reads or was not sent. */
 export class DeadlineExceeded extends StadiumError {
   override readonly name = 'DeadlineExceeded'
 

@@ -1,4 +1,4 @@
-// The package itself: generated files are fresh, its dependencies may be used, it packs what it names.
+// The package: generated files are fresh, dependencies may be used, it packs what it names.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -27,8 +27,8 @@ test('generated files are what the generator writes now', async () => {
         .filter((name) => name.endsWith('.ts')).map((name) => path.join(each, name)))
     assert.equal(files.length, 4)
     for (const file of files) {
-      const [kept, fresh] = [PACKAGE, folder].map((base) => fs.readFileSync(path.join(base, file), 'utf8'))
-      assert.ok(kept === fresh, `${file} is stale: npm run generate`)
+      const [kept, fresh] = [PACKAGE, folder].map((base) => fs.readFileSync(path.join(base, file)))
+      assert.ok(kept!.equals(fresh!), `${file} is stale: npm run generate`)
     }
   } finally {
     fs.rmSync(folder, { recursive: true })
@@ -44,12 +44,13 @@ test('every dependency has a permissive licence', () => {
 })
 
 test('the package has the files that its exports name, and no tests', async () => {
-  const { stdout } = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: PACKAGE })
+  const flags = ['pack', '--dry-run', '--json', '--ignore-scripts']
+  const { stdout } = await run('npm', flags, { cwd: PACKAGE })
   const parsed = JSON.parse(stdout) as unknown
   const [packed] = Object.values(parsed as Record<string, { files: Array<{ path: string }> }>)
   const files = new Set(packed!.files.map((file) => file.path))
   const described = JSON.parse(fs.readFileSync(path.join(PACKAGE, 'package.json'), 'utf8')) as
-    { exports: Record<string, string | Record<string, string>>, imports: Record<string, Record<string, string>> }
+    Record<'exports' | 'imports', Record<string, string | Record<string, string>>>
   const named = [...Object.values(described.exports), ...Object.values(described.imports)]
     .flatMap((each) => typeof each === 'string' ? [each] : Object.values(each))
   for (const each of [...named, './LICENSE', './README.md']) {

@@ -68,7 +68,8 @@ export async function until<T> (
 export async function within<T> (what: string, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => { reject(new Error(`waited ${PATIENCE_MS} ms for ${what}`)) }, PATIENCE_MS)
+    const error = new Error(`waited ${PATIENCE_MS} ms for ${what}`)
+    timer = setTimeout(() => { reject(error) }, PATIENCE_MS)
   })
   return await Promise.race([promise, late]).finally(() => { clearTimeout(timer) })
 }
@@ -88,7 +89,8 @@ export async function failure<E extends Error> (
 const ATTEMPTS = 5
 
 /**
- * The error of a call whose deadline is `ms`. It comes within 100 ms of it, in one attempt at least.
+ * The error of a call whose deadline is `ms`. It comes within 100 ms of it, in one attempt at
+ * least.
  * A timer of the same length is the clock: what delays both is the machine.
  */
 export async function lateBy (ms: number, call: () => Promise<unknown>): Promise<DeadlineExceeded> {
@@ -165,7 +167,9 @@ export class Server {
       { stdio: ['ignore', log, log], env: { ...SMALL_JOURNAL, ...process.env } })
   }
 
-  static async #ready (child: ChildProcess, ports: readonly number[], folder: string): Promise<void> {
+  static async #ready (
+    child: ChildProcess, ports: readonly number[], folder: string
+  ): Promise<void> {
     await until('the server to be ready', async () => {
       if (child.exitCode !== null) {
         throw new Error(`the server ended: ${fs.readFileSync(path.join(folder, 'log'), 'utf8')}`)
@@ -240,8 +244,10 @@ let running: Promise<[Server, Listening]> | undefined
 async function startShared (): Promise<[Server, Listening]> {
   const echo = await Listening.echo()
   // Pages of any origin may open a WebSocket: the page of the browser's test is of another port.
-  const settings = `[server]\nallowed_origins = ["*"]\n[wallet]\nseal_after_s = 1\n[discovery]\nbackend = "static"\n` +
-    `services = ["echo/1=${echo.address}"]\n`
+  const settings = [
+    '[server]', 'allowed_origins = ["*"]', '[wallet]', 'seal_after_s = 1',
+    '[discovery]', 'backend = "static"', `services = ["echo/1=${echo.address}"]`
+  ].join('\n')
   return [await Server.start({ settings }), echo]
 }
 

@@ -1,4 +1,5 @@
-// The suites that need running servers, in one process: they share a server that none of them stops.
+// The suites that need running servers, in one process: they share a server that none of them
+// stops.
 
 import { after } from 'node:test'
 

@@ -25,7 +25,8 @@ function vectors (name: string): Fields {
 
 const bytes = (hex: string): Uint8Array => Uint8Array.from(Buffer.from(hex, 'hex'))
 const hex = (value: Uint8Array): string => Buffer.from(value).toString('hex')
-const hexOrNull = (value: Uint8Array | null | undefined): string | null => value == null ? null : hex(value)
+const hexOrNull = (value: Uint8Array | null | undefined): string | null =>
+  value == null ? null : hex(value)
 
 describe('frames.json', () => {
   const plain = (frame: Frame): object => {
@@ -109,10 +110,11 @@ describe('composite-metadata.json', () => {
       const { entries, malformed } = metadata.decodeEntries(bytes(each.hex))
       const named = entries.map(({ mime, content }) =>
         ({ mime: typeof mime === 'number' ? names[mime] ?? mime : mime, content: hex(content) }))
-      assert.deepEqual({ entries: named, malformed }, { entries: each.entries, malformed: each.malformed })
+      assert.deepEqual(named, each.entries)
+      assert.equal(malformed, each.malformed)
       if (malformed) return
       const written = each.entries.map(({ mime, content }) =>
-        metadata.encodeEntry(typeof mime === 'string' ? ids.get(mime) ?? mime : mime, bytes(content)))
+        metadata.encodeEntry(ids.get(String(mime)) ?? mime, bytes(content)))
       assert.equal(hex(joined(written)), each.hex)
     })
   }
@@ -122,7 +124,8 @@ describe('composite-metadata.json', () => {
     })
   }
   for (const each of file.authentication as Array<{
-    name: string, hex: string, kind: string | null, username?: string, password?: string, token?: string
+    name: string, hex: string, kind: string | null
+    username?: string, password?: string, token?: string
   }>) {
     test(`authentication: ${each.name}`, () => {
       const wanted = each.kind === 'bearer' ? { bearer: each.token }
@@ -150,8 +153,8 @@ describe('rpc-metadata.json', () => {
       const { username, password } = fields.simple as { username: string, password: string }
       return metadata.simple(username, password)
     }
-    const { load_factor: factor, quiescing } = fields.load as { load_factor: number, quiescing: boolean }
-    return metadata.load(factor, quiescing)
+    const load = fields.load as { load_factor: number, quiescing: boolean }
+    return metadata.load(load.load_factor, load.quiescing)
   }
   /** What the server of the file makes of a request, with this package's reader. */
   const served = (step: Step, mime: unknown): object => {
@@ -160,7 +163,8 @@ describe('rpc-metadata.json', () => {
     const read = mime === 'message/x.rsocket.routing.v0'
       ? { route: words.length === 0 ? undefined : metadata.firstTag(words) }
       : metadata.decodeRequest(words)
-    const { route, leftMs, key, authentication } = { ...metadata.decodeRequest(new Uint8Array(0)), ...read }
+    const nothing = metadata.decodeRequest(new Uint8Array(0))
+    const { route, leftMs, key, authentication } = { ...nothing, ...read }
     if (route === undefined) return refused('RPC-001')
     if (route !== 'geo/Last' && route !== 'geo/Near') return refused('RPC-002')
     if ((route === 'geo/Near') !== (step.interaction === 'stream')) return refused('RPC-003')
@@ -192,7 +196,9 @@ describe('rpc-metadata.json', () => {
   }
   for (const { name, config, steps } of scripts('rpc-metadata')) {
     test(name, () => {
-      for (const step of steps) assert.deepEqual(play(step, config), step.expect, JSON.stringify(step))
+      for (const step of steps) {
+        assert.deepEqual(play(step, config), step.expect, JSON.stringify(step))
+      }
     })
   }
 })
@@ -325,7 +331,8 @@ describe('hostile.json, heard by a client', () => {
       for (const frame of new Splitter().push(bytes(each.hex))) connection.received(frame)
       const error = sent.find((frame) => frame.type === 'ERROR')
       const got = error === undefined ? ignored
-        : error.stream === 0 ? { closes: error.code } : { error: { stream: error.stream, code: error.code } }
+        : error.stream === 0 ? { closes: error.code }
+          : { error: { stream: error.stream, code: error.code } }
       assert.deepEqual(got, client[each.name] ?? (each.after_setup ? each.expect : closes))
       assert.equal(over, 'closes' in got)
     })
@@ -345,7 +352,9 @@ describe('hostile.json, heard by a client', () => {
     const frames = vectors('frames').frames as unknown as Array<{ hex: string }>
     for (let round = 0; round < 3000; round += 1) {
       const frame = bytes(frames[random(frames.length)]!.hex)
-      for (let change = random(4); change >= 0; change -= 1) frame[random(frame.length)] = random(256)
+      for (let change = random(4); change >= 0; change -= 1) {
+        frame[random(frame.length)] = random(256)
+      }
       const cut = frame.subarray(0, random(frame.length + 1))
       for (const each of [frame, cut]) {
         try {
@@ -363,7 +372,9 @@ describe('hostile.json, heard by a client', () => {
     for (const size of [1, 2, 3, 7, 65_536, stream.length]) {
       const splitter = new Splitter()
       const got: Uint8Array[] = []
-      for (let at = 0; at < stream.length; at += size) got.push(...splitter.push(stream.subarray(at, at + size)))
+      for (let at = 0; at < stream.length; at += size) {
+        got.push(...splitter.push(stream.subarray(at, at + size)))
+      }
       assert.deepEqual(got.map(({ length }) => length), frames.map(({ length }) => length))
       assert.ok(got.every((frame, at) => Buffer.compare(frame, frames[at]!) === 0))
     }

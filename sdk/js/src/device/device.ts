@@ -1,7 +1,7 @@
 // A device: connected as long as it is open, with its inbox, its requests and its reports.
 //
-// After a lost connection it returns when the server wants it: after the `retry-after` of a refusal,
-// at the server that a DISCONNECT names, and otherwise after a random wait that grows.
+// After a lost connection it returns when the server wants it: after the `retry-after` of a
+// refusal, at the server that a DISCONNECT names, and otherwise after a random wait that grows.
 
 import { checkedDeadline, limited, type CallOptions, type Limits } from '../deadline.js'
 import {
@@ -10,7 +10,7 @@ import {
 import { Emitter } from './emitter.js'
 import { Inbox, type PushHandler } from './inbox.js'
 import { message, type Message, type Push, type Received } from './message.js'
-import { failedRequest, isFinal } from './reasons.js'
+import { Reason, failedRequest, isFinal, mqttCode } from './reasons.js'
 import { Session, type Ending } from './session.js'
 
 /** Who the device is, where it connects, and what takes its pushes. */
@@ -34,7 +34,7 @@ export interface DeviceOptions {
   readonly deadline?: number
   /** Milliseconds between signs of life: 60,000 by default. */
   readonly keepAlive?: number
-  /** Milliseconds for which the server keeps the session of a device that is away: a day by default. */
+  /** Milliseconds for which the server keeps the session of an absent device: a day by default. */
   readonly sessionExpiry?: number
   /** Pushes that may wait to be taken: 64 by default, 1 to 65,535. The server sends no more. */
   readonly pushesMax?: number
@@ -110,7 +110,7 @@ export class Device extends Emitter<DeviceEvents> {
 
   /**
    * Connects a device, and resolves when it is connected and subscribed. It then stays connected
-   * until {@link Device.close}. Fails at the deadline, or at once where the server refuses for good.
+   * until {@link Device.close}. Fails at the deadline, or at once if the server refuses for good.
    */
   static async connect (options: DeviceOptions, limits: CallOptions = {}): Promise<Device> {
     const device = new Device(options)
@@ -204,7 +204,8 @@ export class Device extends Emitter<DeviceEvents> {
   }
 
   async #dial (): Promise<void> {
-    const { credential, keepAlive = KEEP_ALIVE_MS, sessionExpiry = SESSION_EXPIRY_MS } = this.#options
+    const { credential, keepAlive = KEEP_ALIVE_MS } = this.#options
+    const { sessionExpiry = SESSION_EXPIRY_MS } = this.#options
     let password: string | undefined
     try {
       password = typeof credential === 'function' ? await credential() : credential
@@ -292,7 +293,9 @@ export class Device extends Emitter<DeviceEvents> {
     })
   }
 
-  async #ask (topic: string, payload: string | Uint8Array, options: CallOptions): Promise<Received> {
+  async #ask (
+    topic: string, payload: string | Uint8Array, options: CallOptions
+  ): Promise<Received> {
     if (this.#requests.size >= REQUESTS_MAX) {
       throw new Unavailable(`${REQUESTS_MAX} requests are under way: no more are sent`)
     }
@@ -339,8 +342,9 @@ function ended<T> (promise: Promise<T>, signal: AbortSignal): Promise<T> {
 
 /** A request to a topic that no service takes has the code that its answer would have. */
 function named (error: unknown, topic: string): unknown {
-  const unserved = error instanceof Rejected && error.code === 'MQTT-0x90' && topic.startsWith('rpc/')
-  return unserved ? new Rejected(error.reason, { code: 'RPC-NO-SERVICE' }) : error
+  const isUnserved = topic.startsWith('rpc/') &&
+    error instanceof Rejected && error.code === mqttCode(Reason.TopicNameInvalid)
+  return isUnserved ? new Rejected(error.reason, { code: 'RPC-NO-SERVICE' }) : error
 }
 
 /** The address of a Server Reference: an address of its own, or a host with or without a port. */

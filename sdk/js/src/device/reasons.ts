@@ -28,7 +28,9 @@ const RATE_EXCEEDED = 0x9f
 const RETRY_AFTER_MS = 1000
 
 /** The first value of a user property. */
-export function userProperty (properties: UserProperties | undefined, name: string): string | undefined {
+export function userProperty (
+  properties: UserProperties | undefined, name: string
+): string | undefined {
   const value = properties?.[name]
   return typeof value === 'string' ? value : value?.[0]
 }

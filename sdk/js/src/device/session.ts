@@ -109,7 +109,8 @@ export class Session {
         reject(error)
       }
       this.#unacknowledged.add(fail)
-      this.#client.publish(topic, payload as Buffer, { qos: sending.qos, properties }, (error, packet) => {
+      const options = { qos: sending.qos, properties }
+      this.#client.publish(topic, payload as Buffer, options, (error, packet) => {
         this.#unacknowledged.delete(fail)
         const reason = (error as { code?: unknown } | null)?.code
         if (typeof reason === 'number') {

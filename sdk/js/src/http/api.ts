@@ -62,8 +62,8 @@ export class Api {
   /**
    * Sends a request and returns the parsed answer.
    *
-   * GET, PUT, DELETE and requests with an `Idempotency-Key` are sent again while the server is busy,
-   * at most three times in all and within the client's budget.
+   * GET, PUT, DELETE and requests with an `Idempotency-Key` are sent again while the server is
+   * busy, at most three times in all and within the client's budget.
    */
   async call<M extends Method, P extends PathsOf<M>> (
     method: M, path: P, request: Request<M, P>

@@ -39,7 +39,8 @@ export class Audiences {
 
   /** Removes a saved audience. */
   async remove (name: string, options: CallOptions = {}): Promise<void> {
-    await this.#api.call('delete', `${AUDIENCES}/{name}`, { ...options, path: { app: this.#app, name } })
+    const request = { ...options, path: { app: this.#app, name } }
+    await this.#api.call('delete', `${AUDIENCES}/{name}`, request)
   }
 
   /** Puts devices on a static list. */

@@ -36,7 +36,8 @@ export class Devices {
   async set (
     device: string, fields: Schemas['DeviceFields'], options: CallOptions = {}
   ): Promise<Schemas['RegisteredDevice']> {
-    return await this.#api.call('put', DEVICE, { ...options, path: this.#path(device), body: fields })
+    const request = { ...options, path: this.#path(device), body: fields }
+    return await this.#api.call('put', DEVICE, request)
   }
 
   /** Changes the fields that are given; null clears one. */

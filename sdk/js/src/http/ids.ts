@@ -1,6 +1,6 @@
 // Ids that a client makes, so that a request can be sent again without happening twice.
 
-/** A random UUID. Also in pages that are not a secure context, where `crypto.randomUUID` is missing. */
+/** A random UUID. Pages that are no secure context have no `crypto.randomUUID`. */
 export function newId (): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   bytes[6] = (bytes[6]! & 0x0f) | 0x40

@@ -22,8 +22,8 @@ export class Pushes {
   }
 
   /**
-   * Accepts a push: it is on disk, or under way where it is live. Without an id it gets one here, so
-   * that the request may be sent again.
+   * Accepts a push: it is on disk, or under way where it is live. Without an id it gets one here,
+   * so that the request may be sent again.
    */
   async send (
     push: Schemas['PushFields'], options: CallOptions = {}

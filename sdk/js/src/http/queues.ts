@@ -121,12 +121,14 @@ export class Queues {
 
   /** Hands out nothing until the queue is resumed. */
   async pause (queue: string, options: CallOptions = {}): Promise<void> {
-    await this.#api.call('post', `${QUEUE}/pause`, { ...options, path: { queue }, idempotent: true })
+    const request = { ...options, path: { queue }, idempotent: true }
+    await this.#api.call('post', `${QUEUE}/pause`, request)
   }
 
   /** Ends a pause. */
   async resume (queue: string, options: CallOptions = {}): Promise<void> {
-    await this.#api.call('post', `${QUEUE}/resume`, { ...options, path: { queue }, idempotent: true })
+    const request = { ...options, path: { queue }, idempotent: true }
+    await this.#api.call('post', `${QUEUE}/resume`, request)
   }
 
   /** A page of jobs, by state and key. */
@@ -140,7 +142,8 @@ export class Queues {
   async kick (
     queue: string, jobs: Schemas['JobSetFields'], options: CallOptions = {}
   ): Promise<Schemas['Counted']> {
-    return await this.#api.call('post', `${QUEUE}/kick`, { ...options, path: { queue }, body: jobs })
+    const request = { ...options, path: { queue }, body: jobs }
+    return await this.#api.call('post', `${QUEUE}/kick`, request)
   }
 
   /** Makes dead jobs due again, here or in another queue. */
@@ -173,7 +176,8 @@ export class Queues {
   async editJob (
     job: string, fields: Schemas['EditFields'], options: CallOptions = {}
   ): Promise<void> {
-    await this.#api.call('patch', JOB, { ...options, path: { job }, body: fields, idempotent: true })
+    const request = { ...options, path: { job }, body: fields, idempotent: true }
+    await this.#api.call('patch', JOB, request)
   }
 
   /** Removes a job in any state; a lease on it is lost. */
@@ -198,7 +202,8 @@ export class Queues {
 
   /** Removes a schedule. Jobs that it put stay. */
   async removeSchedule (queue: string, name: string, options: CallOptions = {}): Promise<void> {
-    await this.#api.call('delete', `${QUEUE}/schedules/{name}`, { ...options, path: { queue, name } })
+    const request = { ...options, path: { queue, name } }
+    await this.#api.call('delete', `${QUEUE}/schedules/{name}`, request)
   }
 
   async #put (
@@ -206,6 +211,7 @@ export class Queues {
   ): Promise<Schemas['PlacedJobs']> {
     const { idempotencyKey = newId(), ...limits } = options
     const headers = { 'Idempotency-Key': idempotencyKey }
-    return await this.#api.call('post', `${QUEUE}/jobs`, { ...limits, path: { queue }, headers, body })
+    const request = { ...limits, path: { queue }, headers, body }
+    return await this.#api.call('post', `${QUEUE}/jobs`, request)
   }
 }

@@ -1,5 +1,5 @@
-// Receipts of transfers, checked offline: docs/audit.md specifies them, docs/formats/wallet-events.md
-// the events that they prove.
+// Receipts of transfers, checked offline: docs/audit.md specifies them,
+// docs/formats/wallet-events.md the events that they prove.
 //
 // An event names its accounts and its asset by number, so a receipt proves the events that made
 // these too. The labels `transfer` and `shard` of a receipt prove nothing and are not returned.
@@ -74,7 +74,9 @@ export async function verifyReceipt (receipt: Receipt, root: string): Promise<Pr
   if (!Array.isArray(proofs) || proofs.length < 1 || proofs.length > PROOFS_MAX) {
     invalid(`a receipt has 1 to ${PROOFS_MAX} proofs`)
   }
-  if (!Array.isArray(trees) || trees.length > TREES_MAX) invalid('a receipt has at most 10,000 trees')
+  if (!Array.isArray(trees) || trees.length > TREES_MAX) {
+    invalid(`a receipt has at most ${TREES_MAX} trees`)
+  }
   const published = hash(root)
   for (const proof of proofs) {
     if (!same(await rootOf(proof, seal, trees), published)) {
@@ -108,7 +110,9 @@ async function climb (
 ): Promise<Uint8Array> {
   let at = whole(index)
   let last = whole(leaves) - 1
-  if (at > last || !Array.isArray(path) || path.length > PATH_MAX) invalid('a path of the wrong length')
+  if (at > last || !Array.isArray(path) || path.length > PATH_MAX) {
+    invalid('a path of the wrong length')
+  }
   let node = leaf
   for (const each of path) {
     if (last === 0) invalid('a path of the wrong length')

@@ -3,9 +3,7 @@
 // The key is asked for before each attempt, so a rotated one is used at once. It is in the
 // Authorization header and nowhere else: no error, no property that a logger would print.
 
-import {
-  DEADLINE_MAX_MS, checkedDeadline, limited, type CallOptions, type Limits
-} from '../deadline.js'
+import { checkedDeadline, limited, type CallOptions, type Limits } from '../deadline.js'
 import { DeadlineExceeded, StadiumError, Unauthenticated, Unknown } from '../errors.js'
 import { Budget, repeated } from '../retry.js'
 import { failedAnswer, failedFetch } from './problem.js'
@@ -135,7 +133,7 @@ export class Transport {
   }
 
   #deadlineOf (request: RawRequest): number {
-    return request.deadline === undefined ? this.#deadline : Math.min(request.deadline, DEADLINE_MAX_MS)
+    return request.deadline ?? this.#deadline
   }
 
   #url (template: string, request: RawRequest): URL {

@@ -94,7 +94,8 @@ export class Wallets {
     const { linked = false, ...limits } = options
     const all = transfers.map((each) => ({ ...each, id: each.id ?? newId() }))
     const body = { transfers: all, linked }
-    return await this.#api.call('post', '/api/transfers/batch', { ...limits, body, idempotent: true })
+    const request = { ...limits, body, idempotent: true }
+    return await this.#api.call('post', '/api/transfers/batch', request)
   }
 
   /** Linked transfers, jobs and pushes that happen together or not at all. */
@@ -140,14 +141,16 @@ export class Wallets {
 
   /** The open holds of a wallet. */
   async holds (wallet: string, options: CallOptions = {}): Promise<Schemas['Holds']> {
-    return await this.#api.call('get', '/api/wallets/{wallet}/holds', { ...options, path: { wallet } })
+    const request = { ...options, path: { wallet } }
+    return await this.#api.call('get', '/api/wallets/{wallet}/holds', request)
   }
 
   /** Opens an account, or several. Opening one again with the same rules changes nothing. */
   async open (
     fields: Schemas['OpenFields'], options: CallOptions = {}
   ): Promise<Answer<'post', '/api/wallets'>> {
-    return await this.#api.call('post', '/api/wallets', { ...options, body: fields, idempotent: true })
+    const request = { ...options, body: fields, idempotent: true }
+    return await this.#api.call('post', '/api/wallets', request)
   }
 
   /** Changes the rules of an account. */
@@ -194,7 +197,7 @@ export class Wallets {
   }
 }
 
-/** An amount as the API takes it. A number that is not whole, or has lost digits, is refused here. */
+/** An amount as the API takes it. A number that is not whole or has lost digits is refused. */
 function onWire (amount: Amount): number | string {
   if (typeof amount === 'number' && !Number.isSafeInteger(amount)) {
     throw new RangeError(`an amount is whole minor units: ${amount} is none, or needs a bigint`)

@@ -178,7 +178,7 @@ export class RpcClient {
     })
   }
 
-  /** A connection that takes the call, and the call's metadata in the order of docs/rpc-guards.md. */
+  /** A connection that takes the call, and its metadata in the order of docs/rpc-guards.md. */
   async #prepared (
     route: string, options: RpcCallOptions, limits: Limits
   ): Promise<{ link: Link, head: Uint8Array }> {

@@ -5,7 +5,9 @@
 
 import { StadiumError, Unavailable, Unknown } from '../errors.js'
 import { ErrorCode, answerOf } from './answers.js'
-import { FrameError, IGNORE, decode, encode, joined, type Frame, type Payload } from './frame.js'
+import {
+  FrameError, IGNORE, decode, encode, joined, type Frame, type Payload, type PayloadFrame
+} from './frame.js'
 import { COMPOSITE, PROTOBUF } from './metadata.js'
 
 /** Bounds and times of a connection. */
@@ -199,7 +201,7 @@ export class Connection {
     const { stream } = frame
     switch (frame.type) {
       case 'PAYLOAD':
-        this.#answer(stream, frame.data, frame.follows && !frame.complete, frame.complete, frame.next)
+        this.#answer(frame)
         break
       case 'ERROR':
         if (this.#forget(stream)) this.#events.answered(stream, answerOf(frame.code, frame.data))
@@ -219,10 +221,10 @@ export class Connection {
     }
   }
 
-  #answer (
-    stream: number, data: Uint8Array, follows: boolean, complete: boolean, next: boolean
-  ): void {
+  #answer ({ stream, data, complete, next, ...frame }: PayloadFrame): void {
     const gathered = this.#open.get(stream)
+    // A fragment that completes is the last: FRAGMENT-5.
+    const follows = frame.follows && !complete
     if (gathered === undefined || !(follows || complete || next)) return
     const bytes = gathered.bytes + data.length
     const max = this.#settings.payloadBytesMax

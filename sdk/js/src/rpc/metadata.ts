@@ -168,7 +168,7 @@ export interface RequestMetadata {
 export function decodeRequest (bytes: Uint8Array): RequestMetadata {
   const { entries } = decodeEntries(bytes)
   const named = (mime: number | string): Entry[] => entries.filter((each) => isOf(each, mime))
-  const routes = named(ROUTING).map(({ content }) => content.length === 0 ? undefined : firstTag(content))
+  const routes = named(ROUTING).map(({ content }) => firstTag(content))
   const left = named(DEADLINE).at(-1)?.content
   const authentication = named(AUTHENTICATION)[0]
   return {

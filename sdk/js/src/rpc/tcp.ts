@@ -17,8 +17,8 @@ export const dialTcp: Dial = (url, options, events) => {
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const to = { host, port: url.port === '' ? PORT : Number(url.port) }
   const secure = url.protocol === 'tls:'
-  const socket = secure ? tls.connect({ servername: net.isIP(host) === 0 ? host : '', ...options, ...to })
-    : net.connect(to)
+  const servername = net.isIP(host) === 0 ? host : ''
+  const socket = secure ? tls.connect({ servername, ...options, ...to }) : net.connect(to)
   const splitter = new Splitter()
   let failure: Error | undefined
   socket.setNoDelay(true)

@@ -1,4 +1,5 @@
-// The package `ws` in Node: Node 20 has no WebSocket of its own, and later ones take no TLS options.
+// The package `ws` in Node: Node 20 has no WebSocket of its own, and that of later releases takes
+// no TLS options.
 
 import type { Socket } from 'node:net'
 

@@ -29,7 +29,8 @@ async function run ({ key, mqtt, rpc }) {
   const stadium = new Stadium({ url: location.origin, key })
   let took
   const taken = new Promise((resolve) => { took = resolve })
-  const device = await Device.connect({ url: mqtt, id: 'page', onPush: (push) => took(push.text()) })
+  const onPush = (push) => took(push.text())
+  const device = await Device.connect({ url: mqtt, id: 'page', onPush })
   await stadium.pushes.send({ audience: { device: 'page' }, message: 'from the page' })
   const client = new RpcClient({ url: rpc, bearer: key })
   const List = unary('queue/List', ListRequestSchema, QueueListSchema)
@@ -102,7 +103,8 @@ describe('in a browser', () => {
     const profile = fs.mkdtempSync(path.join(os.tmpdir(), 'stadium-chromium-'))
     const page = `http://127.0.0.1:${(site.address() as AddressInfo).port}/`
     const chromium = spawn('chromium', [
-      '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run',
+      '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage',
+      '--no-first-run',
       '--remote-debugging-port=0', `--user-data-dir=${profile}`, page
     ], { stdio: 'ignore', detached: true })
     const kill = (): void => {

@@ -34,7 +34,7 @@ describe('a device', () => {
   after(async () => { await Promise.all(devices.map((device) => device.close())) })
 
   for (const transport of ['WebSocket', 'TCP'] as const) {
-    test(`a push sent by HTTP reaches it over ${transport}, and is delivered when it was taken`, async () => {
+    test(`a push sent by HTTP reaches it over ${transport}, delivered when taken`, async () => {
       const got: Push[] = []
       let take = (): void => {}
       const taken = new Promise<void>((resolve) => { take = resolve })
@@ -107,7 +107,7 @@ describe('a device', () => {
     await proxy.stop()
   })
 
-  test('a push whose handler fails is reported, and comes again with the next connection', async () => {
+  test('a push whose handler fails is reported, and comes with the next connection', async () => {
     const proxy = await Proxy.before(server.mqtt)
     let attempts = 0
     const device = await connect({
@@ -163,12 +163,14 @@ describe('a device', () => {
     await stadium.devices.set(id, {})
     const { secret } = await stadium.devices.issueCredential(id)
     const got: Push[] = []
-    const device = await connect({ id, credential: () => secret, onPush: (push) => { got.push(push) } })
+    const onPush = (push: Push): void => { got.push(push) }
+    const device = await connect({ id, credential: () => secret, onPush })
     const { id: push } = await stadium.pushes.send({
       audience: { device: id }, notification: { title: 'Hello' }
     })
     await until('the push', () => got.length === 1)
-    await until('the delivery', async () => (await stadium.pushes.find(push)).counts.delivered === 1)
+    await until('the delivery', async () =>
+      (await stadium.pushes.find(push)).counts.delivered === 1)
     await device.opened(push)
     await device.clicked(push, 'buy')
     assert.equal((await stadium.pushes.find(push)).counts.clicked, 1)

@@ -31,8 +31,10 @@ describe('the HTTP API', () => {
     const preview = await stadium.audiences.preview({ audience: { saved: tag } })
     assert.equal(preview.matched, 2)
     await stadium.audiences.addToList(tag, [one])
-    assert.deepEqual((await stadium.devices.list({ prefix: one })).devices.map(({ device }) => device), [one])
-    const exported = await stadium.devices.export({ format: 'ndjson', audience: JSON.stringify({ tag }) })
+    const { devices } = await stadium.devices.list({ prefix: one })
+    assert.deepEqual(devices.map(({ device }) => device), [one])
+    const audience = JSON.stringify({ tag })
+    const exported = await stadium.devices.export({ format: 'ndjson', audience })
     assert.equal((await new Response(exported).text()).trim().split('\n').length, 2)
     const imported = await stadium.devices.import('ndjson', `{"device": "${unique('phone')}"}\n`)
     assert.equal(imported.registered, 1)
@@ -41,7 +43,7 @@ describe('the HTTP API', () => {
     assert.equal((await failure(stadium.devices.find(one), Rejected)).code, 'PSH-022')
   })
 
-  test('a push is sent, found, edited, traced and cancelled; the same id is the same push', async () => {
+  test('a push is sent, found, edited, traced, cancelled; the same id is the same', async () => {
     const device = unique('phone')
     await stadium.devices.set(device, {})
     const push = {
@@ -83,7 +85,8 @@ describe('the HTTP API', () => {
     await wallets.transfer({ debit: '@bank', credit: voter, asset, amount: 10n })
     const vote = { debit: voter, credit: candidate, asset, amount: 1 }
     const votes = await Promise.allSettled(Array.from({ length: 12 }, () => wallets.transfer(vote)))
-    const refused = votes.flatMap((each) => each.status === 'rejected' ? [each.reason as Rejected] : [])
+    const refused = votes.flatMap((each) =>
+      each.status === 'rejected' ? [each.reason as Rejected] : [])
     assert.deepEqual(refused.map(({ code }) => code), ['WAL-023', 'WAL-023'])
     assert.equal((await wallets.balance(candidate, asset)).posted, 10)
     const booked = await wallets.history(voter, asset)
@@ -124,7 +127,8 @@ describe('the HTTP API', () => {
     const put = await stadium.queues.put(queue, { payload: 'work' }, { idempotencyKey })
     const again = await stadium.queues.put(queue, { payload: 'work' }, { idempotencyKey })
     assert.deepEqual(again, { ...put, duplicate: true })
-    assert.equal((await stadium.queues.putMany(queue, [{ payload: 'later', delay_ms: 3_600_000 }])).jobs.length, 1)
+    const later = { payload: 'later', delay_ms: 3_600_000 }
+    assert.equal((await stadium.queues.putMany(queue, [later])).jobs.length, 1)
     const first = (await stadium.queues.reserve(queue, { wait_ms: 1000 })).jobs[0]!
     assert.equal(first.payload, 'work')
     await stadium.queues.extend(first.lease, 60_000)
@@ -151,7 +155,7 @@ describe('the HTTP API', () => {
     assert.deepEqual((await own.me.inbox()).inbox, [])
   })
 
-  test('a wrong field is rejected with its path, a strange name in a path is refused here', async () => {
+  test('a wrong field is rejected with its path, a strange name in a URL is refused', async () => {
     const wrong = { audience: { device: 'x' }, message: 'm', options: { priority: 12 } }
     const error = await failure(stadium.pushes.send(wrong), Rejected)
     assert.deepEqual([error.code, error.path], ['HTTP-005', 'options.priority'])
@@ -160,22 +164,26 @@ describe('the HTTP API', () => {
     await failure(stadium.pushes.send({ audience: 7 }), Rejected)
   })
 
-  test('a key without a right is forbidden, a rotated one is used at once, a revoked one is unknown', async () => {
+  test('a key without a right, a rotated and a revoked one; no error shows it', async () => {
     const made = await stadium.api.call('post', '/api/keys',
       { body: { name: unique('key'), roles: ['viewer'] } })
     let key = made.secret
     const viewer = new Stadium({ url: server.url, key: async () => key })
     await viewer.pushes.list()
-    const forbidden = await failure(viewer.pushes.send({ audience: 'all', message: 'no' }), Forbidden)
+    const send = viewer.pushes.send({ audience: 'all', message: 'no' })
+    const forbidden = await failure(send, Forbidden)
     assert.equal(forbidden.code, 'HTTP-003')
     const path = { id: made.key.id }
-    key = (await stadium.api.call('post', '/api/keys/{id}/rotate', { path, body: { overlap_s: null } })).secret
+    const rotated = await stadium.api.call('post', '/api/keys/{id}/rotate',
+      { path, body: { overlap_s: null } })
+    key = rotated.secret
     await viewer.pushes.list()
     await stadium.api.call('delete', '/api/keys/{id}', { path })
     const revoked = await failure(viewer.pushes.list(), Unauthenticated)
     assert.equal(revoked.code, 'HTTP-002')
-    for (const shown of [inspect(revoked, { depth: 9 }), inspect(viewer, { depth: 9, showHidden: true }),
-      JSON.stringify(viewer), revoked.stack]) {
+    const all = { depth: 9, showHidden: true }
+    for (const shown of [inspect(revoked, all), inspect(viewer, all), JSON.stringify(viewer),
+      revoked.stack]) {
       assert.ok(!shown?.includes(key), 'the key is shown')
     }
     const broken = new Stadium({ url: server.url, key: `${key}\n` })
@@ -195,7 +203,8 @@ describe('a server that is busy, slow or gone', () => {
   let stadium: Stadium
   before(async () => {
     await once(server.listen(0, '127.0.0.1'), 'listening')
-    stadium = new Stadium({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/base` })
+    const { port } = server.address() as AddressInfo
+    stadium = new Stadium({ url: `http://127.0.0.1:${port}/base` })
   })
   after(() => { server.closeAllConnections(); server.close() })
 
@@ -245,7 +254,7 @@ describe('a server that is busy, slow or gone', () => {
     assert.ok(asked > 30 && asked <= 30 + most, `${asked} requests`)
   })
 
-  test('a deadline ends a request that is not answered, and one whose body does not come', async () => {
+  test('a deadline ends a request without an answer, and one without a body', async () => {
     const silent = (): void => {}
     play(silent, silent, silent, silent, silent)
     const read = await lateBy(150, () => stadium.queues.find('q', { deadline: 150 }))
@@ -287,7 +296,9 @@ describe('a server that is busy, slow or gone', () => {
     assert.equal((await failure(stadium.queues.reserve('q'), Unknown)).mayHaveHappened, true)
     play((request) => { request.socket.destroy() })
     await failure(stadium.queues.find('q'), Unavailable)
-    play((_request, response) => { response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end() })
+    play((_request, response) => {
+      response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end()
+    })
     await failure(stadium.queues.reserve('q'), StadiumError)
   })
 

@@ -18,7 +18,8 @@ describe('README.md', () => {
     fs.mkdirSync(FOLDER, { recursive: true })
     fs.copyFileSync(path.join(PACKAGE, 'build/generated/geo_pb.js'), path.join(FOLDER, 'geo_pb.js'))
     const text = fs.readFileSync(path.join(PACKAGE, 'README.md'), 'utf8')
-    for (const [, title, code] of text.matchAll(/^## (.*)\n(?:(?!^## )[^])*?^```js\n([^]*?)^```$/gm)) {
+    const sample = /^## (.*)\n(?:(?!^## )[^])*?^```js\n([^]*?)^```$/gm
+    for (const [, title, code] of text.matchAll(sample)) {
       const file = path.join(FOLDER, `${title!.toLowerCase().replaceAll(' ', '-')}.js`)
       fs.writeFileSync(file, code!)
       samples.set(title!, file)
@@ -50,7 +51,8 @@ describe('README.md', () => {
   })
 
   test('a caller of a service, under 30 lines', async () => {
-    const geo = await Listening.start(program('STADIUM_GEO', 'geo-service'), ['--listen', '127.0.0.1:0'])
+    const file = program('STADIUM_GEO', 'geo-service')
+    const geo = await Listening.start(file, ['--listen', '127.0.0.1:0'])
     try {
       assert.equal(await run('A caller', { GEO: geo.url }), 'stored: 0\n')
     } finally {

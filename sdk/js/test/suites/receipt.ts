@@ -55,7 +55,8 @@ describe('receipts', () => {
     })
     assert.ok(Math.abs(bookedAt.getTime() - Date.now()) < 600_000)
     const hold = await verifyReceipt(receipts[1]!, receipts[1]!.root)
-    assert.deepEqual([hold.kind, hold.debit, hold.credit, hold.amount], ['hold', 'alice', '@shop', 7n])
+    assert.deepEqual([hold.kind, hold.debit, hold.credit, hold.amount],
+      ['hold', 'alice', '@shop', 7n])
   })
 
   test('a receipt with any altered value proves nothing', async () => {
@@ -65,7 +66,7 @@ describe('receipts', () => {
     const altered: Receipt[] = []
     receipt.proofs.forEach((proof, at) => {
       const other = (fields: object): void => {
-        const proofs = receipt.proofs.map((each, index) => index === at ? { ...each, ...fields } : each)
+        const proofs = receipt.proofs.with(at, { ...proof, ...fields })
         altered.push({ ...receipt, proofs })
       }
       for (let digit = 0; digit < proof.event.length; digit += 1) {

@@ -17,7 +17,8 @@ const ONCE = unary('echo/Echo', SampleSchema, SampleSchema)
 
 const sample = (id: number, elements = 2): MessageInitShape<typeof SampleSchema> => ({
   id: BigInt(id),
-  elements: Array.from({ length: elements }, (_, at) => ({ value: BigInt(at + 1), weight: at + 1 })),
+  elements: Array.from({ length: elements },
+    (_, at) => ({ value: BigInt(at + 1), weight: at + 1 })),
   source: 7,
   kind: 3
 })
@@ -37,14 +38,15 @@ describe('RSocket over TCP', () => {
   test('a call is answered with its message', async () => {
     const answer = await client.call(ECHO, sample(1), { key: 'phone-1' })
     assert.equal(answer.id, 1n)
-    assert.deepEqual(answer.elements.map(({ value, weight }) => [value, weight]), [[1n, 1], [2n, 2]])
+    assert.deepEqual(answer.elements.map(({ value, weight }) => [value, weight]),
+      [[1n, 1], [2n, 2]])
     assert.equal(client.connected, true)
   })
 
   test('many calls are in flight, and each gets its own answer', async () => {
-    const answers = await Promise.all(Array.from({ length: 500 }, (_, at) =>
-      client.call(ECHO, sample(at + 1))))
-    assert.deepEqual(answers.map(({ id }) => Number(id)), Array.from({ length: 500 }, (_, at) => at + 1))
+    const ids = Array.from({ length: 500 }, (_, at) => at + 1)
+    const answers = await Promise.all(ids.map((id) => client.call(ECHO, sample(id))))
+    assert.deepEqual(answers.map(({ id }) => Number(id)), ids)
   })
 
   test('a message larger than a frame travels in fragments both ways', async () => {
@@ -71,7 +73,7 @@ describe('RSocket over TCP', () => {
     await assert.rejects(client.call(near, sample(1)), TypeError)
   })
 
-  test('a deadline ends a call on time, and the answer that comes later harms nothing', async () => {
+  test('a deadline ends a call on time, and the later answer harms nothing', async () => {
     await echo.pause()
     const error = await lateBy(200, () => client.call(ONCE, sample(1), { deadline: 200 }))
     echo.resume()
@@ -104,7 +106,8 @@ describe('RSocket over TCP', () => {
     const caller = new RpcClient({ url: slow.url })
     const results = await Promise.allSettled(Array.from({ length: 60 }, (_, at) =>
       caller.call(ONCE, sample(at + 1))))
-    const busy = results.flatMap((each) => each.status === 'rejected' ? [each.reason as unknown] : [])
+    const busy = results.flatMap((each) =>
+      each.status === 'rejected' ? [each.reason as unknown] : [])
     assert.ok(busy.length > 0, 'nobody was refused')
     for (const error of busy) {
       assert.ok(error instanceof Busy, String(error))
@@ -116,7 +119,7 @@ describe('RSocket over TCP', () => {
 })
 
 describe('a server that goes and returns', () => {
-  test('calls under way when it is killed fail as unknown, and the next is unavailable', async () => {
+  test('calls under way when it is killed are unknown, and the next is unavailable', async () => {
     const echo = await Listening.echo()
     const client = new RpcClient({ url: echo.url })
     await client.call(ECHO, sample(1))
@@ -142,7 +145,8 @@ describe('a server that goes and returns', () => {
     const client = new RpcClient({ url: `tcp://127.0.0.1:${port}`, deadline: 60_000 })
     await failure(client.call(ECHO, sample(1)), Unavailable)
     // The outage is known: a call does not wait for the grace again.
-    const [first] = await Promise.all([1, 2].map((id) => failure(client.call(ECHO, sample(id)), Unavailable)))
+    const [first] = await Promise.all([1, 2].map((id) =>
+      failure(client.call(ECHO, sample(id)), Unavailable)))
     assert.match(first!.message, /ECONNREFUSED/)
     await client.close()
   })
