@@ -203,6 +203,11 @@ describe('rpc-metadata.json', () => {
   }
 })
 
+test('time left is rounded up to milliseconds', () => {
+  assert.deepEqual(metadata.timeLeft(1499.2), metadata.timeLeft(1500))
+  assert.notDeepEqual(metadata.timeLeft(1500.1), metadata.timeLeft(1500))
+})
+
 describe('rpc-answers.json', () => {
   const read = (code: number, data: Uint8Array): Record<string, unknown> => {
     const error = answerOf(code, data)
