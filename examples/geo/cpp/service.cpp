@@ -79,6 +79,7 @@ stadium::Task<> near(Places& places, const geo::v1::Circle& circle,
     }
 }
 
+/// Locations as they become known. That a watcher has gone is noticed at the next change.
 stadium::Task<> watch(Places& places, const geo::v1::WatchRequest& request,
                       stadium::Sender<geo::v1::GeoEvent>& out) {
     Places::Cursor cursor;

@@ -1,7 +1,7 @@
 // Wallets, pushes, queues and keys against the real server.
 #include <algorithm>
 #include <atomic>
-#include <set>
+#include <map>
 
 #include <stadium/api/push.hpp>
 #include <stadium/api/queue.hpp>
@@ -54,7 +54,10 @@ static void votes_are_never_overdrawn(const stadium::Api& api) {
     CHECK(wallet.balance("@candidate:7", "VOTE").get().posted() == 100);
 }
 
-static void transfers_of_each_kind_are_booked_once(const stadium::Api& api) {
+/// Ids of transfers, by what they are.
+using Kinds = std::vector<std::pair<std::string, Uuid>>;
+
+static Kinds transfers_of_each_kind_are_booked_once(const stadium::Api& api) {
     const Wallet wallet(api);
     wallet.declare("EUR", 2).get();
     const auto opened = wallet
@@ -77,9 +80,9 @@ static void transfers_of_each_kind_are_booked_once(const stadium::Api& api) {
     CHECK(wallet.holds("alice").get().holds_size() == 1);
     const auto captured = wallet.capture(hold.id, 200).get();
     CHECK(wallet.balance("alice", "EUR").get().available() == 1050);
-    wallet.reverse(captured.id).get();
+    const auto reversed = wallet.reverse(captured.id).get();
     const auto other = wallet.hold(Amount(500, "EUR"), 60s, "alice", "@shop").get();
-    wallet.void_hold(other.id).get();
+    const auto voided = wallet.void_hold(other.id).get();
     CHECK(wallet.balance("alice", "EUR").get().available() == 1250);
     CHECK(wallet.find(other.id).get().state() == stadium::v1::BOOK_STATE_VOIDED);
 
@@ -110,9 +113,14 @@ static void transfers_of_each_kind_are_booked_once(const stadium::Api& api) {
     CHECK(wallet.balance_at("alice", "EUR", stadium::time_of(1)).get().posted() == 0);
     CHECK(wallet.assets().get().assets_size() == 2);
     THROWS(stadium::InvalidArgument, Transfer::void_hold(hold.id).from("alice"));
+    return {{"post", payment},
+            {"hold", hold.id},
+            {"capture", captured.id},
+            {"reverse", reversed.id},
+            {"void", voided.id}};
 }
 
-static void receipts_prove_transfers(const StadiumServer& server) {
+static void receipts_prove_transfers(const StadiumServer& server, const Kinds& kinds) {
     const Wallet wallet(server.api());
     const auto booked =
         wallet
@@ -143,6 +151,13 @@ static void receipts_prove_transfers(const StadiumServer& server) {
     CHECK(proved.scale == 2 && proved.booked_at == booked.at);
     CHECK(stadium::check_receipt(json, {stadium::parse_hash(stadium::hex_of_hash(proved.root))})
               .amount == 77);
+    for (const auto& [kind, id] : kinds) {
+        const auto shown = server.command({"wallet", "receipt", server.data(), id.text()});
+        const auto of_kind = stadium::check_receipt(shown, roots);
+        CHECK(of_kind.kind == kind && of_kind.transfer == id && of_kind.asset == "EUR");
+        const std::map<std::string, std::string> debits = {{"post", "@bank"}, {"reverse", "@shop"}};
+        CHECK(of_kind.debit == (debits.contains(kind) ? debits.at(kind) : "alice"));
+    }
     // A root of somebody else, and no root.
     THROWS(stadium::InvalidReceipt, stadium::check_receipt(json, {stadium::sha256({"x"})}));
     THROWS(stadium::InvalidReceipt, stadium::check_receipt(json, {}));
@@ -379,13 +394,13 @@ int main() {
     const StadiumServer server({"wallet.seal_after_s=1"});
     const stadium::Api api = server.api();
     votes_are_never_overdrawn(api);
-    transfers_of_each_kind_are_booked_once(api);
+    const Kinds kinds = transfers_of_each_kind_are_booked_once(api);
     pushes_are_sent_and_traced(api);
     jobs_are_put_and_looked_at(api);
     keys_are_read_again_and_never_shown(server);
     CHECK(stadium::sync_wait(coroutine(api)) == 3);
     a_server_that_is_away_is_an_error_in_time();
-    receipts_prove_transfers(server);
+    receipts_prove_transfers(server, kinds);
     google::protobuf::ShutdownProtobufLibrary();
     std::puts("api: all held");
 }
