@@ -60,18 +60,19 @@ using Kinds = std::vector<std::pair<std::string, Uuid>>;
 static Kinds transfers_of_each_kind_are_booked_once(const stadium::Api& api) {
     const Wallet wallet(api);
     wallet.declare("EUR", 2).get();
-    const auto opened = wallet
-                            .open({NewAccount("alice", "EUR"),
-                                   NewAccount("bob", "EUR").ceiling(1000), NewAccount("eve", "USD")})
-                            .get();
+    const auto opened =
+        wallet
+            .open({NewAccount("alice", "EUR"), NewAccount("bob", "EUR").ceiling(1000),
+                   NewAccount("eve", "USD")})
+            .get();
     CHECK(opened.size() == 3 && !opened[0].has_refused() && opened[2].has_refused());
     const Uuid payment = Uuid::random();
     CHECK(Uuid::parse(payment.text()) == payment);
     CHECK(!wallet.deposit(Amount(1250, "EUR"), "alice", payment).get().duplicate);
     const auto again = wallet.deposit(Amount(1250, "EUR"), "alice", payment).get();
     CHECK(again.duplicate && again.id == payment);
-    CHECK(THROWS(stadium::Rejected,
-                 wallet.deposit(Amount(1251, "EUR"), "alice", payment).get()).code() == "WAL-026");
+    CHECK(THROWS(stadium::Rejected, wallet.deposit(Amount(1251, "EUR"), "alice", payment).get())
+              .code() == "WAL-026");
     THROWS(stadium::InvalidArgument,
            wallet.deposit(Amount(1, "EUR"), "alice", payment, "bob").get());
 
@@ -90,9 +91,8 @@ static Kinds transfers_of_each_kind_are_booked_once(const stadium::Api& api) {
     const auto pay = [](std::uint64_t cents) {
         return Transfer::post(Amount(cents, "EUR")).from("@bank").to("bob").reference("lunch");
     };
-    const auto both =
-        THROWS(stadium::Rejected,
-               wallet.transfer({pay(900), pay(200)}, stadium::Booking::linked).get());
+    const auto both = THROWS(stadium::Rejected,
+                             wallet.transfer({pay(900), pay(200)}, stadium::Booking::linked).get());
     CHECK(both.code() == "WAL-032");
     const auto single = wallet.transfer({pay(900), pay(200)}).get();
     CHECK(!single[0].has_refused() && single[1].refused().code() == "WAL-024");
@@ -131,9 +131,9 @@ static void receipts_prove_transfers(const StadiumServer& server, const Kinds& k
     // A seal is written a second after the transfer.
     eventually(
         [&] {
-            Child command({std::getenv("STADIUM_BIN"), "wallet", "receipt", server.data(),
-                           booked.id.text()},
-                          server.folder() + "/receipt");
+            Child command(
+                {std::getenv("STADIUM_BIN"), "wallet", "receipt", server.data(), booked.id.text()},
+                server.folder() + "/receipt");
             const bool is_sealed = command.wait() == 0;
             json = command.out();
             return is_sealed;
@@ -181,7 +181,8 @@ static void receipts_prove_transfers(const StadiumServer& server, const Kinds& k
     for (std::size_t size = 0; size < json.size(); size += 13) {
         THROWS(stadium::InvalidReceipt, stadium::check_receipt(json.substr(0, size), roots));
     }
-    THROWS(stadium::InvalidReceipt, stadium::check_receipt("{\"more\": 1," + json.substr(1), roots));
+    THROWS(stadium::InvalidReceipt,
+           stadium::check_receipt("{\"more\": 1," + json.substr(1), roots));
 }
 
 static void pushes_are_sent_and_traced(const stadium::Api& api) {
@@ -189,9 +190,9 @@ static void pushes_are_sent_and_traced(const stadium::Api& api) {
     // The odd ones have one owner, who may have 200 devices on a shard.
     std::vector<stadium::DeviceChange> changes;
     for (int nth = 0; nth < 2500; nth++) {
-        changes.emplace_back("phone-" + std::to_string(nth),
-                             nth % 2 == 0 ? R"({"tags": {"add": ["even"]}})"
-                                          : R"({"named_user": "crowd"})");
+        changes.emplace_back("phone-" + std::to_string(nth), nth % 2 == 0
+                                                                 ? R"({"tags": {"add": ["even"]}})"
+                                                                 : R"({"named_user": "crowd"})");
     }
     const auto outcomes = push.change_devices(changes).get();
     CHECK(outcomes.size() == 2500 && outcomes[0].registered());
@@ -206,8 +207,7 @@ static void pushes_are_sent_and_traced(const stadium::Api& api) {
     const stadium::DeviceChange wrong("phone-1", R"({"platfrom": "ios"})");
     CHECK(THROWS(stadium::Rejected, push.change_device(wrong).get()).code() == "NODE-010");
     CHECK(push.preview(R"({"tag": "even"})", 3).get().matched() == 1250);
-    CHECK(THROWS(stadium::Rejected, push.preview(R"({"tog": "even"})").get()).code() ==
-          "NODE-010");
+    CHECK(THROWS(stadium::Rejected, push.preview(R"({"tog": "even"})").get()).code() == "NODE-010");
 
     const NewPush news = NewPush::to_selector(R"({"tag": "even"})").title("Doors open").expiry(1h);
     push.check(news).get();
@@ -225,7 +225,9 @@ static void pushes_are_sent_and_traced(const stadium::Api& api) {
     CHECK(push.trace(news.id(), "phone-2").get().state() == v1::DELIVERY_STATE_OPENED);
     push.cancel(news.id()).get();
     eventually(
-        [&] { return push.trace(news.id(), "phone-4").get().state() == v1::DELIVERY_STATE_CANCELLED; },
+        [&] {
+            return push.trace(news.id(), "phone-4").get().state() == v1::DELIVERY_STATE_CANCELLED;
+        },
         "the push is cancelled");
 
     const auto later = std::chrono::system_clock::now() + 1h;
@@ -352,10 +354,9 @@ static void keys_are_read_again_and_never_shown(const StadiumServer& server) {
     CHECK(stadium::ApiKey::environment("STADIUM_TEST_KEY").read() == viewer);
     THROWS(stadium::InvalidArgument,
            static_cast<void>(stadium::ApiKey::environment("STADIUM_NO_KEY")));
-    THROWS(stadium::InvalidArgument,
-           static_cast<void>(stadium::ApiKey::file("/nowhere").read()));
-    const auto shown = THROWS(stadium::InvalidArgument,
-                              static_cast<void>(stadium::ApiKey::text("sk_\nsecret")));
+    THROWS(stadium::InvalidArgument, static_cast<void>(stadium::ApiKey::file("/nowhere").read()));
+    const auto shown =
+        THROWS(stadium::InvalidArgument, static_cast<void>(stadium::ApiKey::text("sk_\nsecret")));
     CHECK(std::string(shown.what()).find("secret") == std::string::npos);
     stadium::ClientOptions with_bearer = options;
     with_bearer.bearer = viewer;
