@@ -26,7 +26,9 @@ constexpr std::uint32_t near_credit = 256;
 constexpr std::chrono::minutes watch_time{10};
 
 /// Calls about a device go where all calls about it go.
-stadium::CallOptions about(const std::string& device) { return stadium::CallOptions().key(device); }
+stadium::CallOptions about(const std::string& device) {
+    return stadium::CallOptions().key(device);
+}
 
 std::uint64_t now_ms() {
     return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch() / 1ms);
@@ -107,10 +109,9 @@ int storm(const stadium::Client& client, std::uint64_t events, std::uint64_t dev
     const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
     std::sort(latencies_ms.begin(), latencies_ms.end());
     const auto at = [&](double part) {
-        return latencies_ms.empty()
-                   ? 0.0
-                   : latencies_ms[static_cast<std::size_t>(
-                         part * static_cast<double>(latencies_ms.size() - 1))];
+        return latencies_ms.empty() ? 0.0
+                                    : latencies_ms[static_cast<std::size_t>(
+                                          part * static_cast<double>(latencies_ms.size() - 1))];
     };
     std::printf("%zu stored, %lu busy, %lu rejected, %lu failed in %.2f s\n", latencies_ms.size(),
                 busy, rejected, failed, seconds);
@@ -175,11 +176,11 @@ int run(const geo::Flags& flags) {
 
 int main(int count, char** arguments) {
     try {
-        return run(geo::Flags(count, arguments,
-                              {"--address", "--etcd", "--zookeeper", "--deadline", "--events",
-                               "--devices", "--in-flight", "--device", "--lat", "--lon", "--last",
-                               "--near"},
-                              {"--watch"}));
+        return run(
+            geo::Flags(count, arguments,
+                       {"--address", "--etcd", "--zookeeper", "--deadline", "--events", "--devices",
+                        "--in-flight", "--device", "--lat", "--lon", "--last", "--near"},
+                       {"--watch"}));
     } catch (const stadium::Rejected& error) {
         std::fprintf(stderr, "geo-client: rejected: %s (%s)\n", error.what(), error.code().c_str());
     } catch (const std::exception& error) {

@@ -103,10 +103,14 @@ def check(client_folder, service_folder):
         assert last.stdout.rstrip().endswith("Significant"), last
         near = run("--near", "37.98,23.73,5000")
         assert near.stdout == last.stdout, near
+        for device, latitude, longitude, text in [
+            ("x", 95, 0, "latitude 95 is not between -90 and 90 (GEO-001)"),
+            ("x", 0, 181, "longitude 181 is not between -180 and 180 (GEO-002)"),
+            ("x" * 129, 0, 0, "device id has 129 bytes, not 1 to 128 (GEO-003)"),
+        ]:
+            refused = run("--device", device, "--lat", latitude, "--lon", longitude)
+            assert refused.returncode == 1 and text in refused.stderr, refused
         for flags, text in [
-            (("--device", "x", "--lat", "95", "--lon", "0"), "latitude 95 is not between -90 and 90 (GEO-001)"),
-            (("--device", "x", "--lat", "0", "--lon", "181"), "longitude 181 is not between -180 and 180 (GEO-002)"),
-            (("--device", "x" * 129, "--lat", "0", "--lon", "0"), "device id has 129 bytes, not 1 to 128 (GEO-003)"),
             (("--last", "nobody"), 'device "nobody" was never seen here (GEO-004)'),
             (("--near", "0,0,-1"), "radius -1 m is not more than 0 (GEO-005)"),
         ]:
@@ -144,7 +148,8 @@ def check_etcd():
         urls = [f"http://127.0.0.1:{one.getsockname()[1]}" for one in sockets]
         for one in sockets:
             one.close()
-        flags = ["--data-dir", folder, "--listen-client-urls", urls[0], "--advertise-client-urls", urls[0]]
+        flags = ["--data-dir", folder]
+        flags += ["--listen-client-urls", urls[0], "--advertise-client-urls", urls[0]]
         flags += ["--listen-peer-urls", urls[1], "--initial-advertise-peer-urls", urls[1]]
         flags += ["--initial-cluster", f"default={urls[1]}", "--unsafe-no-fsync"]
         with Process(etcd, *flags):
@@ -153,8 +158,8 @@ def check_etcd():
                 with process:
                     deadline = time.monotonic() + PATIENCE_S
                     while True:
-                        where = ["--etcd", urls[0]]
-                        stored = client(client_folder, where, "--device", "a", "--lat", "1", "--lon", "2")
+                        event = ["--device", "a", "--lat", "1", "--lon", "2"]
+                        stored = client(client_folder, ["--etcd", urls[0]], *event)
                         if stored.returncode == 0:
                             break
                         assert time.monotonic() < deadline, stored

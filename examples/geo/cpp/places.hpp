@@ -97,8 +97,7 @@ class Places {
         Shard& shard = shard_of(device);
         const std::lock_guard lock(shard.mutex);
         const auto found = shard.devices.find(device);
-        return found == shard.devices.end() ? std::nullopt
-                                            : std::optional(found->second.sighting);
+        return found == shard.devices.end() ? std::nullopt : std::optional(found->second.sighting);
     }
 
     /// The devices of one shard that are in a circle.

@@ -35,8 +35,8 @@ geo::v1::StorageResponse store(Places& places, const geo::v1::GeoEvent& event) {
     const Position position(event.latitude(), event.longitude());
     const std::string& device = event.device_id();
     if (device.empty() || device.size() > device_id_bytes_max) {
-        throw Refusal::rejected("GEO-003", "device id has " + std::to_string(device.size()) +
-                                               " bytes, not 1 to 128");
+        throw Refusal::rejected(
+            "GEO-003", "device id has " + std::to_string(device.size()) + " bytes, not 1 to 128");
     }
     const auto now = std::chrono::system_clock::now().time_since_epoch() + ahead_max;
     if (event.timestamp_ms() > static_cast<std::uint64_t>(now / 1ms)) {
@@ -50,8 +50,7 @@ geo::v1::StorageResponse store(Places& places, const geo::v1::GeoEvent& event) {
     switch (places.store(device, {event.timestamp_ms(), position, significance})) {
         case geo::Stored::kept: break;
         case geo::Stored::older: answer.set_message("a later location is known"); break;
-        case geo::Stored::full:
-            throw Refusal::busy(full_retry_after, "no room for another device");
+        case geo::Stored::full: throw Refusal::busy(full_retry_after, "no room for another device");
     }
     return answer;
 }
@@ -79,6 +78,7 @@ stadium::Task<> near(Places& places, const geo::v1::Circle& circle,
     }
 }
 
+/// Locations as they become known. That a watcher has gone is noticed at the next change.
 stadium::Task<> watch(Places& places, const geo::v1::WatchRequest& request,
                       stadium::Sender<geo::v1::GeoEvent>& out) {
     Places::Cursor cursor;
@@ -117,8 +117,7 @@ stadium::Service service(const std::shared_ptr<Places>& places, std::chrono::mic
                return near(*places, circle, out);
            });
     geo.on(geo::watch,
-           [places](const geo::v1::WatchRequest& request,
-                    stadium::Sender<geo::v1::GeoEvent>& out) {
+           [places](const geo::v1::WatchRequest& request, stadium::Sender<geo::v1::GeoEvent>& out) {
                return watch(*places, request, out);
            });
     return geo;

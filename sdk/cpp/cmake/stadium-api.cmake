@@ -1,8 +1,8 @@
 # Defines stadium::api, the push platform, wallets, queues and workers; and stadium::receipt, the
 # check of receipts.
 #
-# stadium::api needs protobuf: its messages are generated when the program is built. stadium::receipt
-# needs libcrypto of OpenSSL.
+# stadium::api needs protobuf: its messages are generated when the program is built.
+# stadium::receipt needs libcrypto of OpenSSL.
 
 # The contracts are in this folder, as stadium/v1/NAME.proto.
 function(stadium_api_target proto_folder)

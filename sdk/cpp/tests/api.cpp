@@ -1,7 +1,7 @@
 // Wallets, pushes, queues and keys against the real server.
 #include <algorithm>
 #include <atomic>
-#include <set>
+#include <map>
 
 #include <stadium/api/push.hpp>
 #include <stadium/api/queue.hpp>
@@ -54,21 +54,25 @@ static void votes_are_never_overdrawn(const stadium::Api& api) {
     CHECK(wallet.balance("@candidate:7", "VOTE").get().posted() == 100);
 }
 
-static void transfers_of_each_kind_are_booked_once(const stadium::Api& api) {
+/// Ids of transfers, by what they are.
+using Kinds = std::vector<std::pair<std::string, Uuid>>;
+
+static Kinds transfers_of_each_kind_are_booked_once(const stadium::Api& api) {
     const Wallet wallet(api);
     wallet.declare("EUR", 2).get();
-    const auto opened = wallet
-                            .open({NewAccount("alice", "EUR"),
-                                   NewAccount("bob", "EUR").ceiling(1000), NewAccount("eve", "USD")})
-                            .get();
+    const auto opened =
+        wallet
+            .open({NewAccount("alice", "EUR"), NewAccount("bob", "EUR").ceiling(1000),
+                   NewAccount("eve", "USD")})
+            .get();
     CHECK(opened.size() == 3 && !opened[0].has_refused() && opened[2].has_refused());
     const Uuid payment = Uuid::random();
     CHECK(Uuid::parse(payment.text()) == payment);
     CHECK(!wallet.deposit(Amount(1250, "EUR"), "alice", payment).get().duplicate);
     const auto again = wallet.deposit(Amount(1250, "EUR"), "alice", payment).get();
     CHECK(again.duplicate && again.id == payment);
-    CHECK(THROWS(stadium::Rejected,
-                 wallet.deposit(Amount(1251, "EUR"), "alice", payment).get()).code() == "WAL-026");
+    CHECK(THROWS(stadium::Rejected, wallet.deposit(Amount(1251, "EUR"), "alice", payment).get())
+              .code() == "WAL-026");
     THROWS(stadium::InvalidArgument,
            wallet.deposit(Amount(1, "EUR"), "alice", payment, "bob").get());
 
@@ -77,9 +81,9 @@ static void transfers_of_each_kind_are_booked_once(const stadium::Api& api) {
     CHECK(wallet.holds("alice").get().holds_size() == 1);
     const auto captured = wallet.capture(hold.id, 200).get();
     CHECK(wallet.balance("alice", "EUR").get().available() == 1050);
-    wallet.reverse(captured.id).get();
+    const auto reversed = wallet.reverse(captured.id).get();
     const auto other = wallet.hold(Amount(500, "EUR"), 60s, "alice", "@shop").get();
-    wallet.void_hold(other.id).get();
+    const auto voided = wallet.void_hold(other.id).get();
     CHECK(wallet.balance("alice", "EUR").get().available() == 1250);
     CHECK(wallet.find(other.id).get().state() == stadium::v1::BOOK_STATE_VOIDED);
 
@@ -87,9 +91,8 @@ static void transfers_of_each_kind_are_booked_once(const stadium::Api& api) {
     const auto pay = [](std::uint64_t cents) {
         return Transfer::post(Amount(cents, "EUR")).from("@bank").to("bob").reference("lunch");
     };
-    const auto both =
-        THROWS(stadium::Rejected,
-               wallet.transfer({pay(900), pay(200)}, stadium::Booking::linked).get());
+    const auto both = THROWS(stadium::Rejected,
+                             wallet.transfer({pay(900), pay(200)}, stadium::Booking::linked).get());
     CHECK(both.code() == "WAL-032");
     const auto single = wallet.transfer({pay(900), pay(200)}).get();
     CHECK(!single[0].has_refused() && single[1].refused().code() == "WAL-024");
@@ -110,9 +113,14 @@ static void transfers_of_each_kind_are_booked_once(const stadium::Api& api) {
     CHECK(wallet.balance_at("alice", "EUR", stadium::time_of(1)).get().posted() == 0);
     CHECK(wallet.assets().get().assets_size() == 2);
     THROWS(stadium::InvalidArgument, Transfer::void_hold(hold.id).from("alice"));
+    return {{"post", payment},
+            {"hold", hold.id},
+            {"capture", captured.id},
+            {"reverse", reversed.id},
+            {"void", voided.id}};
 }
 
-static void receipts_prove_transfers(const StadiumServer& server) {
+static void receipts_prove_transfers(const StadiumServer& server, const Kinds& kinds) {
     const Wallet wallet(server.api());
     const auto booked =
         wallet
@@ -123,9 +131,9 @@ static void receipts_prove_transfers(const StadiumServer& server) {
     // A seal is written a second after the transfer.
     eventually(
         [&] {
-            Child command({std::getenv("STADIUM_BIN"), "wallet", "receipt", server.data(),
-                           booked.id.text()},
-                          server.folder() + "/receipt");
+            Child command(
+                {std::getenv("STADIUM_BIN"), "wallet", "receipt", server.data(), booked.id.text()},
+                server.folder() + "/receipt");
             const bool is_sealed = command.wait() == 0;
             json = command.out();
             return is_sealed;
@@ -143,6 +151,13 @@ static void receipts_prove_transfers(const StadiumServer& server) {
     CHECK(proved.scale == 2 && proved.booked_at == booked.at);
     CHECK(stadium::check_receipt(json, {stadium::parse_hash(stadium::hex_of_hash(proved.root))})
               .amount == 77);
+    for (const auto& [kind, id] : kinds) {
+        const auto shown = server.command({"wallet", "receipt", server.data(), id.text()});
+        const auto of_kind = stadium::check_receipt(shown, roots);
+        CHECK(of_kind.kind == kind && of_kind.transfer == id && of_kind.asset == "EUR");
+        const std::map<std::string, std::string> debits = {{"post", "@bank"}, {"reverse", "@shop"}};
+        CHECK(of_kind.debit == (debits.contains(kind) ? debits.at(kind) : "alice"));
+    }
     // A root of somebody else, and no root.
     THROWS(stadium::InvalidReceipt, stadium::check_receipt(json, {stadium::sha256({"x"})}));
     THROWS(stadium::InvalidReceipt, stadium::check_receipt(json, {}));
@@ -166,7 +181,8 @@ static void receipts_prove_transfers(const StadiumServer& server) {
     for (std::size_t size = 0; size < json.size(); size += 13) {
         THROWS(stadium::InvalidReceipt, stadium::check_receipt(json.substr(0, size), roots));
     }
-    THROWS(stadium::InvalidReceipt, stadium::check_receipt("{\"more\": 1," + json.substr(1), roots));
+    THROWS(stadium::InvalidReceipt,
+           stadium::check_receipt("{\"more\": 1," + json.substr(1), roots));
 }
 
 static void pushes_are_sent_and_traced(const stadium::Api& api) {
@@ -174,9 +190,9 @@ static void pushes_are_sent_and_traced(const stadium::Api& api) {
     // The odd ones have one owner, who may have 200 devices on a shard.
     std::vector<stadium::DeviceChange> changes;
     for (int nth = 0; nth < 2500; nth++) {
-        changes.emplace_back("phone-" + std::to_string(nth),
-                             nth % 2 == 0 ? R"({"tags": {"add": ["even"]}})"
-                                          : R"({"named_user": "crowd"})");
+        changes.emplace_back("phone-" + std::to_string(nth), nth % 2 == 0
+                                                                 ? R"({"tags": {"add": ["even"]}})"
+                                                                 : R"({"named_user": "crowd"})");
     }
     const auto outcomes = push.change_devices(changes).get();
     CHECK(outcomes.size() == 2500 && outcomes[0].registered());
@@ -191,8 +207,7 @@ static void pushes_are_sent_and_traced(const stadium::Api& api) {
     const stadium::DeviceChange wrong("phone-1", R"({"platfrom": "ios"})");
     CHECK(THROWS(stadium::Rejected, push.change_device(wrong).get()).code() == "NODE-010");
     CHECK(push.preview(R"({"tag": "even"})", 3).get().matched() == 1250);
-    CHECK(THROWS(stadium::Rejected, push.preview(R"({"tog": "even"})").get()).code() ==
-          "NODE-010");
+    CHECK(THROWS(stadium::Rejected, push.preview(R"({"tog": "even"})").get()).code() == "NODE-010");
 
     const NewPush news = NewPush::to_selector(R"({"tag": "even"})").title("Doors open").expiry(1h);
     push.check(news).get();
@@ -210,7 +225,9 @@ static void pushes_are_sent_and_traced(const stadium::Api& api) {
     CHECK(push.trace(news.id(), "phone-2").get().state() == v1::DELIVERY_STATE_OPENED);
     push.cancel(news.id()).get();
     eventually(
-        [&] { return push.trace(news.id(), "phone-4").get().state() == v1::DELIVERY_STATE_CANCELLED; },
+        [&] {
+            return push.trace(news.id(), "phone-4").get().state() == v1::DELIVERY_STATE_CANCELLED;
+        },
         "the push is cancelled");
 
     const auto later = std::chrono::system_clock::now() + 1h;
@@ -337,10 +354,9 @@ static void keys_are_read_again_and_never_shown(const StadiumServer& server) {
     CHECK(stadium::ApiKey::environment("STADIUM_TEST_KEY").read() == viewer);
     THROWS(stadium::InvalidArgument,
            static_cast<void>(stadium::ApiKey::environment("STADIUM_NO_KEY")));
-    THROWS(stadium::InvalidArgument,
-           static_cast<void>(stadium::ApiKey::file("/nowhere").read()));
-    const auto shown = THROWS(stadium::InvalidArgument,
-                              static_cast<void>(stadium::ApiKey::text("sk_\nsecret")));
+    THROWS(stadium::InvalidArgument, static_cast<void>(stadium::ApiKey::file("/nowhere").read()));
+    const auto shown =
+        THROWS(stadium::InvalidArgument, static_cast<void>(stadium::ApiKey::text("sk_\nsecret")));
     CHECK(std::string(shown.what()).find("secret") == std::string::npos);
     stadium::ClientOptions with_bearer = options;
     with_bearer.bearer = viewer;
@@ -379,13 +395,13 @@ int main() {
     const StadiumServer server({"wallet.seal_after_s=1"});
     const stadium::Api api = server.api();
     votes_are_never_overdrawn(api);
-    transfers_of_each_kind_are_booked_once(api);
+    const Kinds kinds = transfers_of_each_kind_are_booked_once(api);
     pushes_are_sent_and_traced(api);
     jobs_are_put_and_looked_at(api);
     keys_are_read_again_and_never_shown(server);
     CHECK(stadium::sync_wait(coroutine(api)) == 3);
     a_server_that_is_away_is_an_error_in_time();
-    receipts_prove_transfers(server);
+    receipts_prove_transfers(server, kinds);
     google::protobuf::ShutdownProtobufLibrary();
     std::puts("api: all held");
 }

@@ -136,13 +136,11 @@ class StadiumServer {
     };
     /// Makes an API key.
     [[nodiscard]] Key make_key(const std::string& role, const std::string& name) const {
-        const std::string json = command({"key", "create", name, "--json", "--role", role,
-                                          "--data", data()});
+        const std::string json =
+            command({"key", "create", name, "--json", "--role", role, "--data", data()});
         return {text_of(json, "id"), text_of(json, "secret")};
     }
-    void revoke_key(const Key& key) const {
-        command({"key", "revoke", key.id, "--data", data()});
-    }
+    void revoke_key(const Key& key) const { command({"key", "revoke", key.id, "--data", data()}); }
 
     /// The text of a field of a JSON object.
     static std::string text_of(const std::string& json, const std::string& field) {
@@ -160,9 +158,9 @@ class StadiumServer {
     }
 
     void start(const std::string& rpc) {
-        std::vector<std::string> command = {
-            binary(),  "serve",       "--json", "--trial", "--data", data(), "--mqtt", "off",
-            "--http",  "127.0.0.1:0", "--rpc",  rpc,       "--loops", "1"};
+        std::vector<std::string> command = {binary(), "serve",  "--json",  "--trial", "--data",
+                                            data(),   "--mqtt", "off",     "--http",  "127.0.0.1:0",
+                                            "--rpc",  rpc,      "--loops", "1"};
         for (const std::string& setting : settings_) {
             command.push_back("--set");
             command.push_back(setting);

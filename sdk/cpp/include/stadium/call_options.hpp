@@ -46,7 +46,8 @@ class CallOptions {
         return *this;
     }
     [[nodiscard]] std::uint32_t credit() const noexcept { return credit_; }
-    /// The reader gives credit itself, by Stream::request. Default: reading a message gives it back.
+    /// The reader gives credit itself, by Stream::request. Default: reading a message gives it
+    /// back.
     CallOptions& credit_by_hand() noexcept {
         credit_by_hand_ = true;
         return *this;

@@ -80,9 +80,9 @@ class SignalHandlers {
 /// Blocks until the process gets SIGTERM or SIGINT, and then shuts the server down. `before` runs
 /// before that: it ends streams that never end by themselves. A second signal has its old effect.
 /// Returns the number of connections that were cut.
-inline std::uint64_t serve_until_signal(
-    Server& server, std::chrono::milliseconds within = std::chrono::seconds(30),
-    const std::function<void()>& before = {}) {
+inline std::uint64_t serve_until_signal(Server& server,
+                                        std::chrono::milliseconds within = std::chrono::seconds(30),
+                                        const std::function<void()>& before = {}) {
     const detail::Bell& bell = detail::bell_for_signals();
     {
         bell.silence();

@@ -23,8 +23,8 @@ namespace stadium {
 
 /// Milliseconds since 1970-01-01T00:00:00Z, as Stadium's messages have them.
 inline std::uint64_t milliseconds_of(std::chrono::system_clock::time_point time) noexcept {
-    const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(
-        time.time_since_epoch());
+    const auto since =
+        std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch());
     return since.count() < 0 ? 0 : static_cast<std::uint64_t>(since.count());
 }
 
@@ -119,8 +119,8 @@ class Api {
     }
     /// Calls a method whose answer has nothing in it.
     template <class Request>
-    Reply<void> done(const Method<Request, google::protobuf::Empty>& method,
-                     const Request& request, const CallOptions& options = {}) const {
+    Reply<void> done(const Method<Request, google::protobuf::Empty>& method, const Request& request,
+                     const CallOptions& options = {}) const {
         return reply<void>(
             method, request, [](const google::protobuf::Empty&) {}, options);
     }

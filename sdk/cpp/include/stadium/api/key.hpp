@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -58,6 +59,9 @@ class KeyFile {
                 throw InvalidArgument("the file of the API key cannot be read: " + path_);
             }
             text.resize(static_cast<std::size_t>(file.gcount()));
+            if (text.size() == key_bytes_max) {
+                throw InvalidArgument("the file is too long for an API key: " + path_);
+            }
             key_ = checked_key(text, path_);
             read_ = now;
         }

@@ -57,10 +57,10 @@ class Push {
     /// Accepts a push. It is on disk when the reply is there. The same id with other content is
     /// Rejected.
     Reply<AcceptedPush> send(const NewPush& push) const {
-        return api_.reply<AcceptedPush>(
-            push_methods::send, of_app(push), [id = push.id()](const v1::PushReceipt& receipt) {
-                return AcceptedPush{id, receipt.duplicate()};
-            });
+        return api_.reply<AcceptedPush>(push_methods::send, of_app(push),
+                                        [id = push.id()](const v1::PushReceipt& receipt) {
+                                            return AcceptedPush{id, receipt.duplicate()};
+                                        });
     }
     /// Whether send would accept it now: throws what send would throw.
     Reply<void> check(const NewPush& push) const {

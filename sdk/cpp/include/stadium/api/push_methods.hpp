@@ -17,7 +17,8 @@ inline constexpr auto check = unary<v1::NewPush, Empty>("push/Check").idempotent
 inline constexpr auto edit = unary<v1::NewPush, Empty>("push/Edit").idempotent();
 inline constexpr auto cancel = unary<v1::PushNamed, Empty>("push/Cancel").idempotent();
 inline constexpr auto find = unary<v1::PushNamed, v1::PushReport>("push/Find").idempotent();
-inline constexpr auto list = unary<v1::ListPushesRequest, v1::PushReports>("push/List").idempotent();
+inline constexpr auto list =
+    unary<v1::ListPushesRequest, v1::PushReports>("push/List").idempotent();
 inline constexpr auto trace = unary<v1::TraceRequest, v1::PushTrace>("push/Trace").idempotent();
 inline constexpr auto opened = unary<v1::TraceRequest, Empty>("push/Opened").idempotent();
 inline constexpr auto clicked = unary<v1::ClickedRequest, Empty>("push/Clicked").idempotent();

@@ -48,7 +48,9 @@ class Due {
     /// After the queue's back-off. The attempt counts.
     [[nodiscard]] static Due after_backoff() { return Due(By::backoff, {}); }
     /// After a time. The attempt counts.
-    [[nodiscard]] static Due after(std::chrono::milliseconds delay) { return Due(By::delay, delay); }
+    [[nodiscard]] static Due after(std::chrono::milliseconds delay) {
+        return Due(By::delay, delay);
+    }
     /// After a time, as though it had not been reserved: the worker never began.
     [[nodiscard]] static Due not_tried(std::chrono::milliseconds delay = {}) {
         return Due(By::not_tried, delay);
@@ -185,8 +187,7 @@ class Queue {
                           const std::string& error = {}) const {
         return one(queue_methods::release, released({lease}, due, error));
     }
-    Reply<Outcomes> release(const std::vector<Lease>& leases,
-                            const Due& due = Due::after_backoff(),
+    Reply<Outcomes> release(const std::vector<Lease>& leases, const Due& due = Due::after_backoff(),
                             const std::string& error = {}) const {
         return many(queue_methods::release, released(leases, due, error));
     }
@@ -220,8 +221,8 @@ class Queue {
 
     /// Jobs as they stand, 1 to 1,000, of one state or of all. `after` is the last one of the page
     /// before.
-    Reply<v1::Jobs> peek(std::uint32_t jobs_max = 100,
-                         v1::JobState state = v1::JOB_STATE_UNSET, JobId after = 0) const {
+    Reply<v1::Jobs> peek(std::uint32_t jobs_max = 100, v1::JobState state = v1::JOB_STATE_UNSET,
+                         JobId after = 0) const {
         v1::PeekRequest request;
         request.set_queue(name_);
         request.set_state(state);
@@ -368,8 +369,8 @@ class Queue {
     template <class Request>
     Reply<std::uint64_t> counted(const Method<Request, v1::Counted>& method,
                                  const Request& request) const {
-        return api_.reply<std::uint64_t>(
-            method, request, [](const v1::Counted& counted) { return counted.jobs(); });
+        return api_.reply<std::uint64_t>(method, request,
+                                         [](const v1::Counted& counted) { return counted.jobs(); });
     }
 
     [[nodiscard]] v1::QueueNamed named() const {

@@ -175,9 +175,8 @@ struct ReceiptProof {
         event = bytes_of_hex(fields.text("event"));
         time = fields.number("time");
         seal = fields.number("seal");
-        const auto digest =
-            climb(sha256({leaf_tag, event}), fields.number("event_index"),
-                  fields.number("events"), fields.hashes("event_path"));
+        const auto digest = climb(sha256({leaf_tag, event}), fields.number("event_index"),
+                                  fields.number("events"), fields.hashes("event_path"));
         const Hash chain_before = fields.hash("chain_before");
         const std::uint64_t record_index = fields.number("record_index");
         const std::uint64_t records = fields.number("records");
@@ -187,8 +186,8 @@ struct ReceiptProof {
         if (!digest) {
             return;
         }
-        const Hash chain = sha256({chain_tag, view_of_hash(chain_before), view_of_hash(*digest),
-                                   little_endian(time)});
+        const Hash chain = sha256(
+            {chain_tag, view_of_hash(chain_before), view_of_hash(*digest), little_endian(time)});
         const auto tree =
             climb(sha256({leaf_tag, view_of_hash(chain)}), record_index, records, record_path);
         if (tree) {
@@ -283,8 +282,8 @@ class ReceiptCheck {
         proved.asset = declared.name;
         proved.scale = declared.scale;
         proved.amount = moved.amount;
-        proved.booked_at = std::chrono::system_clock::time_point(
-            std::chrono::milliseconds(proofs_[0].time));
+        proved.booked_at =
+            std::chrono::system_clock::time_point(std::chrono::milliseconds(proofs_[0].time));
         proved.seal = seal_;
         proved.root = root_;
         return proved;
@@ -310,11 +309,13 @@ class ReceiptCheck {
 }  // namespace detail
 
 /// The hash of 64 hexadecimal digits, such as a root. Throws InvalidReceipt.
-inline Hash parse_hash(std::string_view hex) { return detail::hash_of_hex(hex); }
+inline Hash parse_hash(std::string_view hex) {
+    return detail::hash_of_hex(hex);
+}
 
 /// Checks a receipt, JSON, against roots that were published: that of its seal and, where the
-/// receipt names them, those of earlier ones. Take the roots from elsewhere than the receipt. Throws
-/// InvalidReceipt where it proves nothing.
+/// receipt names them, those of earlier ones. Take the roots from elsewhere than the receipt.
+/// Throws InvalidReceipt where it proves nothing.
 inline ProvedTransfer check_receipt(std::string_view json, const std::vector<Hash>& published) {
     if (json.size() > detail::receipt_bytes_max) {
         throw InvalidReceipt("the receipt is longer than any receipt");

@@ -28,8 +28,7 @@ class Uuid {
         Uuid made;
         std::size_t have = 0;
         while (have < made.bytes_.size()) {
-            const ssize_t read =
-                getrandom(made.bytes_.data() + have, made.bytes_.size() - have, 0);
+            const ssize_t read = getrandom(made.bytes_.data() + have, made.bytes_.size() - have, 0);
             if (read < 0 && errno != EINTR) {
                 throw SystemError(std::string("no random numbers: ") + std::strerror(errno));
             }

@@ -90,9 +90,8 @@ class Wallet {
             *request.add_accounts() = account.message();
         }
         return api_.reply<std::vector<v1::OpenOutcome>>(
-            wallet_methods::open, request, [](v1::Opened opened) {
-                return items<v1::OpenOutcome>(*opened.mutable_outcomes());
-            });
+            wallet_methods::open, request,
+            [](v1::Opened opened) { return items<v1::OpenOutcome>(*opened.mutable_outcomes()); });
     }
     /// Changes an account's rules, closes it, or opens it again.
     Reply<void> change(const v1::ChangeRequest& request) const {
@@ -115,8 +114,8 @@ class Wallet {
                 return Booked{id, time_of(outcome.booked_at_ms()), outcome.duplicate()};
             });
     }
-    /// Books 1 to 1,000 transfers, each with its outcome, in order. A linked list that is refused is
-    /// thrown.
+    /// Books 1 to 1,000 transfers, each with its outcome, in order. A linked list that is refused
+    /// is thrown.
     Reply<std::vector<v1::TransferOutcome>> transfer(const std::vector<Transfer>& transfers,
                                                      Booking booking = Booking::each) const {
         v1::TransferRequest request;
@@ -141,17 +140,14 @@ class Wallet {
     /// Keeps an amount of a wallet for another one. The hold's id is the reply's.
     Reply<Booked> hold(const Amount& amount, std::chrono::milliseconds expires_after,
                        std::string from, std::string to, const Uuid& id = Uuid::random()) const {
-        return transfer(Transfer::hold(amount, expires_after)
-                            .from(std::move(from))
-                            .to(std::move(to))
-                            .id(id));
+        return transfer(
+            Transfer::hold(amount, expires_after).from(std::move(from)).to(std::move(to)).id(id));
     }
     /// Moves all that a hold keeps, or so much of it.
     Reply<Booked> capture(const Uuid& hold, std::optional<std::uint64_t> minor_units = {},
                           const Uuid& id = Uuid::random()) const {
-        return transfer((minor_units ? Transfer::capture(hold, *minor_units)
-                                     : Transfer::capture(hold))
-                            .id(id));
+        return transfer(
+            (minor_units ? Transfer::capture(hold, *minor_units) : Transfer::capture(hold)).id(id));
     }
     /// Makes the amount of a hold available again.
     Reply<Booked> void_hold(const Uuid& hold, const Uuid& id = Uuid::random()) const {
@@ -177,8 +173,7 @@ class Wallet {
                         return account.balance();
                     }
                 }
-                throw Rejected(unknown_account,
-                               "wallet " + wallet + " has no account of " + asset);
+                throw Rejected(unknown_account, "wallet " + wallet + " has no account of " + asset);
             });
     }
     /// The accounts of 1 to 1,000 wallets.

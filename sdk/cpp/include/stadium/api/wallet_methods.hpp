@@ -25,8 +25,7 @@ inline constexpr auto wallet =
 inline constexpr auto accounts =
     unary<v1::AccountsRequest, v1::AccountList>("wallet/Accounts").idempotent();
 inline constexpr auto holds = unary<v1::HoldsRequest, v1::HoldList>("wallet/Holds").idempotent();
-inline constexpr auto find =
-    unary<v1::TransferNamed, v1::TransferView>("wallet/Find").idempotent();
+inline constexpr auto find = unary<v1::TransferNamed, v1::TransferView>("wallet/Find").idempotent();
 inline constexpr auto history =
     unary<v1::EntriesRequest, v1::EntryPage>("wallet/History").idempotent();
 inline constexpr auto statement =

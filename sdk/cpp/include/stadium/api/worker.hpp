@@ -20,7 +20,9 @@
 
 #include <unistd.h>
 
+#include <stadium/api/reason.hpp>
 #include <stadium/api/worker_core.hpp>
+#include <stadium/api/worker_results.hpp>
 #include <stadium/fork.hpp>
 #include <stadium/signals.hpp>
 #include <stadium/task.hpp>
@@ -70,7 +72,8 @@ inline JobResult failed_result() {
                 Due::after(std::max(retry.after(), std::chrono::milliseconds(0))),
                 reason_of(retry.what())};
     } catch (...) {
-        return {JobResult::Kind::release, Due::after_backoff(), reason_of(current_exception_text())};
+        return {JobResult::Kind::release, Due::after_backoff(),
+                reason_of(current_exception_text())};
     }
 }
 

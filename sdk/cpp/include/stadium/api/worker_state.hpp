@@ -134,9 +134,9 @@ class WorkerState {
         if (results_.size() >= batch_max_) {
             return SteadyTime::min();
         }
-        return std::min_element(results_.begin(), results_.end(), [](const auto& a, const auto& b) {
-                   return a.at < b.at;
-               })->at;
+        return std::min_element(results_.begin(), results_.end(),
+                                [](const auto& a, const auto& b) { return a.at < b.at; })
+            ->at;
     }
     /// The results of a batch. Where one is due, those that are not yet go with it.
     std::vector<Finished> take_results() {
