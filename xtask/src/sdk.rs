@@ -54,7 +54,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     command(cargo(&["build", "--quiet"]).args(packages))?;
     build(root, &interpreter)?;
     let Task::Conformance { who, only, long } = &options.task else { return Ok(ExitCode::SUCCESS) };
-    let mut runner = Command::new(root.join("target/debug/sdk-conformance"));
+    let mut runner = runner(root);
     match who.as_str() {
         "all" => {}
         "mutants" => drop(runner.arg("--mutants")),
@@ -63,6 +63,11 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     runner.args(only.iter().flat_map(|only| ["--only", only])).args(long.then_some("--long"));
     let status = runner.status().context("cannot start the runner")?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The runner, which cargo has built.
+pub(crate) fn runner(root: &Path) -> Command {
+    Command::new(root.join("target/debug/sdk-conformance"))
 }
 
 /// Builds the actors, but for what cargo has built.

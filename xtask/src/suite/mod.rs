@@ -1,8 +1,8 @@
 //! `cargo xtask test`: installs, verifies, runs every suite, and ends with `N passed, N failed`.
 //!
 //! Suites: all Rust tests of the workspace (dev profile), testing/python (pytest, in two parts) and
-//! testing/node (node --test), both against the built binary, sdk/python against the built module, sdk/jvm
-//! (Maven) and sdk/cpp (ctest). Everything is built first, in one
+//! testing/node (node --test), both against the built binary, the SDKs' own (pytest, Maven, ctest, node
+//! --test), and their conformance, which crosses them. Everything is built first, in one
 //! build, while the packages of Python and Node are installed; then the suites of Python and Node
 //! and the Rust test programs run side by side, and the checks that take longest run beside them on
 //! what the cores have left. A failure does not stop the others. A skipped test
@@ -29,7 +29,7 @@ use clap::{Args, ValueEnum};
 
 use crate::step::{Step, WITH_CLUSTERS, build_programs, cargo, program};
 use crate::verify::{self, Verdict};
-use crate::{components, step};
+use crate::{components, sdk, step};
 use rust::Program;
 use tally::Tally;
 use timing::Times;
@@ -53,7 +53,8 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 3, value_name = "N")]
     jobs: usize,
     /// The long tests too: 10,000 seeds of the simulator, 100 kills of each kill suite and 200 of a
-    /// cluster, a newer etcd, the wheel of the Python SDK
+    /// cluster, a newer etcd, the wheel of the Python SDK, each header of the C++ SDK by itself, and the
+    /// conformance of the SDKs with every fault and with mutants
     #[arg(long)]
     long: bool,
 }
@@ -70,6 +71,7 @@ enum Suite {
     Node,
     Java,
     Cpp,
+    Sdk,
 }
 
 impl Options {
@@ -120,9 +122,11 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     let (alone, beside): (Vec<_>, Vec<_>) = programs.into_iter().partition(Program::runs_alone);
     let shown = if beside.is_empty() { Shown::AsItComes } else { Shown::InOnePiece };
     let mut tasks: Vec<Task<'_>> = Vec::new();
+    let interpreter = python_packages.clone().and_then(Result::ok);
     match python_packages {
         Some(Ok(interpreter)) if built => {
-            for part in PYTHON.iter().filter(|(name, ..)| options.long || *name != WHEEL) {
+            let parts = PYTHON.iter().filter(|(name, ..)| options.long || *name != WHEEL);
+            for part in parts.filter(|_| options.wants(Suite::Python)) {
                 let (interpreter, environment, times) = (interpreter.clone(), &environment, &times);
                 tasks.push(Box::new(move || python(root, &interpreter, part, environment, times, shown)));
             }
@@ -131,15 +135,18 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
         _ => {}
     }
     match node_packages {
-        Some(Ok(())) if built => tasks.push(Box::new(|| node(root, &environment, shown))),
+        Some(Ok(())) if built => {
+            tasks.push(Box::new(|| node(root, &environment, shown)));
+            tasks.push(Box::new(|| javascript(root, &environment, shown)));
+        }
         Some(Err(())) => total.failed += 1,
         _ => {}
     }
     if options.wants(Suite::Java) && built {
-        tasks.push(Box::new(|| java(root, shown)));
+        tasks.push(Box::new(|| java(root, &environment, interpreter.as_deref(), shown)));
     }
     if options.wants(Suite::Cpp) && built {
-        tasks.push(Box::new(|| cpp(root, shown)));
+        tasks.push(Box::new(|| cpp(root, options.long, shown)));
     }
     let task = |program: Program| -> Task<'_> {
         let (environment, times) = (&environment, &times);
@@ -156,6 +163,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
         tally
     });
     tally += side_by_side(alone.into_iter().map(task).collect(), 1);
+    if options.wants(Suite::Sdk) && built {
+        tally += conformance(root, interpreter.as_deref(), options.long);
+    }
     total += judged(step, tally, Ok(()));
     if options.wants(Suite::Rust) {
         total += rust_examples(&environment);
@@ -275,36 +285,92 @@ fn node(root: &Path, environment: &[(&str, OsString)], shown: Shown) -> Tally {
     suite("Node clients", &mut node, Victim::Command, shown, tally::node_line, |_| {})
 }
 
-/// The JVM SDK, with its tests against servers of Rust.
-fn java(root: &Path, shown: Shown) -> Tally {
+/// The SDK of TypeScript, whose packages npm has built.
+fn javascript(root: &Path, environment: &[(&str, OsString)], shown: Shown) -> Tally {
+    let folder = root.join(JAVASCRIPT_FOLDER);
+    let tsc = ready("TypeScript SDK: build the tests", || {
+        step::command(Command::new("node_modules/.bin/tsc").current_dir(&folder).args(["-p", "test"]))
+    });
+    let tests = std::fs::read_dir(folder.join("build")).into_iter().flatten().flatten();
+    let tests: Vec<_> =
+        tests.map(|entry| entry.path()).filter(|path| path.to_string_lossy().ends_with(".test.js")).collect();
+    if tsc.is_err() || tests.is_empty() {
+        return Tally { failed: 1, ..Tally::default() };
+    }
+    let mut node = Command::new("node");
+    node.current_dir(&folder).envs(environment.iter().cloned());
+    node.env("STADIUM_ECHO_SERVER", root.join("target/debug/examples/echo_server"));
+    node.args(["--test", "--test-force-exit", "--test-concurrency=3", "--test-reporter=tap"]).args(tests);
+    suite("TypeScript SDK", &mut node, Victim::Command, shown, tally::node_line, |_| {})
+}
+
+/// Every client of the SDKs with every server.
+fn conformance(root: &Path, interpreter: Option<&Path>, long: bool) -> Tally {
+    let failed = Tally { failed: 1, ..Tally::default() };
+    let Some(interpreter) = interpreter else { return failed };
+    if ready("SDK conformance: build the actors", || sdk::build(root, interpreter)).is_err() {
+        return failed;
+    }
+    let mut runner = sdk::runner(root);
+    runner.args(long.then_some("--long"));
+    let mut tally =
+        suite("SDK conformance", &mut runner, Victim::Command, Shown::InOnePiece, tally::runner_line, |_| {});
+    if long {
+        let mut mutants = sdk::runner(root);
+        let name = "SDK conformance: mutants";
+        let mutants = mutants.arg("--mutants");
+        tally += suite(name, mutants, Victim::Command, Shown::InOnePiece, tally::runner_line, |_| {});
+    }
+    tally
+}
+
+/// The JVM SDK, with its tests against programs of Rust and Python.
+fn java(root: &Path, environment: &[(&str, OsString)], interpreter: Option<&Path>, shown: Shown) -> Tally {
     let mut maven = Command::new("mvn");
     maven.current_dir(root.join("sdk/jvm")).args(["--batch-mode", "--no-transfer-progress"]);
     maven.args(["verify", "-Pinterop"]);
     maven.env("STADIUM_ECHO_SERVER", root.join("target/debug/examples/echo_server"));
+    maven.envs(environment.iter().cloned()).envs(interpreter.map(|python| ("STADIUM_PYTHON", python)));
+    maven.env("STADIUM_PYTHON_MODULE", root.join("target/debug/lib_stadium.so"));
     maven.env("STADIUM_PROTOC_GEN", root.join("target/debug/protoc-gen-stadium"));
     suite("JVM SDK", &mut maven, Victim::Command, shown, tally::maven_line, |_| {})
 }
 
 /// The C++ SDK, over the library that cargo built.
-fn cpp(root: &Path, shown: Shown) -> Tally {
-    let build = root.join("target/sdk-cpp");
-    let prepared = ready("C++ SDK: build", || {
-        let mut configure = Command::new("cmake");
-        configure.arg("-S").arg(root.join("sdk/cpp")).arg("-B").arg(&build);
-        configure.arg(format!("-DSTADIUM_LIBRARY_DIR={}", root.join("target/debug").display()));
-        step::output(&mut configure)?;
-        step::output(Command::new("cmake").arg("--build").arg(&build).args(["--parallel", "2"]))
-    });
-    if prepared.is_err() {
-        return Tally { failed: 1, ..Tally::default() };
+fn cpp(root: &Path, long: bool, shown: Shown) -> Tally {
+    let mut total = Tally::default();
+    let programs = [("C++ SDK", "sdk/cpp", "target/sdk-cpp"), (GEO, "examples/geo/cpp", "target/geo-cpp")];
+    for (name, source, build) in programs {
+        let (source, build) = (root.join(source), root.join(build));
+        let prepared = ready(&format!("{name}: build"), || {
+            let mut configure = Command::new("cmake");
+            configure.arg("-S").arg(&source).arg("-B").arg(&build);
+            configure.arg(format!("-DSTADIUM_LIBRARY_DIR={}", root.join("target/debug").display()));
+            step::output(&mut configure)?;
+            step::output(Command::new("cmake").arg("--build").arg(&build).args(["--parallel", "2"]))
+        });
+        if prepared.is_err() {
+            total.failed += 1;
+            continue;
+        }
+        let mut ctest = Command::new("ctest");
+        ctest.arg("--test-dir").arg(&build).arg("--output-on-failure");
+        if !long {
+            ctest.args(["--label-exclude", "long"]);
+        }
+        total += suite(name, &mut ctest, Victim::Command, shown, tally::ctest_line, |_| {});
     }
-    let mut ctest = Command::new("ctest");
-    ctest.arg("--test-dir").arg(&build).arg("--output-on-failure");
-    suite("C++ SDK", &mut ctest, Victim::Command, shown, tally::ctest_line, |_| {})
+    total
 }
+
+/// The example in C++, crossed with the one in Rust.
+const GEO: &str = "C++ example geo";
 
 const PYTHON_FOLDER: &str = "testing/python";
 const NODE_FOLDER: &str = "testing/node";
+
+/// The SDK of TypeScript; its packages are installed with those of the Node clients.
+const JAVASCRIPT_FOLDER: &str = "sdk/js";
 
 /// The OpenID provider that Rust tests start.
 const PROVIDER_FOLDER: &str = "testing/oidc-provider";
@@ -323,7 +389,7 @@ impl Packages {
     fn install(root: &Path, options: &Options) -> JoinHandle<Self> {
         let (root, python, node, rust) = (
             root.to_owned(),
-            options.wants(Suite::Python),
+            [Suite::Python, Suite::Java, Suite::Sdk].into_iter().any(|suite| options.wants(suite)),
             options.wants(Suite::Node),
             options.wants(Suite::Rust),
         );
@@ -333,7 +399,10 @@ impl Packages {
                 python: python
                     .then(|| ready("Python clients: packages", || components::python(&root, &requirements))),
                 node: node.then(|| {
-                    ready("Node clients: packages", || components::node_packages(&root.join(NODE_FOLDER)))
+                    ready("Node clients: packages", || {
+                        components::node_packages(&root.join(NODE_FOLDER))?;
+                        components::node_packages(&root.join(JAVASCRIPT_FOLDER))
+                    })
                 }),
                 provider: rust.then(|| {
                     ready("OpenID provider: packages", || {

@@ -96,6 +96,12 @@ pub(crate) fn ctest_line(line: &str) -> Option<Tally> {
     Some(Tally { passed: all.saturating_sub(failed), failed, skipped: 0 })
 }
 
+/// `12 passed, 1 failed`, at the end of the conformance runner.
+pub(crate) fn runner_line(line: &str) -> Option<Tally> {
+    let (passed, failed) = line.strip_suffix(" failed")?.split_once(" passed, ")?;
+    Some(Tally { passed: passed.parse().ok()?, failed: failed.parse().ok()?, skipped: 0 })
+}
+
 /// `# pass 3`, `# fail 1`, `# skipped 0`, `# cancelled 0`, `# todo 0`, each on its own line.
 pub(crate) fn node_line(line: &str) -> Option<Tally> {
     let (what, number) = line.strip_prefix("# ")?.split_once(' ')?;
@@ -111,7 +117,10 @@ pub(crate) fn node_line(line: &str) -> Option<Tally> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Tally, cargo_line, ctest_line, maven_line, node_line, pytest_line, pytest_time_of, time_of};
+    use super::{
+        Tally, cargo_line, ctest_line, maven_line, node_line, pytest_line, pytest_time_of, runner_line,
+        time_of,
+    };
 
     fn tally(passed: usize, failed: usize, skipped: usize) -> Option<Tally> {
         Some(Tally { passed, failed, skipped })
@@ -147,6 +156,12 @@ mod tests {
         assert_eq!(pytest_line("=== no tests ran in 0.01s ==="), None);
         assert_eq!(pytest_line("=== short test summary info ==="), None);
         assert_eq!(pytest_line("the last one in line"), None);
+    }
+
+    #[test]
+    fn the_runner_counts_at_its_end() {
+        assert_eq!(runner_line("504 passed, 2 failed"), tally(504, 2, 0));
+        assert_eq!(runner_line("ok     unary  rust -> cpp  1 ms"), None);
     }
 
     #[test]

@@ -178,7 +178,7 @@ public abstract class RegistrySuite {
     private String cli(String... words) throws Exception {
         Path out = folder.resolve("out");
         Stream<String> command = Stream.concat(
-                Stream.of(binary("STADIUM_BINARY"), "service"), Stream.of(words));
+                Stream.of(binary("STADIUM_BIN"), "service"), Stream.of(words));
         Process process = new ProcessBuilder(Stream.concat(command,
                 Stream.of("--discovery", url(), "--deadline", "60s", "--json")).toList())
                 .redirectErrorStream(true).redirectOutput(out.toFile()).start();
@@ -192,8 +192,8 @@ public abstract class RegistrySuite {
 
     @Test
     void rustAndJavaFindEachOther() throws Exception {
-        binary("STADIUM_BINARY");
-        String geoService = binary("STADIUM_GEO_SERVICE");
+        binary("STADIUM_BIN");
+        String geoService = binary("STADIUM_GEO");
         start();
         Duration ttl = Duration.ofSeconds(3);
         Process geo = null;

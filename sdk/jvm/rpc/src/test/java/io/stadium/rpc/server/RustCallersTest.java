@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Rust clients call a Java server: the CLI, which STADIUM_BINARY names, and the Python SDK, whose
+ * Rust clients call a Java server: the CLI, which STADIUM_BIN names, and the Python SDK, whose
  * native module STADIUM_PYTHON_MODULE names. The profile {@code interop} fails without them.
  */
 @Timeout(300)
@@ -41,7 +41,7 @@ class RustCallersTest {
 
     /** Runs the CLI against one instance. */
     private Ended cli(RpcServer server, String... words) throws Exception {
-        List<String> command = new ArrayList<>(List.of(binary("STADIUM_BINARY"), "service"));
+        List<String> command = new ArrayList<>(List.of(binary("STADIUM_BIN"), "service"));
         command.addAll(List.of(words));
         if (!words[0].equals("quiesce")) {
             command.addAll(List.of(
@@ -63,7 +63,7 @@ class RustCallersTest {
 
     @Test
     void theCliCallsDescribesAndQuiesces() throws Exception {
-        binary("STADIUM_BINARY");
+        binary("STADIUM_BIN");
         try (RpcServer server = RpcServer.builder().listen("127.0.0.1", 0)
                 .service(TestService.greeter()).operators(Operators.bearer("secret"))
                 .inlineWaitMax(Duration.ofSeconds(30)).start()) {
@@ -109,7 +109,7 @@ class RustCallersTest {
         if (Files.notExists(stadium)) {
             Files.createDirectory(stadium);
             try (Stream<Path> files = Files.list(sources)) {
-                for (Path file : files.filter(one -> one.toString().endsWith(".py")).toList()) {
+                for (Path file : files.filter(one -> !one.endsWith("__pycache__")).toList()) {
                     Files.createSymbolicLink(stadium.resolve(file.getFileName()), file);
                 }
             }
@@ -119,7 +119,7 @@ class RustCallersTest {
             }
         }
         ProcessBuilder builder = new ProcessBuilder(
-                "python3", "-u", folder.resolve("callers.py").toString(), what,
+                binary("STADIUM_PYTHON"), "-u", folder.resolve("callers.py").toString(), what,
                 "127.0.0.1:" + port).redirectError(ProcessBuilder.Redirect.INHERIT);
         builder.environment().put("PYTHONPATH", folder.toString());
         return builder.start();
