@@ -164,7 +164,7 @@ fn document(unit: &Unit, path: &[i32], last: String, margin: &str, out: &mut Str
 /// Code between backticks is written as such.
 fn escape(line: &str) -> String {
     let mut text = String::new();
-    let is_code = line.matches('`').count() % 2 == 0;
+    let is_code = line.matches('`').count().is_multiple_of(2);
     let mut inside = false;
     for c in line.chars() {
         match c {
