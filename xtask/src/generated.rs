@@ -9,6 +9,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::features;
 use crate::step::{build_programs, output, program};
 
 /// A generated file.
@@ -23,6 +24,8 @@ enum Origin {
     Printed(&'static [&'static str]),
     /// cbindgen makes it of the crate in this folder, which has the settings.
     Header(&'static str),
+    /// The table of the SDKs' features.
+    Features,
 }
 
 /// Every generated file of the repository.
@@ -30,6 +33,7 @@ const GENERATED: &[Generated] = &[
     Generated { path: "docs/reference/configuration.md", origin: Origin::Printed(&["config", "reference"]) },
     Generated { path: "docs/reference/openapi.json", origin: Origin::Printed(&["openapi"]) },
     Generated { path: "docs/reference/rights.md", origin: Origin::Printed(&["key", "rights"]) },
+    Generated { path: "docs/reference/sdk-features.md", origin: Origin::Features },
     Generated { path: "sdk/c/include/stadium.h", origin: Origin::Header("crates/ffi") },
 ];
 
@@ -69,6 +73,7 @@ impl Origin {
         match self {
             Self::Printed(arguments) => print(root, arguments),
             Self::Header(folder) => header(&root.join(folder)),
+            Self::Features => features::page(root),
         }
     }
 }

@@ -9,6 +9,7 @@ mod advisories;
 mod bench;
 mod components;
 mod drill;
+mod features;
 mod fix;
 mod fuzz;
 mod generated;

@@ -52,6 +52,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     let interpreter = components::python(root, &requirements)?;
     let packages = PACKAGES.iter().flat_map(|package| ["--package", package]);
     command(cargo(&["build", "--quiet"]).args(packages))?;
+    components::node_packages(&root.join("sdk/js"))?;
     build(root, &interpreter)?;
     let Task::Conformance { who, only, long } = &options.task else { return Ok(ExitCode::SUCCESS) };
     let mut runner = runner(root);
@@ -74,7 +75,8 @@ pub(crate) fn runner(root: &Path) -> Command {
 pub(crate) fn build(root: &Path, interpreter: &Path) -> Result<()> {
     python(root, interpreter)?;
     cpp(root)?;
-    jvm(root)
+    jvm(root)?;
+    javascript(root)
 }
 
 /// The package of Python with the module that cargo built, and the messages of the contract.
@@ -129,6 +131,34 @@ fn jvm(root: &Path) -> Result<()> {
     let classes = folder.join("target/classes").display().to_string();
     let libraries = std::fs::read_to_string(folder.join("classpath")).context("the class path of Maven")?;
     std::fs::write(root.join(FOLDER).join("jvm.classpath"), format!("{classes}:{}", libraries.trim()))?;
+    Ok(())
+}
+
+/// The messages and methods of TypeScript beside the SDK that npm has built.
+fn javascript(root: &Path) -> Result<()> {
+    let folder = fresh(root, "js")?;
+    let sdk = root.join("sdk/js");
+    let modules = folder.join("node_modules");
+    for package in ["@stadium/client", "@bufbuild/protobuf"] {
+        let link = modules.join(package);
+        std::fs::create_dir_all(link.parent().expect("a scope"))?;
+        let is_ours = package.starts_with("@stadium/");
+        symlink(if is_ours { sdk.clone() } else { sdk.join("node_modules").join(package) }, link)?;
+    }
+    std::fs::write(folder.join("package.json"), "{\"type\": \"module\"}\n")?;
+    let messages = sdk.join("node_modules/.bin/protoc-gen-es");
+    let methods = root.join("target/debug/protoc-gen-stadium");
+    let mut protoc = Command::new("protoc");
+    protoc.args(includes(root));
+    protoc.arg(format!("--plugin={}", messages.display())).arg(format!("--plugin={}", methods.display()));
+    protoc.arg(format!("--es_out=target=ts,import_extension=js:{}", folder.display()));
+    protoc.arg(format!("--stadium_out=ts,import_extension=js:{}", folder.display()));
+    let contracts = ["testing/sdk/proto/conformance.proto", "proto/stadium/rpc/v1/options.proto"];
+    output(protoc.args(contracts.map(|contract| root.join(contract))))?;
+    let mut tsc = Command::new(sdk.join("node_modules/.bin/tsc"));
+    tsc.current_dir(&folder).args(["--module", "nodenext", "--target", "es2022", "--strict"]);
+    tsc.args(["--skipLibCheck", "conformance_pb.ts", "conformance_stadium.ts"]);
+    output(&mut tsc)?;
     Ok(())
 }
 

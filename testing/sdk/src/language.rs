@@ -73,6 +73,7 @@ impl Language {
             Self::Js => {
                 let mut command = mortal::command("node");
                 command.arg(made(actors.join("js/actor.mjs"))?);
+                command.env("STADIUM_ACTOR", made(root.join("target/sdk-conformance/js"))?);
                 command
             }
         })

@@ -135,7 +135,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
         _ => {}
     }
     match node_packages {
-        Some(Ok(())) if built => {
+        Some(Ok(())) if built && options.wants(Suite::Node) => {
             tasks.push(Box::new(|| node(root, &environment, shown)));
             tasks.push(Box::new(|| javascript(root, &environment, shown)));
         }
@@ -390,7 +390,7 @@ impl Packages {
         let (root, python, node, rust) = (
             root.to_owned(),
             [Suite::Python, Suite::Java, Suite::Sdk].into_iter().any(|suite| options.wants(suite)),
-            options.wants(Suite::Node),
+            [Suite::Node, Suite::Sdk].into_iter().any(|suite| options.wants(suite)),
             options.wants(Suite::Rust),
         );
         std::thread::spawn(move || {

@@ -15,9 +15,9 @@ pub struct Reading {
     pub queue_fill: f32,
     /// How long a call that is refused now would have waited, in milliseconds; 0 where nothing queues.
     pub wait_ms: u32,
-    /// Time that the loop has worked, in nanoseconds.
+    /// Time that the loop has worked since the last reading, in nanoseconds.
     pub busy_ns: u64,
-    /// Time that it has slept, in nanoseconds.
+    /// Time that it has slept since then, in nanoseconds.
     pub idle_ns: u64,
 }
 

@@ -34,6 +34,8 @@ pub(crate) struct Gate {
     signal: LoadSignal,
     /// Time that an inline call takes, smoothed, in nanoseconds.
     inline_each_ns: u64,
+    /// The loop's busy and idle times at the last reading of its load, in nanoseconds.
+    times_ns: (u64, u64),
 }
 
 impl Gate {
@@ -51,6 +53,7 @@ impl Gate {
             queue: Queue::new(queue),
             signal: LoadSignal::new(),
             inline_each_ns: 0,
+            times_ns: (0, 0),
         }
     }
 
@@ -96,15 +99,16 @@ impl Gate {
         self.inline_each_ns = (self.inline_each_ns * 7 + look.each_ns) / 8;
     }
 
-    /// Takes the loop's times since its start.
+    /// Takes the loop's times since its start; the load is that since the last reading.
     pub(crate) fn read_load(&mut self, busy_ns: u64, idle_ns: u64, now_us: u64) {
+        let (busy_before, idle_before) = std::mem::replace(&mut self.times_ns, (busy_ns, idle_ns));
         let reading = Reading {
             inflight: self.limiter.inflight(),
             limit: self.limiter.limit(),
             queue_fill: self.queue.fill(),
             wait_ms: if self.queue.is_empty() { 0 } else { self.queue.retry_after_ms() },
-            busy_ns,
-            idle_ns,
+            busy_ns: busy_ns.saturating_sub(busy_before),
+            idle_ns: idle_ns.saturating_sub(idle_before),
         };
         self.signal.read(reading, now_us);
     }
@@ -145,5 +149,23 @@ impl Gate {
     /// When it is worth asking again.
     pub(crate) fn retry_after(&self) -> Duration {
         Duration::from_millis(u64::from(self.signal.retry_after_ms()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AdmissionSettings, Gate};
+
+    #[test]
+    fn a_loop_that_was_idle_for_long_is_seen_to_be_busy() {
+        let mut gate = Gate::new(&AdmissionSettings::default());
+        let hour_ns = 3_600_000_000_000;
+        gate.read_load(0, hour_ns, 1_000_000);
+        assert!(gate.load() < 0.01);
+        for second in 2..8u32 {
+            let busy_ns = u64::from(second - 1) * 1_000_000_000;
+            gate.read_load(busy_ns, hour_ns, u64::from(second) * 1_000_000);
+        }
+        assert!(gate.load() > 0.95, "{}", gate.load());
     }
 }

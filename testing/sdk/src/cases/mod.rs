@@ -49,13 +49,13 @@ pub const PAIRS: &[Case] = &[
     unary("key", answers::key),
     unary("bearer", answers::bearer),
     unary("busy", answers::busy),
-    unary("busy-once", answers::busy_once),
+    complete("busy-once", answers::busy_once),
     unary("rejected", answers::rejected),
     unary("unknown", answers::unknown),
     unary("failure", answers::failure),
     unary("application", answers::application),
     unary("no-route", answers::no_route),
-    unary("malformed", answers::malformed),
+    complete("malformed", answers::malformed),
     unary("deadline", answers::deadline),
     unary("deadline-travels", answers::deadline_travels),
     unary("cancel", answers::cancel),
@@ -68,7 +68,7 @@ pub const PAIRS: &[Case] = &[
     complete("channel", streams::channel),
     complete("channel-refused", streams::channel_refused),
     complete("explain", guards::explain),
-    complete("unavailable", guards::unavailable),
+    unary("unavailable", guards::unavailable),
 ];
 
 /// The names of the cases that take all clients and servers.

