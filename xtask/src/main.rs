@@ -2,7 +2,8 @@
 //!
 //! `test` installs what is missing, verifies and runs every suite; `verify` is what CI relies on and
 //! changes nothing; `fix` is the one that edits; `bench` reruns a figure quoted in the documentation;
-//! `drill` has one thing go wrong in a cluster; `sdk` crosses the clients and servers of the SDKs; `fuzz` and `mutants` look for what the tests do not see.
+//! `drill` has one thing go wrong in a cluster; `sdk` crosses the clients and servers of the SDKs;
+//! `fuzz` and `mutants` look for what the tests do not see.
 //! Every command runs from the workspace root, whatever the caller's directory.
 
 mod advisories;

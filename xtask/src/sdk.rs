@@ -1,4 +1,4 @@
-//! `cargo xtask sdk conformance all`: builds the actors of the SDKs and crosses their clients and servers.
+//! `cargo xtask sdk conformance all`: crosses the clients and servers of the SDKs, through their actors.
 //!
 //! The runner and the actors are in testing/sdk. What is built lies below target/sdk-conformance.
 
@@ -15,11 +15,15 @@ use crate::step::{cargo, command, output};
 /// Where the actors lie, below the root.
 const FOLDER: &str = "target/sdk-conformance";
 
+/// The contract of the actors, and what it imports.
+const CONTRACT: &str = "testing/sdk/proto/conformance.proto";
+const OPTIONS: &str = "proto/stadium/rpc/v1/options.proto";
+
 /// The packages that the actors and the runner come from.
 const PACKAGES: [&str; 4] =
     ["stadium-sdk-conformance", "stadium-ffi", "stadium-python", "protoc-gen-stadium"];
 
-/// What is to be done.
+/// The task.
 #[derive(Args)]
 pub(crate) struct Options {
     #[command(subcommand)]
@@ -91,9 +95,8 @@ fn python(root: &Path, interpreter: &Path) -> Result<()> {
         }
     }
     symlink(root.join("target/debug/lib_stadium.so"), package.join("_stadium.abi3.so"))?;
-    let mut protoc = Command::new("protoc");
-    protoc.args(includes(root)).arg(format!("--python_out={}", folder.display()));
-    output(protoc.arg(root.join("testing/sdk/proto/conformance.proto")))?;
+    // The package has the module of the options already.
+    protoc(root, &[CONTRACT], &[format!("--python_out={}", folder.display())])?;
     output(
         Command::new(interpreter).args(["-c", "import stadium, conformance_pb2"]).env("PYTHONPATH", &folder),
     )
@@ -116,13 +119,8 @@ fn jvm(root: &Path) -> Result<()> {
     let folder = fresh(root, "jvm")?;
     let generated = folder.join("generated");
     std::fs::create_dir(&generated)?;
-    let plugin = root.join("target/debug/protoc-gen-stadium");
-    let mut protoc = Command::new("protoc");
-    protoc.args(includes(root)).arg(format!("--java_out={}", generated.display()));
-    protoc.arg(format!("--plugin={}", plugin.display()));
-    protoc.arg(format!("--stadium_out=java:{}", generated.display()));
-    let contracts = ["testing/sdk/proto/conformance.proto", "proto/stadium/rpc/v1/options.proto"];
-    output(protoc.args(contracts.map(|contract| root.join(contract))))?;
+    let out = generated.display();
+    protoc(root, &[CONTRACT, OPTIONS], &[format!("--java_out={out}"), format!("--stadium_out=java:{out}")])?;
     let mut maven = Command::new("mvn");
     maven.current_dir(root.join("sdk/jvm")).args(["--batch-mode", "--quiet", "--no-transfer-progress"]);
     maven.arg(format!("-Dstadium.actor={}", folder.display()));
@@ -146,15 +144,14 @@ fn javascript(root: &Path) -> Result<()> {
         symlink(if is_ours { sdk.clone() } else { sdk.join("node_modules").join(package) }, link)?;
     }
     std::fs::write(folder.join("package.json"), "{\"type\": \"module\"}\n")?;
+    let out = folder.display();
     let messages = sdk.join("node_modules/.bin/protoc-gen-es");
-    let methods = root.join("target/debug/protoc-gen-stadium");
-    let mut protoc = Command::new("protoc");
-    protoc.args(includes(root));
-    protoc.arg(format!("--plugin={}", messages.display())).arg(format!("--plugin={}", methods.display()));
-    protoc.arg(format!("--es_out=target=ts,import_extension=js:{}", folder.display()));
-    protoc.arg(format!("--stadium_out=ts,import_extension=js:{}", folder.display()));
-    let contracts = ["testing/sdk/proto/conformance.proto", "proto/stadium/rpc/v1/options.proto"];
-    output(protoc.args(contracts.map(|contract| root.join(contract))))?;
+    let outs = [
+        format!("--plugin={}", messages.display()),
+        format!("--es_out=target=ts,import_extension=js:{out}"),
+        format!("--stadium_out=ts,import_extension=js:{out}"),
+    ];
+    protoc(root, &[CONTRACT, OPTIONS], &outs)?;
     let mut tsc = Command::new(sdk.join("node_modules/.bin/tsc"));
     tsc.current_dir(&folder).args(["--module", "nodenext", "--target", "es2022", "--strict"]);
     tsc.args(["--skipLibCheck", "conformance_pb.ts", "conformance_stadium.ts"]);
@@ -162,8 +159,13 @@ fn javascript(root: &Path) -> Result<()> {
     Ok(())
 }
 
-fn includes(root: &Path) -> [String; 2] {
-    ["testing/sdk/proto", "proto"].map(|folder| format!("-I{}", root.join(folder).display()))
+/// Generates messages and methods of contracts; `outs` are the arguments for one language.
+fn protoc(root: &Path, contracts: &[&str], outs: &[String]) -> Result<()> {
+    let mut protoc = Command::new("protoc");
+    protoc.args(["testing/sdk/proto", "proto"].map(|folder| format!("-I{}", root.join(folder).display())));
+    protoc.arg(format!("--plugin={}", root.join("target/debug/protoc-gen-stadium").display()));
+    output(protoc.args(outs).args(contracts.iter().map(|contract| root.join(contract))))?;
+    Ok(())
 }
 
 /// An empty folder below the actors'.

@@ -119,7 +119,7 @@ fn namespaces(package: &str) -> Vec<String> {
     package.split('.').filter(|part| !part.is_empty()).map(keyword_safe).collect()
 }
 
-/// Whether protoc gives the name to a class or enum in the file's namespace.
+/// True if protoc gives the name to a class or enum in the file's namespace.
 fn is_message(file: &FileDescriptor, name: &str) -> bool {
     file.messages().any(|declared| declared.name() == name)
         || file.enums().any(|declared| declared.name() == name)

@@ -236,7 +236,7 @@ fn camel(name: &str) -> String {
     text
 }
 
-/// Whether a message, an enum or a service of the file has the name, however deep.
+/// True if a message, an enum or a service of the file has the name, at any depth.
 fn file_declares(file: &FileDescriptor, name: &str) -> bool {
     fn message_declares(message: &MessageDescriptor, name: &str) -> bool {
         message.name() == name
@@ -248,7 +248,7 @@ fn file_declares(file: &FileDescriptor, name: &str) -> bool {
         || file.services().any(|declared| declared.name() == name)
 }
 
-/// Whether protoc generates a class of that name in the file's package.
+/// True if protoc generates a class of that name in the file's package.
 fn is_taken(file: &FileDescriptor, class: &str) -> bool {
     let is = |name: &str| name == class;
     outer_class(file) == class

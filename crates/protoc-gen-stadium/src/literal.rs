@@ -17,7 +17,7 @@ pub(crate) fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// How a language writes a byte in a literal that is not a character of its own.
+/// The escape of a byte that stands for no character in a literal.
 #[derive(Clone, Copy)]
 pub(crate) enum Escape {
     /// `\012`: three digits, whatever follows.

@@ -1,7 +1,7 @@
 //! A plugin of protoc: for each method of a service a constant in Java, Python, C++ or TypeScript.
 //!
-//! protoc writes a `CodeGeneratorRequest` to stdin and reads a `CodeGeneratorResponse` from stdout. What is wrong
-//! with the contracts or the options is an error of the response, which protoc shows. What is no request at all is
+//! protoc writes a `CodeGeneratorRequest` to stdin and reads a `CodeGeneratorResponse` from stdout. An error of
+//! the contracts or the options is an error of the response, which protoc shows. Input that is no request gives
 //! an error on stderr and exit code 1. Routes and refusals are those of [`stadium_rpc_build::contract`].
 
 mod comments;

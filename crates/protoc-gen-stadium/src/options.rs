@@ -21,7 +21,7 @@ pub(crate) enum ImportExtension {
 }
 
 impl ImportExtension {
-    /// What stands behind the path.
+    /// The extension of the file, behind its path.
     pub(crate) fn suffix(self) -> &'static str {
         match self {
             Self::None => "",

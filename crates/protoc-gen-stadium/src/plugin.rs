@@ -7,7 +7,7 @@ use prost::Message;
 /// The plugin understands `optional` fields of proto3.
 pub(crate) const FEATURE_PROTO3_OPTIONAL: u64 = 1;
 
-/// What protoc asks for.
+/// The request of protoc.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct CodeGeneratorRequest {
     /// Files that were named on the command line.
@@ -21,16 +21,16 @@ pub(crate) struct CodeGeneratorRequest {
     pub(crate) proto_file: Vec<Vec<u8>>,
 }
 
-/// What it gets.
+/// The plugin's response.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct CodeGeneratorResponse {
-    /// What is wrong with the files; protoc shows it and writes nothing.
+    /// An error of the files. protoc shows it and writes nothing.
     #[prost(string, optional, tag = "1")]
     pub(crate) error: Option<String>,
     /// Bits of the features that the plugin understands.
     #[prost(uint64, optional, tag = "2")]
     pub(crate) supported_features: Option<u64>,
-    /// What protoc writes.
+    /// Files that protoc writes.
     #[prost(message, repeated, tag = "15")]
     pub(crate) file: Vec<GeneratedFile>,
 }

@@ -23,7 +23,7 @@ const RARELY_USED: &str = "\
     api c_sharp_features cpp_features cpp_file_options cpp_options go_features java_features json_enumvalue_options \
     json_options source_context type";
 
-/// Whether it is a word that cannot name a constant.
+/// True if the word cannot name a constant.
 pub(crate) fn is_reserved(name: &str) -> bool {
     has_word(RESERVED, name) || ["await", "arguments", "eval"].contains(&name)
 }

@@ -50,7 +50,7 @@ pub(crate) fn nested_names(message: &MessageDescriptor) -> Vec<String> {
     names
 }
 
-/// What the constants beside the methods are, for their documentation.
+/// Documentation of the constants beside the methods.
 pub(crate) const NAME: &str = "The first half of every route, and the name in discovery.";
 /// See [`NAME`].
 pub(crate) const VERSION: &str = "The version in discovery.";

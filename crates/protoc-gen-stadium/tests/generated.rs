@@ -1,4 +1,4 @@
-//! What protoc writes with this plugin, and what it refuses.
+//! The output of protoc with this plugin, and its refusals.
 //!
 //! tests/expected has the generated text as it should be, without descriptors; `STADIUM_WRITE_EXPECTED=1` writes it
 //! anew. That the text compiles, and that the descriptors are whole, is shown by the suites of the SDKs, which
@@ -38,7 +38,7 @@ fn protoc(includes: &[&Path], arguments: &[&str]) -> (Output, TempDir) {
     (protoc.output().expect("protoc starts: install protobuf-compiler"), out)
 }
 
-/// What is generated for a language, by path.
+/// The files generated for a language, by path.
 fn generated(language: &str, contracts: &[&str]) -> BTreeMap<String, String> {
     let options = crate_folder().join("../../proto");
     let geo = crate_folder().join("../../examples/geo/proto");
@@ -148,7 +148,7 @@ fn the_language_may_be_an_option_too() {
     assert!(files(out.path())["plain_stadium.ts"].contains(" from \"./plain_pb.js\";"));
 }
 
-/// What protoc says of a contract that is refused.
+/// The message of protoc for a contract that is refused.
 fn refusal(language: &str, contract: &str) -> String {
     let folder = tempfile::tempdir().expect("a folder for the contract");
     fs::write(folder.path().join("bad.proto"), contract).expect("the contract can be written");

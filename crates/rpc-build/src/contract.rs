@@ -50,9 +50,9 @@ pub struct Method {
     pub route: String,
     /// The name of its constant in capitals, which no other constant of the service has.
     pub constant: String,
-    /// How its messages go.
+    /// The interaction of its messages.
     pub interaction: Interaction,
-    /// Whether clients may try it again and hedge it.
+    /// True if clients may try it again and hedge it.
     pub idempotent: bool,
 }
 

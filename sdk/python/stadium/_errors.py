@@ -41,7 +41,10 @@ class Rejected(_Coded):
 
 
 class Unknown(_Coded):
-    """The service failed on its way. `code` is stable, such as `RPC-007`. It may have happened: send the request again with the same id."""
+    """The service failed on its way. It may have happened: send the request again with the same id.
+
+    `code` is stable, such as `RPC-007`.
+    """
 
     may_have_happened = True
 

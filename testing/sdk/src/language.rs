@@ -39,12 +39,12 @@ impl Language {
         }
     }
 
-    /// Whether its SDK has servers.
+    /// True if its SDK has servers.
     pub const fn serves(self) -> bool {
         !matches!(self, Self::Js)
     }
 
-    /// Whether its clients have streams, guards and discovery; otherwise they call one server.
+    /// True if its clients have streams, guards and discovery; others call one server.
     pub const fn is_complete(self) -> bool {
         !matches!(self, Self::Js)
     }

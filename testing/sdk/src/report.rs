@@ -1,4 +1,4 @@
-//! What was found, one line for each case, client and server.
+//! Verdicts: one line for each case, client and server.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -12,13 +12,13 @@ use crate::language::Language;
 pub struct Verdict {
     /// The name of the case.
     pub case: &'static str,
-    /// Who called.
+    /// The caller's language.
     pub client: Language,
-    /// Who served; nobody in cases that take all servers at once.
+    /// The server's language; none in cases that take all servers at once.
     pub server: Option<Language>,
     /// Why it does not hold.
     pub failure: Option<String>,
-    /// How long it took.
+    /// Its duration.
     pub took: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Which cases are run, and in which order.
+//! The selection and the order of the cases.
 //!
 //! A server is started for each language, and all clients call it side by side. Mixed fleets follow.
 
@@ -12,7 +12,7 @@ use crate::mutants::{self, Mutant, Role};
 use crate::report::Report;
 use crate::stage::{self, Callers, Member};
 
-/// What is asked for.
+/// The selection.
 pub struct Plan {
     /// Languages that call.
     pub clients: Vec<Language>,

@@ -1,4 +1,4 @@
-//! Who plays: the calling actors, and fleets of serving ones.
+//! The calling actors, and fleets of serving ones.
 
 use anyhow::Result;
 use serde_json::{Value, json};

@@ -93,7 +93,7 @@ fn stream_without_replenishment_has_the_credit_that_is_asked_for() {
         for expected in first..=last {
             assert_eq!(stream.next_within(SOON), Ok(Some(number(expected))));
         }
-        // What the service were to send without credit would come before this answer.
+        // A message that was sent without credit would come before this answer.
         assert_eq!(words.call(&ECHO, &word("after")).wait(), Ok(word("after")));
         assert_eq!(sent.count(), last);
     }

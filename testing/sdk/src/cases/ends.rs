@@ -147,7 +147,7 @@ pub fn killed(callers: &Callers, stable: &Member, language: Language, report: &R
     Ok(())
 }
 
-/// Whether a call runs at the first of two servers.
+/// True if a call runs at the first of two servers.
 fn is_at(first: &Actor, second: &Actor, text: &str) -> Result<bool> {
     let seen = |actor: &Actor| -> Result<bool> {
         let seen: Value = actor.ask(json!({"do": "seen", "text": text}))?;

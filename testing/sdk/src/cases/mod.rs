@@ -28,7 +28,7 @@ pub struct Pair<'a> {
 pub struct Case {
     /// Its name: sdk/features.json refers to it.
     pub name: &'static str,
-    /// Whether clients need unary calls only.
+    /// True if clients need unary calls only.
     pub is_unary: bool,
     /// The case.
     pub run: fn(&Pair<'_>) -> Result<()>,
@@ -107,7 +107,7 @@ impl Pair<'_> {
         self.begin(method, ask, more)?.wait()
     }
 
-    /// What the server saw of a text.
+    /// The server's counts of a text.
     pub fn seen(&self, text: &str) -> Result<Value> {
         self.server.ask(json!({"do": "seen", "text": text}))
     }

@@ -21,7 +21,7 @@ use crate::{mutant, outcome};
 const EXPLAINED_WITHIN: Duration = Duration::from_secs(5);
 
 pub struct Calls {
-    pub service: ServiceClient,
+    service: ServiceClient,
     _client: Client,
     output: Output,
     under_way: Arc<Mutex<HashMap<u64, CallHandle>>>,
@@ -45,29 +45,40 @@ impl Calls {
 
     /// Calls; the order is answered when the call has ended.
     pub fn call(&self, id: u64, call: &Call) -> anyhow::Result<()> {
-        let idempotent = call.method == "Echo" || mutant::is("repeats-what-it-must-not");
-        let idempotency = if idempotent { Idempotency::Idempotent } else { Idempotency::Unknown };
         let request = match &call.bytes_hex {
             Some(hex) => bytes(hex)?,
             None => call.ask.message().encode_to_vec(),
         };
         let (output, under_way) = (self.output.clone(), Arc::clone(&self.under_way));
         let began = Instant::now();
-        let route = format!("{}/{}", conformance::NAME, call.method);
         // The callback cannot find its call before it is in the table.
         let mut calls = self.under_way.lock().expect("nobody panics with it");
-        let handle =
-            self.service.call_bytes_then(&route, idempotency, request, &options(call), move |answer| {
-                let answer = answer.and_then(|bytes| {
-                    Reply::decode(bytes).map_err(|error| CallError::Protocol(error.to_string()))
-                });
-                let mut answer = outcome::of(&answer);
-                answer["took_ms"] = took_ms(began).into();
-                under_way.lock().expect("nobody panics with it").remove(&id);
-                output.answer(id, &answer);
-            });
+        let handle = self.begin(&call.method, request, &options(call), move |answer| {
+            let mut answer = outcome::of(&answer);
+            answer["took_ms"] = took_ms(began).into();
+            under_way.lock().expect("nobody panics with it").remove(&id);
+            output.answer(id, &answer);
+        });
         calls.insert(id, handle);
         Ok(())
+    }
+
+    /// Begins a unary call; `then` gets its end, on the client's thread.
+    pub fn begin(
+        &self,
+        method: &str,
+        request: Vec<u8>,
+        options: &CallOptions<'_>,
+        then: impl FnOnce(Result<Reply, CallError>) + Send + 'static,
+    ) -> CallHandle {
+        let idempotent = method == "Echo" || mutant::is("repeats-what-it-must-not");
+        let idempotency = if idempotent { Idempotency::Idempotent } else { Idempotency::Unknown };
+        let route = format!("{}/{method}", conformance::NAME);
+        self.service.call_bytes_then(&route, idempotency, request, options, move |answer| {
+            then(answer.and_then(|bytes| {
+                Reply::decode(bytes).map_err(|error| CallError::Protocol(error.to_string()))
+            }));
+        })
     }
 
     pub fn cancel(&self, of: u64) {

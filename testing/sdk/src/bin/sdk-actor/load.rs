@@ -6,12 +6,11 @@ use std::time::{Duration, Instant};
 
 use prost::Message as _;
 use serde_json::{Value, json};
-use stadium_rpc::{CallError, CallOptions, Idempotency};
+use stadium_rpc::CallOptions;
 
 use crate::calling::Calls;
 use crate::orders::Load;
 use crate::outcome;
-use crate::proto::{Reply, conformance};
 
 /// Makes the calls, waits for all of them, and reports what became of them.
 pub fn run(calls: &Calls, load: &Load) -> Value {
@@ -23,8 +22,6 @@ pub fn run(calls: &Calls, load: &Load) -> Value {
     let mut made = 0u32;
     let request = load.ask.message().encode_to_vec();
     let method = load.method.as_deref().unwrap_or("Echo");
-    let route = format!("{}/{method}", conformance::NAME);
-    let idempotency = if method == "Echo" { Idempotency::Idempotent } else { Idempotency::Unknown };
     loop {
         // A call is late from the time at which it was due.
         let due = begin + interval * made;
@@ -33,10 +30,7 @@ pub fn run(calls: &Calls, load: &Load) -> Value {
         }
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
         let done = done.clone();
-        calls.service.call_bytes_then(&route, idempotency, request.clone(), &options, move |answer| {
-            let answer = answer.and_then(|bytes| {
-                Reply::decode(bytes).map_err(|error| CallError::Protocol(error.to_string()))
-            });
+        calls.begin(method, request.clone(), &options, move |answer| {
             // The receiver waits for every call.
             _ = done.send((due.elapsed(), answer));
         });

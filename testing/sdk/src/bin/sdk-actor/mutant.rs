@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-/// Whether this process is the mutant of that name.
+/// True if this process is the mutant of that name.
 pub fn is(name: &str) -> bool {
     static MUTANT: OnceLock<Option<String>> = OnceLock::new();
     MUTANT.get_or_init(|| std::env::var("STADIUM_MUTANT").ok()).as_deref() == Some(name)

@@ -1,6 +1,6 @@
 //! The service: every function does what its request asks for.
 //!
-//! What became of each text is counted, so that a case can ask for it.
+//! Functions are counted by the text of their request, so that a case can ask for it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use crate::mutant;
 use crate::orders::Serve;
 use crate::proto::{Ask, Refusal as Asked, Reply, conformance};
 
-/// What became of the requests with one text.
+/// Counts of the requests with one text.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Seen {
     began: u32,

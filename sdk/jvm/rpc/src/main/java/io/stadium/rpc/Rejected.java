@@ -1,16 +1,8 @@
 package io.stadium.rpc;
 
-import java.util.Objects;
-
 /** The service will never do this request. Nothing happened. Do not send it again unchanged. */
-public final class Rejected extends RpcException {
+public final class Rejected extends CodedException {
     private static final long serialVersionUID = 1L;
-
-    /** A stable code. */
-    private final String code;
-
-    /** The service's text. */
-    private final String reason;
 
     /**
      * Creates the outcome.
@@ -19,26 +11,6 @@ public final class Rejected extends RpcException {
      * @param reason what is wrong, with what, and what to do
      */
     public Rejected(String code, String reason) {
-        super("rejected: " + reason + " (" + code + ")", false);
-        this.code = Objects.requireNonNull(code, "code");
-        this.reason = Objects.requireNonNull(reason, "reason");
-    }
-
-    /**
-     * The code, which programs may compare.
-     *
-     * @return such as {@code GEO-001}
-     */
-    public String code() {
-        return code;
-    }
-
-    /**
-     * What is wrong.
-     *
-     * @return the service's text
-     */
-    public String reason() {
-        return reason;
+        super("rejected", code, reason, false);
     }
 }

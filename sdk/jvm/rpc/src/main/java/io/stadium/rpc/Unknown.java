@@ -1,19 +1,11 @@
 package io.stadium.rpc;
 
-import java.util.Objects;
-
 /**
  * The service failed on its way: the work may have been done. Send the request again with the
  * same id.
  */
-public final class Unknown extends RpcException {
+public final class Unknown extends CodedException {
     private static final long serialVersionUID = 1L;
-
-    /** A stable code. */
-    private final String code;
-
-    /** The service's text. */
-    private final String reason;
 
     /**
      * Creates the outcome.
@@ -22,26 +14,6 @@ public final class Unknown extends RpcException {
      * @param reason what is wrong, with what, and what to do
      */
     public Unknown(String code, String reason) {
-        super("unknown whether it happened: " + reason + " (" + code + ")", true);
-        this.code = Objects.requireNonNull(code, "code");
-        this.reason = Objects.requireNonNull(reason, "reason");
-    }
-
-    /**
-     * The code, which programs may compare.
-     *
-     * @return such as {@code GEO-001}
-     */
-    public String code() {
-        return code;
-    }
-
-    /**
-     * What is wrong.
-     *
-     * @return the service's text
-     */
-    public String reason() {
-        return reason;
+        super("unknown whether it happened", code, reason, true);
     }
 }

@@ -1,7 +1,5 @@
 package io.stadium.rpc;
 
-import static org.junit.jupiter.api.Assertions.assertNotNull;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
@@ -31,12 +29,7 @@ public final class EchoServer implements AutoCloseable {
 
     /** Starts a server on a port that the kernel chooses, or skips the test. */
     public static EchoServer start(String... arguments) throws IOException {
-        String binary = System.getenv("STADIUM_ECHO_SERVER");
-        if (Boolean.getBoolean("stadium.interop")) {
-            assertNotNull(binary, "STADIUM_ECHO_SERVER must name the Rust server");
-        }
-        assumeTrue(binary != null);
-        return start(List.of(), binary, arguments);
+        return start(List.of(), Programs.named("STADIUM_ECHO_SERVER"), arguments);
     }
 
     /** Starts a server by another command, such as taskset. */

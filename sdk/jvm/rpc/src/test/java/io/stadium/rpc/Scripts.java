@@ -26,23 +26,33 @@ public final class Scripts {
         }
     }
 
-    /** The cases of a file. */
-    public static List<Case> cases(String file) {
+    /** A file of proto/vectors. */
+    public static JsonNode read(String file) {
         Path folder = Path.of(System.getProperty("stadium.vectors", "../../../proto/vectors"));
-        JsonNode script;
         try {
-            script = JSON.readTree(folder.resolve(file).toFile());
+            return JSON.readTree(folder.resolve(file).toFile());
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+    }
+
+    /** The settings of a case, over the defaults of its script. */
+    public static JsonNode config(JsonNode script, JsonNode one) {
+        ObjectNode config = script.path("defaults").deepCopy();
+        one.path("config").fields().forEachRemaining(
+                field -> config.set(field.getKey(), field.getValue()));
+        return config;
+    }
+
+    /** The cases of a file. */
+    public static List<Case> cases(String file) {
+        JsonNode script = read(file);
         List<Case> cases = new ArrayList<>();
         for (JsonNode one : script.path("cases")) {
-            ObjectNode config = ((ObjectNode) script.path("defaults")).deepCopy();
-            config.setAll((ObjectNode) one.path("config"));
             List<JsonNode> steps = new ArrayList<>();
             one.path("steps").forEach(steps::add);
             assertFalse(steps.isEmpty(), one.path("name").asText());
-            cases.add(new Case(one.path("name").asText(), config, steps));
+            cases.add(new Case(one.path("name").asText(), config(script, one), steps));
         }
         assertFalse(cases.isEmpty(), file);
         return cases;

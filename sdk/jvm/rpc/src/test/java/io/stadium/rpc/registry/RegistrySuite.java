@@ -2,13 +2,12 @@ package io.stadium.rpc.registry;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.stadium.rpc.Codec;
 import io.stadium.rpc.Method;
+import io.stadium.rpc.Programs;
 import io.stadium.rpc.client.RpcClient;
 import io.stadium.rpc.discovery.Instance;
 import io.stadium.rpc.discovery.Instances;
@@ -166,19 +165,10 @@ public abstract class RegistrySuite {
         }
     }
 
-    private static String binary(String variable) {
-        String binary = System.getenv(variable);
-        if (Boolean.getBoolean("stadium.interop")) {
-            assertNotNull(binary, variable + " must name a binary");
-        }
-        assumeTrue(binary != null);
-        return binary;
-    }
-
     private String cli(String... words) throws Exception {
         Path out = folder.resolve("out");
         Stream<String> command = Stream.concat(
-                Stream.of(binary("STADIUM_BIN"), "service"), Stream.of(words));
+                Stream.of(Programs.named("STADIUM_BIN"), "service"), Stream.of(words));
         Process process = new ProcessBuilder(Stream.concat(command,
                 Stream.of("--discovery", url(), "--deadline", "60s", "--json")).toList())
                 .redirectErrorStream(true).redirectOutput(out.toFile()).start();
@@ -192,8 +182,8 @@ public abstract class RegistrySuite {
 
     @Test
     void rustAndJavaFindEachOther() throws Exception {
-        binary("STADIUM_BIN");
-        String geoService = binary("STADIUM_GEO");
+        Programs.named("STADIUM_BIN");
+        String geoService = Programs.named("STADIUM_GEO");
         start();
         Duration ttl = Duration.ofSeconds(3);
         Process geo = null;

@@ -3,10 +3,10 @@ package io.stadium.rpc.server;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.stadium.rpc.Programs;
 import java.io.BufferedReader;
 import java.io.InputStream;
 import java.nio.file.Files;
@@ -30,18 +30,9 @@ class RustCallersTest {
 
     @TempDir Path folder;
 
-    private static String binary(String variable) {
-        String binary = System.getenv(variable);
-        if (Boolean.getBoolean("stadium.interop")) {
-            assertNotNull(binary, variable + " must name a binary");
-        }
-        assumeTrue(binary != null);
-        return binary;
-    }
-
     /** Runs the CLI against one instance. */
     private Ended cli(RpcServer server, String... words) throws Exception {
-        List<String> command = new ArrayList<>(List.of(binary("STADIUM_BIN"), "service"));
+        List<String> command = new ArrayList<>(List.of(Programs.named("STADIUM_BIN"), "service"));
         command.addAll(List.of(words));
         if (!words[0].equals("quiesce")) {
             command.addAll(List.of(
@@ -63,7 +54,7 @@ class RustCallersTest {
 
     @Test
     void theCliCallsDescribesAndQuiesces() throws Exception {
-        binary("STADIUM_BIN");
+        Programs.named("STADIUM_BIN");
         try (RpcServer server = RpcServer.builder().listen("127.0.0.1", 0)
                 .service(TestService.greeter()).operators(Operators.bearer("secret"))
                 .inlineWaitMax(Duration.ofSeconds(30)).start()) {
@@ -102,7 +93,7 @@ class RustCallersTest {
 
     /** Starts the script callers.py with the Python SDK as it is in the repository. */
     private Process python(String what, int port) throws Exception {
-        Path module = Path.of(binary("STADIUM_PYTHON_MODULE"));
+        Path module = Path.of(Programs.named("STADIUM_PYTHON_MODULE"));
         Path sources = Path.of(System.getProperty("stadium.sdk", "../..")).resolve(
                 "python/stadium").toRealPath();
         Path stadium = folder.resolve("stadium");
@@ -119,7 +110,7 @@ class RustCallersTest {
             }
         }
         ProcessBuilder builder = new ProcessBuilder(
-                binary("STADIUM_PYTHON"), "-u", folder.resolve("callers.py").toString(), what,
+                Programs.named("STADIUM_PYTHON"), "-u", folder.resolve("callers.py").toString(), what,
                 "127.0.0.1:" + port).redirectError(ProcessBuilder.Redirect.INHERIT);
         builder.environment().put("PYTHONPATH", folder.toString());
         return builder.start();
@@ -138,7 +129,7 @@ class RustCallersTest {
 
     @Test
     void thePythonSdkUsesAllInteractions() throws Exception {
-        binary("STADIUM_PYTHON_MODULE");
+        Programs.named("STADIUM_PYTHON_MODULE");
         try (RpcServer server = RpcServer.builder().listen("127.0.0.1", 0)
                 .service(TestService.bytes()).inlineWaitMax(Duration.ofSeconds(30)).start()) {
             int port = server.address().getPort();
@@ -153,7 +144,7 @@ class RustCallersTest {
 
     @Test
     void noAcceptedCallIsLostOnSigterm() throws Exception {
-        binary("STADIUM_PYTHON_MODULE");
+        Programs.named("STADIUM_PYTHON_MODULE");
         String path = System.getProperty("surefire.test.class.path",
                 System.getProperty("java.class.path"));
         Process server = new ProcessBuilder(

@@ -4,13 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Path;
+import io.stadium.rpc.Scripts;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.Iterator;
@@ -21,8 +18,6 @@ import java.util.function.Function;
 
 /** Plays the scripts of proto/vectors, and compares every answer. */
 final class Script {
-    private static final ObjectMapper JSON = new ObjectMapper();
-
     private Script() {}
 
     /** Plays the steps of one case. */
@@ -37,8 +32,9 @@ final class Script {
     /** Every answer is the expected one, and one that is altered is found in each case. */
     static void check(String file, Set<String> skipped, Function<JsonNode, Player> begin) {
         int cases = 0;
-        for (JsonNode one : read(file).path("cases")) {
-            JsonNode config = config(file, one);
+        JsonNode script = Scripts.read(file);
+        for (JsonNode one : script.path("cases")) {
+            JsonNode config = Scripts.config(script, one);
             List<String> differences = play(one.path("steps"), begin.apply(config), skipped, -1);
             assertTrue(differences.isEmpty(), file + ", " + one.path("name") + ": " + differences);
             cases++;
@@ -55,22 +51,6 @@ final class Script {
         assertTrue(cases > 0, file + " has no cases");
     }
 
-    static JsonNode read(String file) {
-        Path folder = Path.of(System.getProperty("stadium.vectors", "../../../proto/vectors"));
-        try {
-            return JSON.readTree(folder.resolve(file).toFile());
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-    }
-
-    private static JsonNode config(String file, JsonNode one) {
-        ObjectNode config = read(file).path("defaults").deepCopy();
-        one.path("config").fields().forEachRemaining(
-                field -> config.set(field.getKey(), field.getValue()));
-        return config;
-    }
-
     private static List<String> play(
             JsonNode steps, Player player, Set<String> skipped, int altered) {
         List<String> differences = new ArrayList<>();
@@ -83,7 +63,7 @@ final class Script {
             if (!step.has("expect") || answer == SKIPPED) {
                 continue;
             }
-            JsonNode actual = JSON.valueToTree(answer);
+            JsonNode actual = Scripts.JSON.valueToTree(answer);
             JsonNode expected = step.get("expect");
             if (nth == altered) {
                 expected = alter(expected);
