@@ -2,15 +2,16 @@
 //!
 //! All clients call the same two servers at the same time.
 
+use std::collections::BTreeMap;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use stadium_testing::deadline::{until, until_true};
+use stadium_testing::deadline::until;
 use stadium_testing::process::Signal;
 
-use super::is;
+use super::{guards, is};
 use crate::actor::{Actor, Pending};
 use crate::language::Language;
 use crate::report::{Report, Verdict};
@@ -23,8 +24,9 @@ pub const KILLED_ONCE: &str = "killed-once";
 /// A call of an idempotent method is made again elsewhere.
 pub const KILLED_IDEMPOTENT: &str = "killed-idempotent";
 
-/// Calls of each client that are under way when the server is killed.
-const CALLS: usize = 16;
+/// Calls of each client that are under way at each of the two servers when one is killed: fewer than the ten a
+/// second that a client's budget lets it make again.
+const CALLS: usize = 8;
 
 /// One server leaves while all clients call it and another one.
 pub fn quiesce(
@@ -69,28 +71,20 @@ struct UnderWay {
     calls: Vec<(String, Pending)>,
 }
 
-fn connect(caller: &Actor, case: &str, addresses: &[&str]) -> Result<()> {
-    stage::client_of(caller, case, addresses)?;
-    // Calls go to servers that are connected: a client that knows one only has nothing to wait for.
-    if addresses.len() > 1 {
-        until_true(Duration::from_secs(10), "calls at both servers", || {
-            let load = json!({
-                "do": "load", "client": case, "rate": 200, "for_ms": 100, "deadline_ms": 3_000,
-            });
-            Ok(caller.ask(load)?["instances"].as_object().is_some_and(|served| served.len() > 1))
-        })?;
-    }
-    Ok(())
-}
-
 fn begin(caller: &Actor, case: &str, method: &str) -> Result<UnderWay> {
-    let calls = (0..CALLS)
-        .map(|number| {
-            let text = format!("{case}-{}-{number}", caller.language.name());
+    let mut room: BTreeMap<String, usize> = BTreeMap::new();
+    let keys = guards::places(caller, case)?.into_iter().filter(|(_, server)| {
+        let room = room.entry(server.clone()).or_insert(CALLS);
+        let has_room = *room > 0;
+        *room = room.saturating_sub(1);
+        has_room
+    });
+    let calls = keys
+        .map(|(key, _)| {
+            let text = format!("{case}-{}-{key}", caller.language.name());
             let order = json!({
                 "do": "call", "client": case, "method": method, "deadline_ms": 20_000,
-                // Keys spread the calls; without them a server that was slow at first gets none.
-                "ask": {"text": text, "sleep_ms": 3_000}, "key": text,
+                "ask": {"text": text, "sleep_ms": 3_000}, "key": key,
             });
             Ok((text, caller.order(order)?))
         })
@@ -104,9 +98,9 @@ pub fn killed(callers: &Callers, stable: &Member, language: Language, report: &R
     let both = [stable.address.as_str(), victim.address.as_str()];
     for caller in &callers.0 {
         let known = if caller.language.is_complete() { &both[..] } else { &both[1..] };
-        connect(caller, KILLED_ONCE, known)?;
+        stage::client_of(caller, KILLED_ONCE, known)?;
         if caller.language.is_complete() {
-            connect(caller, KILLED_IDEMPOTENT, known)?;
+            stage::client_of(caller, KILLED_IDEMPOTENT, known)?;
         }
     }
     let mut under_way: Vec<(&'static str, UnderWay)> = Vec::new();

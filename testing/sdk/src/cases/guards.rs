@@ -43,12 +43,13 @@ pub fn unavailable(pair: &Pair<'_>) -> Result<()> {
     lies(&answer, "took_ms", 0..=5_000)
 }
 
-fn places(actor: &Actor) -> Result<BTreeMap<String, String>> {
+/// The server that each of many keys reaches.
+pub fn places(actor: &Actor, client: &str) -> Result<BTreeMap<String, String>> {
     let calls: Vec<_> = (0..KEYS)
         .map(|number| {
             let key = format!("key-{number}");
             let order = json!({
-                "do": "call", "client": AFFINITY, "method": "Echo", "key": key, "deadline_ms": 10_000,
+                "do": "call", "client": client, "method": "Echo", "key": key, "deadline_ms": 10_000,
             });
             Ok((key, actor.order(order)?))
         })
@@ -66,12 +67,12 @@ pub fn affinity(callers: &Callers, fleet: &[Member], report: &Report) -> Result<
     let addresses: Vec<&str> = fleet.iter().map(|member| member.address.as_str()).collect();
     let reference = Actor::start(crate::language::Language::Rust, None)?;
     stage::client_of(&reference, AFFINITY, &addresses)?;
-    let expected = places(&reference)?;
+    let expected = places(&reference, AFFINITY)?;
     for caller in callers.complete() {
         report.check(AFFINITY, caller.language, None, || {
             stage::client_of(caller, AFFINITY, &addresses)?;
             for round in ["first", "second"] {
-                let placed = places(caller)?;
+                let placed = places(caller, AFFINITY)?;
                 let others: Vec<_> = placed.iter().filter(|(key, place)| expected[*key] != **place).collect();
                 ensure!(others.is_empty(), "in the {round} round elsewhere than Rust's: {others:?}");
             }
