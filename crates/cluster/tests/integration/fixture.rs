@@ -257,7 +257,7 @@ pub fn put(payload: &str) -> Command {
 }
 
 /// Waits until it holds.
-pub fn until(what: &str, holds: impl Fn() -> bool) {
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
         assert!(begun.elapsed() < LONG, "{what}: it never does");
