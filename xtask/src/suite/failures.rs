@@ -2,27 +2,64 @@
 //!
 //! A run prints tens of thousands of lines, and who reads it often has only the last ones.
 
+use std::cell::RefCell;
 use std::fmt::Write as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// So many lines of a suite are shown again.
 const LINES: usize = 60;
 
-/// The suites that failed, in the order of their ends: a name, and an excerpt of the output.
-static FAILURES: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
+/// A suite that failed.
+struct Failure {
+    /// The task that ran it.
+    task: String,
+    suite: String,
+    excerpt: String,
+    /// Its task passed when it ran once more.
+    passed_again: bool,
+}
+
+/// The suites that failed, in the order of their ends.
+static FAILURES: Mutex<Vec<Failure>> = Mutex::new(Vec::new());
+
+thread_local! {
+    /// The task that this thread runs.
+    static TASK: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Runs a task: the suites that fail meanwhile on this thread are its own.
+pub(super) fn within<T>(task: &str, run: impl FnOnce() -> T) -> T {
+    TASK.replace(task.to_owned());
+    run()
+}
 
 /// A suite with this output failed.
 pub(super) fn note(name: &str, output: &str) {
-    FAILURES.lock().unwrap_or_else(PoisonError::into_inner).push((name.to_owned(), excerpt(output)));
+    noted().push(Failure {
+        task: TASK.with_borrow(String::clone),
+        suite: name.to_owned(),
+        excerpt: excerpt(output),
+        passed_again: false,
+    });
+}
+
+/// A task some of whose suites had failed ran once more, and passed.
+pub(super) fn passed_again(task: &str) {
+    noted().iter_mut().filter(|failure| failure.task == task).for_each(|failure| failure.passed_again = true);
 }
 
 /// All that was noted, each excerpt under its suite's name. Empty when nothing failed.
 pub(super) fn shown() -> String {
     let mut shown = String::new();
-    for (name, excerpt) in FAILURES.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-        let _ = write!(shown, "==> FAILED: {name}\n{excerpt}");
+    for Failure { suite, excerpt, passed_again, .. } in noted().iter() {
+        let heading = if *passed_again { "failed, and passed when run once more" } else { "FAILED" };
+        let _ = write!(shown, "==> {heading}: {suite}\n{excerpt}");
     }
     shown
+}
+
+fn noted() -> MutexGuard<'static, Vec<Failure>> {
+    FAILURES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// From where libtest lists the failures; else from the first test that node reports as failed;

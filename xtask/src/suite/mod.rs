@@ -4,23 +4,24 @@
 //! testing/node (node --test), both against the built binary, the SDKs' own (pytest, Maven, ctest, node
 //! --test), and their conformance, which crosses them. Everything is built first, in one
 //! build, while the packages of Python and Node are installed; then the suites of Python and Node
-//! and the Rust test programs run side by side, and the checks that take longest run beside them on
-//! what the cores have left. A failure does not stop the others. A skipped test
-//! is a failure: what a suite needs is installed first, so it has no reason to skip. Before the
-//! last line come the time of each phase, the slowest tests, and the words of those that failed.
+//! and the Rust test programs run side by side, then those that watch the clock, one at a time; the
+//! checks that take longest run beside all of them on what the cores have left. A failure does not
+//! stop the others; a suite that failed runs once more at the end, alone, and is named when it passes
+//! then. A skipped test is a failure: what a suite needs is installed first, so it has no reason to
+//! skip. Before the last line come the time of each phase, the slowest tests, and the words of those
+//! that failed.
 
 mod failures;
 mod rust;
 mod tally;
+mod tasks;
 mod timing;
 mod watchdog;
 
-use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -32,6 +33,7 @@ use crate::verify::{self, Verdict};
 use crate::{components, sdk, step};
 use rust::Program;
 use tally::Tally;
+use tasks::{Task, side_by_side};
 use timing::Times;
 use watchdog::{SILENCE, Victim, Watchdog};
 
@@ -128,7 +130,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
             let parts = PYTHON.iter().filter(|(name, ..)| options.long || *name != WHEEL);
             for part in parts.filter(|_| options.wants(Suite::Python)) {
                 let (interpreter, environment, times) = (interpreter.clone(), &environment, &times);
-                tasks.push(Box::new(move || python(root, &interpreter, part, environment, times, shown)));
+                tasks.push(Task::new(part.0, move || {
+                    python(root, &interpreter, part, environment, times, shown)
+                }));
             }
         }
         Some(Err(())) => total.failed += 1,
@@ -136,37 +140,49 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     }
     match node_packages {
         Some(Ok(())) if built && options.wants(Suite::Node) => {
-            tasks.push(Box::new(|| node(root, &environment, shown)));
-            tasks.push(Box::new(|| javascript(root, &environment, shown)));
+            tasks.push(Task::new("Node clients", || node(root, &environment, shown)));
+            tasks.push(Task::new("TypeScript SDK", || javascript(root, &environment, shown)));
         }
         Some(Err(())) => total.failed += 1,
         _ => {}
     }
     if options.wants(Suite::Java) && built {
-        tasks.push(Box::new(|| java(root, &environment, interpreter.as_deref(), shown)));
+        tasks.push(Task::new("JVM SDK", || java(root, &environment, interpreter.as_deref(), shown)));
     }
     if options.wants(Suite::Cpp) && built {
-        tasks.push(Box::new(|| cpp(root, options.long, shown)));
+        tasks.push(Task::new("C++ SDK", || cpp(root, options.long, shown)));
     }
     let task = |program: Program| -> Task<'_> {
         let (environment, times) = (&environment, &times);
-        Box::new(move || program.run(environment, times))
+        Task::new(program.name().to_owned(), move || program.run(environment, times))
     };
     tasks.extend(beside.into_iter().map(task));
     let step = Step::start("tests");
-    let mut tally = std::thread::scope(|scope| {
+    let conformance = (options.wants(Suite::Sdk) && built)
+        .then(|| Task::new("SDK conformance", || conformance(root, interpreter.as_deref(), options.long)));
+    let ran = std::thread::scope(|scope| {
         let unhurried = whole.then(|| scope.spawn(|| verify::unhurried(root)));
-        let tally = side_by_side(tasks, options.jobs);
+        let ran = side_by_side(tasks, options.jobs)
+            .and(side_by_side(alone.into_iter().map(task).collect(), 1))
+            .and(side_by_side(conformance.into_iter().collect(), 1));
         let also = unhurried.map(|checks| checks.join().expect("a check does not panic").failed);
         total.failed += also.iter().flatten().count();
         verdict.failed.extend(also.into_iter().flatten());
-        tally
+        ran
     });
-    tally += side_by_side(alone.into_iter().map(task).collect(), 1);
-    if options.wants(Suite::Sdk) && built {
-        tally += conformance(root, interpreter.as_deref(), options.long);
-    }
-    total += judged(step, tally, Ok(()));
+    judged(step, ran.tally(), Ok(()));
+    // A developer who asks for one suite wants to see its failure, and not to wait for another run.
+    let passed_again = match whole {
+        true => {
+            let again = ran.again();
+            total += again.total;
+            again.passed
+        }
+        false => {
+            total += ran.tally();
+            Vec::new()
+        }
+    };
     if options.wants(Suite::Rust) {
         total += rust_examples(&environment);
     }
@@ -180,6 +196,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     }
     if total.skipped > 0 {
         println!("{} tests were skipped or ignored, and count as failed", total.skipped);
+    }
+    if !passed_again.is_empty() {
+        println!("failed beside others, and passed when run once more, alone: {}", passed_again.join(", "));
     }
     let failed = total.failed + total.skipped;
     println!("{} passed, {failed} failed", total.passed);
@@ -195,30 +214,6 @@ fn show_times(times: &Times) {
     }
     eprint!("==> slowest tests\n{}", times.slowest());
     eprint!("==> CPU time of test programs\n{}", times.most_cpu());
-}
-
-/// Something that tests, and says what its tests came to.
-type Task<'a> = Box<dyn FnOnce() -> Tally + Send + 'a>;
-
-/// Runs tasks in their order, so many at a time.
-fn side_by_side(tasks: Vec<Task<'_>>, jobs: usize) -> Tally {
-    let waiting = Mutex::new(VecDeque::from(tasks));
-    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-    let work = || {
-        let mut total = Tally::default();
-        while let Some(task) = next() {
-            total += task();
-        }
-        total
-    };
-    std::thread::scope(|scope| {
-        let lanes: Vec<_> = (0..jobs.max(1)).map(|_| scope.spawn(work)).collect();
-        let mut total = Tally::default();
-        for lane in lanes {
-            total += lane.join().expect("a lane does not panic");
-        }
-        total
-    })
 }
 
 /// The test programs of the crates, built. A failure is counted.

@@ -97,6 +97,11 @@ fn named_alone(root: &Path) -> Result<HashMap<PathBuf, Package>> {
 }
 
 impl Program {
+    /// `stadium-mqtt::parts`.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Whether nothing may run beside it.
     pub(super) fn runs_alone(&self) -> bool {
         self.alone

@@ -46,6 +46,7 @@ public final class CallBench implements AnswerHandler<byte[]> {
     private long count;
     private long lastNanos = System.nanoTime();
     private volatile Thread loop;
+    private volatile boolean isOver;
 
     private CallBench(RpcClient client, Method<byte[], byte[]> method, byte[] request) {
         this.client = client;
@@ -97,6 +98,7 @@ public final class CallBench implements AnswerHandler<byte[]> {
             for (int round = number(settings, "rounds", 1); round > 0; round--) {
                 System.out.println(bench.measure(seconds, inflight == 1));
             }
+            bench.isOver = true;
         } finally {
             if (server != null) {
                 server.close();
@@ -114,7 +116,7 @@ public final class CallBench implements AnswerHandler<byte[]> {
     }
 
     private void callForever() {
-        while (true) {
+        while (!isOver) {
             try {
                 client.callBlocking(method, request);
                 synchronized (this) {
@@ -146,7 +148,9 @@ public final class CallBench implements AnswerHandler<byte[]> {
     @Override
     public void onFailure(RpcException failure) {
         failures.incrementAndGet();
-        call();
+        if (!isOver) {
+            call();
+        }
     }
 
     private String measure(int seconds, boolean isTimed) throws InterruptedException {
