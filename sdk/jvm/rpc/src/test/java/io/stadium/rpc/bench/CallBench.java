@@ -147,7 +147,9 @@ public final class CallBench implements AnswerHandler<byte[]> {
 
     @Override
     public void onFailure(RpcException failure) {
-        failures.incrementAndGet();
+        if (failures.getAndIncrement() == 0) {
+            System.err.println("the first failure: " + failure);
+        }
         if (!isOver) {
             call();
         }

@@ -26,10 +26,7 @@ import org.slf4j.LoggerFactory;
 final class Driver extends ChannelInboundHandlerAdapter {
     private static final Logger LOG = LoggerFactory.getLogger(Driver.class);
 
-    /**
-     * A buffer of so many bytes goes to the channel before the batch ends, so that it does not
-     * grow.
-     */
+    /** A buffer of so many bytes is sent before the batch ends. */
     private static final int OUT_BYTES_MAX = 64 * 1024;
 
     /** Milliseconds that the peer has to take the last frames before the transport is closed. */
@@ -139,7 +136,7 @@ final class Driver extends ChannelInboundHandlerAdapter {
             context.channel().config().setAutoRead(false);
         }
         in.release();
-        writeFull();
+        sendFull();
     }
 
     @Override
@@ -218,7 +215,7 @@ final class Driver extends ChannelInboundHandlerAdapter {
             end(new Closed(Closed.Reason.SLOW_PEER, ErrorCode.CONNECTION_ERROR, text));
             context.close();
         } else if (!isReading) {
-            writeFull();
+            sendFull();
             if (!isFlushScheduled) {
                 isFlushScheduled = true;
                 context.executor().execute(flushTask);
@@ -246,17 +243,24 @@ final class Driver extends ChannelInboundHandlerAdapter {
                     "all streams have ended"));
             return;
         }
+        writeAndFlush();
+    }
+
+    /**
+     * Sends a buffer that is full: the peer works on it while the rest of the batch is received, and
+     * the outgoing queue does not grow with the batch.
+     */
+    private void sendFull() {
+        if (out != null && out.readableBytes() >= OUT_BYTES_MAX) {
+            writeAndFlush();
+        }
+    }
+
+    private void writeAndFlush() {
         write();
         if (isUnflushed) {
             isUnflushed = false;
             context.flush();
-        }
-    }
-
-    /** Writes a buffer that is full. While the connection receives, it appends to the buffer. */
-    private void writeFull() {
-        if (out != null && out.readableBytes() >= OUT_BYTES_MAX) {
-            write();
         }
     }
 
