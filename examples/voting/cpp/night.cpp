@@ -88,27 +88,30 @@ class Night {
         for (auto& account : opened) {
             account.get();
         }
-        std::vector<stadium::Reply<stadium::Booked>> payments;
+        std::vector<stadium::Transfer> payments;
         for (int voter = 0; voter < voters; voter++) {
-            payments.push_back(wallet_.deposit(stadium::Amount(bought, asset), wallet_of(voter),
-                                               id_from("payment", device_of(voter)), "@shop"));
+            payments.push_back(stadium::Transfer::post(stadium::Amount(bought, asset))
+                                   .from("@shop")
+                                   .to(wallet_of(voter))
+                                   .id(id_from("payment", device_of(voter))));
         }
-        for (auto& payment : payments) {
-            payment.get();
-        }
-        return bought * static_cast<int>(payments.size());
+        const auto booked = book(payments);
+        return bought * static_cast<int>(std::count_if(
+                            booked.begin(), booked.end(), [](const auto& one) { return !!one; }));
     }
 
-    /// Casts votes at once: nothing for those whose voter has none left.
-    std::vector<std::optional<stadium::Booked>> cast_all(
-        const std::vector<stadium::Transfer>& votes) const {
+    /// Books transfers at once, each until its outcome is known: their ids make that safe. Nothing
+    /// stands for those that a wallet has not enough for.
+    std::vector<std::optional<stadium::Booked>> book(
+        const std::vector<stadium::Transfer>& transfers) const {
         std::vector<stadium::Reply<stadium::Booked>> replies;
-        for (const auto& vote : votes) {
-            replies.push_back(wallet_.transfer(vote));
+        for (const auto& transfer : transfers) {
+            replies.push_back(wallet_.transfer(transfer));
         }
         std::vector<std::optional<stadium::Booked>> booked;
-        for (std::size_t nth = 0; nth < votes.size(); nth++) {
-            booked.push_back(until("a vote", [&] { return outcome(replies[nth], votes[nth]); }));
+        for (std::size_t nth = 0; nth < transfers.size(); nth++) {
+            booked.push_back(
+                until("a transfer", [&] { return outcome(replies[nth], transfers[nth]); }));
         }
         return booked;
     }
@@ -179,20 +182,23 @@ class Night {
   private:
     using Outcome = std::optional<std::optional<stadium::Booked>>;
 
-    /// What became of a vote; nothing where the server was busy and it is on its way again.
-    Outcome outcome(stadium::Reply<stadium::Booked>& reply, const stadium::Transfer& vote) const {
+    /// What became of a transfer; nothing where that is not known, and it is on its way again.
+    Outcome outcome(stadium::Reply<stadium::Booked>& reply,
+                    const stadium::Transfer& transfer) const {
         try {
             return reply.get();
-        } catch (const stadium::Busy& busy) {
-            std::this_thread::sleep_for(busy.retry_after());
-            reply = wallet_.transfer(vote);
-            return std::nullopt;
         } catch (const stadium::Rejected& refused) {
             if (refused.code() != "WAL-023") {
                 throw;
             }
             return Outcome(std::in_place, std::nullopt);
+        } catch (const stadium::Busy& busy) {
+            std::this_thread::sleep_for(busy.retry_after());
+        } catch (const stadium::Error&) {
+            // It may have happened: the same transfer again tells.
         }
+        reply = wallet_.transfer(transfer);
+        return std::nullopt;
     }
 
     night::Server server_;
@@ -212,7 +218,7 @@ int run(const Night& night) {
             votes.push_back(vote_of(voter, nth));
         }
     }
-    const auto booked = night.cast_all(votes);
+    const auto booked = night.book(votes);
     std::vector<stadium::Transfer> paid;
     for (std::size_t nth = 0; nth < votes.size(); nth++) {
         if (booked[nth]) {
@@ -221,7 +227,7 @@ int run(const Night& night) {
     }
     const std::vector<stadium::Transfer> again(
         paid.begin(), std::next(paid.begin(), std::min(repeated, paid.size())));
-    const auto booked_again = night.cast_all(again);
+    const auto booked_again = night.book(again);
     const auto twice = std::count_if(booked_again.begin(), booked_again.end(),
                                      [](const auto& one) { return !one || !one->duplicate; });
     const bool is_proved = !paid.empty() && night.proves(paid.front());

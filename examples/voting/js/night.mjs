@@ -12,7 +12,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
-import { Busy, Rejected, Stadium, verifyReceipt } from '@stadium/client'
+import { Busy, Rejected, Stadium, Unavailable, verifyReceipt } from '@stadium/client'
 
 const POLL = 'final'
 const ASSET = 'VOTE'
@@ -44,6 +44,22 @@ async function until (what, look) {
   }
 }
 
+/**
+ * Sends a request until its outcome is known. That is safe: each request here has an id, or changes
+ * nothing when it comes again.
+ */
+async function known (send) {
+  return await until('an outcome', async () => {
+    try {
+      return { value: await send() }
+    } catch (error) {
+      if (error instanceof Busy) await sleep(error.retryAfter)
+      else if (!(error instanceof Unavailable || error.mayHaveHappened)) throw error
+      return undefined
+    }
+  }).then(({ value }) => value)
+}
+
 const data = process.argv[2]
 if (data === undefined || process.argv.length !== 3) {
   console.error('night.mjs DATA: the data directory of a running `stadium serve`')
@@ -56,30 +72,27 @@ const { wallets, devices, pushes } = stadium
 
 /** Opens the voters' accounts, and sells them their votes: a payment counts once. */
 async function sell () {
-  await wallets.declareAsset(ASSET, 0)
-  await Promise.all(VOTERS.map((voter) => wallets.open({ wallet: `voter:${voter}`, asset: ASSET })))
-  const payments = VOTERS.map((voter) => wallets.transfer({
+  await known(() => wallets.declareAsset(ASSET, 0))
+  await Promise.all(VOTERS.map((voter) =>
+    known(() => wallets.open({ wallet: `voter:${voter}`, asset: ASSET }))))
+  const payments = VOTERS.map((voter) => known(() => wallets.transfer({
     id: idFrom('payment', POLL, voter),
     debit: '@shop',
     credit: `voter:${voter}`,
     asset: ASSET,
     amount: BOUGHT
-  }))
+  })))
   return BOUGHT * (await Promise.all(payments)).length
 }
 
-/** Casts a vote; `undefined` where the voter has none left. The same vote again is the same transfer. */
+/** Casts a vote; `undefined` where the voter has none left. The same vote again is the same one. */
 async function cast (vote) {
-  return await until('a vote', async () => {
-    try {
-      return { booked: await wallets.transfer(vote) }
-    } catch (error) {
-      if (error instanceof Rejected && error.code === 'WAL-023') return { booked: undefined }
-      if (!(error instanceof Busy)) throw error
-      await sleep(error.retryAfter)
-      return undefined
-    }
-  }).then(({ booked }) => booked)
+  try {
+    return await known(() => wallets.transfer(vote))
+  } catch (error) {
+    if (error instanceof Rejected && error.code === 'WAL-023') return undefined
+    throw error
+  }
 }
 
 /** Whether a receipt, checked without the server, proves the vote under a published root. */
@@ -94,7 +107,7 @@ async function proves (vote) {
     return audit === undefined ? undefined : JSON.parse(audit.stdout)
   })
   const { shard, seal } = receipt
-  const { roots } = await wallets.roots({ shard, after: seal - 1, limit: 1 })
+  const { roots } = await known(() => wallets.roots({ shard, after: seal - 1, limit: 1 }))
   const proved = await verifyReceipt(receipt, roots[0].root)
   return proved.transfer === vote.id && proved.debit === vote.debit &&
     proved.credit === vote.credit && proved.asset === ASSET && proved.amount === 1n
@@ -102,33 +115,36 @@ async function proves (vote) {
 
 /** Pushes the winner to the voters' devices. Returns how many are told. */
 async function announce (winner) {
-  await Promise.all(VOTERS.map((voter) => devices.set(voter, { tags: [LANGUAGE] })))
-  const { id } = await pushes.send({
+  await Promise.all(VOTERS.map((voter) => known(() => devices.set(voter, { tags: [LANGUAGE] }))))
+  const { id } = await known(() => pushes.send({
     id: idFrom('winner', POLL, LANGUAGE, winner),
     audience: { tag: LANGUAGE },
     notification: { title: `The winner is ${winner}` },
     options: { expiry_s: 3600 }
-  })
+  }))
   return await until('the push', async () => {
-    const { targeted } = (await pushes.find(id)).counts
+    const { targeted } = (await known(() => pushes.find(id))).counts
     return targeted < VOTERS.length ? undefined : targeted
   })
 }
 
 /** Votes that were bought and not cast. */
 async function votesLeft () {
-  const balances = VOTERS.map((voter) => wallets.balance(`voter:${voter}`, ASSET))
+  const balances = VOTERS.map((voter) =>
+    known(() => wallets.balance(`voter:${voter}`, ASSET)))
   return (await Promise.all(balances)).reduce((sum, { available }) => sum + Number(available), 0)
 }
 
 /** The votes of a candidate, those of other programs too. */
 async function standing (candidate) {
-  return Number((await wallets.balance(`@${POLL}:${candidate}`, ASSET)).posted)
+  const wallet = `@${POLL}:${candidate}`
+  return Number((await known(() => wallets.balance(wallet, ASSET))).posted)
 }
 
 /** Whether every vote that somebody has was given by somebody. */
 async function isBalanced () {
-  return (await wallets.assets()).assets.some(({ asset, balanced }) => asset === ASSET && balanced)
+  const { assets } = await known(() => wallets.assets())
+  return assets.some(({ asset, balanced }) => asset === ASSET && balanced)
 }
 
 const credits = await sell()

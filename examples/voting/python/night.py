@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import sys
+import uuid
 from typing import Dict, List, NamedTuple, Optional
 
 import stadium
@@ -53,31 +54,29 @@ class Night:
             if isinstance(opened, stadium.Error):
                 raise opened
         payments = [
-            self.wallets.deposit(
-                f"voter:{voter}", ASSET, BOUGHT, source="@shop", id=id_from("payment", POLL, voter)
-            )
-            for voter in VOTERS
+            self.book("@shop", f"voter:{voter}", BOUGHT, id_from("payment", POLL, voter)) for voter in VOTERS
         ]
-        return BOUGHT * len(await asyncio.gather(*payments))
+        return BOUGHT * sum(one is not None for one in await asyncio.gather(*payments))
 
     async def cast(self, vote: Vote) -> Optional[Booked]:
         """Casts a vote; None where the voter has none left. The same vote again is the same transfer."""
+        id = id_from("vote", POLL, vote.voter, str(vote.nth))
+        return await self.book(f"voter:{vote.voter}", f"@{POLL}:{vote.candidate}", 1, id)
+
+    async def book(self, debit: str, credit: str, amount: int, id: uuid.UUID) -> Optional[Booked]:
+        """Books a transfer; None where there is not enough.
+
+        The request is sent until its outcome is known. Its id makes that safe.
+        """
         while True:
             try:
-                return await self.wallets.transfer(
-                    f"voter:{vote.voter}",
-                    f"@{POLL}:{vote.candidate}",
-                    ASSET,
-                    1,
-                    id=id_from("vote", POLL, vote.voter, str(vote.nth)),
-                    reference=POLL,
-                )
-            except stadium.Busy as busy:
-                await asyncio.sleep(busy.retry_after)
+                return await self.wallets.transfer(debit, credit, ASSET, amount, id=id, reference=POLL)
             except stadium.Rejected as refused:
                 if refused.code != "WAL-023":
                     raise
                 return None
+            except stadium.Error as error:
+                await asyncio.sleep(error.retry_after if isinstance(error, stadium.Busy) else 0.1)
 
     async def proves(self, paid: Booked, vote: Vote) -> bool:
         """Whether a receipt, checked without the server, proves the vote under a published root."""
