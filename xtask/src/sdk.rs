@@ -176,7 +176,10 @@ pub(crate) fn build_nights(root: &Path) -> Result<()> {
 pub(crate) fn nights(root: &Path, interpreter: &Path) -> Command {
     let folder = root.join(FOLDER);
     let programs = [
-        ("python", format!("'{}' '{}/examples/voting/python/night.py'", interpreter.display(), root.display())),
+        (
+            "python",
+            format!("'{}' '{}/examples/voting/python/night.py'", interpreter.display(), root.display()),
+        ),
         ("cpp", format!("'{}/voting-cpp/night'", folder.display())),
         ("js", format!("node '{}/js/night.mjs'", folder.display())),
     ];
