@@ -118,7 +118,7 @@ pub(crate) fn cmake(root: &Path, source: &Path, build: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The modules of Java, and the actor's classes with their class path.
+/// The modules of Java, the voting night, and the actor's classes with their class path.
 fn jvm(root: &Path) -> Result<()> {
     let folder = fresh(root, "jvm")?;
     let generated = folder.join("generated");
@@ -128,7 +128,7 @@ fn jvm(root: &Path) -> Result<()> {
     let mut maven = Command::new("mvn");
     maven.current_dir(root.join("sdk/jvm")).args(["--batch-mode", "--quiet", "--no-transfer-progress"]);
     maven.arg(format!("-Dstadium.actor={}", folder.display()));
-    maven.args(["-Pactor", "-DskipTests", "-Dmaven.javadoc.skip", "-Dmaven.source.skip", "package"]);
+    maven.args(["-Pactor,voting", "-DskipTests", "-Dmaven.javadoc.skip", "-Dmaven.source.skip", "package"]);
     output(&mut maven)?;
     let classes = folder.join("target/classes").display().to_string();
     let libraries = std::fs::read_to_string(folder.join("classpath")).context("the class path of Maven")?;
@@ -172,9 +172,12 @@ pub(crate) fn build_nights(root: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The night of Java, which is built with the actor.
+const NIGHT: &str = "io.stadium.examples.voting.Night";
+
 /// Runs the voting nights on one server, and compares what they see.
 pub(crate) fn nights(root: &Path, interpreter: &Path) -> Command {
-    let folder = root.join(FOLDER);
+    let (folder, jars) = (root.join(FOLDER), root.join("target/voting-java"));
     let programs = [
         (
             "python",
@@ -182,6 +185,7 @@ pub(crate) fn nights(root: &Path, interpreter: &Path) -> Command {
         ),
         ("cpp", format!("'{}/voting-cpp/night'", folder.display())),
         ("js", format!("node '{}/js/night.mjs'", folder.display())),
+        ("java", format!("java -XX:TieredStopAtLevel=1 -cp '{0}/*:{0}/lib/*' {NIGHT}", jars.display())),
     ];
     let mut crosses = Command::new(interpreter);
     crosses.arg(root.join("examples/voting/crosses.py")).env("PYTHONPATH", folder.join("python"));
