@@ -20,7 +20,7 @@ class CrossesTest {
     @TempDir Path folder;
 
     @Test
-    @Timeout(180)
+    @Timeout(300)
     void theProgramsOfJavaAndRustWorkWithEachOther() throws Exception {
         String rust = System.getenv("STADIUM_GEO");
         assertNotNull(rust, "STADIUM_GEO must name a program");
