@@ -77,7 +77,7 @@ class Shell:
             (self.folder / "bin" / name).symlink_to(place)
         (self.folder / "target").mkdir()
         (self.folder / "target/release").symlink_to(self.folder / "bin")
-        shutil.copytree(ROOT / "examples", self.folder / "examples", ignore=shutil.ignore_patterns("target", "src"))
+        shutil.copytree(ROOT / "examples", self.folder / "examples", ignore=shutil.ignore_patterns("target", "src", "node_modules"))
         for path in self.folder.glob("examples/**/*"):
             if path.suffix in {".toml", ".sh", ".py", ".csv"}:
                 text = self.here(path.read_text())

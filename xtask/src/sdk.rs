@@ -105,16 +105,20 @@ fn python(root: &Path, interpreter: &Path) -> Result<()> {
 }
 
 fn cpp(root: &Path) -> Result<()> {
-    let folder = root.join(FOLDER).join("cpp");
+    cmake(root, &root.join("testing/sdk/actors/cpp"), &root.join(FOLDER).join("cpp"))
+}
+
+/// Builds a project over the library that cargo built.
+pub(crate) fn cmake(root: &Path, source: &Path, build: &Path) -> Result<()> {
     let mut configure = Command::new("cmake");
-    configure.arg("-S").arg(root.join("testing/sdk/actors/cpp")).arg("-B").arg(&folder);
+    configure.arg("-S").arg(source).arg("-B").arg(build);
     configure.arg(format!("-DSTADIUM_LIBRARY_DIR={}", root.join("target/debug").display()));
     output(&mut configure)?;
-    output(Command::new("cmake").arg("--build").arg(&folder).args(["--parallel", "2"]))?;
+    output(Command::new("cmake").arg("--build").arg(build).args(["--parallel", "2"]))?;
     Ok(())
 }
 
-/// The modules of Java, and the actor's classes with their class path.
+/// The modules of Java, the voting night, and the actor's classes with their class path.
 fn jvm(root: &Path) -> Result<()> {
     let folder = fresh(root, "jvm")?;
     let generated = folder.join("generated");
@@ -124,7 +128,7 @@ fn jvm(root: &Path) -> Result<()> {
     let mut maven = Command::new("mvn");
     maven.current_dir(root.join("sdk/jvm")).args(["--batch-mode", "--quiet", "--no-transfer-progress"]);
     maven.arg(format!("-Dstadium.actor={}", folder.display()));
-    maven.args(["-Pactor", "-DskipTests", "-Dmaven.javadoc.skip", "-Dmaven.source.skip", "package"]);
+    maven.args(["-Pactor,voting", "-DskipTests", "-Dmaven.javadoc.skip", "-Dmaven.source.skip", "package"]);
     output(&mut maven)?;
     let classes = folder.join("target/classes").display().to_string();
     let libraries = std::fs::read_to_string(folder.join("classpath")).context("the class path of Maven")?;
@@ -157,6 +161,36 @@ fn javascript(root: &Path) -> Result<()> {
     tsc.args(["--skipLibCheck", "conformance_pb.ts", "conformance_stadium.ts"]);
     output(&mut tsc)?;
     Ok(())
+}
+
+/// Builds the voting nights of examples/voting, over what [`build`] has made.
+pub(crate) fn build_nights(root: &Path) -> Result<()> {
+    cmake(root, &root.join("examples/voting/cpp"), &root.join(FOLDER).join("voting-cpp"))?;
+    // Beside the packages that it imports.
+    let program = root.join(FOLDER).join("js/night.mjs");
+    std::fs::copy(root.join("examples/voting/js/night.mjs"), program)?;
+    Ok(())
+}
+
+/// The night of Java, which is built with the actor.
+const NIGHT: &str = "io.stadium.examples.voting.Night";
+
+/// Runs the voting nights on one server, and compares what they see.
+pub(crate) fn nights(root: &Path, interpreter: &Path) -> Command {
+    let (folder, jars) = (root.join(FOLDER), root.join("target/voting-java"));
+    let programs = [
+        (
+            "python",
+            format!("'{}' '{}/examples/voting/python/night.py'", interpreter.display(), root.display()),
+        ),
+        ("cpp", format!("'{}/voting-cpp/night'", folder.display())),
+        ("js", format!("node '{}/js/night.mjs'", folder.display())),
+        ("java", format!("java -XX:TieredStopAtLevel=1 -cp '{0}/*:{0}/lib/*' {NIGHT}", jars.display())),
+    ];
+    let mut crosses = Command::new(interpreter);
+    crosses.arg(root.join("examples/voting/crosses.py")).env("PYTHONPATH", folder.join("python"));
+    crosses.args(programs.map(|(name, program)| format!("{name}={program}")));
+    crosses
 }
 
 /// Generates messages and methods of contracts; `outs` are the arguments for one language.

@@ -299,7 +299,7 @@ fn javascript(root: &Path, environment: &[(&str, OsString)], shown: Shown) -> Ta
     suite("TypeScript SDK", &mut node, Victim::Command, shown, tally::node_line, |_| {})
 }
 
-/// Every client of the SDKs with every server.
+/// Every client of the SDKs with every server, and a voting night of each SDK on one server.
 fn conformance(root: &Path, interpreter: Option<&Path>, long: bool) -> Tally {
     let failed = Tally { failed: 1, ..Tally::default() };
     let Some(interpreter) = interpreter else { return failed };
@@ -310,6 +310,13 @@ fn conformance(root: &Path, interpreter: Option<&Path>, long: bool) -> Tally {
     runner.args(long.then_some("--long"));
     let mut tally =
         suite("SDK conformance", &mut runner, Victim::Command, Shown::InOnePiece, tally::runner_line, |_| {});
+    if ready("Voting nights of the SDKs: build", || sdk::build_nights(root)).is_err() {
+        tally += failed;
+        return tally;
+    }
+    let mut nights = sdk::nights(root, interpreter);
+    let name = "Voting nights of the SDKs";
+    tally += suite(name, &mut nights, Victim::Command, Shown::InOnePiece, tally::runner_line, |_| {});
     if long {
         let mut mutants = sdk::runner(root);
         let name = "SDK conformance: mutants";
@@ -337,13 +344,7 @@ fn cpp(root: &Path, long: bool, shown: Shown) -> Tally {
     let programs = [("C++ SDK", "sdk/cpp", "target/sdk-cpp"), (GEO, "examples/geo/cpp", "target/geo-cpp")];
     for (name, source, build) in programs {
         let (source, build) = (root.join(source), root.join(build));
-        let prepared = ready(&format!("{name}: build"), || {
-            let mut configure = Command::new("cmake");
-            configure.arg("-S").arg(&source).arg("-B").arg(&build);
-            configure.arg(format!("-DSTADIUM_LIBRARY_DIR={}", root.join("target/debug").display()));
-            step::output(&mut configure)?;
-            step::output(Command::new("cmake").arg("--build").arg(&build).args(["--parallel", "2"]))
-        });
+        let prepared = ready(&format!("{name}: build"), || sdk::cmake(root, &source, &build));
         if prepared.is_err() {
             total.failed += 1;
             continue;
