@@ -138,24 +138,29 @@ impl Play<'_> {
         Ok(())
     }
 
-    /// Waits until the keys of a client go to every server.
+    /// Waits until the keys of a client go to every server. Keys do so also where a server is slow.
     fn until_found(&self, caller: &Actor) -> Result<()> {
-        until_true(SOON, "calls at every server", || Ok(self.missing(caller)?.is_empty()))
+        until_true(SOON, "calls at every server", || {
+            let placed: BTreeSet<String> = guards::places(caller, "discovery")?.into_values().collect();
+            Ok(self.fleet.iter().all(|member| placed.contains(&member.name)))
+        })
     }
 
-    /// The servers that none of a client's keys go to. Keys go to every server, also to one that is slow.
-    fn missing(&self, caller: &Actor) -> Result<Vec<&str>> {
-        let placed: BTreeSet<String> = guards::places(caller, "discovery")?.into_values().collect();
-        let names = self.fleet.iter().map(|member| member.name.as_str());
-        Ok(names.filter(|name| !placed.contains(*name)).collect())
+    /// The servers that a client does not know.
+    fn unknown(&self, explained: &str) -> Vec<&str> {
+        let unknown = self.fleet.iter().filter(|member| !explained.contains(&member.address));
+        unknown.map(|member| member.name.as_str()).collect()
     }
 
-    /// The registry is away. Calls go on at all servers, and new servers are found when it is back.
+    /// The registry is away. Calls go on, nobody is forgotten, and new servers are found when it is back.
     fn outage(&mut self, case: &'static str, way: Outage, newcomers: &[Language]) -> Result<()> {
         let callers: Vec<&Actor> = self.callers.complete().collect();
-        // The outage before this one may have left servers that are not registered again yet.
+        // After the outage before this one, servers may still have to register again.
         for caller in &callers {
-            self.until_found(caller)?;
+            until_true(SOON, "a list that is live", || {
+                let explained = explained(caller)?;
+                Ok(!explained.contains("stale") && self.unknown(&explained).is_empty())
+            })?;
         }
         self.registry.leave(way);
         let noticed: Vec<Result<()>> = callers.iter().map(|caller| until_stale(caller)).collect();
@@ -184,8 +189,9 @@ impl Play<'_> {
     fn went_on(&self, caller: &Actor, load: Pending) -> Result<()> {
         let answer = load.wait()?;
         is(&answer, &json!({"outcomes": {"ok": answer["calls"]}}))?;
-        let missing = self.missing(caller)?;
-        ensure!(missing.is_empty(), "forgotten during the outage: {missing:?}");
+        let explained = explained(caller)?;
+        let unknown = self.unknown(&explained);
+        ensure!(unknown.is_empty(), "forgotten during the outage: {unknown:?}: {explained}");
         Ok(())
     }
 
