@@ -28,5 +28,6 @@ pub mod vectors;
 pub mod wallets;
 pub mod websocket;
 pub mod wire;
+pub mod zookeeper;
 
 pub use stadium_local_services::ports;

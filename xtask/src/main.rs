@@ -9,6 +9,7 @@
 mod advisories;
 mod bench;
 mod components;
+mod cpp;
 mod drill;
 mod features;
 mod fix;

@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 
 use crate::components;
+use crate::cpp::{self, Sanitizer};
 use crate::step::{cargo, command, output};
 
 /// Where the actors lie, below the root.
@@ -47,10 +48,18 @@ enum Task {
         #[arg(long)]
         long: bool,
     },
+    /// Run the tests of the C++ SDK under a sanitizer; under each of them if none is named
+    Sanitize {
+        /// Which
+        sanitizer: Option<Sanitizer>,
+    },
 }
 
 /// Does it. The exit code is 0 only when everything held.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
+    if let Task::Sanitize { sanitizer } = options.task {
+        return cpp::sanitize(root, sanitizer);
+    }
     let requirements = root.join("testing/python/requirements.txt");
     components::for_suites()?;
     let interpreter = components::python(root, &requirements)?;
@@ -78,7 +87,7 @@ pub(crate) fn runner(root: &Path) -> Command {
 /// Builds the actors, but for what cargo has built.
 pub(crate) fn build(root: &Path, interpreter: &Path) -> Result<()> {
     python(root, interpreter)?;
-    cpp(root)?;
+    cpp::build(&root.join("testing/sdk/actors/cpp"), &root.join(FOLDER).join("cpp"), &[cpp::library(root)])?;
     jvm(root)?;
     javascript(root)
 }
@@ -101,20 +110,6 @@ fn python(root: &Path, interpreter: &Path) -> Result<()> {
         Command::new(interpreter).args(["-c", "import stadium, conformance_pb2"]).env("PYTHONPATH", &folder),
     )
     .context("the Python actor's packages cannot be imported")?;
-    Ok(())
-}
-
-fn cpp(root: &Path) -> Result<()> {
-    cmake(root, &root.join("testing/sdk/actors/cpp"), &root.join(FOLDER).join("cpp"))
-}
-
-/// Builds a project over the library that cargo built.
-pub(crate) fn cmake(root: &Path, source: &Path, build: &Path) -> Result<()> {
-    let mut configure = Command::new("cmake");
-    configure.arg("-S").arg(source).arg("-B").arg(build);
-    configure.arg(format!("-DSTADIUM_LIBRARY_DIR={}", root.join("target/debug").display()));
-    output(&mut configure)?;
-    output(Command::new("cmake").arg("--build").arg(build).args(["--parallel", "2"]))?;
     Ok(())
 }
 
@@ -165,7 +160,8 @@ fn javascript(root: &Path) -> Result<()> {
 
 /// Builds the voting nights of examples/voting, over what [`build`] has made.
 pub(crate) fn build_nights(root: &Path) -> Result<()> {
-    cmake(root, &root.join("examples/voting/cpp"), &root.join(FOLDER).join("voting-cpp"))?;
+    let (source, folder) = (root.join("examples/voting/cpp"), root.join(FOLDER).join("voting-cpp"));
+    cpp::build(&source, &folder, &[cpp::library(root)])?;
     // Beside the packages that it imports.
     let program = root.join(FOLDER).join("js/night.mjs");
     std::fs::copy(root.join("examples/voting/js/night.mjs"), program)?;

@@ -7,6 +7,7 @@ mod actor;
 mod cases;
 mod language;
 mod mutants;
+mod registry;
 mod report;
 mod run;
 mod stage;
@@ -31,7 +32,7 @@ struct Arguments {
     /// Only cases whose name contains this
     #[arg(long)]
     only: Option<String>,
-    /// Every fault of every server, and not one server for each fault
+    /// Every fault of every server, and not one server for each fault; new servers of every language
     #[arg(long)]
     long: bool,
     /// Actors that are wrong in one way: each must be found

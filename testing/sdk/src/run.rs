@@ -6,7 +6,8 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::actor::Actor;
-use crate::cases::{self, Case, Pair, discovery, ends, faults, guards};
+use crate::cases::discovery::{self, Newcomers};
+use crate::cases::{self, Case, Pair, ends, faults, guards};
 use crate::language::Language;
 use crate::mutants::{self, Mutant, Role};
 use crate::report::Report;
@@ -20,7 +21,7 @@ pub struct Plan {
     pub servers: Vec<Language>,
     /// Only cases whose name contains this.
     pub only: Option<String>,
-    /// Every fault of every server.
+    /// Every fault of every server, and a new server of every language after each outage of a registry.
     pub long: bool,
 }
 
@@ -49,9 +50,7 @@ pub fn all(plan: &Plan) -> Result<(usize, usize)> {
     if plan.wants_one_of(&faults::ALL) {
         play_faults(plan, &callers, &report)?;
     }
-    if plan.wants_one_of(&[discovery::FOUND, discovery::AWAY, discovery::FORGOTTEN]) {
-        discovery::etcd(&callers, &plan.servers, &report)?;
-    }
+    play_discovery(plan, &callers, &report)?;
     let failed = report.failed();
     for verdict in &failed {
         let server = verdict.server.map_or("all", Language::name);
@@ -125,6 +124,17 @@ fn play_faults(plan: &Plan, callers: &Callers, report: &Report) -> Result<()> {
     Ok(())
 }
 
+fn play_discovery(plan: &Plan, callers: &Callers, report: &Report) -> Result<()> {
+    for (nth, cases) in [discovery::ETCD, discovery::ZOOKEEPER].iter().enumerate() {
+        if plan.wants_one_of(&cases.names()) {
+            // Two outages each: with four languages each has a new server once.
+            let newcomers = if plan.long { Newcomers::All } else { Newcomers::OneFrom(2 * nth) };
+            discovery::play(cases, |case| plan.wants(case), &plan.servers, newcomers, callers, report)?;
+        }
+    }
+    Ok(())
+}
+
 /// Runs every mutant against its case. Returns how many were found and how many were not.
 pub fn mutants() -> Result<(usize, usize)> {
     let mut missed = 0;
@@ -149,7 +159,11 @@ fn play(mutant: &Mutant) -> Result<Vec<(&'static str, bool)>> {
     };
     let of = |role| (mutant.role == role).then_some(mutant.name);
     let callers = Callers::start(&plan.clients, of(Role::Client))?;
-    if mutant.case == guards::AFFINITY {
+    if faults::ALL.contains(&mutant.case) {
+        play_faults(&plan, &callers, &report)?;
+    } else if discovery::ETCD.names().contains(&mutant.case) {
+        play_discovery(&plan, &callers, &report)?;
+    } else if mutant.case == guards::AFFINITY {
         let fleet = ["a", "b", "c"].map(|name| Member::start(Language::Rust, name, json!({}), None));
         let fleet = fleet.into_iter().collect::<Result<Vec<_>>>()?;
         guards::affinity(&callers, &fleet, &report)?;

@@ -67,7 +67,7 @@ pub fn fleet(languages: &[Language], settings: &Value) -> Result<Vec<Member>> {
 }
 
 /// Starts one of each language, all at the same time: virtual machines are slow.
-fn side_by_side<T: Send>(
+pub fn side_by_side<T: Send>(
     languages: &[Language],
     start: impl Fn(Language) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {

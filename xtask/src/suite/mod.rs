@@ -28,6 +28,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
 
+use crate::cpp::{self, Sanitizer};
 use crate::step::{Step, WITH_CLUSTERS, build_programs, cargo, program};
 use crate::verify::{self, Verdict};
 use crate::{components, sdk, step};
@@ -55,8 +56,8 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 3, value_name = "N")]
     jobs: usize,
     /// The long tests too: 10,000 seeds of the simulator, 100 kills of each kill suite and 200 of a
-    /// cluster, a newer etcd, the wheel of the Python SDK, each header of the C++ SDK by itself, and the
-    /// conformance of the SDKs with every fault and with mutants
+    /// cluster, a newer etcd, the wheel of the Python SDK, each header of the C++ SDK by itself and its
+    /// tests under sanitizers, and the conformance of the SDKs with every fault and with mutants
     #[arg(long)]
     long: bool,
 }
@@ -341,20 +342,28 @@ fn java(root: &Path, environment: &[(&str, OsString)], interpreter: Option<&Path
 /// The C++ SDK, over the library that cargo built.
 fn cpp(root: &Path, long: bool, shown: Shown) -> Tally {
     let mut total = Tally::default();
-    let programs = [("C++ SDK", "sdk/cpp", "target/sdk-cpp"), (GEO, "examples/geo/cpp", "target/geo-cpp")];
-    for (name, source, build) in programs {
-        let (source, build) = (root.join(source), root.join(build));
-        let prepared = ready(&format!("{name}: build"), || sdk::cmake(root, &source, &build));
+    let library = cpp::library(root);
+    let mut programs = vec![
+        ("C++ SDK".to_owned(), "sdk/cpp", root.join("target/sdk-cpp"), vec![library.clone()]),
+        (GEO.to_owned(), "examples/geo/cpp", root.join("target/geo-cpp"), vec![library.clone()]),
+    ];
+    if long {
+        programs.extend(Sanitizer::ALL.map(|sanitizer| {
+            let name = format!("C++ SDK: {} sanitizer", sanitizer.name());
+            (name, "sdk/cpp", sanitizer.folder(root), vec![library.clone(), sanitizer.argument()])
+        }));
+    }
+    for (name, source, build, arguments) in programs {
+        let prepared =
+            ready(&format!("{name}: build"), || cpp::build(&root.join(source), &build, &arguments));
         if prepared.is_err() {
             total.failed += 1;
             continue;
         }
-        let mut ctest = Command::new("ctest");
-        ctest.arg("--test-dir").arg(&build).arg("--output-on-failure");
-        if !long {
-            ctest.args(["--label-exclude", "long"]);
-        }
-        total += suite(name, &mut ctest, Victim::Command, shown, tally::ctest_line, |_| {});
+        // A sanitizer has nothing to see in the long tests, which compile.
+        let all = long && arguments.len() == 1;
+        total +=
+            suite(&name, &mut cpp::tests(&build, all), Victim::Command, shown, tally::ctest_line, |_| {});
     }
     total
 }

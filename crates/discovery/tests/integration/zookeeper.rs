@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fixture::proxy::Proxy;
 use fixture::registry::Registry as _;
-use fixture::zookeeper::Ensemble;
+use fixture::zookeeper::{Ensemble, with_client};
 use fixture::{GEO, PATIENCE, Stage, behaviours, config, discover, register, until_true};
 use stadium_discovery::{Backend, Config, Credentials};
 use zookeeper_client::{Acls, Client, CreateMode, Error};
@@ -36,7 +36,7 @@ fn the_tree_is_listed_and_what_cannot_be_read_is_counted() {
         client.create("/services/geo/1/127.0.0.1:7802", b"not JSON", &folder).await?;
         client.create("/services/idle", b"", &folder).await
     };
-    zookeeper.with_client(make).expect("nodes");
+    with_client(&zookeeper, make).expect("nodes");
 
     let listed = discovery.list(PATIENCE).expect("a list");
     let listed: Vec<_> = listed.iter().map(|one| (one.name.as_str(), one.instances.len())).collect();
@@ -115,5 +115,5 @@ fn entries_of_a_user_are_for_others_to_read_only() {
     assert!(registered.wait(PATIENCE));
     assert!(zookeeper.value(GEO).is_some());
     let overwrite = async |client: &Client| client.set_data(GEO, b"{}", None).await;
-    assert_eq!(zookeeper.with_client(overwrite).expect_err("not ours"), Error::NoAuth);
+    assert_eq!(with_client(&zookeeper, overwrite).expect_err("not ours"), Error::NoAuth);
 }

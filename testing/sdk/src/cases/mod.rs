@@ -83,8 +83,13 @@ pub const SHARED: &[&str] = &[
     faults::SILENT,
     faults::SLOW,
     discovery::FOUND,
+    discovery::PAUSED,
     discovery::AWAY,
     discovery::FORGOTTEN,
+    discovery::ZOOKEEPER_FOUND,
+    discovery::ZOOKEEPER_PAUSED,
+    discovery::ZOOKEEPER_AWAY,
+    discovery::ZOOKEEPER_FORGOTTEN,
 ];
 
 impl Pair<'_> {

@@ -10,9 +10,11 @@ use anyhow::Context as _;
 use prost::Message as _;
 use serde_json::{Value, json};
 use stadium_c::settings::ClientSettings;
+use stadium_rpc::balance::Policy;
 use stadium_rpc::client::CallHandle;
 use stadium_rpc::{CallError, CallOptions, Client, Idempotency, ServiceClient};
 
+use crate::mutant::Forgetful;
 use crate::orders::{Call, Channel, Output, Stream};
 use crate::proto::{Reply, conformance};
 use crate::{mutant, outcome};
@@ -22,6 +24,7 @@ const EXPLAINED_WITHIN: Duration = Duration::from_secs(5);
 
 pub struct Calls {
     service: ServiceClient,
+    forgetful: Option<Forgetful>,
     _client: Client,
     output: Output,
     under_way: Arc<Mutex<HashMap<u64, CallHandle>>>,
@@ -35,12 +38,18 @@ impl Calls {
         if mutant::is("loses-bearers") {
             settings.as_object_mut().context("settings are an object")?.remove("bearer");
         }
-        let config = ClientSettings::from_json(&settings.to_string())
+        let mut config = ClientSettings::from_json(&settings.to_string())
             .and_then(|settings| settings.config())
             .map_err(|error| anyhow::anyhow!("{error}"))?;
+        if mutant::is("has-no-guards") {
+            config.balance.policy = Policy::RoundRobin;
+            config.hedge = None;
+            config.retry.attempts_max = 1;
+        }
+        let forgetful = Forgetful::of(&config, conformance::NAME)?;
         let client = Client::start(config)?;
         let service = client.service(conformance::NAME);
-        Ok(Self { service, _client: client, output, under_way: Arc::default() })
+        Ok(Self { service, forgetful, _client: client, output, under_way: Arc::default() })
     }
 
     /// Calls; the order is answered when the call has ended.
@@ -74,7 +83,8 @@ impl Calls {
         let idempotent = method == "Echo" || mutant::is("repeats-what-it-must-not");
         let idempotency = if idempotent { Idempotency::Idempotent } else { Idempotency::Unknown };
         let route = format!("{}/{method}", conformance::NAME);
-        self.service.call_bytes_then(&route, idempotency, request, options, move |answer| {
+        let service = self.forgetful.as_ref().map_or(&self.service, |it| it.knows(&self.service));
+        service.call_bytes_then(&route, idempotency, request, options, move |answer| {
             then(answer.and_then(|bytes| {
                 Reply::decode(bytes).map_err(|error| CallError::Protocol(error.to_string()))
             }));
