@@ -25,6 +25,7 @@ final class Load {
     private long spanEnd;
     private long nextId = 1;
     private int inFlight;
+    private long busy;
 
     private Load(int connections, boolean moving) {
         this.callers = new Caller[connections];
@@ -49,6 +50,7 @@ final class Load {
         int each = arguments.integer("inflight-each", 0);
         int total = each > 0 ? each * connections : arguments.integer("inflight-total");
         Load load = new Load(connections, total < connections);
+        opening.cell(arguments.address("connect"), connections, arguments.integer("elements"));
         for (int index = 0; index < connections; index++) {
             load.callers[index] = opening.open(arguments.address("connect"), arguments.integer("elements"), load);
         }
@@ -68,8 +70,10 @@ final class Load {
         });
         sleepUntil(spanStart);
         long cpuBefore = cpuNanos();
+        long allocatedBefore = allocatedBytes();
         sleepUntil(spanEnd);
         double cpu = (cpuNanos() - cpuBefore) / (seconds * 1e9);
+        long allocated = allocatedBytes() - allocatedBefore;
         if (!drained.await(30, TimeUnit.SECONDS)) {
             System.err.println("stalled with " + inFlight + " calls in flight");
             System.exit(1);
@@ -79,12 +83,15 @@ final class Load {
         }
         return String.format(
                 Locale.ROOT,
-                "{\"per_second\":%.1f,\"p50_us\":%.3f,\"p99_us\":%.3f,\"mean_us\":%.3f,\"client_cpu\":%.3f}",
+                "{\"per_second\":%.1f,\"p50_us\":%.3f,\"p99_us\":%.3f,\"mean_us\":%.3f,\"client_cpu\":%.3f,"
+                        + "\"allocated_bytes\":%.1f,\"busy_per_second\":%.1f}",
                 latencies.getTotalCount() / seconds,
                 latencies.getValueAtPercentile(50) / 1e3,
                 latencies.getValueAtPercentile(99) / 1e3,
                 latencies.getMean() / 1e3,
-                cpu);
+                cpu,
+                (double) allocated / Math.max(latencies.getTotalCount(), 1),
+                busy / seconds);
     }
 
     /** The answer to a call; sends the next one. */
@@ -96,6 +103,19 @@ final class Load {
         if (now - spanStart > 0 && now - spanEnd <= 0) {
             latencies.recordValue(Math.min(now - startedNanos, LATENCY_MAX_NANOS));
         }
+        next(connection, now);
+    }
+
+    /** A call was answered Busy, which the orchestrator bounds; sends the next one. */
+    void busy(int connection) {
+        long now = System.nanoTime();
+        if (now - spanStart > 0 && now - spanEnd <= 0) {
+            busy += 1;
+        }
+        next(connection, now);
+    }
+
+    private void next(int connection, long now) {
         if (now - spanEnd > 0) {
             inFlight -= 1;
             if (inFlight == 0) {
@@ -118,6 +138,16 @@ final class Load {
         if (left > 0) {
             TimeUnit.NANOSECONDS.sleep(left);
         }
+    }
+
+    /** Bytes that all live threads have allocated since they started. */
+    private static long allocatedBytes() {
+        var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long sum = 0;
+        for (long bytes : threads.getThreadAllocatedBytes(threads.getAllThreadIds())) {
+            sum += Math.max(bytes, 0);
+        }
+        return sum;
     }
 
     private static long cpuNanos() {
