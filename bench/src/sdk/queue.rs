@@ -26,7 +26,7 @@ const QUEUE: &str = "bench";
 /// Jobs that an SDK's worker holds at once; its settings are its defaults otherwise.
 const CONCURRENCY: &str = "100";
 /// Processes of the command line's worker at once. More are no faster on one core.
-const PROCESSES: &str = "8";
+const PROCESSES: &str = "4";
 /// A step that takes longer has failed.
 const STEP_MAX: Duration = Duration::from_secs(60);
 
