@@ -16,6 +16,7 @@ import org.HdrHistogram.Histogram;
 
 final class Load {
     private static final long LATENCY_MAX_NANOS = TimeUnit.SECONDS.toNanos(60);
+    private static final int STALL_SECONDS = 30;
 
     private final Caller[] callers;
     private final boolean moving;
@@ -26,6 +27,8 @@ final class Load {
     private long nextId = 1;
     private int inFlight;
     private long busy;
+    private Used atStart;
+    private Used atEnd;
 
     private Load(int connections, boolean moving) {
         this.callers = new Caller[connections];
@@ -68,13 +71,7 @@ final class Load {
                 callers[connection].call(connection, nextId++, System.nanoTime());
             }
         });
-        sleepUntil(spanStart);
-        long cpuBefore = cpuNanos();
-        long allocatedBefore = allocatedBytes();
-        sleepUntil(spanEnd);
-        double cpu = (cpuNanos() - cpuBefore) / (seconds * 1e9);
-        long allocated = allocatedBytes() - allocatedBefore;
-        if (!drained.await(30, TimeUnit.SECONDS)) {
+        if (!drained.await((long) (warm + seconds) + STALL_SECONDS, TimeUnit.SECONDS)) {
             System.err.println("stalled with " + inFlight + " calls in flight");
             System.exit(1);
         }
@@ -89,8 +86,9 @@ final class Load {
                 latencies.getValueAtPercentile(50) / 1e3,
                 latencies.getValueAtPercentile(99) / 1e3,
                 latencies.getMean() / 1e3,
-                cpu,
-                (double) allocated / Math.max(latencies.getTotalCount(), 1),
+                (atEnd.cpuNanos - atStart.cpuNanos) / (seconds * 1e9),
+                (double) (atEnd.allocatedBytes - atStart.allocatedBytes)
+                        / Math.max(latencies.getTotalCount(), 1),
                 busy / seconds);
     }
 
@@ -100,7 +98,7 @@ final class Load {
             failed(new IllegalStateException("asked " + id + ", got the answer of " + answeredId));
         }
         long now = System.nanoTime();
-        if (now - spanStart > 0 && now - spanEnd <= 0) {
+        if (isInSpan(now)) {
             latencies.recordValue(Math.min(now - startedNanos, LATENCY_MAX_NANOS));
         }
         next(connection, now);
@@ -109,10 +107,24 @@ final class Load {
     /** A call was answered Busy, which the orchestrator bounds; sends the next one. */
     void busy(int connection) {
         long now = System.nanoTime();
-        if (now - spanStart > 0 && now - spanEnd <= 0) {
+        if (isInSpan(now)) {
             busy += 1;
         }
         next(connection, now);
+    }
+
+    /**
+     * Whether an answer counts. The first one of the span, and the first one after it, look at what the process has used: a
+     * thread that slept until then could be late on a core that is never idle.
+     */
+    private boolean isInSpan(long now) {
+        if (atStart == null && now - spanStart > 0) {
+            atStart = Used.now();
+        }
+        if (atEnd == null && now - spanEnd > 0) {
+            atEnd = Used.now();
+        }
+        return atStart != null && atEnd == null;
     }
 
     private void next(int connection, long now) {
@@ -133,25 +145,16 @@ final class Load {
         System.exit(1);
     }
 
-    private static void sleepUntil(long nanos) throws InterruptedException {
-        long left = nanos - System.nanoTime();
-        if (left > 0) {
-            TimeUnit.NANOSECONDS.sleep(left);
+    /** Processor time of the process, and bytes that all live threads have allocated since they started. */
+    private record Used(long cpuNanos, long allocatedBytes) {
+        static Used now() {
+            var system = (com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+            var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+            long sum = 0;
+            for (long bytes : threads.getThreadAllocatedBytes(threads.getAllThreadIds())) {
+                sum += Math.max(bytes, 0);
+            }
+            return new Used(system.getProcessCpuTime(), sum);
         }
-    }
-
-    /** Bytes that all live threads have allocated since they started. */
-    private static long allocatedBytes() {
-        var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
-        long sum = 0;
-        for (long bytes : threads.getThreadAllocatedBytes(threads.getAllThreadIds())) {
-            sum += Math.max(bytes, 0);
-        }
-        return sum;
-    }
-
-    private static long cpuNanos() {
-        var system = (com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
-        return system.getProcessCpuTime();
     }
 }
