@@ -20,6 +20,7 @@ mod push;
 mod queue;
 mod report;
 mod rpc;
+mod sdk;
 mod selection;
 mod server;
 mod services;
@@ -48,6 +49,8 @@ enum Role {
     Edge(edge::Options),
     /// Service RPC: the published table, windows, overload
     Rpc(rpc::Options),
+    /// Language SDKs: the JVM, Python, C++
+    Sdk(sdk::Options),
     /// A million request-streams
     Streams(streams::Options),
     /// Queues: throughput, latency, recovery, delayed jobs
@@ -83,6 +86,7 @@ fn main() -> Result<()> {
         Role::Client(options) => client::run(&options),
         Role::Bare(options) => bare::run(&options),
         Role::Rpc(options) => rpc::run(&options),
+        Role::Sdk(options) => sdk::run(&options),
         Role::Streams(options) => streams::run(&options),
         Role::Queue(options) => queue::run(&options),
         Role::Wallet(options) => wallet::run(&options),

@@ -5,9 +5,9 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
@@ -88,6 +88,18 @@ impl Owned {
     /// Whether it is still there.
     pub(crate) fn is_running(&mut self) -> bool {
         matches!(self.0.try_wait(), Ok(None))
+    }
+
+    /// Waits until it ends by itself; `None` where it has not within this time.
+    pub(crate) fn wait_for(&mut self, within: Duration) -> Result<Option<ExitStatus>> {
+        let until = Instant::now() + within;
+        while Instant::now() < until {
+            if let Some(status) = self.0.try_wait()? {
+                return Ok(Some(status));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(None)
     }
 
     /// Ends it now, and waits until it is gone.

@@ -76,9 +76,16 @@ impl Series {
     }
 }
 
-/// A program of the Java peers with so much heap. One collector thread, because it has one core; no leak detector and no
-/// bounds checks in Netty.
+/// A program of the Java peers with so much heap.
 pub(crate) fn java(cores: Cores, places: &Places, heap: &str, program: &str) -> Command {
+    let mut command = java_on(cores, heap, &places.java_class_path());
+    command.args(["stadium.peers.Main", program]);
+    command
+}
+
+/// A virtual machine with this class path, still without a class to run. One collector thread, because it has one core; no leak
+/// detector and no bounds checks in Netty.
+pub(crate) fn java_on(cores: Cores, heap: &str, class_path: &str) -> Command {
     let mut command = cores.command(Path::new("java"));
     command.arg("-Xms1g").arg(format!("-Xmx{heap}")).args(["-XX:+UseParallelGC", "-XX:-UsePerfData"]);
     for netty in ["io.netty", "io.grpc.netty.shaded.io.netty"] {
@@ -86,6 +93,6 @@ pub(crate) fn java(cores: Cores, places: &Places, heap: &str, program: &str) -> 
         command.arg(format!("-D{netty}.buffer.checkAccessible=false"));
         command.arg(format!("-D{netty}.buffer.checkBounds=false"));
     }
-    command.arg("-cp").arg(places.java_class_path()).args(["stadium.peers.Main", program]);
+    command.args(["-cp", class_path]);
     command
 }

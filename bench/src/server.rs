@@ -100,6 +100,17 @@ impl Places {
         format!("{}:{}/*", folder.join("peers.jar").display(), folder.join("lib").display())
     }
 
+    /// The class path of bench/peers/sdk/jvm, which the bench of the SDKs runs.
+    pub(crate) fn sdk_class_path(&self) -> String {
+        let folder = self.target.join("peers/sdk-jvm");
+        format!("{}:{}/*", folder.join("bench.jar").display(), folder.join("lib").display())
+    }
+
+    /// A file of bench/peers.
+    pub(crate) fn peers_source(&self, name: &str) -> PathBuf {
+        self.target.with_file_name("bench").join("peers").join(name)
+    }
+
     /// The peer on tonic.
     pub(crate) fn tonic(&self) -> PathBuf {
         self.target.join("peers/tonic/release/tonic-peer")

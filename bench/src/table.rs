@@ -14,24 +14,41 @@ pub(crate) fn figures<K: Contender>(page: &mut String, figures: &[Figure], peers
         let _ = write!(page, " {} |", peer.name());
     }
     let _ = writeln!(page, "\n|---|---|---|---|---|---|---|{}", "---|".repeat(peers.len()));
-    let optional = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), shown);
     for figure in figures {
-        let _ = write!(
-            page,
-            "| {} | {} | {} | {} | {} | {} | {} |",
-            figure.figure,
-            figure.unit,
-            spread(&figure.runs, figure.value),
-            optional(figure.must),
-            optional(figure.aim),
-            figure.verdict(),
-            optional(figure.limit)
-        );
+        begin(page, figure);
+        let _ = write!(page, " {} |", optional(figure.limit));
         for peer in peers {
             let _ = write!(page, " {} |", optional(figure.peers.get(peer.name()).copied()));
         }
         page.push('\n');
     }
+}
+
+/// The table of figures that are ratios: what they are over is in their names.
+pub(crate) fn ratios(page: &mut String, figures: &[Figure]) {
+    page.push_str("| figure | unit | stadium | must | aim | reached |\n|---|---|---|---|---|---|\n");
+    for figure in figures {
+        begin(page, figure);
+        page.push('\n');
+    }
+}
+
+/// The cells of a figure that do not depend on who else is in the table.
+fn begin(page: &mut String, figure: &Figure) {
+    let _ = write!(
+        page,
+        "| {} | {} | {} | {} | {} | {} |",
+        figure.figure,
+        figure.unit,
+        spread(&figure.runs, figure.value),
+        optional(figure.must),
+        optional(figure.aim),
+        figure.verdict(),
+    );
+}
+
+fn optional(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), shown)
 }
 
 /// Contenders' own numbers, each row a sample and what people call it; rows that nobody has are left out.

@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 
 use crate::step::{Step, WITH_CLUSTERS, cargo, command};
-use crate::{components, drill};
+use crate::{components, drill, sdk_bench};
 
 /// The peer crate and its version: a quoted figure names what it was taken against.
 ///
@@ -38,6 +38,8 @@ enum Name {
     Edge,
     /// Service RPC: the published table, windows, overload, against six peers
     Rpc,
+    /// Language SDKs: the JVM, Python, C++, against gRPC, bare Netty, rsocket-py and the Rust client
+    Sdk,
     /// A million request-streams, against bare Netty and rsocket-java
     Streams,
     /// Queues: throughput, latency, recovery, delayed jobs, shards, against seven other ways to keep jobs
@@ -58,6 +60,7 @@ impl Name {
         match self {
             Self::Edge => "edge",
             Self::Rpc => "rpc",
+            Self::Sdk => "sdk",
             Self::Streams => "streams",
             Self::Queue => "queue",
             Self::Wallet => "wallet",
@@ -70,8 +73,8 @@ impl Name {
 
 /// Builds and runs; the bench's exit code is ours.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
-    let good =
-        Step::start("peers").end(peers(root, options.name)) && Step::start("build").end(build(options.name));
+    let good = Step::start("peers").end(peers(root, options.name))
+        && Step::start("build").end(build(root, options.name));
     if !good {
         bail!("cannot bench");
     }
@@ -84,7 +87,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn build(name: Name) -> Result<()> {
+fn build(root: &Path, name: Name) -> Result<()> {
     let dist = ["build", "--profile", "dist", "--package"];
     command(&mut cargo(&[&dist[..], &["stadium-bench"]].concat()))?;
     match name {
@@ -98,6 +101,12 @@ fn build(name: Name) -> Result<()> {
         }
         Name::Rpc | Name::Streams => {
             command(&mut cargo(&[&dist[..], &["stadium-rpc", "--examples"]].concat()))
+        }
+        Name::Sdk => {
+            command(&mut cargo(&[&dist[..], &["stadium-rpc", "--examples"]].concat()))?;
+            command(&mut cargo(&[&dist[..], &["stadium-ffi", "--package", "stadium-python"]].concat()))?;
+            command(&mut cargo(&[&dist[..], &["stadium-cli"]].concat()))?;
+            sdk_bench::build(root)
         }
         Name::Cluster => {
             command(&mut cargo(&[&dist[..], &["stadium-cluster", "--example", "shard_on_kafka"]].concat()))?;
@@ -117,6 +126,11 @@ fn peers(root: &Path, name: Name) -> Result<()> {
         Name::Streams => {
             components::for_rpc_bench()?;
             java_peers(root)
+        }
+        Name::Sdk => {
+            components::for_sdk_bench()?;
+            sdk_bench::peers(root)?;
+            tonic_peer(root)
         }
         Name::Queue => components::for_queue_bench(),
         Name::Wallet => components::for_wallet_bench(),

@@ -68,6 +68,21 @@ const RPC_PEERS: &[Component] = &[
     Component { probe: &["taskset", "--version"], package: "util-linux" },
 ];
 
+/// What builds and runs the programs of `bench sdk`.
+const SDK_PEERS: &[Component] = &[
+    Component { probe: &["cc", "--version"], package: "build-essential" },
+    Component { probe: &["python3", "-c", "import ensurepip, venv"], package: "python3-venv" },
+    Component { probe: &["javac", "--version"], package: "openjdk-17-jdk-headless" },
+    Component { probe: &["mvn", "--version"], package: "maven" },
+    Component { probe: &["cmake", "--version"], package: "cmake" },
+    Component { probe: &["protoc", "--version"], package: "protobuf-compiler" },
+    Component {
+        probe: &["test", "-e", "/usr/include/google/protobuf/message.h"],
+        package: "libprotobuf-dev",
+    },
+    Component { probe: &["taskset", "--version"], package: "util-linux" },
+];
+
 /// What `bench load` loads, and the load generators that are packages.
 const LOAD_PEERS: &[Component] = &[
     Component { probe: &["nginx", "-v"], package: "nginx-light" },
@@ -126,6 +141,11 @@ pub(crate) fn for_bench() -> Result<()> {
 /// Makes sure that what the RPC and stream benches build with is here.
 pub(crate) fn for_rpc_bench() -> Result<()> {
     install(RPC_PEERS)
+}
+
+/// Makes sure that what the bench of the SDKs builds with is here.
+pub(crate) fn for_sdk_bench() -> Result<()> {
+    install(SDK_PEERS)
 }
 
 /// Makes sure that the queue bench's peers are here.
@@ -225,10 +245,14 @@ fn is_root() -> Result<bool> {
 ///
 /// Returns the interpreter. An environment that already holds them is reused: pip then only looks.
 pub(crate) fn python(root: &Path, requirements: &Path) -> Result<PathBuf> {
-    let folder = root.join("target/python");
+    python_in(&root.join("target/python"), requirements)
+}
+
+/// The same in another folder.
+pub(crate) fn python_in(folder: &Path, requirements: &Path) -> Result<PathBuf> {
     let python = folder.join("bin/python");
     if !python.exists() {
-        command(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+        command(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
     }
     let mut pip = Command::new(&python);
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"]);

@@ -18,6 +18,7 @@ mod generated;
 mod licences;
 mod mutants;
 mod sdk;
+mod sdk_bench;
 mod step;
 mod suite;
 mod tidy;

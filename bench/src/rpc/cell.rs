@@ -3,11 +3,11 @@
 //! A cell's name is the first part of its samples' names and what `--only` looks at.
 
 /// Connections of the published table.
-pub(super) const CONNECTIONS: [u32; 5] = [1, 10, 20, 50, 100];
+pub(crate) const CONNECTIONS: [u32; 5] = [1, 10, 20, 50, 100];
 
 /// A message of the published table.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Message {
+pub(crate) enum Message {
     /// 48 bytes.
     Small,
     /// 3,216 bytes.
@@ -16,7 +16,7 @@ pub(super) enum Message {
 
 impl Message {
     /// Elements in it: 16 bytes each, and 16 beside them.
-    pub(super) fn elements(self) -> u32 {
+    pub(crate) fn elements(self) -> u32 {
         match self {
             Self::Small => 2,
             Self::Large => 200,
@@ -24,14 +24,14 @@ impl Message {
     }
 
     /// Encoded size.
-    pub(super) fn bytes(self) -> u32 {
+    pub(crate) fn bytes(self) -> u32 {
         16 + 16 * self.elements()
     }
 }
 
 /// Calls in flight.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flight {
+pub(crate) enum Flight {
     /// One over all connections.
     Idle,
     /// 200 over all connections.
@@ -42,15 +42,15 @@ pub(super) enum Flight {
 
 /// One cell.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cell {
-    pub(super) flight: Flight,
-    pub(super) message: Message,
-    pub(super) connections: u32,
+pub(crate) struct Cell {
+    pub(crate) flight: Flight,
+    pub(crate) message: Message,
+    pub(crate) connections: u32,
 }
 
 impl Cell {
     /// The published table, then one connection and a hundred with 64 calls in flight each.
-    pub(super) fn all() -> Vec<Self> {
+    pub(crate) fn all() -> Vec<Self> {
         let mut cells = Vec::new();
         for flight in [Flight::Idle, Flight::Full] {
             for message in [Message::Small, Message::Large] {
@@ -66,7 +66,7 @@ impl Cell {
     }
 
     /// For example `full-48-100`.
-    pub(super) fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         let flight = match self.flight {
             Flight::Idle => "idle",
             Flight::Full => "full",
@@ -76,7 +76,7 @@ impl Cell {
     }
 
     /// For people.
-    pub(super) fn title(self) -> String {
+    pub(crate) fn title(self) -> String {
         let flight = match self.flight {
             Flight::Idle => "one in flight overall",
             Flight::Full => "200 in flight overall",
@@ -88,7 +88,7 @@ impl Cell {
     }
 
     /// The arguments of a client, except for the address and the times.
-    pub(super) fn arguments(self) -> Vec<String> {
+    pub(crate) fn arguments(self) -> Vec<String> {
         let (option, flight) = match self.flight {
             Flight::Idle => ("--inflight-total", "1"),
             Flight::Full => ("--inflight-total", "200"),

@@ -4,16 +4,16 @@
 //! machine falls on all of them. A contender's server is started anew for each round.
 
 pub(crate) mod bare;
-mod cell;
+pub(crate) mod cell;
+pub(crate) mod fixture;
 mod overload;
 mod page;
-mod peer;
+pub(crate) mod peer;
 mod rows;
 
-use std::collections::BTreeMap;
 use std::fs;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::figure::{Contender as _, Figure};
@@ -21,7 +21,8 @@ use crate::selection::Selection;
 use crate::server::Places;
 use crate::taken::Taken;
 use cell::{Cell, Flight};
-use peer::{ALL, Fixture, Peer, Times};
+use fixture::{Round, Times};
+use peer::{ALL, Peer, Started};
 
 /// How much to measure.
 #[derive(Args)]
@@ -36,9 +37,6 @@ pub(crate) struct Options {
     warm: f64,
 }
 
-/// Starts of one contender's programs in a round before it is given up for that round.
-const STARTS_MAX: usize = 2;
-
 /// Measures and reports; an error when this product could not be measured.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let selection = &options.selection;
@@ -52,7 +50,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let cells: Vec<Cell> = Cell::all().into_iter().filter(|cell| selection.wants(&cell.name())).collect();
     let mut taken = Taken::default();
     for round in 1..=selection.rounds {
-        let mut bench = Round { places: &places, times, fixtures: BTreeMap::new(), starts: BTreeMap::new() };
+        let mut bench = Round::new(|peer| Started { peer, places: &places }, times);
         let peers = || ALL.iter().copied().filter(|peer| selection.wants_contender(*peer));
         for peer in peers().filter(|_| !cells.is_empty()) {
             // All warm up before anybody is measured. One that can't start fails at its first cell.
@@ -62,7 +60,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         for cell in &cells {
             for peer in peers() {
                 eprintln!("round {round}: {}: {}", cell.name(), peer.name());
-                taken.record(&cell.name(), peer, bench.take(peer, *cell));
+                let numbers = bench.take(peer, *cell).map(|numbers| with_tail(*cell, numbers));
+                taken.record(&cell.name(), peer, numbers);
             }
         }
         drop(bench);
@@ -77,39 +76,6 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     println!("{page}");
     selection.write("rpc", &page, &figures)?;
     taken.require(Peer::Stadium)
-}
-
-/// One round: contenders at work.
-struct Round<'a> {
-    places: &'a Places,
-    times: Times,
-    fixtures: BTreeMap<Peer, Fixture<'a>>,
-    starts: BTreeMap<Peer, usize>,
-}
-
-impl<'a> Round<'a> {
-    /// A contender's programs. After a failure they are started again, but not without end.
-    fn start(&mut self, peer: Peer) -> Result<&mut Fixture<'a>> {
-        if !self.fixtures.contains_key(&peer) {
-            let starts = self.starts.entry(peer).or_default();
-            if *starts == STARTS_MAX {
-                bail!("given up for this round");
-            }
-            *starts += 1;
-            self.fixtures.insert(peer, Fixture::start(peer, self.places, &[])?);
-        }
-        self.fixtures.get_mut(&peer).context("just started")
-    }
-
-    /// One cell of one contender.
-    fn take(&mut self, peer: Peer, cell: Cell) -> Result<Vec<(String, f64)>> {
-        let times = self.times;
-        let result = self.start(peer)?.measure(cell, times).map(|numbers| with_tail(cell, numbers));
-        if result.is_err() {
-            self.fixtures.remove(&peer);
-        }
-        result
-    }
 }
 
 /// Adds the 99th percentile over the median, where the load is full.

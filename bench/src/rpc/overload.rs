@@ -6,7 +6,8 @@
 
 use anyhow::{Context as _, Result};
 
-use super::peer::{Fixture, Peer, Times};
+use super::fixture::{Fixture, Times};
+use super::peer::{Peer, Started};
 use crate::server::Places;
 
 /// Name of the measurement.
@@ -21,7 +22,7 @@ const TIMES: Times = Times { seconds: 5.0, warm: 1.0 };
 
 /// Measures capacity, then overload; the numbers by name.
 pub(super) fn take(places: &Places) -> Result<Vec<(String, f64)>> {
-    let mut fixture = Fixture::start(Peer::Stadium, places, &["--cost-us", COST_US])?;
+    let mut fixture = Fixture::start(Started { peer: Peer::Stadium, places }, &["--cost-us", COST_US])?;
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let common = ["--connections", "10", "--elements", "2"];
 

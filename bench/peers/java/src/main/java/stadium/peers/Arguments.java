@@ -42,6 +42,11 @@ final class Arguments {
         return Double.parseDouble(text(name));
     }
 
+    /** Prints that a server accepts at `--listen`; the orchestrator waits for it. */
+    void listening() {
+        System.out.println("listening " + text("listen"));
+    }
+
     InetSocketAddress address(String name) {
         String value = text(name);
         int colon = value.lastIndexOf(':');

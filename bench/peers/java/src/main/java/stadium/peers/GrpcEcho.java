@@ -35,7 +35,7 @@ final class GrpcEcho {
                 })
                 .build()
                 .start();
-        Main.listening(arguments);
+        arguments.listening();
     }
 
     static final class Client implements Opening {

@@ -50,7 +50,7 @@ final class KryoEcho {
         });
         server.bind(arguments.address("listen"), null);
         server.start();
-        Main.listening(arguments);
+        arguments.listening();
     }
 
     static final class Client implements Opening {

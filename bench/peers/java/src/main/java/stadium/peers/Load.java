@@ -16,6 +16,7 @@ import org.HdrHistogram.Histogram;
 
 final class Load {
     private static final long LATENCY_MAX_NANOS = TimeUnit.SECONDS.toNanos(60);
+    private static final int STALL_SECONDS = 30;
 
     private final Caller[] callers;
     private final boolean moving;
@@ -25,6 +26,9 @@ final class Load {
     private long spanEnd;
     private long nextId = 1;
     private int inFlight;
+    private long busy;
+    private Used atStart;
+    private Used atEnd;
 
     private Load(int connections, boolean moving) {
         this.callers = new Caller[connections];
@@ -49,6 +53,7 @@ final class Load {
         int each = arguments.integer("inflight-each", 0);
         int total = each > 0 ? each * connections : arguments.integer("inflight-total");
         Load load = new Load(connections, total < connections);
+        opening.cell(arguments.address("connect"), connections, arguments.integer("elements"));
         for (int index = 0; index < connections; index++) {
             load.callers[index] = opening.open(arguments.address("connect"), arguments.integer("elements"), load);
         }
@@ -66,11 +71,7 @@ final class Load {
                 callers[connection].call(connection, nextId++, System.nanoTime());
             }
         });
-        sleepUntil(spanStart);
-        long cpuBefore = cpuNanos();
-        sleepUntil(spanEnd);
-        double cpu = (cpuNanos() - cpuBefore) / (seconds * 1e9);
-        if (!drained.await(30, TimeUnit.SECONDS)) {
+        if (!drained.await((long) (warm + seconds) + STALL_SECONDS, TimeUnit.SECONDS)) {
             System.err.println("stalled with " + inFlight + " calls in flight");
             System.exit(1);
         }
@@ -79,12 +80,16 @@ final class Load {
         }
         return String.format(
                 Locale.ROOT,
-                "{\"per_second\":%.1f,\"p50_us\":%.3f,\"p99_us\":%.3f,\"mean_us\":%.3f,\"client_cpu\":%.3f}",
+                "{\"per_second\":%.1f,\"p50_us\":%.3f,\"p99_us\":%.3f,\"mean_us\":%.3f,\"client_cpu\":%.3f,"
+                        + "\"allocated_bytes\":%.1f,\"busy_per_second\":%.1f}",
                 latencies.getTotalCount() / seconds,
                 latencies.getValueAtPercentile(50) / 1e3,
                 latencies.getValueAtPercentile(99) / 1e3,
                 latencies.getMean() / 1e3,
-                cpu);
+                (atEnd.cpuNanos - atStart.cpuNanos) / (seconds * 1e9),
+                (double) (atEnd.allocatedBytes - atStart.allocatedBytes)
+                        / Math.max(latencies.getTotalCount(), 1),
+                busy / seconds);
     }
 
     /** The answer to a call; sends the next one. */
@@ -93,9 +98,36 @@ final class Load {
             failed(new IllegalStateException("asked " + id + ", got the answer of " + answeredId));
         }
         long now = System.nanoTime();
-        if (now - spanStart > 0 && now - spanEnd <= 0) {
+        if (isInSpan(now)) {
             latencies.recordValue(Math.min(now - startedNanos, LATENCY_MAX_NANOS));
         }
+        next(connection, now);
+    }
+
+    /** A call was answered Busy, which the orchestrator bounds; sends the next one. */
+    void busy(int connection) {
+        long now = System.nanoTime();
+        if (isInSpan(now)) {
+            busy += 1;
+        }
+        next(connection, now);
+    }
+
+    /**
+     * Whether an answer counts. The first one of the span, and the first one after it, look at what the process has used: a
+     * thread that slept until then could be late on a core that is never idle.
+     */
+    private boolean isInSpan(long now) {
+        if (atStart == null && now - spanStart > 0) {
+            atStart = Used.now();
+        }
+        if (atEnd == null && now - spanEnd > 0) {
+            atEnd = Used.now();
+        }
+        return atStart != null && atEnd == null;
+    }
+
+    private void next(int connection, long now) {
         if (now - spanEnd > 0) {
             inFlight -= 1;
             if (inFlight == 0) {
@@ -113,15 +145,16 @@ final class Load {
         System.exit(1);
     }
 
-    private static void sleepUntil(long nanos) throws InterruptedException {
-        long left = nanos - System.nanoTime();
-        if (left > 0) {
-            TimeUnit.NANOSECONDS.sleep(left);
+    /** Processor time of the process, and bytes that all live threads have allocated since they started. */
+    private record Used(long cpuNanos, long allocatedBytes) {
+        static Used now() {
+            var system = (com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+            var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+            long sum = 0;
+            for (long bytes : threads.getThreadAllocatedBytes(threads.getAllThreadIds())) {
+                sum += Math.max(bytes, 0);
+            }
+            return new Used(system.getProcessCpuTime(), sum);
         }
-    }
-
-    private static long cpuNanos() {
-        var system = (com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
-        return system.getProcessCpuTime();
     }
 }

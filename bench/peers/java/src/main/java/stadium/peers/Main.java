@@ -25,9 +25,4 @@ public final class Main {
             default -> throw new IllegalArgumentException("no such program: " + arguments[0]);
         }
     }
-
-    /** What a server prints when it accepts; the orchestrator waits for it. */
-    static void listening(Arguments arguments) {
-        System.out.println("listening " + arguments.text("listen"));
-    }
 }

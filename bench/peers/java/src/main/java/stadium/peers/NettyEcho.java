@@ -54,7 +54,7 @@ final class NettyEcho {
                 })
                 .bind(arguments.address("listen"))
                 .sync();
-        Main.listening(arguments);
+        arguments.listening();
     }
 
     /** Length-prefixed messages in and out of a channel; used by its event loop alone. */

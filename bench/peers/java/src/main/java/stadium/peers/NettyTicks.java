@@ -44,7 +44,7 @@ final class NettyTicks {
                 })
                 .bind(arguments.address("listen"))
                 .sync();
-        Main.listening(arguments);
+        arguments.listening();
     }
 
     /** Streams of a connection that are due in the same tick of the second. */

@@ -37,7 +37,7 @@ final class RSocketEcho {
                 }))
                 .payloadDecoder(PayloadDecoder.ZERO_COPY)
                 .bindNow(TcpServerTransport.create(server));
-        Main.listening(arguments);
+        arguments.listening();
     }
 
     private static Sample sample(Payload payload) throws IOException {

@@ -32,7 +32,7 @@ final class RSocketTicks {
         RSocketServer.create(SocketAcceptor.forRequestStream(streams(arguments, loop)))
                 .payloadDecoder(PayloadDecoder.ZERO_COPY)
                 .bindNow(TcpServerTransport.create(server));
-        Main.listening(arguments);
+        arguments.listening();
     }
 
     private static Function<Payload, Flux<Payload>> streams(Arguments arguments, LoopResources loop) {

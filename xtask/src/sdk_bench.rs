@@ -1,0 +1,72 @@
+//! Builds the programs of `cargo xtask bench sdk`, below target/peers.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use crate::components;
+use crate::step::{command, output};
+
+/// The message of the rows, and the service of gRPC.
+const CONTRACT: &str = "bench/proto/echo.proto";
+
+/// The interpreter with the peers of Python, and the programs of the JVM with the modules of the SDK.
+pub(crate) fn peers(root: &Path) -> Result<()> {
+    components::python_in(
+        &root.join("target/peers/python"),
+        &root.join("bench/peers/python/requirements.txt"),
+    )?;
+    let mut maven = Command::new("mvn");
+    maven.current_dir(root.join("bench/peers/sdk")).args(["--quiet", "--batch-mode"]);
+    maven.args(["-Dmaven.test.skip", "-Dmaven.javadoc.skip", "-Dmaven.source.skip"]);
+    command(maven.args(["-pl", ":stadium-bench-jvm", "-am", "package"]))
+}
+
+/// What needs the libraries that cargo has built.
+pub(crate) fn build(root: &Path) -> Result<()> {
+    python(root)?;
+    cpp(root)
+}
+
+/// The package of Python with the module that cargo built, and the messages.
+fn python(root: &Path) -> Result<()> {
+    let folder = root.join("target/peers/sdk-python");
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder)?;
+    }
+    let package = folder.join("stadium");
+    std::fs::create_dir_all(&package)?;
+    for entry in std::fs::read_dir(root.join("sdk/python/stadium"))? {
+        let entry = entry?;
+        if entry.file_name() != "__pycache__" {
+            symlink(entry.path(), package.join(entry.file_name()))?;
+        }
+    }
+    symlink(root.join("target/dist/lib_stadium.so"), package.join("_stadium.abi3.so"))?;
+    let interpreter = root.join("target/peers/python/bin/python");
+    let mut protoc = Command::new(&interpreter);
+    protoc.args(["-m", "grpc_tools.protoc"]).arg(format!("-I{}", root.join("bench/proto").display()));
+    protoc.args(["--python_out", "--grpc_python_out"].map(|out| format!("{out}={}", folder.display())));
+    command(protoc.arg(root.join(CONTRACT)))?;
+    let imports = "import stadium, echo_pb2_grpc, rsocket";
+    output(Command::new(&interpreter).args(["-c", imports]).env("PYTHONPATH", &folder))
+        .context("the packages of Python cannot be imported")?;
+    Ok(())
+}
+
+/// The programs of C++, built for release over the shared library.
+fn cpp(root: &Path) -> Result<()> {
+    let folder = root.join("target/peers/sdk-cpp");
+    let mut configure = Command::new("cmake");
+    configure.arg("-S").arg(root.join("bench/peers/sdk/cpp")).arg("-B").arg(&folder);
+    configure.args(["-DCMAKE_BUILD_TYPE=Release".to_owned(), library(root)]);
+    output(&mut configure)?;
+    output(Command::new("cmake").arg("--build").arg(&folder).args(["--parallel", "2"]))?;
+    Ok(())
+}
+
+fn library(root: &Path) -> String {
+    format!("-DSTADIUM_LIBRARY_DIR={}", root.join("target/dist").display())
+}
