@@ -74,13 +74,14 @@ public final class AsyncDevices {
      * @return for each, in their order, whether it is new
      */
     public CompletableFuture<List<Outcome<Boolean>>> changeAll(List<DeviceChange> changes) {
-        return inParts(changes, part -> {
+        List<CompletableFuture<List<Outcome<Boolean>>>> sent = inParts(changes, part -> {
             ChangeDevicesRequest.Builder request = ChangeDevicesRequest.newBuilder().setApp(app);
             part.forEach(change -> request.addDevices(change.message()));
             return calls.call(PushMethods.CHANGE_DEVICES, request.build(),
                     answer -> Outcome.each(part, answer.getOutcomesList(),
                             (change, outcome) -> changed(outcome)));
-        }, outcomes -> outcomes);
+        });
+        return Calls.all(sent, outcomes -> outcomes);
     }
 
     private static Outcome<Boolean> changed(DeviceOutcome outcome) {
@@ -112,25 +113,24 @@ public final class AsyncDevices {
      * @return how many there were
      */
     public CompletableFuture<Long> removeAll(List<String> devices) {
-        return inParts(devices, part -> calls.call(PushMethods.REMOVE_DEVICES, named(part),
-                answer -> List.of(answer.getDevices())),
-                counts -> counts.stream().reduce(0L, Long::sum));
+        List<CompletableFuture<List<Long>>> sent = inParts(devices, part -> calls.call(
+                PushMethods.REMOVE_DEVICES, named(part), answer -> List.of(answer.getDevices())));
+        return Calls.all(sent, counts -> counts.stream().reduce(0L, Long::sum));
     }
 
     private DevicesNamed named(List<String> devices) {
         return DevicesNamed.newBuilder().setApp(app).addAllDevices(devices).build();
     }
 
-    private static <Q, A, R> CompletableFuture<R> inParts(
-            List<Q> items, Function<List<Q>, CompletableFuture<List<A>>> send,
-            Function<List<A>, R> convert) {
+    private static <Q, A> List<CompletableFuture<List<A>>> inParts(
+            List<Q> items, Function<List<Q>, CompletableFuture<List<A>>> send) {
         Bounds.check("the number of devices", items.size(), 0, DEVICES_MAX);
         List<Q> own = List.copyOf(items);
         List<CompletableFuture<List<A>>> sent = new ArrayList<>();
         for (int at = 0; at < own.size(); at += Bounds.ITEMS_MAX) {
             sent.add(send.apply(own.subList(at, Math.min(own.size(), at + Bounds.ITEMS_MAX))));
         }
-        return Calls.all(sent, convert);
+        return sent;
     }
 
     /**

@@ -11,8 +11,8 @@ import java.util.concurrent.CompletableFuture;
  * docs/audiences.md has the fields. Every request may be sent again.
  *
  * <p>The methods wait for their answer, and throw an
- * {@link io.stadium.rpc.RpcException} where there is none. {@link #async} has the same ones
- * with futures.
+ * {@link io.stadium.rpc.RpcException} where there is none. {@link #async} has the same
+ * ones with futures.
  */
 public final class Devices {
     private final AsyncDevices async;

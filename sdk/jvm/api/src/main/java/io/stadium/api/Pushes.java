@@ -14,8 +14,8 @@ import java.util.concurrent.CompletableFuture;
  * {@link #sendLive}. The devices are in {@link Devices}.
  *
  * <p>The methods wait for their answer, and throw an
- * {@link io.stadium.rpc.RpcException} where there is none. {@link #async} has the same ones
- * with futures.
+ * {@link io.stadium.rpc.RpcException} where there is none. {@link #async} has the same
+ * ones with futures.
  */
 public final class Pushes {
     private final AsyncPushes async;

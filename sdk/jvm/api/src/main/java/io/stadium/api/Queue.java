@@ -18,8 +18,8 @@ import java.util.concurrent.CompletableFuture;
  * program that works on jobs uses a {@link Worker}.
  *
  * <p>The methods wait for their answer, and throw an
- * {@link io.stadium.rpc.RpcException} where there is none. {@link #async} has the same ones
- * with futures.
+ * {@link io.stadium.rpc.RpcException} where there is none. {@link #async} has the same
+ * ones with futures.
  */
 public final class Queue {
     private final AsyncQueue async;

@@ -25,8 +25,8 @@ import java.util.concurrent.CompletableFuture;
  * again. {@link Receipt} checks receipts.
  *
  * <p>The methods wait for their answer, and throw an
- * {@link io.stadium.rpc.RpcException} where there is none. {@link #async} has the same ones
- * with futures.
+ * {@link io.stadium.rpc.RpcException} where there is none. {@link #async} has the same
+ * ones with futures.
  */
 public final class Wallets {
     private final AsyncWallets async;

@@ -9,8 +9,8 @@ import java.util.concurrent.ExecutionException;
  * Works on the jobs of a queue, from its start until it is drained.
  *
  * <p>It asks for as many jobs as it can begin, and for no more. The lease of a job is extended
- * while its handler runs. Results are settled in batches, and sent again until the server has them. A
- * server that is away is no error. The jobs of a worker that dies are done by others when their
+ * while its handler runs. Results are settled in batches, and sent again until the server has them.
+ * A server that is away is no error. The jobs of a worker that dies are done by others when their
  * leases end.
  */
 public final class Worker implements AutoCloseable {

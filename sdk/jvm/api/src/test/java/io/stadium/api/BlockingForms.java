@@ -13,8 +13,43 @@ final class BlockingForms {
     static final List<String> NAMES = List.of("Queue", "Wallets", "Pushes", "Devices");
 
     private static final Pattern METHOD = Pattern.compile(
-            "(    /\\*\\*\n(?:     \\*[^\n]*\n)+?     \\*/\n)    public ([^(=]+?) (\\w+)\\(([^{]*?)\\) \\{\n",
+            "(    /\\*\\*\n(?:     \\*[^\n]*\n)+?     \\*/\n)"
+                    + "    public ([^(=]+?) (\\w+)\\(([^{]*?)\\) \\{\n",
             Pattern.DOTALL);
+
+    private static final String MORE_DOCS = """
+             *
+             * <p>The methods wait for their answer, and throw an
+             * {@link io.stadium.rpc.RpcException} where there is none. {@link #async} has the same
+             * ones with futures.
+             */
+            """;
+
+    private static final String HEAD = """
+            public final class NAME {
+                private final AsyncNAME async;
+
+                NAME(AsyncNAME async) {
+                    this.async = async;
+                }
+
+                /**
+                 * The same with futures.
+                 *
+                 * @return the methods that do not wait
+                 */
+                public AsyncNAME async() {
+                    return async;
+                }
+            """;
+
+    private static final String TAIL = """
+
+                private <T> T waited(CompletableFuture<T> answer) {
+                    return async.calls().client().await(answer);
+                }
+            }
+            """;
 
     private BlockingForms() {}
 
@@ -23,25 +58,17 @@ final class BlockingForms {
         StringBuilder methods = new StringBuilder();
         Matcher method = METHOD.matcher(source);
         while (method.find()) {
-            methods.append(method(name, method));
+            methods.append(method(method));
         }
-        String docs = source.substring(source.indexOf("/**\n"), source.indexOf("public final class"));
-        String body = docs.replace(" */\n", " *\n * <p>The methods wait for their answer, and throw an\n"
-                + " * {@link io.stadium.rpc.RpcException} where there is none. {@link #async} has the same ones\n"
-                + " * with futures.\n */\n")
-                + "public final class " + name + " {\n"
-                + "    private final " + async + " async;\n\n"
-                + "    " + name + "(" + async + " async) {\n        this.async = async;\n    }\n\n"
-                + "    /**\n     * The same with futures.\n     *\n     * @return the methods that do not wait\n"
-                + "     */\n    public " + async + " async() {\n        return async;\n    }\n"
-                + methods
-                + "\n    private <T> T waited(CompletableFuture<T> answer) {\n"
-                + "        return async.calls().client().await(answer);\n    }\n}\n";
-        return "// Made of " + async + ".java by BlockingForms: change that file.\npackage io.stadium.api;\n\n"
-                + imports(source, body) + "\n" + body;
+        String docs = source.substring(
+                source.indexOf("/**\n"), source.indexOf("public final class"));
+        String body = docs.replace(" */\n", MORE_DOCS)
+                + HEAD.replace("NAME", name) + methods + TAIL;
+        return "// Made of " + async + ".java by BlockingForms: change that file.\n"
+                + "package io.stadium.api;\n\n" + imports(source, body) + "\n" + body;
     }
 
-    private static String method(String name, Matcher method) {
+    private static String method(Matcher method) {
         String docs = method.group(1);
         String type = method.group(2);
         String called = method.group(3);
@@ -63,8 +90,8 @@ final class BlockingForms {
         } else {
             statement = "return " + call + ";";
         }
-        return "\n" + docs + "    public " + type + " " + called + "(" + parameters + ") {\n        "
-                + statement + "\n    }\n";
+        return "\n" + docs + "    public " + type + " " + called + "(" + parameters + ") {\n"
+                + "        " + statement + "\n    }\n";
     }
 
     private static String unboxed(String type) {
@@ -82,7 +109,8 @@ final class BlockingForms {
     private static String imports(String source, String body) {
         return Pattern.compile("import [\\w.]+\\.(\\w+);\n").matcher(
                 source + "import io.stadium.rpc.client.RpcStream;\n").results()
-                .filter(one -> Pattern.compile("(?<![.\\w])" + one.group(1) + "\\b").matcher(body).find())
+                .filter(one -> Pattern.compile("(?<![.\\w])" + one.group(1) + "\\b")
+                        .matcher(body).find())
                 .map(one -> one.group()).distinct().sorted().reduce("", String::concat);
     }
 }

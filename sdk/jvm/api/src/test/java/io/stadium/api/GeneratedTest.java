@@ -17,7 +17,8 @@ import org.junit.jupiter.api.io.TempDir;
  * anew.
  */
 class GeneratedTest {
-    private static final Path SOURCES = Path.of(System.getProperty("stadium.sources"), "io/stadium");
+    private static final Path SOURCES =
+            Path.of(System.getProperty("stadium.sources"), "io/stadium");
 
     @Test
     void blockingFormsAreThoseOfTheFutures() throws IOException {
