@@ -47,7 +47,8 @@ final class TestServer implements AutoCloseable {
     private void start() throws IOException {
         ProcessBuilder builder = new ProcessBuilder(binary, "serve", "--json", "--trial",
                 "--data", data().toString(), "--mqtt", "off", "--http", "127.0.0.1:0",
-                "--rpc", address, "--loops", "1", "--set", "wallet.seal_after_s=1");
+                "--rpc", address, "--loops", "1", "--set", "shards.count=2",
+                "--set", "wallet.seal_after_s=1");
         // Segments as small as they may be: a shard takes 9 MiB of disk, not 80.
         builder.environment().put("STADIUM_JOURNAL__SEGMENT_BYTES", "9437184");
         builder.environment().put("STADIUM_JOURNAL__RESERVE_BYTES", "262144");
