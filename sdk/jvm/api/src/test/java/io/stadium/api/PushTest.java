@@ -30,7 +30,12 @@ class PushTest {
 
     @BeforeAll
     static void connect() throws Exception {
-        stadium = TestServer.shared().connect();
+        TestServer server = TestServer.shared();
+        stadium = server.connect();
+        for (String app : List.of("registry", "news")) {
+            assertEquals(0, server.run(
+                    "app", "set", app, "--data", server.data().toString()).code());
+        }
     }
 
     @AfterAll

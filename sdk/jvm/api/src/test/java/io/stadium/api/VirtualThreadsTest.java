@@ -33,8 +33,9 @@ class VirtualThreadsTest {
         Path home = home();
         TestServer server = TestServer.shared();
         Path program = Path.of("src/test/resources/VirtualThreads.java").toAbsolutePath();
-        Process process = Soon.java(home, "", program.toString(), server.address(),
-                server.adminKey().toString());
+        // Netty has a native library.
+        Process process = Soon.java(home, "", "--enable-native-access=ALL-UNNAMED",
+                program.toString(), server.address(), server.adminKey().toString());
         try (BufferedReader out = process.inputReader()) {
             assertEquals("put 1000, settled 1000, on other threads 0", out.readLine());
             assertTrue(process.waitFor(Soon.SECONDS, TimeUnit.SECONDS), "it goes on");
