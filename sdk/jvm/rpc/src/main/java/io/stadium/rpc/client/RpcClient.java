@@ -143,7 +143,24 @@ public final class RpcClient implements AutoCloseable {
      */
     public <Q, A> A callBlocking(Method<Q, A> method, Q request, CallOptions options) {
         checkMayBlock();
-        CompletableFuture<A> future = call(method, request, options);
+        return await(call(method, request, options));
+    }
+
+    /**
+     * Waits for the answer of a call, or for a future that is made of such answers. Virtual threads
+     * are not pinned.
+     *
+     * @param future the future, which is cancelled where the thread is interrupted
+     * @param <A> answers
+     * @return the answer
+     * @throws RpcException there is none; {@link Cancelled} where the thread was interrupted, which
+     *     it is still afterwards
+     * @throws IllegalStateException the thread is an event loop of this client
+     */
+    public <A> A await(CompletableFuture<A> future) {
+        if (!future.isDone()) {
+            checkMayBlock();
+        }
         try {
             return future.get();
         } catch (InterruptedException e) {
