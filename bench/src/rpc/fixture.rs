@@ -1,7 +1,8 @@
-//! Contenders at work: a server, a client, and the cells that the client runs. Shared with the rows of the SDKs.
+//! Contenders at work: a server, a client, and the cells that the client runs. Shared with the rows of
+//! the SDKs.
 //!
-//! RPC clients are part of what is compared, so each contender brings its own. A contender's server and, in Java, its client stay
-//! through a round and cost nothing while others are measured.
+//! RPC clients are part of what is compared, so each contender brings its own. A contender's server and,
+//! in Java, its client stay through a round and cost nothing while others are measured.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -98,7 +98,8 @@ impl Caller {
         }
     }
 
-    /// Its server of RPC, pinned: the Rust echo where it names no other. That of jobs is started by [`super::queue`].
+    /// Its server of RPC, pinned: the Rust echo where it names no other. Workers get a server of
+    /// [`super::queue`].
     fn server(self, places: &Places) -> Command {
         let cores = Cores::First;
         match self {
@@ -122,7 +123,8 @@ fn jvm(cores: Cores, places: &Places, program: &str) -> Command {
     command
 }
 
-/// A program of bench/peers/python, by the interpreter that has grpcio and rsocket-py; it finds the package of sdk/python too.
+/// A program of bench/peers/python, by the interpreter that has grpcio and rsocket-py. It finds the
+/// package of sdk/python, too.
 fn python(cores: Cores, places: &Places, program: &str) -> Command {
     let mut command = cores.command(&places.target.join("peers/python/bin/python"));
     command.env("PYTHONPATH", places.target.join("peers/sdk-python"));

@@ -1,7 +1,8 @@
 //! The bench of the language SDKs: each beside what a user of that language would take instead.
 //!
-//! A row is a ratio within a round: both sides of it ran next to each other. Rounds are outermost; within a round each
-//! measurement is taken by all its contenders in turn. Virtual machines stay through the rows of the JVM.
+//! A row is a ratio within a round: both sides of it ran next to each other. Rounds are outermost;
+//! within a round each measurement is taken by all its contenders in turn. Virtual machines stay through
+//! the rows of the JVM.
 
 mod caller;
 mod measurement;

@@ -1,8 +1,8 @@
-//! Small jobs through a queue: all are put, then all are worked on by one worker that does nothing with them.
+//! Small jobs through a queue: all are put, then one worker that does nothing with them works on all.
 //!
-//! The figure is jobs over the time from the first put to the last settle, waiting times between the two phases left out. Each
-//! contender has a server of its own, started anew. An SDK's program puts and works in one process. The command line is two
-//! commands; its worker starts a process for each job, and has no form that does not.
+//! The figure is jobs over the time of both phases. Each contender has a server of its own, started anew.
+//! An SDK's program puts and works in one process. The command line is two commands; its worker starts a
+//! process for each job, and has no form that does not.
 
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
@@ -34,8 +34,10 @@ const STEP_MAX: Duration = Duration::from_secs(60);
 pub(super) fn take(caller: Caller, places: &Places) -> Result<Vec<(String, f64)>> {
     let start = Start { places, cores: Cores::First, bench: "sdk" };
     let server = Stadium::start(&start, Cores::First, Vec::new())?;
+    // Its doors open one after the other, and its shards after them. A command waits for both.
+    timed(&mut stadium(places, &server, &["list"]))?;
     match caller {
-        Caller::WorkCommand => by_command(|| caller.client(places), &server),
+        Caller::WorkCommand => by_command(places, &server),
         _ => by_program(caller.client(places), &server),
     }
 }
@@ -53,15 +55,10 @@ fn by_program(mut command: Command, server: &Stadium) -> Result<Vec<(String, f64
 }
 
 /// `stadium queue put`, then `stadium queue work`.
-fn by_command(program: impl Fn() -> Command, server: &Stadium) -> Result<Vec<(String, f64)>> {
+fn by_command(places: &Places, server: &Stadium) -> Result<Vec<(String, f64)>> {
     let lines = server.service().folder().join("jobs");
     fs::write(&lines, (0..COMMAND_JOBS).map(|nth| format!("job {nth:08}\n")).collect::<String>())?;
-    let stadium = |arguments: &[&str]| {
-        let mut command = program();
-        command.arg("queue").args(arguments).stdin(Stdio::null());
-        command.env("STADIUM_URL", format!("http://{}", server.http())).env("STADIUM_KEY", server.key());
-        command
-    };
+    let stadium = |arguments: &[&str]| stadium(places, server, arguments);
     let put_s = timed(stadium(&["put", QUEUE, "--lines"]).stdin(File::open(&lines)?))?;
     let work = ["work", QUEUE, "--jobs", PROCESSES, "--quiet", "--drain", "--", "/bin/true"];
     let work_s = timed(&mut stadium(&work))?;
@@ -72,6 +69,14 @@ fn by_command(program: impl Fn() -> Command, server: &Stadium) -> Result<Vec<(St
         bail!("{} of {COMMAND_JOBS} jobs were settled", stats["totals"]["settled"]);
     }
     Ok(numbers(COMMAND_JOBS, put_s, work_s))
+}
+
+/// A command of `stadium queue`.
+fn stadium(places: &Places, server: &Stadium, arguments: &[&str]) -> Command {
+    let mut command = Caller::WorkCommand.client(places);
+    command.arg("queue").args(arguments).stdin(Stdio::null());
+    command.env("STADIUM_URL", format!("http://{}", server.http())).env("STADIUM_KEY", server.key());
+    command
 }
 
 /// Seconds that a command takes.
