@@ -2,9 +2,9 @@
 //!
 //! Suites: all Rust tests of the workspace (dev profile), testing/python (pytest, in two parts) and
 //! testing/node (node --test), both against the built binary, the SDKs' own (pytest, Maven, ctest, node
-//! --test), and their conformance, which crosses them. Everything is built first, in one
-//! build, while the packages of Python and Node are installed; then the suites of Python and Node
-//! and the Rust test programs run side by side, and the checks that take longest run beside them on
+//! --test), and their conformance, which crosses them, with a voting night of each. Everything is built
+//! first, in one build, while the packages of Python and Node are installed; then the suites of Python
+//! and Node and the Rust test programs run side by side, and the checks that take longest run beside them on
 //! what the cores have left. A failure does not stop the others. A skipped test
 //! is a failure: what a suite needs is installed first, so it has no reason to skip. Before the
 //! last line come the time of each phase, the slowest tests, and the words of those that failed.
