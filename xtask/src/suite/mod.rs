@@ -2,8 +2,8 @@
 //!
 //! Suites: all Rust tests of the workspace (dev profile), testing/python (pytest, in two parts) and
 //! testing/node (node --test), both against the built binary, the SDKs' own (pytest, Maven, ctest, node
-//! --test), and their conformance, which crosses them. Everything is built first, in one
-//! build, while the packages of Python and Node are installed; then the suites of Python and Node
+//! --test), and their conformance, which crosses them, with a voting night of each. Everything is
+//! built first, in one build, while the packages of Python and Node are installed; then the suites of Python and Node
 //! and the Rust test programs run side by side, then those that watch the clock, one at a time; the
 //! checks that take longest run beside all of them on what the cores have left. A failure does not
 //! stop the others; a suite that failed runs once more at the end, alone, and is named when it passes

@@ -52,8 +52,11 @@ public final class GeoClient {
     }
 
     private static int run(Flags flags) throws InterruptedException {
+        Duration deadline = Duration.ofMillis(flags.number("--deadline", 1, 1_000));
+        // A program that has just begun knows no instance: its call waits for the registry.
         ClientBuilder builder = RpcClient.builder()
-                .deadline(Duration.ofMillis(flags.number("--deadline", 1, 1_000)));
+                .deadline(deadline)
+                .unreachableGrace(deadline);
         Optional<Registry> registry = flags.registry();
         registry.ifPresentOrElse(builder::discovery,
                 () -> builder.instances(flags.text("--address", Flags.ADDRESS).split(",")));
