@@ -21,9 +21,10 @@ def test_the_wheel_of_the_readme_passes_the_tests(tmp_path):
     subprocess.run(["bash", "-euc", commands.group(1)], cwd=ROOT, env=environment, check=True)
 
     # What the tests themselves need, in the versions of the other suites.
-    wanted = ("aiomqtt==", "mypy==", "protobuf==", "pytest==", "types-protobuf==")
+    wanted = ("aiomqtt==", "mypy==", "opentelemetry-sdk==", "protobuf==", "pytest==", "types-protobuf==")
     listed = (ROOT / "testing/python/requirements.txt").read_text().splitlines()
     packages = [line for line in listed if line.startswith(wanted)]
+    assert len(packages) == len(wanted), packages
     subprocess.run(["pip", "install", "--quiet", *packages], env=environment, check=True)
     tests = ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "."]
     installed = dict(environment, STADIUM_WHEEL="1")

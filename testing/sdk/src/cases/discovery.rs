@@ -1,4 +1,6 @@
 //! Servers that register themselves, and clients that find them, also while the registry is away.
+//!
+//! The registry is an etcd or a ZooKeeper of its own, see [`crate::registry`].
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,4 +1,6 @@
 //! The cases. A pair case has one client and one server; the others take all of them at once.
+//!
+//! [`crate::run`] has their order.
 
 pub mod answers;
 pub mod discovery;
