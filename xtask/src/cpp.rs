@@ -12,6 +12,9 @@ use clap::ValueEnum;
 use crate::components;
 use crate::step::{build_programs, command, output};
 
+/// Where cargo puts what the tests use, below `target`.
+pub(crate) const DEBUG: &str = "debug";
+
 /// What looks for mistakes while the tests run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sanitizer {
@@ -55,15 +58,15 @@ pub(crate) fn sanitize(root: &Path, sanitizer: Option<Sanitizer>) -> Result<Exit
     let sanitizers = sanitizer.map_or(Sanitizer::ALL.to_vec(), |sanitizer| vec![sanitizer]);
     for sanitizer in sanitizers {
         let folder = sanitizer.folder(root);
-        build(&root.join("sdk/cpp"), &folder, &[library(root), sanitizer.argument()])?;
+        build(&root.join("sdk/cpp"), &folder, &[library(root, DEBUG), sanitizer.argument()])?;
         command(&mut tests(&folder, false))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The argument of CMake for the library that cargo built.
-pub(crate) fn library(root: &Path) -> String {
-    format!("-DSTADIUM_LIBRARY_DIR={}", root.join("target/debug").display())
+/// The argument of CMake for the library that cargo built, by the folder of its profile.
+pub(crate) fn library(root: &Path, profile: &str) -> String {
+    format!("-DSTADIUM_LIBRARY_DIR={}", root.join("target").join(profile).display())
 }
 
 /// Configures and builds with CMake.

@@ -87,7 +87,11 @@ pub(crate) fn runner(root: &Path) -> Command {
 /// Builds the actors, but for what cargo has built.
 pub(crate) fn build(root: &Path, interpreter: &Path) -> Result<()> {
     python(root, interpreter)?;
-    cpp::build(&root.join("testing/sdk/actors/cpp"), &root.join(FOLDER).join("cpp"), &[cpp::library(root)])?;
+    cpp::build(
+        &root.join("testing/sdk/actors/cpp"),
+        &root.join(FOLDER).join("cpp"),
+        &[cpp::library(root, cpp::DEBUG)],
+    )?;
     jvm(root)?;
     javascript(root)
 }
@@ -95,6 +99,18 @@ pub(crate) fn build(root: &Path, interpreter: &Path) -> Result<()> {
 /// The package of Python with the module that cargo built, and the messages of the contract.
 fn python(root: &Path, interpreter: &Path) -> Result<()> {
     let folder = fresh(root, "python")?;
+    python_package(root, &folder, cpp::DEBUG)?;
+    // The package has the module of the options already.
+    protoc(root, &[CONTRACT], &[format!("--python_out={}", folder.display())])?;
+    output(
+        Command::new(interpreter).args(["-c", "import stadium, conformance_pb2"]).env("PYTHONPATH", &folder),
+    )
+    .context("the Python actor's packages cannot be imported")?;
+    Ok(())
+}
+
+/// The package `stadium` in a folder, with the module that cargo built, by the folder of its profile.
+pub(crate) fn python_package(root: &Path, folder: &Path, profile: &str) -> Result<()> {
     let package = folder.join("stadium");
     std::fs::create_dir(&package)?;
     for entry in std::fs::read_dir(root.join("sdk/python/stadium"))? {
@@ -103,13 +119,8 @@ fn python(root: &Path, interpreter: &Path) -> Result<()> {
             symlink(entry.path(), package.join(entry.file_name()))?;
         }
     }
-    symlink(root.join("target/debug/lib_stadium.so"), package.join("_stadium.abi3.so"))?;
-    // The package has the module of the options already.
-    protoc(root, &[CONTRACT], &[format!("--python_out={}", folder.display())])?;
-    output(
-        Command::new(interpreter).args(["-c", "import stadium, conformance_pb2"]).env("PYTHONPATH", &folder),
-    )
-    .context("the Python actor's packages cannot be imported")?;
+    let module = root.join("target").join(profile).join("lib_stadium.so");
+    symlink(module, package.join("_stadium.abi3.so"))?;
     Ok(())
 }
 
@@ -161,7 +172,7 @@ fn javascript(root: &Path) -> Result<()> {
 /// Builds the voting nights of examples/voting, over what [`build`] has made.
 pub(crate) fn build_nights(root: &Path) -> Result<()> {
     let (source, folder) = (root.join("examples/voting/cpp"), root.join(FOLDER).join("voting-cpp"));
-    cpp::build(&source, &folder, &[cpp::library(root)])?;
+    cpp::build(&source, &folder, &[cpp::library(root, cpp::DEBUG)])?;
     // Beside the packages that it imports.
     let program = root.join(FOLDER).join("js/night.mjs");
     std::fs::copy(root.join("examples/voting/js/night.mjs"), program)?;

@@ -1,13 +1,12 @@
 //! Builds the programs of `cargo xtask bench sdk`, below target/peers.
 
-use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use crate::components;
 use crate::step::{command, output};
+use crate::{components, cpp, sdk};
 
 /// The message of the rows, and the service of gRPC.
 const CONTRACT: &str = "bench/proto/echo.proto";
@@ -27,7 +26,7 @@ pub(crate) fn peers(root: &Path) -> Result<()> {
 /// What needs the libraries that cargo has built.
 pub(crate) fn build(root: &Path) -> Result<()> {
     python(root)?;
-    cpp(root)
+    programs_of_cpp(root)
 }
 
 /// The package of Python with the module that cargo built, and the messages.
@@ -36,15 +35,8 @@ fn python(root: &Path) -> Result<()> {
     if folder.exists() {
         std::fs::remove_dir_all(&folder)?;
     }
-    let package = folder.join("stadium");
-    std::fs::create_dir_all(&package)?;
-    for entry in std::fs::read_dir(root.join("sdk/python/stadium"))? {
-        let entry = entry?;
-        if entry.file_name() != "__pycache__" {
-            symlink(entry.path(), package.join(entry.file_name()))?;
-        }
-    }
-    symlink(root.join("target/dist/lib_stadium.so"), package.join("_stadium.abi3.so"))?;
+    std::fs::create_dir_all(&folder)?;
+    sdk::python_package(root, &folder, "dist")?;
     let interpreter = root.join("target/peers/python/bin/python");
     let mut protoc = Command::new(&interpreter);
     protoc.args(["-m", "grpc_tools.protoc"]).arg(format!("-I{}", root.join("bench/proto").display()));
@@ -57,16 +49,7 @@ fn python(root: &Path) -> Result<()> {
 }
 
 /// The programs of C++, built for release over the shared library.
-fn cpp(root: &Path) -> Result<()> {
-    let folder = root.join("target/peers/sdk-cpp");
-    let mut configure = Command::new("cmake");
-    configure.arg("-S").arg(root.join("bench/peers/sdk/cpp")).arg("-B").arg(&folder);
-    configure.args(["-DCMAKE_BUILD_TYPE=Release".to_owned(), library(root)]);
-    output(&mut configure)?;
-    output(Command::new("cmake").arg("--build").arg(&folder).args(["--parallel", "2"]))?;
-    Ok(())
-}
-
-fn library(root: &Path) -> String {
-    format!("-DSTADIUM_LIBRARY_DIR={}", root.join("target/dist").display())
+fn programs_of_cpp(root: &Path) -> Result<()> {
+    let arguments = ["-DCMAKE_BUILD_TYPE=Release".to_owned(), cpp::library(root, "dist")];
+    cpp::build(&root.join("bench/peers/sdk/cpp"), &root.join("target/peers/sdk-cpp"), &arguments)
 }

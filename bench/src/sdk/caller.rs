@@ -41,6 +41,8 @@ pub(super) enum Caller {
     PythonWorker,
     /// The worker of sdk/cpp.
     CppWorker,
+    /// The worker of sdk/jvm.
+    JavaWorker,
 }
 
 impl Contender for Caller {
@@ -60,6 +62,7 @@ impl Contender for Caller {
             Self::WorkCommand => "stadium queue work",
             Self::PythonWorker => "python worker",
             Self::CppWorker => "c++ worker",
+            Self::JavaWorker => "java worker",
         }
     }
 }
@@ -95,6 +98,7 @@ impl Caller {
             Self::WorkCommand => cores.command(&places.stadium()),
             Self::PythonWorker => python("worker.py"),
             Self::CppWorker => cpp("worker"),
+            Self::JavaWorker => jvm("stadium-worker"),
         }
     }
 

@@ -25,8 +25,8 @@ pub(super) struct Measurement {
 }
 
 use Caller::{
-    Cpp, CppWorker, GrpcJava, GrpcioAio, GrpcioFutures, Java, JavaToRust, Netty, Protobuf, Python,
-    PythonWorker, RsocketPy, Rust, WorkCommand,
+    Cpp, CppWorker, GrpcJava, GrpcioAio, GrpcioFutures, Java, JavaToRust, JavaWorker, Netty, Protobuf,
+    Python, PythonWorker, RsocketPy, Rust, WorkCommand,
 };
 
 const fn cell(flight: Flight, message: Message, connections: u32) -> Work {
@@ -90,7 +90,7 @@ const QUEUE: &[Measurement] = &[Measurement {
     name: "queue",
     title: "small jobs",
     work: Work::Queue,
-    callers: &[WorkCommand, PythonWorker, CppWorker],
+    callers: &[WorkCommand, PythonWorker, CppWorker, JavaWorker],
 }];
 
 /// All, by groups: the programs of a group stay until its last measurement.

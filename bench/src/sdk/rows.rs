@@ -21,8 +21,8 @@ pub(super) struct Row {
 
 use Better::{Higher, Lower};
 use Caller::{
-    Cpp, CppWorker, GrpcJava, GrpcioAio, GrpcioFutures, Java, JavaToRust, Netty, Protobuf, Python,
-    PythonWorker, RsocketPy, Rust, WorkCommand,
+    Cpp, CppWorker, GrpcJava, GrpcioAio, GrpcioFutures, Java, JavaToRust, JavaWorker, Netty, Protobuf,
+    Python, PythonWorker, RsocketPy, Rust, WorkCommand,
 };
 
 /// More calls a second than the best of others.
@@ -98,6 +98,14 @@ pub(super) const ROWS: &[Row] = &[
         "Python's worker over `stadium queue work`: small jobs",
         "queue",
         PythonWorker,
+        &[WorkCommand],
+        Some(0.5),
+        0.8,
+    ),
+    rate(
+        "Java's worker over `stadium queue work`: small jobs",
+        "queue",
+        JavaWorker,
         &[WorkCommand],
         Some(0.5),
         0.8,

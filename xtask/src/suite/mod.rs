@@ -3,8 +3,8 @@
 //! Suites: all Rust tests of the workspace (dev profile), testing/python (pytest, in two parts) and
 //! testing/node (node --test), both against the built binary, the SDKs' own (pytest, Maven, ctest, node
 //! --test), and their conformance, which crosses them, with a voting night of each. Everything is
-//! built first, in one build, while the packages of Python and Node are installed; then the suites of Python and Node
-//! and the Rust test programs run side by side, then those that watch the clock, one at a time; the
+//! built first, in one build, while the packages of Python and Node are installed; then the suites of
+//! Python and Node and the Rust test programs run side by side, then those that watch the clock, one at a time; the
 //! checks that take longest run beside all of them on what the cores have left. A failure does not
 //! stop the others; a suite that failed runs once more at the end, alone, and is named when it passes
 //! then. A skipped test is a failure: what a suite needs is installed first, so it has no reason to
@@ -342,7 +342,7 @@ fn java(root: &Path, environment: &[(&str, OsString)], interpreter: Option<&Path
 /// The C++ SDK, over the library that cargo built.
 fn cpp(root: &Path, long: bool, shown: Shown) -> Tally {
     let mut total = Tally::default();
-    let library = cpp::library(root);
+    let library = cpp::library(root, cpp::DEBUG);
     let mut programs = vec![
         ("C++ SDK".to_owned(), "sdk/cpp", root.join("target/sdk-cpp"), vec![library.clone()]),
         (GEO.to_owned(), "examples/geo/cpp", root.join("target/geo-cpp"), vec![library.clone()]),

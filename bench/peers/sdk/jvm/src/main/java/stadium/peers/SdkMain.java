@@ -1,5 +1,5 @@
-// Starts one program of the rows of the JVM: `PEER-server` or `PEER-client`, with the arguments of
-// bench/README.md.
+// Starts one program of the rows of the JVM: `PEER-server`, `PEER-client` or `stadium-worker`, with
+// the arguments of bench/README.md.
 package stadium.peers;
 
 import java.util.Arrays;
@@ -13,6 +13,7 @@ public final class SdkMain {
         switch (arguments[0]) {
             case "stadium-server" -> StadiumEcho.serve(rest);
             case "stadium-client" -> Load.run(rest, new StadiumEcho.Client());
+            case "stadium-worker" -> StadiumWorker.run(rest);
             case "netty-server" -> NettyEcho.serve(rest);
             case "netty-client" -> Load.run(rest, new NettyEcho.Client());
             case "grpc-server" -> GrpcEcho.serve(rest);
