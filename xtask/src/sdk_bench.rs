@@ -19,7 +19,7 @@ pub(crate) fn peers(root: &Path) -> Result<()> {
     )?;
     let mut maven = Command::new("mvn");
     maven.current_dir(root.join("bench/peers/sdk")).args(["--quiet", "--batch-mode"]);
-    maven.args(["-Dmaven.test.skip", "-Dmaven.javadoc.skip", "-Dmaven.source.skip"]);
+    maven.args(["-DskipTests", "-Dmaven.javadoc.skip", "-Dmaven.source.skip"]);
     command(maven.args(["-pl", ":stadium-bench-jvm", "-am", "package"]))
 }
 
