@@ -64,7 +64,7 @@ public final class ApiKey {
         Objects.requireNonNull(path, "path");
         return new ApiKey(() -> {
             if (Files.size(path) > LENGTH_MAX) {
-                throw new IllegalStateException("the file is too long for an API key: " + path);
+                throw new IOException("the file is too long for an API key: " + path);
             }
             return Files.readString(path, StandardCharsets.UTF_8);
         }, "file " + path);
@@ -141,24 +141,30 @@ public final class ApiKey {
     private Read ask() {
         Read before = last;
         long at = System.nanoTime();
-        Read now;
+        String key;
         try {
-            String key = checked(source.read(), name);
-            boolean isOther = before != null && !before.key.equals(key);
-            boolean hasChanged = isOther || before != null && before.hasChanged;
-            now = new Read(key, at, hasChanged, isOther || before == null ? at : before.changedAt);
-        } catch (IOException | RuntimeException e) {
+            key = checked(sourceText(), name);
+        } catch (IllegalArgumentException | IllegalStateException e) {
             if (before == null) {
-                // The cause could quote the key, if it is not one of the file system.
-                throw e instanceof IllegalArgumentException && e.getCause() == null
-                        ? new IllegalStateException(e.getMessage())
-                        : new IllegalStateException("the API key cannot be read: " + name,
-                                e instanceof IOException ? e : null);
+                throw new IllegalStateException(e.getMessage(), e.getCause());
             }
-            now = new Read(before.key, at, before.hasChanged, before.changedAt);
+            key = before.key;
         }
-        last = now;
-        return now;
+        boolean isOther = before != null && !before.key.equals(key);
+        boolean hasChanged = isOther || before != null && before.hasChanged;
+        last = new Read(key, at, hasChanged, isOther || before == null ? at : before.changedAt);
+        return last;
+    }
+
+    private String sourceText() {
+        try {
+            return source.read();
+        } catch (IOException e) {
+            throw new IllegalStateException("the API key cannot be read: " + name, e);
+        } catch (RuntimeException e) {
+            // Its text is another program's, and could quote the key.
+            throw new IllegalStateException("the API key cannot be read: " + name);
+        }
     }
 
     private static String checked(String text, String source) {

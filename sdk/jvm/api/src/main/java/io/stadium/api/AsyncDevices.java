@@ -145,7 +145,7 @@ public final class AsyncDevices {
     }
 
     /**
-     * How many devices a selector reaches, and which clause keeps others out.
+     * Counts the devices that a selector reaches, and those that each clause keeps out.
      *
      * @param selector the selector
      * @param sampleMax ids to show, 0 to 100

@@ -140,7 +140,7 @@ public final class AsyncPushes {
     }
 
     /**
-     * Why a device did or did not get a push.
+     * The reason why a device did or did not get a push.
      *
      * @param push its id
      * @param device the device

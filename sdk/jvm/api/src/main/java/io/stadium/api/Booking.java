@@ -1,6 +1,6 @@
 package io.stadium.api;
 
-/** How a list of transfers is booked. */
+/** The two ways to book a list of transfers. */
 public enum Booking {
     /** Each by itself, in order. */
     EACH,

@@ -1,7 +1,7 @@
 package io.stadium.api;
 
 /**
- * What a drain did.
+ * The result of a drain.
  *
  * @param counts over the life of the worker
  * @param givenBack jobs that were given back because their handlers had not ended in time

@@ -4,7 +4,6 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
@@ -52,7 +51,8 @@ final class HandlerStarter implements WorkerCore.Starter {
     public void start(WorkerCore core, HeldJob job) {
         try {
             executor.execute(() -> run(core, job));
-        } catch (RejectedExecutionException e) {
+        } catch (RuntimeException | OutOfMemoryError e) {
+            // Its queue is full, it was shut down, or there are no more threads.
             core.refused(job, e);
         }
     }

@@ -117,7 +117,7 @@ public final class Job {
     }
 
     /**
-     * Whether the result of a worker's handler is not wanted any more: the lease is lost, or the
+     * True where the result of a worker's handler is not wanted any more: the lease is lost, or the
      * worker has ended. The handler's thread is interrupted then. A handler that works for long
      * asks from time to time, and returns.
      *

@@ -1,7 +1,7 @@
 package io.stadium.api;
 
 /**
- * What a handler's end means for its job.
+ * The meaning of a handler's end for its job.
  *
  * @param kind the command
  * @param due of a release

@@ -68,7 +68,7 @@ public final class Outcome<T> {
     }
 
     /**
-     * Whether there is a value.
+     * Tests for a value.
      *
      * @return {@code false} where there is an error
      */

@@ -4,7 +4,8 @@ import java.time.Instant;
 import java.util.UUID;
 
 /**
- * What a receipt proves: this transfer stands in the books under a root that was given.
+ * The content of a receipt that was checked: this transfer stands in the books under a root that
+ * was given.
  *
  * @param transfer its id
  * @param kind {@code post}, {@code capture}, {@code reverse}, {@code hold} or {@code void}

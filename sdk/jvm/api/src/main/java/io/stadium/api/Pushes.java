@@ -121,7 +121,7 @@ public final class Pushes {
     }
 
     /**
-     * Why a device did or did not get a push.
+     * The reason why a device did or did not get a push.
      *
      * @param push its id
      * @param device the device

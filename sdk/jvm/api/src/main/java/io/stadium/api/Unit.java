@@ -71,7 +71,7 @@ public final class Unit {
         return message;
     }
 
-    /** What became of it. */
+    /** Its outcome, of that of the contract. */
     Outcome<BookedUnit> outcome(io.stadium.v1.UnitOutcome outcome) {
         if (outcome.hasRefused()) {
             return Outcome.failed(Booked.refusal(outcome.getRefused()));

@@ -14,6 +14,8 @@ import java.util.concurrent.ExecutionException;
  * leases end.
  */
 public final class Worker implements AutoCloseable {
+    private static final Duration WITHIN_MAX = Duration.ofDays(1);
+
     private final WorkerCore core;
 
     Worker(WorkerCore core) {
@@ -32,7 +34,7 @@ public final class Worker implements AutoCloseable {
     }
 
     /**
-     * What has become of its jobs so far.
+     * The counts of its jobs so far.
      *
      * @return the counts
      */
@@ -68,14 +70,12 @@ public final class Worker implements AutoCloseable {
      * in time, their threads are interrupted and their jobs are given back. This may take 5.2 s
      * more than the time. Where this thread is interrupted, handlers get no more time.
      *
-     * @param within the time for handlers; a shorter one than that of a drain under way counts
+     * @param within the time for handlers, 0 to a day; of several drains the shortest counts
      * @return what it did
      * @throws RpcException the error that stopped the worker before
      */
     public Drained drain(Duration within) {
-        if (within.isNegative()) {
-            throw new IllegalArgumentException("a drain's time is not negative, but " + within);
-        }
+        Bounds.check("within", within, Duration.ZERO, WITHIN_MAX);
         core.drain(within);
         boolean isInterrupted = false;
         try {

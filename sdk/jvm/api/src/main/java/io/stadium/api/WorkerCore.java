@@ -1,6 +1,5 @@
 package io.stadium.api;
 
-import io.stadium.rpc.Busy;
 import io.stadium.rpc.DeadlineExceeded;
 import io.stadium.rpc.Rejected;
 import io.stadium.v1.ReservedJob;
@@ -155,7 +154,7 @@ final class WorkerCore {
     }
 
     /** The executor does not take a handler. */
-    void refused(HeldJob job, RuntimeException why) {
+    void refused(HeldJob job, Throwable why) {
         LOG.warn("Executor refused a job: queue={} error={}", queue.name(), why.toString());
         finish(job, JobResult.released(Due.notTried(EXECUTOR_FULL), "the executor is full"));
     }
@@ -182,10 +181,7 @@ final class WorkerCore {
         } else if (failure instanceof Rejected rejected && !goesOn(rejected)) {
             fail(rejected);
         } else {
-            long wait = backoff.next();
-            if (failure instanceof Busy busy) {
-                wait = Math.max(wait, busy.retryAfter().toNanos());
-            }
+            long wait = backoff.next(failure);
             LOG.info("Stream of jobs is opened again: queue={} in={}ms error={}", queue.name(),
                     TimeUnit.NANOSECONDS.toMillis(wait), String.valueOf(failure));
             isOpening = true;
@@ -193,7 +189,7 @@ final class WorkerCore {
         }
     }
 
-    /** Whether a refusal is not the end: the key was just rotated, and a call had the old one. */
+    /** True where the key was just rotated: a call had the old one, and may be made again. */
     boolean goesOn(Rejected rejected) {
         return isOfKey(rejected) && queue.calls().key().hasChangedJustNow();
     }

@@ -1,7 +1,7 @@
 package io.stadium.api;
 
 /**
- * What became of the jobs of a worker.
+ * Counts of the jobs of a worker, by their ends.
  *
  * @param settled jobs that are done
  * @param released jobs that are to be tried again

@@ -1,6 +1,5 @@
 package io.stadium.api;
 
-import io.stadium.rpc.Busy;
 import io.stadium.rpc.Rejected;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -30,7 +29,9 @@ final class WorkerLeases {
 
     /** Requests of the batch that are not answered. */
     private int unanswered;
-    private boolean isWhole;
+
+    /** The reason to send results of the batch again; {@code null} where there is none. */
+    private Throwable again;
 
     private ScheduledFuture<?> extendTimer;
 
@@ -79,7 +80,7 @@ final class WorkerLeases {
             groups.computeIfAbsent(finished.result(), result -> new ArrayList<>()).add(finished);
         }
         unanswered = groups.size();
-        isWhole = true;
+        again = null;
         groups.forEach((result, group) -> {
             List<Lease> leases = group.stream().map(one -> one.job().job.lease()).toList();
             call(() -> switch (result.kind()) {
@@ -90,7 +91,7 @@ final class WorkerLeases {
         });
     }
 
-    /** What a call of the loop is given: one of the two is {@code null}. */
+    /** Takes the end of a call: one of the two is {@code null}. */
     private interface Answer {
         void given(List<Outcome<JobStatus>> outcomes, Throwable failure);
     }
@@ -130,18 +131,15 @@ final class WorkerLeases {
                 state.lost(finished);
             } else {
                 state.again(finished, now);
-                isWhole = false;
-                if (why instanceof Busy busy) {
-                    pausedUntil = Math.max(pausedUntil, now + busy.retryAfter().toNanos());
-                }
+                again = why;
             }
         }
         unanswered--;
         if (unanswered == 0) {
-            if (isWhole) {
+            if (again == null) {
                 backoff.reset();
             } else {
-                pausedUntil = Math.max(pausedUntil, now + backoff.next());
+                pausedUntil = now + backoff.next(again);
             }
         }
         core.giveCredit();
@@ -149,7 +147,7 @@ final class WorkerLeases {
         core.goOnDraining();
     }
 
-    /** Whether a request will never be done, and what that means for the worker. */
+    /** Returns false where a repeat may help. A refusal of the key stops the worker. */
     private boolean isRefused(Rejected rejected) {
         if (core.goesOn(rejected)) {
             return false;

@@ -1,18 +1,19 @@
 package io.stadium.api;
 
-import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
 /** The thread of a worker, which alone changes its state. It keeps the process alive. */
 final class WorkerLoop {
-    private final ScheduledExecutorService thread;
+    private final ScheduledThreadPoolExecutor thread;
 
     WorkerLoop(String queue) {
-        thread = Executors.newSingleThreadScheduledExecutor(
-                body -> new Thread(body, "stadium-worker-" + queue));
+        thread = new ScheduledThreadPoolExecutor(
+                1, body -> new Thread(body, "stadium-worker-" + queue));
+        thread.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
+        thread.setRemoveOnCancelPolicy(true);
     }
 
     static long now() {
@@ -44,6 +45,6 @@ final class WorkerLoop {
     }
 
     void end() {
-        thread.shutdownNow();
+        thread.shutdown();
     }
 }

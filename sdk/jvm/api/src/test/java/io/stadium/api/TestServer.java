@@ -98,7 +98,7 @@ final class TestServer implements AutoCloseable {
         start();
     }
 
-    /** What {@code stadium ARGUMENTS} printed. */
+    /** The output of {@code stadium ARGUMENTS}. */
     record Printed(int code, String out) {}
 
     Printed run(String... arguments) throws IOException, InterruptedException {
