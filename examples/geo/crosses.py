@@ -100,7 +100,7 @@ def watcher(folder, address):
 
 
 def check_refusals(run):
-    """What the service refuses, and the client shows: side by side, because a client may take long to start."""
+    """The service refuses, and the client shows why. Side by side: a client may take long to start."""
     with ThreadPoolExecutor(len(REFUSED)) as clients:
         for (flags, text), refused in zip(REFUSED, clients.map(lambda one: run(*one[0]), REFUSED)):
             assert refused.returncode == 1 and text in refused.stderr, (flags, refused)

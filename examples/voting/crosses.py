@@ -2,8 +2,8 @@
 
 crosses.py NAME=COMMAND..
 
-A command gets the data directory as its last argument. The server is STADIUM_BIN; the voting service, in Rust,
-is beside it. Its last line is `N passed, N failed`.
+A command gets the data directory as its last argument. The server is STADIUM_BIN; the voting service, in
+Rust, is beside it. Its last line is `N passed, N failed`.
 """
 
 import json
@@ -98,7 +98,7 @@ class Voting:
 
 
 def night(command, data):
-    """What a program prints, as names and values."""
+    """The output of a program, as names and values."""
     words = [*shlex.split(command), str(data)]
     environment = os.environ | {"STADIUM_BIN": str(binary().resolve())}
     ran = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, env=environment)
@@ -111,7 +111,8 @@ def check(table, total, voting):
     rows = dict(table)
     assert ALIKE.items() <= rows.items(), rows
     standings = voting.standings(total)
-    assert {f"@final:{id}": str(votes) for id, votes in standings.items()}.items() <= rows.items(), (standings, rows)
+    for id, votes in standings.items():
+        assert rows[f"@final:{id}"] == str(votes), (standings, rows)
     assert rows["winner"] == max(CANDIDATES, key=lambda id: standings[id]), rows
     assert len(rows) == len(table) == len(ALIKE) + len(CANDIDATES) + 1, table
 

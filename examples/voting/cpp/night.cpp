@@ -29,7 +29,7 @@ constexpr int voters = 20;
 constexpr int bought = 3, cast = 5;
 /// Votes that are sent again although they were paid.
 constexpr std::size_t repeated = 20;
-/// How long anything is waited for. A receipt waits for the seal: a minute at most.
+/// The longest that anything is waited for. A receipt waits for the seal: a minute at most.
 constexpr std::chrono::seconds patience = 100s;
 
 std::string device_of(int voter) {
@@ -116,7 +116,7 @@ class Night {
         return booked;
     }
 
-    /// Whether a receipt, checked without the server, proves the vote under a published root.
+    /// Checks without the server that a receipt proves the vote under a published root.
     bool proves(const stadium::Transfer& vote) const {
         const std::string receipt =
             until("the receipt", [&] { return server_.receipt(vote.id()); });
@@ -171,7 +171,7 @@ class Night {
         });
     }
 
-    /// Whether every vote that somebody has was given by somebody.
+    /// Checks that each vote that somebody has was given by somebody.
     bool is_balanced() const {
         const auto all = wallet_.assets().get();
         return std::any_of(all.assets().begin(), all.assets().end(), [](const auto& each) {
@@ -182,7 +182,7 @@ class Night {
   private:
     using Outcome = std::optional<std::optional<stadium::Booked>>;
 
-    /// What became of a transfer; nothing where that is not known, and it is on its way again.
+    /// The outcome of a transfer; nothing where that is not known, and it is on its way again.
     Outcome outcome(stadium::Reply<stadium::Booked>& reply,
                     const stadium::Transfer& transfer) const {
         try {

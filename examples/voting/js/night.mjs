@@ -95,7 +95,7 @@ async function cast (vote) {
   }
 }
 
-/** Whether a receipt, checked without the server, proves the vote under a published root. */
+/** Checks without the server that a receipt proves the vote under a published root. */
 async function proves (vote) {
   const command = process.env.STADIUM_BIN ?? 'stadium'
   const receipt = await until('a receipt', async () => {
@@ -141,7 +141,7 @@ async function standing (candidate) {
   return Number((await known(() => wallets.balance(wallet, ASSET))).posted)
 }
 
-/** Whether every vote that somebody has was given by somebody. */
+/** Checks that each vote that somebody has was given by somebody. */
 async function isBalanced () {
   const { assets } = await known(() => wallets.assets())
   return assets.some(({ asset, balanced }) => asset === ASSET && balanced)

@@ -1,8 +1,8 @@
 """A voting night over the Python SDK: `night.py DATA`, with the data directory of a running server.
 
-Voters buy three votes each and try to cast five, all at once. A vote is a transfer from the voter's wallet to
-the candidate's, and its id is made of what it is for. So the program may be started again: nothing is paid twice.
-The exit code is 1 where the books are not as they must be.
+Voters buy three votes each and try to cast five, all at once. A vote is a transfer from the voter's
+wallet to the candidate's, and its id is made of what it is for. So the program may be started again:
+nothing is paid twice. The exit code is 1 where the books are not as they must be.
 """
 
 from __future__ import annotations
@@ -50,11 +50,13 @@ class Night:
     async def sell(self) -> int:
         """Opens the voters' accounts, and sells them their votes: a payment counts once."""
         await self.wallets.declare(ASSET)
-        for opened in await self.wallets.open_many([Account(f"voter:{voter}", ASSET) for voter in VOTERS]):
+        accounts = [Account(f"voter:{voter}", ASSET) for voter in VOTERS]
+        for opened in await self.wallets.open_many(accounts):
             if isinstance(opened, stadium.Error):
                 raise opened
         payments = [
-            self.book("@shop", f"voter:{voter}", BOUGHT, id_from("payment", POLL, voter)) for voter in VOTERS
+            self.book("@shop", f"voter:{voter}", BOUGHT, id_from("payment", POLL, voter))
+            for voter in VOTERS
         ]
         return BOUGHT * sum(one is not None for one in await asyncio.gather(*payments))
 
@@ -79,7 +81,7 @@ class Night:
                 await asyncio.sleep(error.retry_after if isinstance(error, stadium.Busy) else 0.1)
 
     async def proves(self, paid: Booked, vote: Vote) -> bool:
-        """Whether a receipt, checked without the server, proves the vote under a published root."""
+        """Checks without the server that a receipt proves the vote under a published root."""
         receipt = await self.receipt(paid)
         published = await self.wallets.roots(receipt["shard"], after=receipt["seal"] - 1, most=1)
         proved = check_receipt(receipt, [root.root for root in published])
@@ -91,7 +93,8 @@ class Night:
 
     async def receipt(self, paid: Booked) -> Dict[str, object]:
         """The receipt of a transfer, as soon as a seal covers it. The audit of the server writes it."""
-        command = [os.environ.get("STADIUM_BIN", "stadium"), "wallet", "receipt", str(self.data), str(paid.id)]
+        stadium_bin = os.environ.get("STADIUM_BIN", "stadium")
+        command = [stadium_bin, "wallet", "receipt", str(self.data), str(paid.id)]
         while True:
             pipe = asyncio.subprocess.PIPE
             audit = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
@@ -120,15 +123,16 @@ class Night:
         return sum(balance.available for balance in balances)
 
     async def is_balanced(self) -> bool:
-        """Whether every vote that somebody has was given by somebody."""
+        """Checks that each vote that somebody has was given by somebody."""
         votes = next(asset for asset in await self.wallets.assets() if asset.asset == ASSET)
         return votes.credit == votes.debit
 
 
 async def run(data: pathlib.Path) -> int:
-    rpc = {each["name"]: each["address"] for each in json.loads((data / "running.json").read_text())["listeners"]}
+    listeners = json.loads((data / "running.json").read_text())["listeners"]
+    rpc = next(each["address"] for each in listeners if each["name"] == "rpc")
     key = stadium.ApiKey.from_file(data / "admin.key")
-    async with stadium.aio.Client(rpc["rpc"], api_key=key, deadline=30.0) as client:
+    async with stadium.aio.Client(rpc, api_key=key, deadline=30.0) as client:
         night = Night(data, client)
         credits = await night.sell()
         votes = [Vote(voter, nth) for nth in range(CAST) for voter in VOTERS]

@@ -31,7 +31,7 @@ import java.util.Set;
 public final class GeoService {
     private static final int DEVICE_ID_BYTES_MAX = 128;
 
-    /** How far a device's clock may be ahead. An event further ahead would hide all later ones. */
+    /** The most that a device's clock may be ahead. An event further ahead would hide all later ones. */
     private static final Duration AHEAD_MAX = Duration.ofSeconds(60);
 
     /** When a full store is worth asking again: room comes only by an operator's hand. */

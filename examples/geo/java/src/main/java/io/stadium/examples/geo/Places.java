@@ -17,7 +17,7 @@ import java.util.stream.Stream;
  * the events gets the newest event of each device, and costs no memory.
  */
 final class Places {
-    /** What became of an event. */
+    /** The outcome of an event. */
     enum Stored {
         /** It is the last location now. */
         KEPT,

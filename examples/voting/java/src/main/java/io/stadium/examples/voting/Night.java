@@ -196,7 +196,7 @@ public final class Night {
                 });
     }
 
-    /** Whether a receipt, checked without the server, proves the vote under a published root. */
+    /** Checks without the server that a receipt proves the vote under a published root. */
     private boolean proves(Transfer vote) throws Exception {
         String receipt = until("a receipt", () -> server.receipt(vote.id()));
         JsonNode read = Server.json(receipt);
@@ -227,7 +227,7 @@ public final class Night {
         });
     }
 
-    /** Whether every vote that somebody has was given by somebody. */
+    /** Checks that each vote that somebody has was given by somebody. */
     private boolean isBalanced() {
         return wallets.assets().stream().anyMatch(asset ->
                 asset.getAsset().equals(ASSET) && asset.getCredit().equals(asset.getDebit()));
