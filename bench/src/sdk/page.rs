@@ -55,7 +55,7 @@ poll for 50 us before they sleep, as by default in a process with several proces
 alone` makes, encodes and decodes a message in one thread, without a call.
 - Jobs have 12 bytes. Each worker has a server of its own, and works on what was put before: puts of 1,000 jobs, then \
 100 jobs under way in a worker. `stadium queue work` starts a process for each job, `/bin/true`, four at once: it has no \
-form that does not. So its ratio says what a worker of an SDK saves. There is no worker in TypeScript, nor in Java.
+form that does not. So its ratio says what a worker of an SDK saves. TypeScript has no worker; that of the JVM is not measured.
 
 ";
 
