@@ -9,7 +9,12 @@ import java.util.Objects;
  * @param asset such as {@code EUR}
  */
 public record Amount(long minorUnits, String asset) {
-    /** Checks the bounds. */
+    /**
+     * Checks the bounds.
+     *
+     * @param minorUnits 1 to 2^63 - 1
+     * @param asset such as {@code EUR}
+     */
     public Amount {
         if (minorUnits < 1) {
             throw new IllegalArgumentException(

@@ -11,7 +11,12 @@ import java.util.Objects;
  *     a device that is new
  */
 public record DeviceChange(String device, String json) {
-    /** Checks that both are there. */
+    /**
+     * Checks that both are there.
+     *
+     * @param device its id within the app
+     * @param json the fields that change; may be empty
+     */
     public DeviceChange {
         Objects.requireNonNull(device, "device");
         Objects.requireNonNull(json, "json");
