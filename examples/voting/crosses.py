@@ -154,6 +154,8 @@ if __name__ == "__main__":
     given = [argument.partition("=")[::2] for argument in sys.argv[1:]]
     if not given or not all(command for _, command in given):
         sys.exit("crosses.py NAME=COMMAND..")
+    # Ends the server and the service too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("crosses.py: ended by SIGTERM"))
     bad = cross(given)
     print(f"{len(given) - bad} passed, {bad} failed")
     sys.exit(bool(bad))
