@@ -34,12 +34,25 @@ const STEP_MAX: Duration = Duration::from_secs(60);
 pub(super) fn take(caller: Caller, places: &Places) -> Result<Vec<(String, f64)>> {
     let start = Start { places, cores: Cores::First, bench: "sdk" };
     let server = Stadium::start(&start, Cores::First, Vec::new())?;
-    // Its doors open one after the other, and its shards after them. A command waits for both.
-    timed(&mut stadium(places, &server, &["list"]))?;
+    until_answered(&mut stadium(places, &server, &["list"]))?;
     match caller {
         Caller::WorkCommand => by_command(places, &server),
         _ => by_program(caller.client(places), &server),
     }
+}
+
+/// Runs a command until it succeeds: the doors of a server open one after the other, and its shards
+/// after them.
+fn until_answered(command: &mut Command) -> Result<()> {
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let started = Instant::now();
+    while !command.status().context("cannot start `stadium queue`")?.success() {
+        if started.elapsed() > STEP_MAX {
+            bail!("the server's queues are not there after {STEP_MAX:?}");
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
 }
 
 /// A program that puts and works, and counts what it settled.
@@ -81,7 +94,9 @@ fn stadium(places: &Places, server: &Stadium, arguments: &[&str]) -> Command {
 
 /// Seconds that a command takes.
 fn timed(command: &mut Command) -> Result<f64> {
-    let shown = format!("{command:?}");
+    // Without the environment, which has the key.
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let shown = words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
     let started = Instant::now();
     let mut process = Owned::start(command.stdout(Stdio::null()).stderr(Stdio::inherit()))?;
     let status = process.wait_for(STEP_MAX)?.with_context(|| format!("{shown} did not end"))?;
