@@ -70,13 +70,19 @@ impl Drop for Pinned {
     }
 }
 
+/// A command as a message shows it: without its environment, where keys are.
+pub(crate) fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
 /// A process that ends with its owner.
 pub(crate) struct Owned(Child);
 
 impl Owned {
     /// Starts it.
     pub(crate) fn start(command: &mut Command) -> Result<Self> {
-        let shown = format!("{command:?}");
+        let shown = shown(command);
         Ok(Self(command.spawn().with_context(|| format!("cannot start {shown}"))?))
     }
 

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
 use super::sizes::Sizes;
-use crate::process::Cores;
+use crate::process::{self, Cores};
 use crate::server::Places;
 
 /// What a generator reached: requests or sessions a second, and how many of them failed.
@@ -21,7 +21,7 @@ pub(super) struct Reached {
 
 /// Runs a program on the client's core and returns what it printed.
 pub(super) fn output(command: &mut Command) -> Result<String> {
-    let shown = format!("{command:?}");
+    let shown = process::shown(command);
     let output = command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {shown}"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if !output.status.success() {

@@ -94,9 +94,7 @@ fn stadium(places: &Places, server: &Stadium, arguments: &[&str]) -> Command {
 
 /// Seconds that a command takes.
 fn timed(command: &mut Command) -> Result<f64> {
-    // Without the environment, which has the key.
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    let shown = words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    let shown = process::shown(command);
     let started = Instant::now();
     let mut process = Owned::start(command.stdout(Stdio::null()).stderr(Stdio::inherit()))?;
     let status = process.wait_for(STEP_MAX)?.with_context(|| format!("{shown} did not end"))?;
