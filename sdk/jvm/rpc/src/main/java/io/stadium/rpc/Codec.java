@@ -1,13 +1,10 @@
 package io.stadium.rpc;
 
-import com.google.protobuf.CodedInputStream;
-import com.google.protobuf.CodedOutputStream;
 import com.google.protobuf.MessageLite;
 import com.google.protobuf.Parser;
 import io.netty.buffer.ByteBuf;
 import io.stadium.rsocket.connection.PayloadWriter;
 import java.io.IOException;
-import java.nio.ByteBuffer;
 
 /**
  * A message's bytes, written and read.
@@ -50,40 +47,6 @@ public interface Codec<T> extends PayloadWriter<T> {
      * @return the codec
      */
     static <M extends MessageLite> Codec<M> protobuf(Parser<M> parser) {
-        return new Codec<>() {
-            @Override
-            public void write(M message, ByteBuf out) {
-                int size = message.getSerializedSize();
-                out.ensureWritable(size);
-                int start = out.writerIndex();
-                try {
-                    if (out.hasArray()) {
-                        CodedOutputStream stream =
-                                CodedOutputStream.newInstance(out.array(), out.arrayOffset() + start, size);
-                        message.writeTo(stream);
-                    } else {
-                        ByteBuffer buffer = out.nioBuffer(start, size);
-                        CodedOutputStream stream = CodedOutputStream.newInstance(buffer);
-                        message.writeTo(stream);
-                        stream.flush();
-                    }
-                } catch (IOException impossible) {
-                    throw new IllegalStateException("a message is larger than it said", impossible);
-                }
-                out.writerIndex(start + size);
-            }
-
-            @Override
-            public M read(ByteBuf in) throws IOException {
-                CodedInputStream stream;
-                if (in.hasArray()) {
-                    int offset = in.arrayOffset() + in.readerIndex();
-                    stream = CodedInputStream.newInstance(in.array(), offset, in.readableBytes());
-                } else {
-                    stream = CodedInputStream.newInstance(in.nioBuffer());
-                }
-                return parser.parseFrom(stream);
-            }
-        };
+        return new ProtobufCodec<>(parser);
     }
 }

@@ -107,8 +107,20 @@ public final class Connection {
      * @param out the buffer to append to
      */
     public void receive(long nowMs, ByteBuf in, ByteBuf out) {
+        receive(nowMs, in, out, Integer.MAX_VALUE);
+    }
+
+    /**
+     * The same for a part of the bytes, so that its answers can be sent before the next part.
+     *
+     * @param nowMs the current time in milliseconds
+     * @param in the bytes; those that are left are passed again
+     * @param out the buffer to append to
+     * @param framesMax frames to take, at least 1
+     */
+    public void receive(long nowMs, ByteBuf in, ByteBuf out, int framesMax) {
         timers.nowMs = nowMs;
-        receiver.receive(in, out);
+        receiver.receive(in, out, framesMax);
     }
 
     /**

@@ -44,14 +44,14 @@ final class Receiver {
         assembler.release();
     }
 
-    void receive(ByteBuf in, ByteBuf out) {
+    void receive(ByteBuf in, ByteBuf out, int framesMax) {
         if (in.isReadable() && connection.phase != Phase.DECIDING) {
             connection.timers.received();
         }
         if (!assembler.isEmpty() && isReceiving(in)) {
             assemble(in, out);
         }
-        while (isReceiving(in)) {
+        for (int left = framesMax; left > 0 && isReceiving(in); left--) {
             int start = in.readerIndex();
             int readable = in.writerIndex() - start;
             if (readable < Frame.PREFIX_BYTES) {

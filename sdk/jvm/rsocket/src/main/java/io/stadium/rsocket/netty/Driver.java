@@ -29,6 +29,12 @@ final class Driver extends ChannelInboundHandlerAdapter {
     /** A buffer of so many bytes is sent before the batch ends. */
     private static final int OUT_BYTES_MAX = 64 * 1024;
 
+    /**
+     * Frames that are received before what they made is sent: the peer works on it while the others
+     * are received. A send costs as much as some ten calls.
+     */
+    private static final int FRAMES_MAX = 64;
+
     /** Milliseconds that the peer has to take the last frames before the transport is closed. */
     private static final int LAST_WRITE_MS = 1_000;
 
@@ -126,7 +132,7 @@ final class Driver extends ChannelInboundHandlerAdapter {
             return;
         }
         try {
-            connection.receive(nowMs(), in, out());
+            receive(in);
         } catch (Throwable e) {
             fail("the application failed", e);
         }
@@ -137,6 +143,19 @@ final class Driver extends ChannelInboundHandlerAdapter {
         }
         in.release();
         sendFull();
+    }
+
+    /** Receives all bytes, or those up to a SETUP. What a part of them has to send leaves before the next. */
+    private void receive(ByteBuf in) {
+        long nowMs = nowMs();
+        int from;
+        do {
+            if (out != null && out.isReadable()) {
+                writeAndFlush();
+            }
+            from = in.readerIndex();
+            connection.receive(nowMs, in, out(), FRAMES_MAX);
+        } while (in.isReadable() && in.readerIndex() != from && !isEnded);
     }
 
     @Override
@@ -306,7 +325,7 @@ final class Driver extends ChannelInboundHandlerAdapter {
         isReading = true;
         try {
             if (!isEnded) {
-                connection.receive(nowMs(), in, out());
+                receive(in);
             }
         } catch (Throwable e) {
             fail("the application failed", e);
