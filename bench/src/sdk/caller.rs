@@ -1,4 +1,5 @@
-//! The contenders of the rows: clients, each with the server that it calls.
+//! The contenders of the rows: clients, each with the server that it calls. Their programs are those of
+//! bench/peers, and examples of crates/rpc.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! The rows: an SDK over what it is compared with, in the same round.
+//! The rows: an SDK over what it is compared with, in the same round. A round that lacks one of the two
+//! has no value for the row.
 
 use std::collections::BTreeMap;
 
