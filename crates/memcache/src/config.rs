@@ -112,7 +112,10 @@ impl Config {
     /// A text is no address.
     pub fn for_servers<T: AsRef<str>>(servers: impl IntoIterator<Item = T>) -> Result<Self, Error> {
         let server = |text: T| Ok(ServerConfig { address: text.as_ref().parse()?, weight: 1 });
-        Ok(Self { servers: servers.into_iter().map(server).collect::<Result<_, Error>>()?, ..Self::default() })
+        Ok(Self {
+            servers: servers.into_iter().map(server).collect::<Result<_, Error>>()?,
+            ..Self::default()
+        })
     }
 
     pub(crate) fn check(&self) -> Result<(), Error> {

@@ -232,7 +232,11 @@ impl Shared {
     }
 
     /// A connection with room for the operation.
-    fn admit(self: &Arc<Self>, command: Command<'_>, deadline: Instant) -> Result<MutexGuard<'_, State>, Error> {
+    fn admit(
+        self: &Arc<Self>,
+        command: Command<'_>,
+        deadline: Instant,
+    ) -> Result<MutexGuard<'_, State>, Error> {
         let bytes = match command {
             Command::Store(_, value, _) => value.len(),
             _ => 0,
@@ -649,7 +653,8 @@ impl Shared {
             let is_needed = state.is_busy() || state.is_wanted;
             idle = if is_needed { 0 } else { idle + 1 };
             if idle < IDLE_TICKS {
-                state = self.bell.wait_timeout(state, WRITES_DELAY).map_or_else(|e| e.into_inner().0, |w| w.0);
+                state =
+                    self.bell.wait_timeout(state, WRITES_DELAY).map_or_else(|e| e.into_inner().0, |w| w.0);
             } else {
                 state.is_helper_parked = true;
                 while state.is_helper_parked && !state.is_wanted && !state.is_closed {

@@ -123,7 +123,10 @@ impl State {
 
     /// Whether anything is neither confirmed nor lost.
     pub(super) fn is_busy(&self) -> bool {
-        self.outbox.bytes() > 0 || self.blocked_bytes > 0 || !self.pipeline.is_empty() || self.slots.driven > 0
+        self.outbox.bytes() > 0
+            || self.blocked_bytes > 0
+            || !self.pipeline.is_empty()
+            || self.slots.driven > 0
     }
 
     /// Bytes that the server did not take yet.

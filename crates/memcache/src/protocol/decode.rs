@@ -186,7 +186,8 @@ mod tests {
 
     #[test]
     fn answers_of_the_meta_protocol_are_read() {
-        let Response::Value { data, flags } = whole("VA 2 f7 c99 t-1 kYWI= b O3 W X Z s2 h1 l5\r\nhi\r\n") else {
+        let Response::Value { data, flags } = whole("VA 2 f7 c99 t-1 kYWI= b O3 W X Z s2 h1 l5\r\nhi\r\n")
+        else {
             panic!("a value")
         };
         assert_eq!(data, b"hi");

@@ -82,7 +82,10 @@ impl fmt::Display for KeyError {
                 write!(out, "the key takes {bytes} bytes as it is sent, {KEY_BYTES_MAX} are accepted")
             }
             Self::NeedsMeta => {
-                write!(out, "the key has bytes that the classic protocol cannot send, and the server has no other")
+                write!(
+                    out,
+                    "the key has bytes that the classic protocol cannot send, and the server has no other"
+                )
             }
         }
     }

@@ -14,8 +14,8 @@ mod pipeline;
 
 pub use decode::{LINE_BYTES_MAX, Limits, Response, STATISTIC_BYTES_MAX, decode};
 pub use encode::{
-    Arithmetic, Dialect, Direction, META_NOOP, Mode, Removal, Retrieval, Store, delete, get, meta_get,
-    stats, store, touch, arithmetic, version,
+    Arithmetic, Dialect, Direction, META_NOOP, Mode, Removal, Retrieval, Store, arithmetic, delete, get,
+    meta_get, stats, store, touch, version,
 };
 pub use error::ProtocolError;
 pub use flags::Flags;

@@ -419,7 +419,8 @@ fn meta(response: Response<'_>, verb: Verb, opaque: u32) -> Result<(Answer, &[u8
     }
     // A miss had no flags before memcached 1.6.10.
     let is_bare_miss = matches!(response, Response::Miss(_)) && flags == Flags::default();
-    let sent = flags.opaque.map(super::flags::number).transpose().map_err(|_| ProtocolError::OpaqueMismatch)?;
+    let sent =
+        flags.opaque.map(super::flags::number).transpose().map_err(|_| ProtocolError::OpaqueMismatch)?;
     if sent != Some(u64::from(opaque)) && !is_bare_miss {
         return Err(ProtocolError::OpaqueMismatch);
     }

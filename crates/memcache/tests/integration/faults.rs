@@ -63,7 +63,8 @@ fn a_restart_while_the_client_is_idle_is_not_noticed() {
 #[test]
 fn a_paused_server_times_out_and_is_used_again() {
     let server = Memcached::tcp(&[]);
-    let config = Config { timeout: Duration::from_millis(60), stall: Duration::from_secs(30), ..server.config() };
+    let config =
+        Config { timeout: Duration::from_millis(60), stall: Duration::from_secs(30), ..server.config() };
     let client = Client::with(config).unwrap();
     client.set("k", "v", NEVER).unwrap().wait().unwrap();
     server.pause();
@@ -85,7 +86,11 @@ fn a_paused_server_times_out_and_is_used_again() {
 #[test]
 fn a_stalled_server_is_disconnected() {
     let server = Memcached::tcp(&[]);
-    let config = Config { stall: Duration::from_millis(80), connect_timeout: Duration::from_millis(80), ..server.config() };
+    let config = Config {
+        stall: Duration::from_millis(80),
+        connect_timeout: Duration::from_millis(80),
+        ..server.config()
+    };
     let client = Client::with(config).unwrap();
     client.set("k", "v", NEVER).unwrap().wait().unwrap();
     server.pause();

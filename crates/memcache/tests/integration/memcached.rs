@@ -35,7 +35,8 @@ impl Memcached {
     /// On a port that was free a moment ago.
     pub fn tcp(arguments: &[&str]) -> Self {
         let port = free_port();
-        let listen = vec!["-l".into(), "127.0.0.1".into(), "-p".into(), port.to_string(), "-U".into(), "0".into()];
+        let listen =
+            vec!["-l".into(), "127.0.0.1".into(), "-p".into(), port.to_string(), "-U".into(), "0".into()];
         Self::start(listen, format!("127.0.0.1:{port}"), arguments, None)
     }
 
@@ -73,6 +74,18 @@ impl Memcached {
     /// Stops it with SIGSTOP, until [`resume`](Self::resume).
     pub fn pause(&self) {
         self.signal(Signal::STOP);
+        let child = self.child.as_ref().expect("it runs");
+        let tasks = format!("/proc/{}/task", child.id());
+        // The signal reaches each of its threads at a time of its own.
+        let is_stopped = |task: std::fs::DirEntry| {
+            let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            stat.rsplit(") ").next().is_some_and(|behind| behind.starts_with('T'))
+        };
+        let begun = Instant::now();
+        while !std::fs::read_dir(&tasks).expect("it runs").flatten().all(is_stopped) {
+            assert!(begun.elapsed() < SOON, "memcached does not stop");
+            std::thread::yield_now();
+        }
     }
 
     /// Lets it go on.

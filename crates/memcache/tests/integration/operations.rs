@@ -124,7 +124,8 @@ fn a_namespace_keeps_keys_apart() {
 #[test]
 fn values_go_up_to_the_servers_limit() {
     let server = Memcached::unix(&["-I", "4m", "-m", "64"]);
-    let client = Client::with(Config { value_bytes_max: 5 << 20, unsent_bytes_max: 8 << 20, ..server.config() });
+    let client =
+        Client::with(Config { value_bytes_max: 5 << 20, unsent_bytes_max: 8 << 20, ..server.config() });
     let client = client.unwrap();
     let value: Vec<u8> = (0..(4 << 20) - 200).map(|at: u32| (at / 7) as u8).collect();
     client.set("large", &value, NEVER).unwrap().wait().unwrap();

@@ -18,7 +18,9 @@ impl Sink for Log {
     fn done(&mut self, operation: u32, answer: Result<Answer, Refusal<'_>>, value: &[u8]) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         self.0.push(match answer {
-            Ok(Answer { outcome: Outcome::Done, number: 0, .. }) => format!("{operation} done {}", text(value)),
+            Ok(Answer { outcome: Outcome::Done, number: 0, .. }) => {
+                format!("{operation} done {}", text(value))
+            }
             Ok(Answer { outcome: Outcome::Done, number, .. }) => format!("{operation} number {number}"),
             Ok(Answer { outcome, .. }) => format!("{operation} {outcome:?}"),
             Err(Refusal::Uncertain(why)) => format!("{operation} uncertain {}", text(why)),
@@ -29,7 +31,11 @@ impl Sink for Log {
     }
 
     fn statistic(&mut self, operation: u32, name: &[u8], value: &[u8]) {
-        self.0.push(format!("{operation} {}={}", String::from_utf8_lossy(name), String::from_utf8_lossy(value)));
+        self.0.push(format!(
+            "{operation} {}={}",
+            String::from_utf8_lossy(name),
+            String::from_utf8_lossy(value)
+        ));
     }
 }
 
@@ -74,7 +80,8 @@ fn quiet_stores_are_done_when_something_behind_them_is_answered() {
 
 #[test]
 fn an_error_among_quiet_stores_is_of_all_or_of_nobody_knows_which() {
-    let (results, _) = received(&[quiet(0), quiet(1), Expect::Noop], "SERVER_ERROR x\r\nCLIENT_ERROR y\r\nMN\r\n");
+    let (results, _) =
+        received(&[quiet(0), quiet(1), Expect::Noop], "SERVER_ERROR x\r\nCLIENT_ERROR y\r\nMN\r\n");
     assert_eq!(results, ["0 failed x", "1 failed y"]);
     let (results, _) = received(&[quiet(0), quiet(1), Expect::Noop], "SERVER_ERROR x\r\nMN\r\n");
     assert_eq!(results, ["0 uncertain x", "1 uncertain x"]);

@@ -102,7 +102,8 @@ fn without_failover_only_the_keys_of_a_dead_server_fail() {
 #[test]
 fn with_failover_the_next_server_takes_the_keys() {
     let (mut servers, config) = three();
-    let client = Client::with(Config { failover: Failover::Next, routing: Routing::Ketama, ..config }).unwrap();
+    let client =
+        Client::with(Config { failover: Failover::Next, routing: Routing::Ketama, ..config }).unwrap();
     servers[2].kill();
     let keys = keys();
     let begun = Instant::now();
