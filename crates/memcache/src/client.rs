@@ -1,4 +1,7 @@
 //! The client: operations by key, on one server or several.
+//!
+//! It puts keys into the namespace, chooses the server, and says what an answer means. Values that
+//! are made anew are in [`crate::recache`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,6 @@
 //! Settings of a client.
+//!
+//! Each states its unit, and what is beyond its bound. [`Config::default`] has every default.
 
 use std::time::Duration;
 

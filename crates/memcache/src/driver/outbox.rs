@@ -142,10 +142,6 @@ impl Outbox {
         }
     }
 
-    pub(super) fn has_reads(&self) -> bool {
-        !self.line.is_empty() || !self.reads.is_empty()
-    }
-
     pub(super) fn write_bytes(&self) -> usize {
         self.writes.len()
     }

@@ -1,4 +1,6 @@
 //! Sockets: TCP and Unix, connected within a time, then read and written without waiting.
+//!
+//! The first command on a socket finds out which protocol its server speaks.
 
 use std::fmt;
 use std::io::{self, Read as _, Write as _};

@@ -1,4 +1,6 @@
-//! All that the lock of a connection guards.
+//! All that the lock of a connection guards, and the buffers beside it.
+//!
+//! Nothing here reads a clock or waits; when to do what is in [`super::connection`].
 
 use std::io;
 use std::sync::Arc;

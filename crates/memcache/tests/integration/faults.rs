@@ -1,4 +1,6 @@
 //! Servers that are killed, paused, full, or not there: every call ends by its deadline.
+//!
+//! The server is a real one wherever it can be; only garbage needs an impostor.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -1,4 +1,6 @@
 //! A memcached of a test's own, on a Unix socket or a free port; it ends with its value.
+//!
+//! Without memcached on the PATH a test fails, with the name of the package.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

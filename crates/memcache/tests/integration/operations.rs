@@ -1,4 +1,6 @@
 //! Every operation, in both dialects, over TCP and Unix sockets.
+//!
+//! Faults are in [`crate::faults`], the order of operations in [`crate::order`].
 
 use std::time::Duration;
 
