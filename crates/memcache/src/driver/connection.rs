@@ -42,8 +42,8 @@ const LOUD_SETS: u32 = 1_000;
 /// Ticks of the helper without work before it parks.
 const IDLE_TICKS: u32 = 20;
 
-/// Yields before a write at most, while each of them brings reads of other callers.
-const YIELDS_MAX: usize = 8;
+/// Pauses of the processor between two looks at the socket: about a microsecond.
+const SPINS: usize = 30;
 
 /// A task's deadline is kept to this.
 const TASK_TICK: Duration = Duration::from_millis(5);
@@ -94,8 +94,6 @@ struct Shared {
     sleepers: AtomicU32,
     /// There are reads or forced writes to send.
     has_work: AtomicBool,
-    /// Reads that were submitted, modulo 2^32.
-    reads: AtomicU32,
     /// Sets that are to be answered, after an error.
     loud_sets: AtomicU32,
 }
@@ -113,7 +111,6 @@ impl Connection {
                 epoch: AtomicU32::new(0),
                 sleepers: AtomicU32::new(0),
                 has_work: AtomicBool::new(false),
-                reads: AtomicU32::new(0),
                 loud_sets: AtomicU32::new(0),
             }),
         }
@@ -358,7 +355,6 @@ impl Shared {
             }
         }
         if !command.is_write() {
-            self.reads.fetch_add(1, Ordering::Relaxed);
             self.has_work.store(true, Ordering::Release);
         }
         if outbox.write_bytes() >= WRITES_BYTES_MAX || outbox.sealed.len() >= WRITES_BYTES_MAX {
@@ -491,7 +487,9 @@ impl Shared {
     fn turn(&self, stream: &Stream, life: u64, own: Option<u32>, deadline: Instant) {
         let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
         input.belong_to(life);
-        self.let_others_submit();
+        // Other callers submit now, and their gets leave with ours. Once only: where other programs
+        // want the core, each yield may cost a slice of theirs.
+        thread::yield_now();
         let mut spin_end = None;
         let state = loop {
             if self.has_work.swap(false, Ordering::AcqRel) {
@@ -520,7 +518,7 @@ impl Shared {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let now = Instant::now();
                     if now < *spin_end.get_or_insert(now + self.settings.spin) && now < deadline {
-                        thread::yield_now();
+                        (0..SPINS).for_each(|_| std::hint::spin_loop());
                         continue;
                     }
                     let mut state = self.lock();
@@ -556,19 +554,6 @@ impl Shared {
         let mut state = state;
         state.is_turning = false;
         self.wake(state);
-    }
-
-    /// Yields while other callers submit: their gets leave with ours.
-    fn let_others_submit(&self) {
-        let mut before = self.reads.load(Ordering::Relaxed);
-        for _ in 0..YIELDS_MAX {
-            thread::yield_now();
-            let now = self.reads.load(Ordering::Relaxed);
-            if now == before {
-                return;
-            }
-            before = now;
-        }
     }
 
     /// One write and one read without waiting, for what nobody waits for.
