@@ -42,6 +42,9 @@ const LOUD_SETS: u32 = 1_000;
 /// Ticks of the helper without work before it parks.
 const IDLE_TICKS: u32 = 20;
 
+/// How long the helper of a client that ended waits for the last answers.
+const FINISH: Duration = Duration::from_millis(200);
+
 /// Pauses of the processor between two looks at the socket: about a microsecond.
 const SPINS: usize = 30;
 
@@ -193,7 +196,8 @@ impl Drop for Connection {
             state = self.shared.flush(state, true);
         }
         state.is_closed = true;
-        state.lose(&Error::Disconnected("the client is closed".into()), Instant::now());
+        // The helper reads what is owed and closes: a socket that is closed with unread answers in it is
+        // reset, and the server may then lose what it has not read.
         self.shared.bell.notify_one();
     }
 }
@@ -677,6 +681,18 @@ impl Shared {
                 state = self.pump(state);
             }
         }
+        self.finish(state);
+    }
+
+    /// Ends the connection, when the server has answered or for a moment has not.
+    fn finish<'a>(&'a self, mut state: MutexGuard<'a, State>) {
+        let deadline = Instant::now() + FINISH;
+        while state.stream.is_some() && state.is_busy() && Instant::now() < deadline {
+            state.is_forced |= !state.pipeline.is_owed();
+            state = self.pump(state);
+            state = self.bell.wait_timeout(state, WRITES_DELAY).map_or_else(|e| e.into_inner().0, |w| w.0);
+        }
+        state.lose(&Error::Disconnected("the client is closed".into()), Instant::now());
     }
 
     fn reconnect(&self) {
