@@ -42,6 +42,11 @@ const LOUD_SETS: u32 = 1_000;
 /// Ticks of the helper without work before it parks.
 const IDLE_TICKS: u32 = 20;
 
+/// Yields before a write at most, while each brings reads of other callers.
+///
+/// Where other programs want the core, each may cost a slice of theirs.
+const YIELDS_MAX: usize = 2;
+
 /// How long the helper of a client that ended waits for the last answers.
 const FINISH: Duration = Duration::from_millis(200);
 
@@ -97,6 +102,8 @@ struct Shared {
     sleepers: AtomicU32,
     /// There are reads or forced writes to send.
     has_work: AtomicBool,
+    /// Reads that were submitted, modulo 2^32.
+    reads: AtomicU32,
     /// Sets that are to be answered, after an error.
     loud_sets: AtomicU32,
 }
@@ -114,6 +121,7 @@ impl Connection {
                 epoch: AtomicU32::new(0),
                 sleepers: AtomicU32::new(0),
                 has_work: AtomicBool::new(false),
+                reads: AtomicU32::new(0),
                 loud_sets: AtomicU32::new(0),
             }),
         }
@@ -359,6 +367,7 @@ impl Shared {
             }
         }
         if !command.is_write() {
+            self.reads.fetch_add(1, Ordering::Relaxed);
             self.has_work.store(true, Ordering::Release);
         }
         if outbox.write_bytes() >= WRITES_BYTES_MAX || outbox.sealed.len() >= WRITES_BYTES_MAX {
@@ -491,9 +500,7 @@ impl Shared {
     fn turn(&self, stream: &Stream, life: u64, own: Option<u32>, deadline: Instant) {
         let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
         input.belong_to(life);
-        // Other callers submit now, and their gets leave with ours. Once only: where other programs
-        // want the core, each yield may cost a slice of theirs.
-        thread::yield_now();
+        self.let_others_submit();
         let mut spin_end = None;
         let state = loop {
             if self.has_work.swap(false, Ordering::AcqRel) {
@@ -558,6 +565,19 @@ impl Shared {
         let mut state = state;
         state.is_turning = false;
         self.wake(state);
+    }
+
+    /// Yields while other callers submit: their gets leave with ours.
+    fn let_others_submit(&self) {
+        let mut before = self.reads.load(Ordering::Relaxed);
+        for _ in 0..YIELDS_MAX {
+            thread::yield_now();
+            let now = self.reads.load(Ordering::Relaxed);
+            if now == before {
+                return;
+            }
+            before = now;
+        }
     }
 
     /// One write and one read without waiting, for what nobody waits for.
