@@ -209,6 +209,8 @@ impl Output {
                 self.buffer.shrink_to(READ_BYTES_MIN);
             }
             std::mem::swap(&mut self.buffer, sealed);
+            // The two take turns: both are warm when one is.
+            sealed.reserve(self.buffer.capacity().min(KEPT_BYTES));
         }
     }
 
