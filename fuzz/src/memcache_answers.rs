@@ -11,7 +11,7 @@ const LIMITS: Limits = Limits { value_bytes_max: 4_096 };
 
 const KEYS: [&[u8]; 3] = [b"k0", b"k1", b"k2"];
 
-/// What became of the operations.
+/// The results of the operations.
 #[derive(Debug, Default, PartialEq)]
 struct Results {
     done: Vec<(u32, bool, Answer, Vec<u8>)>,

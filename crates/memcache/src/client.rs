@@ -40,7 +40,7 @@ struct Inner {
     prefix: Vec<u8>,
 }
 
-/// What a store with a condition came to.
+/// The outcome of a store with a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stored {
     /// The value is stored.
@@ -145,6 +145,8 @@ impl Client {
         let mut results = Vec::with_capacity(keys.len());
         for keys in keys.chunks(MULTIGET_KEYS) {
             let pending: Vec<_> = keys.iter().map(|key| self.fetch(key)).collect();
+            // All servers work at the same time.
+            self.inner.servers.iter().for_each(|server| server.connection.send());
             results.extend(pending.into_iter().map(|pending| pending.and_then(Pending::wait)));
         }
         results
@@ -499,6 +501,7 @@ impl Client {
             server.connection.submit(command, false, Vec::new(), deadline).map_err(|(error, _)| error)
         };
         let submitted: Vec<_> = self.inner.servers.iter().map(submit).collect();
+        self.inner.servers.iter().for_each(|server| server.connection.send());
         let answers = self.inner.servers.iter().zip(submitted).map(|(server, submitted)| {
             let result = submitted.and_then(|operation| {
                 let (result, bytes) = server.connection.wait(operation, deadline);

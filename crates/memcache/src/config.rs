@@ -8,7 +8,7 @@ use crate::driver::{Address, Settings};
 use crate::error::Error;
 use crate::protocol::{Dialect, KEY_BYTES_MAX};
 
-/// Which server has a key.
+/// The rule that assigns keys to servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Routing {
     /// Rendezvous hashing: the server whose hash with the key is the greatest. A server that comes or
@@ -20,7 +20,7 @@ pub enum Routing {
     Ketama,
 }
 
-/// Where the operations of an ejected server go.
+/// The destination of operations on an ejected server's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Failover {
     /// Nowhere: they fail at once with [`Error::Disconnected`]. No value is ever read from a server
@@ -34,7 +34,7 @@ pub enum Failover {
 /// One server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerConfig {
-    /// Where it listens.
+    /// Its address.
     pub address: Address,
     /// Its share of the keys beside the other servers', 1 to 100.
     pub weight: u32,
@@ -45,14 +45,14 @@ pub struct ServerConfig {
 pub struct Config {
     /// The servers; with ketama, in an order of no importance.
     pub servers: Vec<ServerConfig>,
-    /// Which server has a key.
+    /// The rule that assigns keys to servers.
     pub routing: Routing,
-    /// Where the operations of an ejected server go.
+    /// The destination of operations on an ejected server's keys.
     pub failover: Failover,
     /// Timeouts and lost connections in a row after which a server is ejected; 0 for never. A single
     /// server is never ejected.
     pub eject_after: u32,
-    /// How long it is ejected. Then one operation each such time is a trial; one success ends it.
+    /// Time for which it is ejected. Then one operation each such time is a trial; one success ends it.
     pub eject_for: Duration,
     /// Put before every key: the namespace. It counts against the length of a key.
     pub prefix: Vec<u8>,
@@ -62,7 +62,7 @@ pub struct Config {
     pub connect_timeout: Duration,
     /// A server that owes answers and sends nothing for so long is disconnected.
     pub stall: Duration,
-    /// How long a waiting caller looks at the socket before it sleeps. It costs processor time and
+    /// Time for which a waiting caller spins on the socket before it sleeps. It costs processor time and
     /// saves a wake-up; zero turns it off.
     pub spin: Duration,
     /// The first delay after a connect that failed; it doubles with each, with jitter.

@@ -46,7 +46,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the server or the network is to blame rather than this operation: another server may
+    /// True where the server or the network is to blame rather than this operation: another server may
     /// do better.
     pub fn is_of_server(&self) -> bool {
         matches!(self, Self::Timeout | Self::Disconnected(_) | Self::Protocol(_))

@@ -47,8 +47,8 @@ impl<T> Pending<T> {
         (self.convert)(result?, value)
     }
 
-    /// Whether the result is there, so that [`wait`](Self::wait) returns at once. It does no I/O: an
-    /// answer that nobody has read yet is not there. One that nobody waits for is read after some
+    /// True when the result is there, so that [`wait`](Self::wait) returns at once. It does no I/O: an
+    /// answer that was not read yet is not there. One that no caller waits for is read after some
     /// 2 ms.
     pub fn is_done(&self) -> bool {
         self.operation.is_none_or(|operation| self.server.connection.is_done(operation))

@@ -19,7 +19,7 @@ const PAUSE_MIN: Duration = Duration::from_millis(1);
 /// Its longest pause.
 const PAUSE_MAX: Duration = Duration::from_millis(50);
 
-/// When a value is made anew.
+/// The conditions under which a value is made anew.
 #[derive(Debug, Clone, Copy)]
 pub struct Recache {
     /// A caller that wins has so long; then another one wins. Whole seconds, rounded up.
@@ -39,7 +39,7 @@ pub enum Lookup {
     /// It may be used; another caller makes it anew, or it is marked as stale.
     Stale(Value),
     /// There is none, and this caller is to make it. The number goes to
-    /// [`Client::cas`](crate::Client::cas), which fails if somebody was faster.
+    /// [`Client::cas`](crate::Client::cas), which fails if another client was faster.
     Make {
         /// The unique number of the empty item that stands for it.
         cas: u64,
@@ -114,7 +114,7 @@ impl Client {
             }
         };
         let bytes = make()?;
-        // Somebody may have stored or deleted it meanwhile: his word is newer.
+        // Another client may have stored or deleted it meanwhile: its value is newer.
         self.cas(key, &bytes, cas, expiry)?.wait()?;
         Ok(Value { bytes, flags: 0, cas: None })
     }

@@ -1,4 +1,4 @@
-//! Which server has a key: rendezvous hashing, or the ring of ketama. Integers only where servers
+//! The server of a key: rendezvous hashing, or the ring of ketama. Integers only where servers
 //! are compared, so that every implementation chooses the same.
 
 use md5::{Digest as _, Md5};

@@ -30,7 +30,7 @@ impl Server {
         }
     }
 
-    /// Whether an operation may go there. Of an ejected server that is so for one operation, the
+    /// True where an operation may go there. Of an ejected server that is so for one operation, the
     /// trial, in each [`Config::eject_for`](crate::Config::eject_for).
     pub(crate) fn admits(&self) -> bool {
         let trial_at = self.trial_at_ms.load(Ordering::Relaxed);
@@ -43,7 +43,7 @@ impl Server {
             && self.trial_at_ms.compare_exchange(trial_at, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Whether it is ejected now.
+    /// True while it is ejected.
     pub(crate) fn is_ejected(&self) -> bool {
         self.trial_at_ms.load(Ordering::Relaxed) != 0
     }

@@ -17,10 +17,10 @@ pub struct Value {
     pub cas: Option<u64>,
 }
 
-/// When an item is gone.
+/// The time at which an item expires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Expiry {
-    /// When the server needs its memory.
+    /// Only when the server needs its memory.
     #[default]
     Never,
     /// After this time, rounded up to whole seconds; zero means at once.

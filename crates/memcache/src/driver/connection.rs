@@ -2,7 +2,7 @@
 //!
 //! The first caller that waits *turns* the connection: it lets others submit, writes for all of
 //! them, reads answers for all of them, and wakes them with one call of the kernel. While it sleeps
-//! in the socket, others write themselves. A helper thread connects, writes what nobody waits for
+//! in the socket, others write themselves. A helper thread connects, writes what no caller waits for
 //! after 1 ms, and turns the connection for tasks; it sleeps while callers wait.
 
 use std::io;
@@ -27,10 +27,10 @@ use crate::protocol::{
 /// Bytes of writes that leave with the next gets.
 const WRITES_BYTES: usize = 6 << 10;
 
-/// Bytes of writes that leave although nobody waits for anything.
+/// Bytes of writes that leave although no caller waits.
 const WRITES_BYTES_MAX: usize = 16 << 10;
 
-/// A write waits for company this long at most.
+/// Delay of a write at most, while it waits for others to leave with it.
 const WRITES_DELAY: Duration = Duration::from_millis(1);
 
 /// Values above it are answered one by one, so that an error is known to be theirs.
@@ -44,13 +44,13 @@ const IDLE_TICKS: u32 = 20;
 
 /// Yields before a write at most, while each brings reads of other callers.
 ///
-/// Where other programs want the core, each may cost a slice of theirs.
+/// On a core that other programs want, each may cost a slice of theirs.
 const YIELDS_MAX: usize = 2;
 
-/// How long the helper of a client that ended waits for the last answers.
+/// Time that the helper of a dropped client waits for the last answers.
 const FINISH: Duration = Duration::from_millis(200);
 
-/// Pauses of the processor between two looks at the socket: about a microsecond.
+/// Pauses of the processor between two reads of the socket: about a microsecond.
 const SPINS: usize = 30;
 
 /// A task's deadline is kept to this.
@@ -137,7 +137,7 @@ impl Connection {
     }
 
     /// Takes an operation, whose value is to come into `buffer`. Waits for a connection only.
-    /// Where the caller `is_waiting` at once, the helper is left alone.
+    /// The helper is not woken for a caller that waits at once (`is_waiting`).
     pub(crate) fn submit(
         &self,
         command: Command<'_>,
@@ -151,13 +151,19 @@ impl Connection {
         }
     }
 
+    /// Writes the reads that were submitted.
+    pub(crate) fn send(&self) {
+        let state = self.shared.lock();
+        if self.shared.has_work.swap(false, Ordering::AcqRel) {
+            drop(self.shared.flush(state, false));
+        }
+    }
+
     /// Waits for an operation; the second part is its buffer.
     pub(crate) fn wait(&self, operation: u32, deadline: Instant) -> (Result<Answer, Error>, Vec<u8>) {
-        let (result, buffer) = self.shared.wait(operation, deadline);
-        if matches!(result, Err(Error::Uncertain(_) | Error::Server(_))) {
-            self.shared.loud_sets.store(LOUD_SETS, Ordering::Relaxed);
-        }
-        (result, buffer)
+        let done = self.shared.wait(operation, deadline);
+        self.shared.mind(&done.0);
+        done
     }
 
     pub(crate) fn is_done(&self, operation: u32) -> bool {
@@ -178,6 +184,7 @@ impl Connection {
         let shared = &self.shared;
         let mut state = shared.lock();
         if let Some(done) = state.slots.take(operation) {
+            shared.mind(&done.0);
             return Poll::Ready(done);
         }
         if deadline <= Instant::now() {
@@ -198,7 +205,7 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
-        // Sets that nobody waits for still leave.
+        // Sets that no caller waits for still leave.
         if state.stream.is_some() && state.unsent_bytes() > 0 {
             state.is_forced = true;
             state = self.shared.flush(state, true);
@@ -262,7 +269,7 @@ impl Shared {
         }
         let mut state = self.link(deadline)?;
         if self.is_full(&state, bytes) {
-            // Nobody may have read for a while.
+            // The socket may not have been read for a while.
             state = self.pump(state);
             if state.stream.is_none() {
                 return Err(state.last_error.clone());
@@ -379,7 +386,14 @@ impl Shared {
         Ok(operation)
     }
 
-    /// Whether sets are answered one by one, after an error that could not be told apart.
+    /// After an error that a set may have had, sets are answered one by one for a while.
+    fn mind(&self, result: &Result<Answer, Error>) {
+        if matches!(result, Err(Error::Uncertain(_) | Error::Server(_))) {
+            self.loud_sets.store(LOUD_SETS, Ordering::Relaxed);
+        }
+    }
+
+    /// True while sets are answered one by one, after an error that could not be attributed.
     fn is_loud(&self) -> bool {
         let left = self.loud_sets.load(Ordering::Relaxed);
         if left > 0 {
@@ -427,13 +441,13 @@ impl Shared {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         drop(state);
         let timeout = Timespec::try_from(timeout).ok();
-        // Woken, changed, interrupted or over time: the caller looks.
+        // Woken, changed, interrupted or over time: the caller checks.
         let _ = futex::wait(&self.epoch, futex::Flags::PRIVATE, seen, timeout.as_ref());
         self.sleepers.fetch_sub(1, Ordering::SeqCst);
         self.lock()
     }
 
-    /// Wakes everybody who sleeps, and tasks.
+    /// Wakes all callers that sleep, and tasks.
     fn wake(&self, mut state: MutexGuard<'_, State>) {
         let woken = state.slots.woken();
         drop(state);
@@ -580,7 +594,7 @@ impl Shared {
         }
     }
 
-    /// One write and one read without waiting, for what nobody waits for.
+    /// One write and one read without waiting, for operations that no caller waits for.
     fn pump<'a>(&'a self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         let mut state = self.flush(state, true);
         let Some(stream) = state.stream.clone() else { return state };
@@ -614,7 +628,7 @@ impl Shared {
         self.lock()
     }
 
-    /// How much longer the server may be silent; `None` when it has been for too long.
+    /// Time for which the server may still be silent; `None` when it has been for too long.
     fn stall_left(&self, state: &State, now: Instant) -> Option<Duration> {
         if !state.pipeline.is_owed() && state.blocked_bytes == 0 {
             return Some(self.settings.stall);

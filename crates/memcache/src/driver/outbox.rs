@@ -24,7 +24,7 @@ const QUIET_MAX: usize = 256;
 pub(super) struct Outbox {
     /// Keys of the `get` lines, each line whole but for the last one.
     line: Vec<u8>,
-    /// Where the last line begins.
+    /// The beginning of the last line.
     line_begin: usize,
     line_expects: Vec<Expect>,
     /// Gets that have a line of their own, and other reads.
@@ -34,7 +34,7 @@ pub(super) struct Outbox {
     write_expects: Vec<Expect>,
     /// Of the keys of `writes`.
     write_hashes: Vec<u64>,
-    /// When the first of `writes` was submitted.
+    /// The time at which the first of `writes` was submitted.
     written_at: Option<Instant>,
     quiet: usize,
     /// In the order of the wire.
@@ -170,7 +170,7 @@ impl Outbox {
     }
 }
 
-/// Whether sets may be quiet with this dialect: the classic `noreply` hides errors.
+/// True where sets may be quiet: the classic `noreply` hides errors.
 pub(super) fn may_be_quiet(dialect: Dialect) -> bool {
     dialect == Dialect::Meta
 }

@@ -33,7 +33,7 @@ struct Slot {
     value: Vec<u8>,
     result: Option<Result<Answer, Error>>,
     waker: Option<Waker>,
-    /// When a task stops waiting; the thread of the connection looks.
+    /// The time at which a task stops waiting; the helper thread checks it.
     deadline: Option<Instant>,
 }
 

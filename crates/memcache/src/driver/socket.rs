@@ -21,7 +21,7 @@ use crate::protocol::Dialect;
 /// The port where an address names none.
 const PORT: u16 = 11_211;
 
-/// Where a server listens.
+/// The address of a server.
 ///
 /// Read from text: `host`, `host:port`, `[::1]:port`, or the path of a Unix socket, which begins
 /// with `/`. The port is 11211 where none is named.

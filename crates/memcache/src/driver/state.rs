@@ -30,13 +30,13 @@ pub(super) struct State {
     pub(super) is_turning: bool,
     /// That caller sleeps: others write themselves.
     pub(super) is_asleep: bool,
-    /// Somebody writes, and looks for more before he leaves.
+    /// A thread writes, and checks for more before it leaves.
     pub(super) is_writing: bool,
     /// Bytes that the socket did not take.
     pub(super) blocked_bytes: usize,
-    /// Somebody waits for a write: everything leaves now, confirmed.
+    /// A caller waits for a write: everything leaves now, confirmed.
     pub(super) is_forced: bool,
-    /// Somebody waits for a connection.
+    /// A caller waits for a connection.
     pub(super) is_wanted: bool,
     pub(super) is_closed: bool,
     pub(super) has_helper: bool,
@@ -46,7 +46,7 @@ pub(super) struct State {
     /// No connect before it.
     pub(super) retry_at: Instant,
     pub(super) last_error: Error,
-    /// When the server last sent anything, or was first owed an answer.
+    /// The time at which the server last sent anything, or first owed an answer.
     pub(super) progress_at: Instant,
     pub(super) next_opaque: u32,
 }
@@ -123,7 +123,7 @@ impl State {
         self.next_opaque
     }
 
-    /// Whether anything is neither confirmed nor lost.
+    /// True while anything is neither confirmed nor lost.
     pub(super) fn is_busy(&self) -> bool {
         self.outbox.bytes() > 0
             || self.blocked_bytes > 0
@@ -137,7 +137,7 @@ impl State {
     }
 }
 
-/// What was received and not understood yet.
+/// Received bytes that are not a whole answer yet.
 #[derive(Default)]
 pub(super) struct Input {
     buffer: Vec<u8>,

@@ -16,7 +16,7 @@ pub const LINE_BYTES_MAX: usize = 2_048;
 /// Bytes of one answer to `stats` at most. A server with all its slab classes sends some 40 kB.
 pub const STATISTIC_BYTES_MAX: usize = 4 << 20;
 
-/// What a reader accepts.
+/// The limits of a reader.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Bytes of a value at most.

@@ -1,7 +1,7 @@
 //! Writes commands. Each function appends one whole command to a buffer.
 //!
-//! What the two protocols can both say has one function, with the dialect as an argument; what the
-//! meta protocol alone can say ignores it nowhere: the caller does not ask for it.
+//! A command that both protocols have is one function, with the dialect as an argument. Arguments that
+//! only the meta protocol can express are ignored by the classic one: the driver refuses them before.
 
 use std::io::Write as _;
 
@@ -10,7 +10,7 @@ use super::key::Key;
 /// The command `mn`, whose answer shows that all commands before it were carried out.
 pub const META_NOOP: &[u8] = b"mn\r\n";
 
-/// Which of memcached's text protocols a server speaks.
+/// The text protocol that a server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// The meta protocol, of memcached 1.6 and later.
@@ -19,7 +19,7 @@ pub enum Dialect {
     Classic,
 }
 
-/// How a store treats the item that may be there.
+/// The treatment of an existing item by a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// Replaces it.
@@ -38,7 +38,7 @@ pub enum Mode {
 /// A store.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Store {
-    /// How it treats the item that may be there.
+    /// The treatment of an existing item.
     pub mode: Mode,
     /// The client's flags, which come back with the value.
     pub client_flags: u32,
@@ -49,7 +49,7 @@ pub struct Store {
     pub cas: Option<u64>,
 }
 
-/// Whether a number grows or shrinks.
+/// The direction in which a number changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// Add, modulo 2^64.
@@ -69,7 +69,7 @@ pub struct Arithmetic {
     pub initial: Option<(u64, i64)>,
 }
 
-/// What `mg` returns and does beside the value.
+/// The options of `mg`, beside the value.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Retrieval {
     /// Return the unique number.
@@ -82,7 +82,7 @@ pub struct Retrieval {
     pub touch: Option<i64>,
 }
 
-/// How an item goes.
+/// The way in which an item is removed.
 #[derive(Debug, Clone, Copy)]
 pub enum Removal {
     /// At once.

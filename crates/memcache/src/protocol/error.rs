@@ -1,6 +1,6 @@
 //! Ways in which a server breaks its protocol.
 //!
-//! After any of them the connection is of no use: nobody knows where the next answer begins.
+//! After any of them the connection is of no use: the beginning of the next answer is unknown.
 
 use std::fmt;
 

@@ -56,7 +56,7 @@ impl<'a> Key<'a> {
         self.bytes
     }
 
-    /// Whether it is sent in base64, with the flag `b`.
+    /// True where it is sent in base64, with the flag `b`.
     pub fn is_binary(self) -> bool {
         self.is_binary
     }

@@ -1,4 +1,4 @@
-//! Which answer belongs to which operation.
+//! Assigns answers to operations.
 //!
 //! A server answers a connection's commands in their order. [`Pipeline`] keeps what was sent and
 //! hands each answer to its operation. A quiet store has no answer when it succeeds: it is done
@@ -14,7 +14,7 @@ use super::flags::Flags;
 /// Quiet stores at most between two commands that are answered.
 const ERRORS_MAX: usize = 4_096;
 
-/// What an operation is, as far as its answer goes.
+/// The kind of an operation, as far as its answer goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
     /// Returns a value.
@@ -119,7 +119,7 @@ pub enum Refusal<'a> {
     Uncertain(&'a [u8]),
 }
 
-/// Where answers go.
+/// The receiver of answers.
 pub trait Sink {
     /// The key of an operation, as it was sent.
     fn key(&self, operation: u32) -> &[u8];
@@ -162,17 +162,17 @@ impl Pipeline {
         self.expected.len()
     }
 
-    /// Whether everything is answered.
+    /// True when everything is answered.
     pub fn is_empty(&self) -> bool {
         self.expected.is_empty()
     }
 
-    /// Whether the server owes an answer, whatever becomes of quiet stores.
+    /// True when the server owes an answer, whether quiet stores succeed or not.
     pub fn is_owed(&self) -> bool {
         self.answered > 0
     }
 
-    /// Whether the last command is a quiet store, which needs another command to be confirmed.
+    /// True when the last command is a quiet store, which needs another command to be confirmed.
     pub fn ends_quiet(&self) -> bool {
         matches!(self.expected.back(), Some(Expect::Quiet { .. }))
     }

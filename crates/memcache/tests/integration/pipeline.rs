@@ -1,4 +1,4 @@
-//! Which answer belongs to which operation, quiet stores and hostile servers among them.
+//! The operations that answers belong to, quiet stores and hostile servers among them.
 
 use stadium_memcache::protocol::{
     Answer, Expect, Limits, Outcome, Pipeline, ProtocolError, Refusal, Sink, Verb,

@@ -32,7 +32,7 @@ fn ketama_puts_keys_where_libmemcached_does() {
     assert_eq!(keys, 480);
 }
 
-/// Where rendezvous puts keys must not change: whole caches would be lost.
+/// The servers that rendezvous chooses must not change: whole caches would be lost.
 #[test]
 fn rendezvous_puts_keys_where_it_always_did() {
     let text = std::fs::read_to_string(vectors().join("rendezvous.json")).unwrap();
