@@ -2,7 +2,7 @@
 //!
 //! The first caller that waits *turns* the connection: it lets others submit, writes for all of
 //! them, reads answers for all of them, and wakes them with one call of the kernel. See
-//! [`super::turn`]; [`super::submit`] and [`super::helper`] have the rest.
+//! [`super::turn`]; [`super::submit`] and [`super::background`] have the rest.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,11 +1,11 @@
 //! One server: a socket that the callers drive themselves, and the operations on it.
 //!
-//! [`connection`] says who reads and who writes. [`outbox`] decides the order in which commands
-//! leave, [`slots`] keeps operations until their callers take the results.
+//! [`submit`] takes operations, [`outbox`] decides the order in which they leave, [`turn`] writes and
+//! reads, and [`slots`] keeps operations until their callers take the results.
 
+mod background;
 mod command;
 mod connection;
-mod helper;
 mod outbox;
 mod shared;
 mod slots;

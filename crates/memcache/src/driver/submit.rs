@@ -1,4 +1,6 @@
 //! Submission: an operation gets a connection, room, and its place among the unsent commands.
+//!
+//! Only the wait for a connection takes time; everything else that is not possible fails at once.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
