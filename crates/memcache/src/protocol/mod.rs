@@ -1,7 +1,7 @@
 //! memcached's protocols as pure functions: bytes in, bytes out, no I/O and no clock.
 //!
 //! Both text protocols are here, the meta one (`mg`, `ms`, `md`, `ma`, `mn`) and the classic one
-//! (`get`, `set`, `incr` and so on). Functions such as [`store`] write commands. [`decode`]
+//! (`get`, `set`, `incr` and so on). Functions such as [`store`] write commands. [`decode()`]
 //! reads one answer from the beginning of the received bytes, and [`Pipeline`] assigns answers to
 //! operations. Source: `doc/protocol.txt` of memcached 1.6.
 
