@@ -5,6 +5,7 @@ pub mod http1_answer;
 pub mod http2_answer;
 pub mod journal_decode;
 pub mod log_messages;
+pub mod memcache_answers;
 pub mod mqtt_broker;
 pub mod mqtt_decode;
 pub mod push_events;

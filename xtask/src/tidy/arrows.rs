@@ -18,6 +18,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-rsocket", &[]),
     ("stadium-etcd", &[]),
     ("stadium-discovery", &["stadium-etcd"]),
+    ("stadium-memcache", &[]),
     ("stadium-membership", &[]),
     ("stadium-membership-etcd", &["stadium-etcd", "stadium-membership"]),
     ("stadium-rpc", &["stadium-reactor", "stadium-rsocket", "stadium-discovery"]),

@@ -9,8 +9,8 @@ use super::source::Source;
 const DRAWERS: &[&str] = &["util", "utils", "utilities", "common", "misc", "helper", "helpers", "stuff"];
 
 /// Methods of other people's traits, which an implementation cannot name: those of
-/// `object_store::ObjectStore`.
-const FOREIGN: &[&str] = &["fn get_opts(", "fn get_ranges("];
+/// `object_store::ObjectStore`, and the name of memcached's own command with the place of its value.
+const FOREIGN: &[&str] = &["fn get_opts(", "fn get_ranges(", "fn get_into("];
 
 /// Checks one path, file and folders.
 pub(crate) fn path(path: &str) -> Option<Finding> {

@@ -1,0 +1,116 @@
+//! A connection that its callers drive: no thread of its own reads answers.
+//!
+//! The first caller that waits *turns* the connection: it lets others submit, writes for all of
+//! them, reads answers for all of them, and wakes them with one call of the kernel. See
+//! [`super::turn`]; [`super::submit`] and [`super::background`] have the rest.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use super::command::Command;
+use super::shared::{Settings, Shared};
+use super::socket::Address;
+use crate::error::Error;
+use crate::protocol::{Answer, Dialect};
+
+/// The handle of a connection; it closes with its last clone in the client and its pending writes.
+pub(crate) struct Connection {
+    shared: Arc<Shared>,
+}
+
+impl Connection {
+    pub(crate) fn new(address: Address, settings: Settings) -> Self {
+        Self { shared: Arc::new(Shared::new(address, settings)) }
+    }
+
+    pub(crate) fn address(&self) -> &Address {
+        &self.shared.address
+    }
+
+    /// Connects where there is no connection yet.
+    pub(crate) fn connect(&self, deadline: Instant) -> Result<Dialect, Error> {
+        self.shared.link(deadline).map(|state| state.dialect)
+    }
+
+    /// Takes an operation, whose value is to come into `buffer`. Waits for a connection only.
+    /// The helper is not woken for a caller that waits at once (`is_waiting`).
+    pub(crate) fn submit(
+        &self,
+        command: Command<'_>,
+        is_waiting: bool,
+        buffer: Vec<u8>,
+        deadline: Instant,
+    ) -> Result<u32, (Error, Vec<u8>)> {
+        match self.shared.admit(command, deadline) {
+            Ok(state) => self.shared.enqueue(state, command, is_waiting, buffer),
+            Err(error) => Err((error, buffer)),
+        }
+    }
+
+    /// Writes the reads that were submitted.
+    pub(crate) fn send(&self) {
+        let state = self.shared.lock();
+        if self.shared.has_work.swap(false, Ordering::AcqRel) {
+            drop(self.shared.flush(state, false));
+        }
+    }
+
+    /// Waits for an operation; the second part is its buffer.
+    pub(crate) fn wait(&self, operation: u32, deadline: Instant) -> (Result<Answer, Error>, Vec<u8>) {
+        let done = self.shared.wait(operation, deadline);
+        self.shared.mind(&done.0);
+        done
+    }
+
+    pub(crate) fn is_done(&self, operation: u32) -> bool {
+        self.shared.lock().slots.is_done(operation)
+    }
+
+    pub(crate) fn abandon(&self, operation: u32) {
+        self.shared.lock().slots.abandon(operation);
+    }
+
+    /// The result, or the promise to wake the task; at the deadline, a timeout.
+    pub(crate) fn poll(
+        &self,
+        operation: u32,
+        deadline: Instant,
+        context: &mut Context<'_>,
+    ) -> Poll<(Result<Answer, Error>, Vec<u8>)> {
+        let shared = &self.shared;
+        let mut state = shared.lock();
+        if let Some(done) = state.slots.take(operation) {
+            shared.mind(&done.0);
+            return Poll::Ready(done);
+        }
+        if deadline <= Instant::now() {
+            return Poll::Ready((Err(Error::Timeout), state.slots.abandon(operation)));
+        }
+        state.slots.await_by(operation, context.waker(), deadline);
+        state.is_forced = true;
+        shared.has_work.store(true, Ordering::Release);
+        if state.is_asleep {
+            drop(shared.flush(state, true));
+        } else if !state.is_turning {
+            shared.call_helper(&mut state);
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        // Sets that no caller waits for still leave.
+        if state.stream.is_some() && state.unsent_bytes() > 0 {
+            state.is_forced = true;
+            state = self.shared.flush(state, true);
+        }
+        state.is_closed = true;
+        // The helper reads what is owed and closes: a socket that is closed with unread answers in it is
+        // reset, and the server may then lose what it has not read.
+        self.shared.bell.notify_one();
+    }
+}

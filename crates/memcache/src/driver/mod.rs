@@ -1,0 +1,20 @@
+//! One server: a socket that the callers drive themselves, and the operations on it.
+//!
+//! [`submit`] takes operations, [`outbox`] decides the order in which they leave, [`turn`] writes and
+//! reads, and [`slots`] keeps operations until their callers take the results.
+
+mod background;
+mod command;
+mod connection;
+mod outbox;
+mod shared;
+mod slots;
+mod socket;
+mod state;
+mod submit;
+mod turn;
+
+pub(crate) use command::Command;
+pub(crate) use connection::Connection;
+pub(crate) use shared::Settings;
+pub use socket::Address;

@@ -1,0 +1,133 @@
+//! The parts of a connection that its callers and its helper share.
+//!
+//! Callers sleep on one word, `epoch`, which changes with each batch of answers: one system call wakes
+//! them all. Lock order: `input` or `output` is never taken by two threads at a time, because
+//! `is_turning` and `is_writing` admit one; either is taken with or without `state`.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use rustix::thread::futex;
+use rustix::time::Timespec;
+
+use super::socket::Address;
+use super::state::{Input, Output, State};
+use crate::error::Error;
+use crate::protocol::{Answer, Dialect, Limits};
+
+/// After an error among quiet sets, every set is answered for this many sets.
+const LOUD_SETS: u32 = 1_000;
+
+/// Settings of one connection.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) dialect: Option<Dialect>,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) stall: Duration,
+    pub(crate) spin: Duration,
+    pub(crate) backoff_min: Duration,
+    pub(crate) backoff_max: Duration,
+    pub(crate) value_bytes_max: usize,
+    pub(crate) unsent_bytes_max: usize,
+    pub(crate) operations_max: usize,
+}
+
+pub(super) struct Shared {
+    pub(super) address: Address,
+    pub(super) settings: Settings,
+    pub(super) state: Mutex<State>,
+    /// For the helper.
+    pub(super) bell: Condvar,
+    pub(super) input: Mutex<Input>,
+    pub(super) output: Mutex<Output>,
+    /// Changes with each batch of answers; callers sleep on it.
+    pub(super) epoch: AtomicU32,
+    pub(super) sleepers: AtomicU32,
+    /// There are reads or forced writes to send.
+    pub(super) has_work: AtomicBool,
+    /// Reads that were submitted, modulo 2^32.
+    pub(super) reads: AtomicU32,
+    /// Sets that are to be answered, after an error.
+    pub(super) loud_sets: AtomicU32,
+}
+
+impl Shared {
+    pub(super) fn new(address: Address, settings: Settings) -> Self {
+        Self {
+            address,
+            settings,
+            state: Mutex::new(State::new(Instant::now())),
+            bell: Condvar::new(),
+            input: Mutex::default(),
+            output: Mutex::default(),
+            epoch: AtomicU32::new(0),
+            sleepers: AtomicU32::new(0),
+            has_work: AtomicBool::new(false),
+            reads: AtomicU32::new(0),
+            loud_sets: AtomicU32::new(0),
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        // No code under the lock panics half-way through a change.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn limits(&self) -> Limits {
+        // A server that is configured with a greater limit may have stored more than we do.
+        Limits { value_bytes_max: self.settings.value_bytes_max }
+    }
+
+    /// Sleeps until answers come, a connection begins or ends, or the time is over.
+    pub(super) fn sleep<'a>(
+        &'a self,
+        state: MutexGuard<'a, State>,
+        timeout: Duration,
+    ) -> MutexGuard<'a, State> {
+        let seen = self.epoch.load(Ordering::SeqCst);
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        drop(state);
+        let timeout = Timespec::try_from(timeout).ok();
+        // Woken, changed, interrupted or over time: the caller checks.
+        let _ = futex::wait(&self.epoch, futex::Flags::PRIVATE, seen, timeout.as_ref());
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+        self.lock()
+    }
+
+    /// Wakes all callers that sleep, and tasks.
+    pub(super) fn wake(&self, mut state: MutexGuard<'_, State>) {
+        let woken = state.slots.woken();
+        drop(state);
+        self.epoch.fetch_add(1, Ordering::SeqCst);
+        if self.sleepers.load(Ordering::SeqCst) > 0 {
+            let _ = futex::wake(&self.epoch, futex::Flags::PRIVATE, i32::MAX as u32);
+        }
+        woken.into_iter().for_each(Waker::wake);
+    }
+
+    /// Ends this life of the connection, if it is still that one.
+    pub(super) fn fail(&self, mut state: MutexGuard<'_, State>, life: u64, error: &Error) {
+        if state.life == life {
+            state.lose(error, Instant::now());
+        }
+        self.wake(state);
+    }
+
+    /// After an error that a set may have had, sets are answered one by one for a while.
+    pub(super) fn mind(&self, result: &Result<Answer, Error>) {
+        if matches!(result, Err(Error::Uncertain(_) | Error::Server(_))) {
+            self.loud_sets.store(LOUD_SETS, Ordering::Relaxed);
+        }
+    }
+
+    /// True while sets are answered one by one, after an error that could not be attributed.
+    pub(super) fn is_loud(&self) -> bool {
+        let left = self.loud_sets.load(Ordering::Relaxed);
+        if left > 0 {
+            self.loud_sets.store(left - 1, Ordering::Relaxed);
+        }
+        left > 0
+    }
+}

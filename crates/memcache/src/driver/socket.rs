@@ -1,0 +1,204 @@
+//! Sockets: TCP and Unix, connected within a time, then read and written without waiting.
+//!
+//! The first command on a socket finds out which protocol its server speaks.
+
+use std::fmt;
+use std::io::{self, Read as _, Write as _};
+use std::net::{Shutdown, ToSocketAddrs as _};
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::SendFlags;
+use rustix::time::Timespec;
+use socket2::{Domain, SockAddr, Socket, Type};
+
+use crate::error::Error;
+use crate::protocol::Dialect;
+
+/// The port where an address names none.
+const PORT: u16 = 11_211;
+
+/// The address of a server.
+///
+/// Read from text: `host`, `host:port`, `[::1]:port`, or the path of a Unix socket, which begins
+/// with `/`. The port is 11211 where none is named.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Address {
+    /// A TCP port. The name is looked up at each connect.
+    Tcp {
+        /// A name or an IP address.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// A Unix socket.
+    Unix(PathBuf),
+}
+
+impl FromStr for Address {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let wrong = || Error::Config(format!("`{text}` is no address of a server").into());
+        if text.starts_with('/') {
+            return Ok(Self::Unix(text.into()));
+        }
+        let (host, port) = match text.rsplit_once(':') {
+            // An IPv6 address without brackets has no port.
+            Some((host, _)) if host.contains(':') && !host.ends_with(']') => (text, PORT),
+            Some((host, port)) => (host, port.parse().map_err(|_| wrong())?),
+            None => (text, PORT),
+        };
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        if host.is_empty() || port == 0 {
+            return Err(wrong());
+        }
+        Ok(Self::Tcp { host: host.to_owned(), port })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp { host, port } if host.contains(':') => write!(out, "[{host}]:{port}"),
+            Self::Tcp { host, port } => write!(out, "{host}:{port}"),
+            Self::Unix(path) => write!(out, "{}", path.display()),
+        }
+    }
+}
+
+/// A connected socket that never waits.
+#[derive(Debug)]
+pub(super) struct Stream(Socket);
+
+impl Stream {
+    /// Connects, finds out which protocol the server speaks, and makes the socket non-blocking.
+    pub(super) fn connect(
+        address: &Address,
+        dialect: Option<Dialect>,
+        timeout: Duration,
+    ) -> io::Result<(Self, Dialect)> {
+        let deadline = Instant::now() + timeout;
+        let socket = match address {
+            Address::Tcp { host, port } => {
+                let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+                let mut connected = None;
+                for address in (host.as_str(), *port).to_socket_addrs()? {
+                    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+                    match socket.connect_timeout(&address.into(), left(deadline)?) {
+                        Ok(()) => {
+                            socket.set_tcp_nodelay(true)?;
+                            connected = Some(socket);
+                            break;
+                        }
+                        Err(error) => last = error,
+                    }
+                }
+                connected.ok_or(last)?
+            }
+            Address::Unix(path) => {
+                let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+                socket.connect_timeout(&SockAddr::unix(path)?, left(deadline)?)?;
+                socket
+            }
+        };
+        let stream = Self(socket);
+        let spoken = match dialect {
+            Some(Dialect::Classic) => stream.greet(b"version\r\n", deadline)?,
+            Some(Dialect::Meta) | None => stream.greet(b"mn\r\n", deadline)?,
+        };
+        if dialect == Some(Dialect::Meta) && spoken == Dialect::Classic {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "the server lacks the meta protocol"));
+        }
+        stream.0.set_nonblocking(true)?;
+        Ok((stream, spoken))
+    }
+
+    /// Sends a first command and reads its answer: the meta protocol is there where `mn` is known.
+    fn greet(&self, command: &[u8], deadline: Instant) -> io::Result<Dialect> {
+        self.0.set_write_timeout(Some(left(deadline)?))?;
+        (&self.0).write_all(command)?;
+        let mut line = Vec::with_capacity(64);
+        let mut byte = [0; 64];
+        while line.last() != Some(&b'\n') {
+            self.0.set_read_timeout(Some(left(deadline)?))?;
+            match (&self.0).read(&mut byte) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(bytes) => line.extend_from_slice(&byte[..bytes]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, "the server does not answer"));
+                }
+                Err(error) => return Err(error),
+            }
+            if line.len() > 512 {
+                break;
+            }
+        }
+        match line.as_slice() {
+            b"MN\r\n" => Ok(Dialect::Meta),
+            b"ERROR\r\n" => Ok(Dialect::Classic),
+            line if line.starts_with(b"VERSION ") => Ok(Dialect::Classic),
+            line => {
+                let text = String::from_utf8_lossy(&line[..line.len().min(80)]).trim_end().to_owned();
+                Err(io::Error::new(io::ErrorKind::InvalidData, format!("no memcached answers so: {text}")))
+            }
+        }
+    }
+
+    pub(super) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&self.0).read(buffer)
+    }
+
+    pub(super) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        // No SIGPIPE: a program that is not written in Rust may not ignore it.
+        Ok(rustix::net::send(&self.0, bytes, SendFlags::NOSIGNAL)?)
+    }
+
+    /// Waits until it can be read, or also written, or until the time is over.
+    pub(super) fn wait(&self, also_writable: bool, timeout: Duration) {
+        let mut flags = PollFlags::IN;
+        flags.set(PollFlags::OUT, also_writable);
+        let mut fds = [PollFd::from_borrowed_fd(self.0.as_fd(), flags)];
+        let timeout = Timespec::try_from(timeout).ok();
+        // An interrupted or refused wait is a short one: the caller reads and sees.
+        let _ = poll(&mut fds, timeout.as_ref());
+    }
+
+    pub(super) fn shutdown(&self) {
+        // It may be closed already.
+        let _ = self.0.shutdown(Shutdown::Both);
+    }
+}
+
+fn left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(io::Error::new(io::ErrorKind::TimedOut, "the time to connect is over"));
+    }
+    Ok(left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_and_shown() {
+        for (text, shown) in [
+            ("cache", "cache:11211"),
+            ("cache:5", "cache:5"),
+            ("[::1]:5", "[::1]:5"),
+            ("::1", "[::1]:11211"),
+            ("/run/memcached.sock", "/run/memcached.sock"),
+        ] {
+            assert_eq!(text.parse::<Address>().unwrap().to_string(), shown);
+        }
+        for text in ["", ":5", "cache:", "cache:0", "cache:99999"] {
+            assert!(text.parse::<Address>().is_err(), "{text}");
+        }
+    }
+}

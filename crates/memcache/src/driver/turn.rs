@@ -1,0 +1,256 @@
+//! Turns of a connection: a caller that waits writes and reads for all callers.
+//!
+//! `is_turning` admits one reader and `is_writing` one writer. While the reader sleeps in the socket,
+//! the others write themselves.
+
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::shared::Shared;
+use super::socket::Stream;
+use super::state::State;
+use crate::error::Error;
+use crate::protocol::Answer;
+
+/// Bytes of writes that leave with the next gets.
+const WRITES_BYTES: usize = 6 << 10;
+
+/// Delay of a write at most, while it waits for others to leave with it.
+pub(super) const WRITES_DELAY: Duration = Duration::from_millis(1);
+
+/// Yields before a write at most, while each brings reads of other callers.
+///
+/// On a core that other programs want, each may cost a slice of theirs.
+const YIELDS_MAX: usize = 2;
+
+/// Pauses of the processor between two reads of the socket: about a microsecond.
+const SPINS: usize = 30;
+
+impl Shared {
+    pub(super) fn wait(&self, operation: u32, deadline: Instant) -> (Result<Answer, Error>, Vec<u8>) {
+        let mut state = self.lock();
+        let mut is_new = true;
+        loop {
+            if let Some(done) = state.slots.take(operation) {
+                return done;
+            }
+            if std::mem::take(&mut is_new) && state.slots.is_write(operation) {
+                state.is_forced = true;
+                self.has_work.store(true, Ordering::Release);
+            }
+            let now = Instant::now();
+            if now >= deadline {
+                return (Err(Error::Timeout), state.slots.abandon(operation));
+            }
+            if !state.is_turning
+                && let Some(stream) = state.stream.clone()
+            {
+                state.is_turning = true;
+                let life = state.life;
+                drop(state);
+                self.turn(&stream, life, Some(operation), deadline);
+                state = self.lock();
+                continue;
+            }
+            if state.is_asleep && self.has_work.swap(false, Ordering::AcqRel) {
+                state = self.flush(state, false);
+                continue;
+            }
+            state = self.sleep(state, deadline - now);
+        }
+    }
+
+    /// Writes until nothing that is due is left, or the socket takes no more.
+    pub(super) fn flush<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        with_writes: bool,
+    ) -> MutexGuard<'a, State> {
+        let Some(stream) = state.stream.clone() else { return state };
+        if state.is_writing {
+            return state;
+        }
+        state.is_writing = true;
+        let life = state.life;
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        output.belong_to(life);
+        let mut with_writes = with_writes;
+        loop {
+            let now = Instant::now();
+            let is_due = with_writes
+                || state.outbox.write_bytes() >= WRITES_BYTES
+                || state.outbox.written_at().is_some_and(|at| now - at >= WRITES_DELAY);
+            with_writes = false;
+            state.seal(now, is_due);
+            output.fill(&mut state.outbox.sealed);
+            if output.len() == 0 {
+                break;
+            }
+            drop(state);
+            let before = output.len();
+            let written = output.write(&stream);
+            state = self.lock();
+            if state.life != life {
+                break;
+            }
+            state.blocked_bytes = output.len();
+            match written {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if output.len() < before {
+                        state.progress_at = now;
+                    }
+                    break;
+                }
+                Err(error) => {
+                    state.is_writing = false;
+                    // Another may write for the next life as soon as the state is unlocked.
+                    drop(output);
+                    self.fail(state, life, &disconnected(&error));
+                    return self.lock();
+                }
+            }
+        }
+        state.is_writing = false;
+        state
+    }
+
+    /// Reads answers until the caller's own has come, its deadline passed, or the connection ended.
+    /// `is_turning` is set, and is cleared here.
+    pub(super) fn turn(&self, stream: &Stream, life: u64, own: Option<u32>, deadline: Instant) {
+        let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+        input.belong_to(life);
+        self.let_others_submit();
+        let mut spin_end = None;
+        let state = loop {
+            if self.has_work.swap(false, Ordering::AcqRel) {
+                drop(self.flush(self.lock(), false));
+            }
+            match input.read(stream) {
+                Ok(0) => {
+                    self.fail(self.lock(), life, &Error::Disconnected("the server closed it".into()));
+                    break self.lock();
+                }
+                Ok(_) => {
+                    let mut state = self.lock();
+                    if state.life != life {
+                        break state;
+                    }
+                    if let Err(error) = state.take_in(&mut input, self.limits(), Instant::now()) {
+                        self.fail(state, life, &error.into());
+                        break self.lock();
+                    }
+                    if own.map_or(state.slots.driven == 0, |own| state.slots.is_done(own)) {
+                        break state;
+                    }
+                    self.wake(state);
+                    spin_end = None;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let now = Instant::now();
+                    if now < *spin_end.get_or_insert(now + self.settings.spin) && now < deadline {
+                        (0..SPINS).for_each(|_| std::hint::spin_loop());
+                        continue;
+                    }
+                    let mut state = self.lock();
+                    let is_over = now >= deadline || own.is_some_and(|own| state.slots.is_done(own));
+                    if is_over || state.life != life {
+                        break state;
+                    }
+                    let Some(stall_left) = self.stall_left(&state, now) else {
+                        self.fail(state, life, &self.stalled());
+                        break self.lock();
+                    };
+                    if self.has_work.load(Ordering::Acquire) {
+                        continue;
+                    }
+                    state.is_asleep = true;
+                    let is_blocked = state.blocked_bytes > 0;
+                    drop(state);
+                    stream.wait(is_blocked, stall_left.min(deadline - now));
+                    let mut state = self.lock();
+                    state.is_asleep = false;
+                    if is_blocked {
+                        drop(self.flush(state, false));
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.fail(self.lock(), life, &disconnected(&error));
+                    break self.lock();
+                }
+            }
+        };
+        drop(input);
+        let mut state = state;
+        state.is_turning = false;
+        self.wake(state);
+    }
+
+    /// Yields while other callers submit: their gets leave with ours.
+    fn let_others_submit(&self) {
+        let mut before = self.reads.load(Ordering::Relaxed);
+        for _ in 0..YIELDS_MAX {
+            thread::yield_now();
+            let now = self.reads.load(Ordering::Relaxed);
+            if now == before {
+                return;
+            }
+            before = now;
+        }
+    }
+
+    /// One write and one read without waiting, for operations that no caller waits for.
+    pub(super) fn pump<'a>(&'a self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let mut state = self.flush(state, true);
+        let Some(stream) = state.stream.clone() else { return state };
+        if state.is_turning {
+            return state;
+        }
+        state.is_turning = true;
+        let life = state.life;
+        let is_stalled = self.stall_left(&state, Instant::now()).is_none();
+        drop(state);
+        let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+        input.belong_to(life);
+        let read = input.read(&stream);
+        let mut state = self.lock();
+        let failure = match read {
+            Ok(0) => Some(Error::Disconnected("the server closed it".into())),
+            Ok(_) if state.life == life => {
+                state.take_in(&mut input, self.limits(), Instant::now()).err().map(Error::from)
+            }
+            Ok(_) => None,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => is_stalled.then(|| self.stalled()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => None,
+            Err(error) => Some(disconnected(&error)),
+        };
+        drop(input);
+        state.is_turning = false;
+        match failure {
+            Some(error) => self.fail(state, life, &error),
+            None => self.wake(state),
+        }
+        self.lock()
+    }
+
+    /// Time for which the server may still be silent; `None` when it has been for too long.
+    fn stall_left(&self, state: &State, now: Instant) -> Option<Duration> {
+        if !state.pipeline.is_owed() && state.blocked_bytes == 0 {
+            return Some(self.settings.stall);
+        }
+        let silent = now.saturating_duration_since(state.progress_at);
+        self.settings.stall.checked_sub(silent).filter(|left| !left.is_zero())
+    }
+
+    fn stalled(&self) -> Error {
+        Error::Disconnected(format!("the server sent nothing for {:?}", self.settings.stall).into())
+    }
+}
+
+fn disconnected(error: &io::Error) -> Error {
+    Error::Disconnected(error.to_string().into())
+}

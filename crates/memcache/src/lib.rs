@@ -1,0 +1,30 @@
+//! A memcached client: reads wait, writes need not, and many callers share few system calls.
+//!
+//! No thread of the client reads answers: the caller that waits drives the connection for all. Gets
+//! that wait at the same time leave as one `get k1 k2 ..`, sets leave behind them without an answer
+//! of their own. [`protocol`] is pure and can be used alone. See `docs/memcache.md` for the
+//! operations, the bounds, and what happens when a server fails.
+
+mod client;
+mod config;
+mod driver;
+mod error;
+mod pending;
+pub mod protocol;
+mod recache;
+mod route;
+mod server;
+mod value;
+
+/// Compiles the examples of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/memcache.md")]
+struct Page;
+
+pub use client::{Client, Statistics, Stored};
+pub use config::{Config, Failover, Routing, ServerConfig};
+pub use driver::Address;
+pub use error::Error;
+pub use pending::Pending;
+pub use recache::{Lookup, Recache};
+pub use value::{Expiry, Format, Utf8, Value};

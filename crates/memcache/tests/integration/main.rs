@@ -1,0 +1,11 @@
+//! The client against a real memcached, against libmemcached, and against servers that misbehave.
+
+mod faults;
+mod hostile;
+mod interoperation;
+mod memcached;
+mod operations;
+mod order;
+mod pipeline;
+mod recache;
+mod routing;
