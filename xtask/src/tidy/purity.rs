@@ -25,10 +25,8 @@ const NO_IO: &[&str] = &[
 ];
 
 /// Folders of other crates that keep the same rule.
-const NO_IO_FOLDERS: &[(&str, &str)] = &[
-    ("links/link", "crates/links/src/link/"),
-    ("memcache/protocol", "crates/memcache/src/protocol/"),
-];
+const NO_IO_FOLDERS: &[(&str, &str)] =
+    &[("links/link", "crates/links/src/link/"), ("memcache/protocol", "crates/memcache/src/protocol/")];
 
 /// Modules of `std` that reach outside the process or wait.
 const OUTSIDE: &[&str] = &["fs", "net", "thread", "process", "env"];
