@@ -22,7 +22,6 @@ REASONS = {
     "it needs a cluster",
     "it needs a device that got the push",
     "its programs and files are the reader's own",
-    "it needs the installed package, and does not end",
 }
 
 # What the text of a page takes for granted, as commands before its first.

@@ -144,14 +144,21 @@ class FaultsTest {
             assertEquals(1, second.connections.size());
             first.isStalled = true;
             // Calls at the same time go to both. A copy is answered, and the attempt at the slow
-            // instance is cancelled.
+            // instance is cancelled. A call without a copy, because the budget is spent, is
+            // cancelled at its deadline: that does not count.
+            AtomicInteger atDeadlines = new AtomicInteger();
             Wait.until(() -> {
                 List<CompletableFuture<byte[]>> calls = new ArrayList<>();
                 for (int nth = 0; nth < 10; nth++) {
-                    calls.add(client.call(echo, EMPTY));
+                    calls.add(client.call(echo, EMPTY,
+                            CallOptions.DEFAULT.deadline(Duration.ofSeconds(1))));
                 }
-                calls.forEach(CompletableFuture::join);
-                return first.cancels.get() > 0;
+                for (CompletableFuture<byte[]> call : calls) {
+                    if (call.handle((answer, failure) -> failure != null).join()) {
+                        atDeadlines.incrementAndGet();
+                    }
+                }
+                return first.cancels.get() > atDeadlines.get();
             }, "an attempt at the slow instance is cancelled");
         }
     }
