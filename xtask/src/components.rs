@@ -70,7 +70,7 @@ const RPC_PEERS: &[Component] = &[
     Component { probe: &["taskset", "--version"], package: "util-linux" },
 ];
 
-/// What builds and runs the programs of `bench sdk`.
+/// Components that build and run the programs of `bench sdk`.
 const SDK_PEERS: &[Component] = &[
     Component { probe: &["cc", "--version"], package: "build-essential" },
     Component { probe: &["python3", "-c", "import ensurepip, venv"], package: "python3-venv" },

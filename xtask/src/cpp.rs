@@ -15,7 +15,7 @@ use crate::step::{build_programs, command, output};
 /// Where cargo puts what the tests use, below `target`.
 pub(crate) const DEBUG: &str = "debug";
 
-/// What looks for mistakes while the tests run.
+/// A sanitizer: it looks for mistakes while the tests run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sanitizer {
     /// Memory that is freed, out of bounds or leaked, and undefined behaviour

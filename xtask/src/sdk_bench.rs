@@ -23,7 +23,7 @@ pub(crate) fn peers(root: &Path) -> Result<()> {
     command(maven.args(["-pl", ":stadium-bench-jvm", "-am", "package"]))
 }
 
-/// What needs the libraries that cargo has built.
+/// Builds the programs that need the libraries that cargo has built.
 pub(crate) fn build(root: &Path) -> Result<()> {
     python(root)?;
     programs_of_cpp(root)

@@ -5,7 +5,7 @@
 use super::caller::Caller;
 use crate::rpc::cell::{Cell, Flight, Message};
 
-/// What is done.
+/// The work of a measurement.
 #[derive(Clone, Copy)]
 pub(super) enum Work {
     /// Calls in flight.

@@ -40,7 +40,7 @@ pub(crate) struct Options {
     warm: f64,
 }
 
-/// What a program without a server may take beyond its seconds.
+/// The time that a program without a server may take beyond its seconds.
 const ALONE_SLACK: Duration = Duration::from_secs(30);
 
 /// Measures and reports; an error when an SDK could not be measured.

@@ -70,7 +70,7 @@ impl<'a> Ran<'a> {
     }
 }
 
-/// What all tasks came to when those that failed had run once more.
+/// The tests of all tasks, after those that failed have run once more.
 pub(super) struct Again {
     pub(super) total: Tally,
     /// The tasks that passed only then.

@@ -145,7 +145,7 @@ final class Driver extends ChannelInboundHandlerAdapter {
         sendFull();
     }
 
-    /** Receives all bytes, or those up to a SETUP. What a part of them has to send leaves before the next. */
+    /** Receives all bytes, or those up to a SETUP. The answers to a part leave before the next. */
     private void receive(ByteBuf in) {
         long nowMs = nowMs();
         int from;
