@@ -54,6 +54,10 @@ const UNHURRIED_CHECKS: &[Check] = &[
             doc.args(WITH_CLUSTERS).env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"),
         )
     }),
+];
+
+/// What only `verify` and a `--long` test run check: they compile much of the workspace once more.
+const LONG_CHECKS: &[Check] = &[
     ("features", |_| {
         let bare = |packages: &[&str]| {
             let arguments =
@@ -95,7 +99,7 @@ const CHECKS_OF_PROGRAMS: &[Check] = &[("generated", generated::check)];
 
 /// Runs the steps that `only` names, or all of them when it is empty.
 pub(crate) fn run(root: &Path, only: &[String]) -> Result<Verdict> {
-    let all = || [CHECKS, UNHURRIED_CHECKS, CHECKS_OF_PROGRAMS].into_iter().flatten();
+    let all = || [CHECKS, UNHURRIED_CHECKS, LONG_CHECKS, CHECKS_OF_PROGRAMS].into_iter().flatten();
     if let Some(unknown) = only.iter().find(|name| !all().any(|(known, _)| known == name)) {
         let known: Vec<&str> = all().map(|(name, _)| *name).collect();
         bail!("no step `{unknown}`; there are {}", known.join(", "));
@@ -109,13 +113,14 @@ pub(crate) fn sources(root: &Path) -> Verdict {
     judged(root, CHECKS)
 }
 
-/// Runs the steps that take longest, on cores that nothing else wants. For a thread of its own, which
-/// keeps that priority.
-pub(crate) fn unhurried(root: &Path) -> Verdict {
+/// Runs the steps that take longest, on cores that nothing else wants; the longest of all only where `long` is
+/// set. For a thread of its own, which keeps that priority.
+pub(crate) fn unhurried(root: &Path, long: bool) -> Verdict {
     if let Err(error) = yield_to_all() {
         eprintln!("the checks beside the tests take cores from them: {error:#}");
     }
-    judged(root, UNHURRIED_CHECKS)
+    let more = if long { LONG_CHECKS } else { &[] };
+    judged(root, UNHURRIED_CHECKS.iter().chain(more))
 }
 
 /// Has this thread, and what it starts, run where no other one wants to: sched(7), `SCHED_IDLE`.

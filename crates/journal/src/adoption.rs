@@ -229,6 +229,20 @@ mod tests {
         records
     }
 
+    /// Writes a record, and waits until it is durable.
+    fn write(journal: &mut FileJournal, body: &[u8]) -> Position {
+        let at = loop {
+            match journal.append(body) {
+                // The next segment is not made yet.
+                Err(Error::Busy { .. }) => std::thread::sleep(Duration::from_millis(1)),
+                appended => break appended.expect("there is room"),
+            }
+        };
+        journal.commit().expect("it is taken");
+        journal.wait(Duration::from_secs(60)).expect("it is written");
+        at
+    }
+
     #[test]
     fn records_keep_their_positions_in_another_journal() {
         let [from, into] = [(); 2].map(|()| tempfile::tempdir().expect("a temporary folder"));
@@ -238,15 +252,7 @@ mod tests {
             let mut journal = FileJournal::open(from.path(), &options()).expect("it opens");
             for number in 0..20_u8 {
                 let body = vec![number ^ (opening << 7); 9_000];
-                // The next segment may not be made yet.
-                let at = loop {
-                    match journal.append(&body) {
-                        Err(Error::Busy { .. }) => std::thread::sleep(Duration::from_millis(1)),
-                        appended => break appended.expect("there is room"),
-                    }
-                };
-                journal.commit().expect("it is taken");
-                journal.wait(Duration::from_secs(60)).expect("it is written");
+                let at = write(&mut journal, &body);
                 written.push((at, body));
             }
             journal.stop();
@@ -265,9 +271,7 @@ mod tests {
         let [from, into] = [(); 2].map(|()| tempfile::tempdir().expect("a temporary folder"));
         let mut journal = FileJournal::open(from.path(), &options()).expect("it opens");
         for _ in 0..20 {
-            journal.append(&[1; 9_000]).expect("there is room");
-            journal.commit().expect("it is taken");
-            journal.wait(Duration::from_secs(60)).expect("it is written");
+            write(&mut journal, &[1; 9_000]);
         }
         drop(journal);
         let path = from.path().join(segment_name(SegmentNumber(1)));

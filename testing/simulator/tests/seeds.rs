@@ -1,6 +1,6 @@
 //! Seeds hold, and broken promises are found.
 //!
-//! `STADIUM_SEEDS` is another number of seeds than 1,000; `STADIUM_SEEDS_FROM` begins elsewhere. A failing seed is
+//! `STADIUM_SEEDS` is another number of seeds than 600; `STADIUM_SEEDS_FROM` begins elsewhere. A failing seed is
 //! printed with the command that replays it. Of the replicated log ten times as many seeds run: they are short.
 
 use std::sync::Mutex;
@@ -50,7 +50,7 @@ fn first_failure_of(
 #[test]
 fn nothing_acknowledged_is_lost_and_nothing_settled_comes_back() {
     let failure =
-        first_failure(setting("STADIUM_SEEDS_FROM", 0), setting("STADIUM_SEEDS", 1_000), Sabotage::None);
+        first_failure(setting("STADIUM_SEEDS_FROM", 0), setting("STADIUM_SEEDS", 600), Sabotage::None);
     if let Some(failure) = failure {
         panic!("{failure}");
     }
@@ -338,7 +338,7 @@ fn one_seed_is_one_run() {
 
 #[test]
 fn nothing_acknowledged_is_lost_from_the_replicated_log() {
-    let (from, count) = (setting("STADIUM_SEEDS_FROM", 0), setting("STADIUM_SEEDS", 1_000));
+    let (from, count) = (setting("STADIUM_SEEDS_FROM", 0), setting("STADIUM_SEEDS", 600));
     let failure = first_failure_of(from * 10, count * 10, |seed| log::run(seed, log::Sabotage::None).err());
     if let Some(failure) = failure {
         panic!("{failure}");
@@ -387,7 +387,7 @@ fn one_seed_is_one_run_of_the_replicated_log() {
 
 #[test]
 fn requests_over_links_have_one_outcome_each_and_it_is_true() {
-    let (from, count) = (setting("STADIUM_SEEDS_FROM", 0), setting("STADIUM_SEEDS", 1_000));
+    let (from, count) = (setting("STADIUM_SEEDS_FROM", 0), setting("STADIUM_SEEDS", 600));
     let failure = first_failure_of(from * 5, count * 5, |seed| links::run(seed, links::Sabotage::None).err());
     if let Some(failure) = failure {
         panic!("{failure}");
@@ -426,7 +426,7 @@ fn one_seed_is_one_run_of_links() {
 
 #[test]
 fn a_command_to_any_node_is_answered_with_the_truth_and_done_once() {
-    let (from, count) = (setting("STADIUM_SEEDS_FROM", 0), setting("STADIUM_SEEDS", 1_000));
+    let (from, count) = (setting("STADIUM_SEEDS_FROM", 0), setting("STADIUM_SEEDS", 600));
     let failure = first_failure_of(from, count, |seed| forward::run(seed, forward::Sabotage::None).err());
     if let Some(failure) = failure {
         panic!("{failure}");

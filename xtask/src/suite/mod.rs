@@ -159,7 +159,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     let conformance = (options.wants(Suite::Sdk) && built)
         .then(|| Task::new("SDK conformance", || conformance(root, interpreter.as_deref(), options.long)));
     let ran = std::thread::scope(|scope| {
-        let unhurried = whole.then(|| scope.spawn(|| verify::unhurried(root)));
+        let unhurried = whole.then(|| scope.spawn(|| verify::unhurried(root, options.long)));
         let ran = side_by_side(tasks, options.jobs)
             .and(side_by_side(alone.into_iter().map(task).collect(), 1))
             .and(side_by_side(conformance.into_iter().collect(), 1));

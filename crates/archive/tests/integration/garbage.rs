@@ -92,6 +92,9 @@ fn uploads_of_a_newer_epoch_and_foreign_files_stay() {
         let (shard, _) = stored_thrice(to.path(), &no_grace()).await;
         let epoch = shard.books().epoch.0;
         let folder = to.path().join("shard-0001/segments");
+        // Times of files are those of the kernel's last tick, and count whole milliseconds: some ticks later they
+        // are newer than the manifest.
+        std::thread::sleep(Duration::from_millis(30));
         let of = |epoch: u64| format!("{:012}.{epoch:016x}.{:016x}.segment", 9, 1);
         for name in [of(epoch), of(epoch + 1), format!("{}#3", of(epoch)), "notes.txt".to_owned()] {
             fs::write(folder.join(name), "x").expect("it is written");
@@ -99,6 +102,7 @@ fn uploads_of_a_newer_epoch_and_foreign_files_stay() {
         let mut archive = shard_archive(to.path(), &no_grace()).await;
         archive.collect(shard.books().epoch).await.expect("it is its own");
         assert!(names(to.path()).contains(&of(epoch)), "it may be of an upload that goes on");
+        std::thread::sleep(Duration::from_millis(30));
         store(&mut archive, &shard.books()).await.expect("it is stored");
         archive.collect(shard.books().epoch).await.expect("it is its own");
         let left = names(to.path());
