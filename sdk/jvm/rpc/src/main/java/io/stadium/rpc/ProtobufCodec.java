@@ -9,8 +9,9 @@ import io.netty.util.concurrent.FastThreadLocal;
 import java.io.IOException;
 
 /**
- * Messages of Protocol Buffers. Small ones go through an array of the thread: protobuf reads and
- * writes arrays faster than direct buffers, of which each call would also make a view.
+ * Messages of Protocol Buffers. They are written into the connection's array; small ones are read
+ * through an array of the thread. Protobuf reads and writes arrays faster than direct buffers, of
+ * which each call would also make a view.
  *
  * @param <M> the generated class
  */
@@ -40,10 +41,6 @@ final class ProtobufCodec<M extends MessageLite> implements Codec<M> {
             if (out.hasArray()) {
                 write(message, CodedOutputStream.newInstance(
                         out.array(), out.arrayOffset() + start, size));
-            } else if (size <= SCRATCH_BYTES) {
-                byte[] scratch = SCRATCH.get();
-                write(message, CodedOutputStream.newInstance(scratch, 0, size));
-                out.setBytes(start, scratch, 0, size);
             } else {
                 write(message, CodedOutputStream.newInstance(out.nioBuffer(start, size)));
             }

@@ -218,7 +218,7 @@ final class Driver extends ChannelInboundHandlerAdapter {
     /** The buffer that outgoing frames are appended to. */
     ByteBuf out() {
         if (out == null) {
-            out = OutBuffers.ofLoop().take(context.alloc());
+            out = OutBuffers.ofLoop().take();
         }
         return out;
     }
@@ -289,15 +289,14 @@ final class Driver extends ChannelInboundHandlerAdapter {
             return;
         }
         out = null;
+        OutBuffers buffers = OutBuffers.ofLoop();
         int count = bytes.readableBytes();
-        if (count == 0) {
-            OutBuffers.ofLoop().giveBack(bytes);
-            return;
+        if (count > 0) {
+            writtenBytes += count;
+            isUnflushed = true;
+            context.write(buffers.outgoing(bytes, context.alloc()), context.voidPromise());
         }
-        OutBuffers.ofLoop().lend(bytes);
-        writtenBytes += count;
-        isUnflushed = true;
-        context.write(bytes, context.voidPromise());
+        buffers.giveBack(bytes);
     }
 
     /** Writes what is left, then closes the transport, whether the peer takes it or not. */
