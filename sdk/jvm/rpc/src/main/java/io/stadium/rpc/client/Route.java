@@ -23,6 +23,9 @@ final class Route {
     /** Where the deadline is in {@link #whole}. */
     private final int deadlineAt;
 
+    /** The time left in {@link #whole}: that of most calls, which are sent as they are made. */
+    private int wholeLeftMs;
+
     private final String route;
     private final String bearer;
 
@@ -46,7 +49,10 @@ final class Route {
         boolean hasDeadline = call.deadlineUs != TimerWheel.NEVER;
         long leftMs = CallMetadata.leftMs(Math.max(call.deadlineUs - nowUs, 0));
         if (hasDeadline && (options == null || !options.hasOwnMetadata())) {
-            whole.setInt(deadlineAt, (int) leftMs);
+            if (wholeLeftMs != (int) leftMs) {
+                wholeLeftMs = (int) leftMs;
+                whole.setInt(deadlineAt, wholeLeftMs);
+            }
             return whole;
         }
         scratch.clear();
