@@ -12,7 +12,8 @@ use crate::driver::{Address, Command, Connection};
 use crate::error::Error;
 use crate::pending::Pending;
 use crate::protocol::{
-    Answer, Arithmetic, Direction, KEY_BYTES_MAX, Key, KeyError, Mode, Outcome, Removal, Store,
+    Answer, Arithmetic, COMPRESSED, Direction, KEY_BYTES_MAX, Key, KeyError, Mode, Outcome, Removal, Store,
+    compress,
 };
 use crate::route::Router;
 use crate::server::Server;
@@ -38,6 +39,7 @@ struct Inner {
     router: Router,
     failover: Failover,
     prefix: Vec<u8>,
+    compress_from: Option<usize>,
 }
 
 /// The outcome of a store with a condition.
@@ -84,6 +86,7 @@ impl Client {
             router: Router::new(config.routing, &config.servers),
             failover: config.failover,
             prefix: config.prefix,
+            compress_from: config.compress_from,
         };
         Ok(Self { inner: Arc::new(inner), timeout: config.timeout })
     }
@@ -116,8 +119,8 @@ impl Client {
     }
 
     /// Reads a value into a buffer, whose content is replaced. `None` when there is no value; the
-    /// number is the value's flags. It allocates nothing when the buffer is large enough and the
-    /// connection is warm.
+    /// number is the value's flags. It allocates nothing when the buffer is large enough, the
+    /// connection is warm and the value is not compressed.
     ///
     /// # Errors
     ///
@@ -187,7 +190,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// As [`set`](Self::set).
+    /// As [`set`](Self::set); [`Error::BadFlags`] for flags with bit 28.
     pub fn set_flagged(
         &self,
         key: impl AsRef<[u8]>,
@@ -196,11 +199,9 @@ impl Client {
         expiry: impl Into<Expiry>,
     ) -> Result<Pending<()>, Error> {
         let how = Store { client_flags: flags, expiry: expiry.into().on_wire(), ..Store::default() };
-        self.with_key(key.as_ref(), |key| {
-            self.begin(Command::Store(key, value.as_ref(), &how), |answer, _| match answer.outcome {
-                Outcome::Done => Ok(()),
-                _ => Err(Error::Server("not stored".into())),
-            })
+        self.begin_store(key.as_ref(), value.as_ref(), how, |answer, _| match answer.outcome {
+            Outcome::Done => Ok(()),
+            _ => Err(Error::Server("not stored".into())),
         })
     }
 
@@ -234,7 +235,7 @@ impl Client {
         self.store(key.as_ref(), value.as_ref(), how)
     }
 
-    /// Puts bytes behind a value; its flags and its expiry stay.
+    /// Puts bytes behind a value; its flags and its expiry stay. A compressed value is then damaged.
     ///
     /// # Errors
     ///
@@ -243,7 +244,7 @@ impl Client {
         self.store(key.as_ref(), value.as_ref(), Store { mode: Mode::Append, ..Store::default() })
     }
 
-    /// Puts bytes before a value; its flags and its expiry stay.
+    /// Puts bytes before a value; its flags and its expiry stay. A compressed value is then damaged.
     ///
     /// # Errors
     ///
@@ -400,16 +401,45 @@ impl Client {
     }
 
     fn store(&self, key: &[u8], value: &[u8], how: Store) -> Result<Pending<Stored>, Error> {
-        self.with_key(key, |key| {
-            self.begin(Command::Store(key, value, &how), |answer, _| {
-                Ok(match answer.outcome {
-                    Outcome::Done => Stored::Stored,
-                    Outcome::NotStored => Stored::NotStored,
-                    Outcome::Exists => Stored::Changed,
-                    Outcome::NotFound => Stored::Missing,
-                })
+        self.begin_store(key, value, how, |answer, _| {
+            Ok(match answer.outcome {
+                Outcome::Done => Stored::Stored,
+                Outcome::NotStored => Stored::NotStored,
+                Outcome::Exists => Stored::Changed,
+                Outcome::NotFound => Stored::Missing,
             })
         })
+    }
+
+    /// Begins a store, compressed where it is to be and becomes smaller.
+    fn begin_store<T>(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        mut how: Store,
+        convert: fn(Answer, Vec<u8>) -> Result<T, Error>,
+    ) -> Result<Pending<T>, Error> {
+        let flags = how.client_flags;
+        if flags & COMPRESSED != 0 {
+            return Err(Error::BadFlags { flags });
+        }
+        let is_whole = matches!(how.mode, Mode::Set | Mode::Add | Mode::Replace);
+        let compressed = match self.inner.compress_from {
+            Some(from) if is_whole && value.len() >= from => {
+                let bytes_max = self.inner.servers[0].connection.value_bytes_max();
+                if value.len() > bytes_max {
+                    // Readers have the same bound.
+                    return Err(Error::TooLarge { bytes: value.len(), bytes_max });
+                }
+                compress(value)
+            }
+            _ => None,
+        };
+        let value = compressed.as_ref().map_or(value, |stream| {
+            how.client_flags |= COMPRESSED;
+            stream.as_slice()
+        });
+        self.with_key(key, |key| self.begin(Command::Store(key, value, &how), convert))
     }
 
     fn number(&self, key: &[u8], how: Arithmetic) -> Result<Pending<Option<u64>>, Error> {
@@ -461,7 +491,11 @@ impl Client {
             server.note(&result);
             match result {
                 Err(Error::Disconnected(_)) if std::mem::take(&mut is_first) => {}
-                result => return result,
+                Ok(mut answer) => {
+                    server.expand(&mut answer, buffer)?;
+                    return Ok(answer);
+                }
+                Err(error) => return Err(error),
             }
         }
     }

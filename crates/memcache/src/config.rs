@@ -8,6 +8,9 @@ use crate::driver::{Address, Settings};
 use crate::error::Error;
 use crate::protocol::{Dialect, KEY_BYTES_MAX};
 
+/// The least [`Config::compress_from`]: a number of the server's has up to 20 digits, and stays one.
+const COMPRESS_FROM_MIN: usize = 32;
+
 /// The rule that assigns keys to servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Routing {
@@ -71,6 +74,9 @@ pub struct Config {
     pub backoff_max: Duration,
     /// Bytes of a value at most, as the servers have it (`memcached -I`).
     pub value_bytes_max: usize,
+    /// Bytes from which a value is compressed, 32 at least; without it, none is. Values that are
+    /// compressed are read in any case. It costs processor time, and allocates.
+    pub compress_from: Option<usize>,
     /// Bytes that wait for a server at most; then [`Error::Busy`].
     ///
     /// Four values of the greatest size: more only delays the news that the server is too slow.
@@ -99,6 +105,7 @@ impl Default for Config {
             backoff_min: Duration::from_millis(10),
             backoff_max: Duration::from_secs(1),
             value_bytes_max: 1 << 20,
+            compress_from: None,
             unsent_bytes_max: 4 << 20,
             operations_max: 16_384,
             dialect: None,
@@ -130,6 +137,9 @@ impl Config {
         }
         if self.prefix.len() >= KEY_BYTES_MAX {
             return wrong("the prefix leaves no room for a key");
+        }
+        if self.compress_from.is_some_and(|bytes| bytes < COMPRESS_FROM_MIN) {
+            return wrong("compress_from is 32 at least: shorter values may be numbers");
         }
         if self.operations_max == 0 {
             return wrong("operations_max is 0");

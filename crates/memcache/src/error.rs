@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::protocol::{KeyError, ProtocolError};
+use crate::protocol::{CompressionError, KeyError, ProtocolError};
 
 /// Why an operation failed.
 ///
@@ -34,6 +34,14 @@ pub enum Error {
         bytes: usize,
         /// The bytes that are accepted.
         bytes_max: usize,
+    },
+    /// A compressed value cannot be read.
+    Compression(CompressionError),
+    /// The flags of a value have the bit that marks compressed ones,
+    /// [`COMPRESSED`](crate::protocol::COMPRESSED).
+    BadFlags {
+        /// The flags.
+        flags: u32,
     },
     /// No server accepts such a key.
     BadKey(KeyError),
@@ -66,6 +74,10 @@ impl fmt::Display for Error {
             Self::TooLarge { bytes, bytes_max } => {
                 write!(out, "the value has {bytes} bytes, {bytes_max} are accepted")
             }
+            Self::Compression(error) => write!(out, "{error}"),
+            Self::BadFlags { flags } => {
+                write!(out, "the flags {flags:#x} have bit 28, which marks compressed values")
+            }
             Self::BadKey(error) => write!(out, "{error}"),
             Self::NeedsMeta(what) => write!(out, "{what} needs the meta protocol, which the server lacks"),
             Self::Format(text) => write!(out, "the value cannot be converted: {text}"),
@@ -75,6 +87,12 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<CompressionError> for Error {
+    fn from(error: CompressionError) -> Self {
+        Self::Compression(error)
+    }
+}
 
 impl From<KeyError> for Error {
     fn from(error: KeyError) -> Self {

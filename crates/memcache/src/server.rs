@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::driver::Connection;
 use crate::error::Error;
+use crate::protocol::{Answer, COMPRESSED, decompress};
 
 /// A server and its health.
 pub(crate) struct Server {
@@ -41,6 +42,15 @@ impl Server {
         let next = now + self.eject_ms();
         now >= trial_at
             && self.trial_at_ms.compare_exchange(trial_at, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Decompresses the value of an answer where it is compressed.
+    pub(crate) fn expand(&self, answer: &mut Answer, value: &mut Vec<u8>) -> Result<(), Error> {
+        if answer.client_flags & COMPRESSED != 0 {
+            *value = decompress(value, self.connection.value_bytes_max())?;
+            answer.client_flags &= !COMPRESSED;
+        }
+        Ok(())
     }
 
     /// True while it is ejected.

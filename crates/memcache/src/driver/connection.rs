@@ -29,6 +29,11 @@ impl Connection {
         &self.shared.address
     }
 
+    /// Bytes of a value at most.
+    pub(crate) fn value_bytes_max(&self) -> usize {
+        self.shared.settings.value_bytes_max
+    }
+
     /// Connects where there is no connection yet.
     pub(crate) fn connect(&self, deadline: Instant) -> Result<Dialect, Error> {
         self.shared.link(deadline).map(|state| state.dialect)

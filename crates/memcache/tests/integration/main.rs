@@ -1,5 +1,6 @@
 //! The client against a real memcached, against libmemcached, and against servers that misbehave.
 
+mod compression;
 mod faults;
 mod hostile;
 mod interoperation;
