@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::config::{Config, Failover};
-use crate::driver::{Address, Command, Connection};
+use crate::driver::{Address, Command, Connection, Span};
 use crate::error::Error;
+use crate::metrics::Metrics;
 use crate::pending::Pending;
 use crate::protocol::{
     Answer, Arithmetic, COMPRESSED, Direction, KEY_BYTES_MAX, Key, KeyError, Mode, Outcome, Removal, Store,
@@ -103,7 +104,7 @@ impl Client {
     ///
     /// The first server's that cannot be reached within the timeout.
     pub fn connect(&self) -> Result<(), Error> {
-        let deadline = self.deadline();
+        let deadline = self.span().deadline;
         self.inner.servers.iter().try_for_each(|server| server.connection.connect(deadline).map(drop))
     }
 
@@ -372,6 +373,11 @@ impl Client {
         self.of_each(Command::Version, |bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
+    /// Numbers for operators: what every server did for this client and its clones.
+    pub fn metrics(&self) -> Metrics {
+        Metrics { servers: self.inner.servers.iter().map(|server| server.metrics()).collect() }
+    }
+
     /// The servers that are ejected now.
     pub fn ejected(&self) -> Vec<Address> {
         let ejected = self.inner.servers.iter().filter(|server| server.is_ejected());
@@ -390,10 +396,12 @@ impl Client {
         })
     }
 
-    pub(crate) fn deadline(&self) -> Instant {
+    /// The time that an operation has which begins now.
+    pub(crate) fn span(&self) -> Span {
         // A timeout beyond the clock's end is a year.
-        let now = Instant::now();
-        now.checked_add(self.timeout).unwrap_or(now + Duration::from_secs(31_536_000))
+        let begun = Instant::now();
+        let deadline = begun.checked_add(self.timeout);
+        Span { begun, deadline: deadline.unwrap_or(begun + Duration::from_secs(31_536_000)) }
     }
 
     pub(crate) fn remove(&self, key: &[u8], how: Removal) -> Result<Pending<bool>, Error> {
@@ -473,13 +481,13 @@ impl Client {
 
     /// Submits an operation and waits; a connection that was lost is tried once more.
     pub(crate) fn read(&self, command: Command<'_>, buffer: &mut Vec<u8>) -> Result<Answer, Error> {
-        let deadline = self.deadline();
+        let span = self.span();
         let mut is_first = true;
         loop {
             let server = self.server(&command)?;
-            let result = match server.connection.submit(command, true, std::mem::take(buffer), deadline) {
+            let result = match server.connection.submit(command, true, std::mem::take(buffer), span) {
                 Ok(operation) => {
-                    let (result, value) = server.connection.wait(operation, deadline);
+                    let (result, value) = server.connection.wait(operation, span.deadline);
                     *buffer = value;
                     result
                 }
@@ -505,10 +513,10 @@ impl Client {
         command: Command<'_>,
         convert: fn(Answer, Vec<u8>) -> Result<T, Error>,
     ) -> Result<Pending<T>, Error> {
-        let deadline = self.deadline();
+        let span = self.span();
         let server = self.server(&command)?;
-        match server.connection.submit(command, false, Vec::new(), deadline) {
-            Ok(operation) => Ok(Pending::new(Arc::clone(server), operation, deadline, convert)),
+        match server.connection.submit(command, false, Vec::new(), span) {
+            Ok(operation) => Ok(Pending::new(Arc::clone(server), operation, span.deadline, convert)),
             Err((error, _)) => {
                 let result = Err(error);
                 server.note(&result);
@@ -530,15 +538,15 @@ impl Client {
 
     /// Asks every server, all at the same time.
     fn of_each<T>(&self, command: Command<'_>, read: fn(Vec<u8>) -> T) -> Vec<(Address, Result<T, Error>)> {
-        let deadline = self.deadline();
+        let span = self.span();
         let submit = |server: &Arc<Server>| {
-            server.connection.submit(command, false, Vec::new(), deadline).map_err(|(error, _)| error)
+            server.connection.submit(command, false, Vec::new(), span).map_err(|(error, _)| error)
         };
         let submitted: Vec<_> = self.inner.servers.iter().map(submit).collect();
         self.inner.servers.iter().for_each(|server| server.connection.send());
         let answers = self.inner.servers.iter().zip(submitted).map(|(server, submitted)| {
             let result = submitted.and_then(|operation| {
-                let (result, bytes) = server.connection.wait(operation, deadline);
+                let (result, bytes) = server.connection.wait(operation, span.deadline);
                 result.map(|_| read(bytes))
             });
             (server.connection.address().clone(), result)

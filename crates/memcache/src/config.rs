@@ -2,10 +2,12 @@
 //!
 //! Each states its unit, and what is beyond its bound. [`Config::default`] has every default.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::driver::{Address, Settings};
 use crate::error::Error;
+use crate::observer::Observer;
 use crate::protocol::{Dialect, KEY_BYTES_MAX};
 
 /// The least [`Config::compress_from`]: a number of the server's has up to 20 digits, and stays one.
@@ -87,6 +89,8 @@ pub struct Config {
     pub operations_max: usize,
     /// The protocol; without one, meta where the server knows it, otherwise classic.
     pub dialect: Option<Dialect>,
+    /// Called when an operation ends.
+    pub observer: Option<Arc<dyn Observer>>,
 }
 
 impl Default for Config {
@@ -109,6 +113,7 @@ impl Default for Config {
             unsent_bytes_max: 4 << 20,
             operations_max: 16_384,
             dialect: None,
+            observer: None,
         }
     }
 }
@@ -150,6 +155,7 @@ impl Config {
     pub(crate) fn settings(&self) -> Settings {
         Settings {
             dialect: self.dialect,
+            observer: self.observer.clone(),
             connect_timeout: self.connect_timeout,
             stall: self.stall,
             spin: self.spin,

@@ -95,7 +95,7 @@ impl Client {
         expiry: impl Into<Expiry>,
         make: impl FnOnce() -> Result<Vec<u8>, E>,
     ) -> Result<Value, E> {
-        let (key, deadline) = (key.as_ref(), self.deadline());
+        let (key, deadline) = (key.as_ref(), self.span().deadline);
         let mut pause = PAUSE_MIN;
         let cas = loop {
             match self.lookup(key, how)? {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::driver::Connection;
 use crate::error::Error;
+use crate::metrics::ServerMetrics;
 use crate::protocol::{Answer, COMPRESSED, decompress};
 
 /// A server and its health.
@@ -17,6 +18,7 @@ pub(crate) struct Server {
     failures: AtomicU32,
     /// Milliseconds after `begun` when the next trial may be; 0 when it is not ejected.
     trial_at_ms: AtomicU64,
+    ejections: AtomicU64,
 }
 
 impl Server {
@@ -28,6 +30,7 @@ impl Server {
             eject_for,
             failures: AtomicU32::new(0),
             trial_at_ms: AtomicU64::new(0),
+            ejections: AtomicU64::new(0),
         }
     }
 
@@ -51,6 +54,13 @@ impl Server {
             answer.client_flags &= !COMPRESSED;
         }
         Ok(())
+    }
+
+    pub(crate) fn metrics(&self) -> ServerMetrics {
+        let mut metrics = self.connection.metrics();
+        metrics.is_ejected = self.is_ejected();
+        metrics.figures.ejections = self.ejections.load(Ordering::Relaxed);
+        metrics
     }
 
     /// True while it is ejected.
@@ -78,7 +88,8 @@ impl Server {
         if failures >= self.eject_after {
             // At least half of it: the clients of one server do not try it together.
             let delay = (self.eject_ms() as f64 * (0.5 + fastrand::f64() / 2.0)) as u64;
-            self.trial_at_ms.store(self.now_ms() + delay.max(1), Ordering::Relaxed);
+            let before = self.trial_at_ms.swap(self.now_ms() + delay.max(1), Ordering::Relaxed);
+            self.ejections.fetch_add(u64::from(before == 0), Ordering::Relaxed);
         }
     }
 

@@ -99,6 +99,7 @@ impl Shared {
             state = self.bell.wait_timeout(state, WRITES_DELAY).map_or_else(|e| e.into_inner().0, |w| w.0);
         }
         state.lose(&Error::Disconnected("the client is closed".into()), Instant::now());
+        self.wake(state);
     }
 
     fn reconnect(&self) {
@@ -114,10 +115,12 @@ impl Shared {
                 state.dialect = dialect;
                 state.life += 1;
                 state.failures = 0;
+                state.slots.figures.connects += 1;
                 state.progress_at = now;
             }
             Err(error) => {
                 state.failures = state.failures.saturating_add(1);
+                state.slots.figures.connect_failures += 1;
                 let doubled = settings.backoff_min.saturating_mul(1 << state.failures.min(16));
                 let longest = doubled.min(settings.backoff_max);
                 // Half of it at least: clients of one server do not come back together.

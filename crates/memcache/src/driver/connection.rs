@@ -9,10 +9,11 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use super::command::Command;
+use super::command::{Command, Span};
 use super::shared::{Settings, Shared};
 use super::socket::Address;
 use crate::error::Error;
+use crate::metrics::ServerMetrics;
 use crate::protocol::{Answer, Dialect};
 
 /// The handle of a connection; it closes with its last clone in the client and its pending writes.
@@ -34,6 +35,19 @@ impl Connection {
         self.shared.settings.value_bytes_max
     }
 
+    /// Its numbers, without what the client knows itself.
+    pub(crate) fn metrics(&self) -> ServerMetrics {
+        let state = self.shared.lock();
+        ServerMetrics {
+            address: self.shared.address.clone(),
+            is_connected: state.stream.is_some(),
+            is_ejected: false,
+            operations: state.slots.len(),
+            unsent_bytes: state.unsent_bytes(),
+            figures: state.slots.figures.clone(),
+        }
+    }
+
     /// Connects where there is no connection yet.
     pub(crate) fn connect(&self, deadline: Instant) -> Result<Dialect, Error> {
         self.shared.link(deadline).map(|state| state.dialect)
@@ -46,11 +60,14 @@ impl Connection {
         command: Command<'_>,
         is_waiting: bool,
         buffer: Vec<u8>,
-        deadline: Instant,
+        span: Span,
     ) -> Result<u32, (Error, Vec<u8>)> {
-        match self.shared.admit(command, deadline) {
-            Ok(state) => self.shared.enqueue(state, command, is_waiting, buffer),
-            Err(error) => Err((error, buffer)),
+        match self.shared.admit(command, span.deadline) {
+            Ok(state) => self.shared.enqueue(state, command, span.begun, is_waiting, buffer),
+            Err(error) => {
+                self.shared.refuse(command, span.begun, &error);
+                Err((error, buffer))
+            }
         }
     }
 
@@ -91,7 +108,11 @@ impl Connection {
             return Poll::Ready(done);
         }
         if deadline <= Instant::now() {
-            return Poll::Ready((Err(Error::Timeout), state.slots.abandon(operation)));
+            let buffer = state.slots.time_out(operation, Instant::now());
+            let ended = state.slots.ended();
+            drop(state);
+            shared.report(&ended);
+            return Poll::Ready((Err(Error::Timeout), buffer));
         }
         state.slots.await_by(operation, context.waker(), deadline);
         state.is_forced = true;

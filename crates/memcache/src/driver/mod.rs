@@ -14,7 +14,7 @@ mod state;
 mod submit;
 mod turn;
 
-pub(crate) use command::Command;
+pub(crate) use command::{Command, Span};
 pub(crate) use connection::Connection;
 pub(crate) use shared::Settings;
 pub use socket::Address;

@@ -4,17 +4,20 @@
 //! them all. Lock order: `input` or `output` is never taken by two threads at a time, because
 //! `is_turning` and `is_writing` admit one; either is taken with or without `state`.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use rustix::thread::futex;
 use rustix::time::Timespec;
 
+use super::slots::Ended;
 use super::socket::Address;
 use super::state::{Input, Output, State};
 use crate::error::Error;
+use crate::observer::{Event, Observer};
 use crate::protocol::{Answer, Dialect, Limits};
 
 /// After an error among quiet sets, every set is answered for this many sets.
@@ -24,6 +27,7 @@ const LOUD_SETS: u32 = 1_000;
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) dialect: Option<Dialect>,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) connect_timeout: Duration,
     pub(crate) stall: Duration,
     pub(crate) spin: Duration,
@@ -55,10 +59,11 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn new(address: Address, settings: Settings) -> Self {
+        let is_observed = settings.observer.is_some();
         Self {
             address,
             settings,
-            state: Mutex::new(State::new(Instant::now())),
+            state: Mutex::new(State::new(Instant::now(), is_observed)),
             bell: Condvar::new(),
             input: Mutex::default(),
             output: Mutex::default(),
@@ -99,12 +104,25 @@ impl Shared {
     /// Wakes all callers that sleep, and tasks.
     pub(super) fn wake(&self, mut state: MutexGuard<'_, State>) {
         let woken = state.slots.woken();
+        let ended = state.slots.ended();
         drop(state);
         self.epoch.fetch_add(1, Ordering::SeqCst);
         if self.sleepers.load(Ordering::SeqCst) > 0 {
             let _ = futex::wake(&self.epoch, futex::Flags::PRIVATE, i32::MAX as u32);
         }
         woken.into_iter().for_each(Waker::wake);
+        self.report(&ended);
+    }
+
+    /// Hands operations that ended to the observer.
+    pub(super) fn report(&self, ended: &[Ended]) {
+        let Some(observer) = &self.settings.observer else { return };
+        for one in ended {
+            let Ended { operation, ending, key_hash, duration } = *one;
+            let event = Event { operation, ending, server: &self.address, key_hash, duration };
+            // The thread may be in the midst of a turn, which others wait for.
+            let _ = catch_unwind(AssertUnwindSafe(|| observer.ended(&event)));
+        }
     }
 
     /// Ends this life of the connection, if it is still that one.

@@ -52,9 +52,9 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(now: Instant) -> Self {
+    pub(super) fn new(now: Instant, is_observed: bool) -> Self {
         Self {
-            slots: Slots::default(),
+            slots: Slots::new(now, is_observed),
             pipeline: Pipeline::default(),
             outbox: Outbox::default(),
             stream: None,
@@ -98,6 +98,9 @@ impl State {
         now: Instant,
     ) -> Result<(), ProtocolError> {
         self.progress_at = now;
+        self.slots.now = now;
+        self.slots.figures.receives += 1;
+        self.slots.figures.bytes_received += input.received();
         let taken = self.pipeline.receive(&input.buffer[input.begin..input.end], limits, &mut self.slots)?;
         input.take(taken);
         Ok(())
@@ -107,12 +110,14 @@ impl State {
     pub(super) fn lose(&mut self, error: &Error, now: Instant) {
         if let Some(stream) = self.stream.take() {
             stream.shutdown();
+            self.slots.figures.disconnects += 1;
         }
         self.life += 1;
         self.pipeline.clear();
         self.outbox.clear();
         self.blocked_bytes = 0;
         self.is_forced = false;
+        self.slots.now = now;
         self.slots.fail_all(error);
         self.last_error = error.clone();
         self.retry_at = now;
@@ -143,6 +148,8 @@ pub(super) struct Input {
     buffer: Vec<u8>,
     begin: usize,
     end: usize,
+    /// Bytes of the last read.
+    last: usize,
     life: u64,
 }
 
@@ -165,7 +172,12 @@ impl Input {
         }
         let bytes = stream.read(&mut self.buffer[self.end..])?;
         self.end += bytes;
+        self.last = bytes;
         Ok(bytes)
+    }
+
+    fn received(&self) -> u64 {
+        self.last as u64
     }
 
     fn take(&mut self, bytes: usize) {

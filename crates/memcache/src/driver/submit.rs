@@ -89,6 +89,15 @@ impl Shared {
         }
     }
 
+    /// Counts an operation that was not admitted.
+    pub(super) fn refuse(&self, command: Command<'_>, begun: Instant, error: &Error) {
+        let mut state = self.lock();
+        state.slots.refuse(&command, begun, Instant::now(), error);
+        let ended = state.slots.ended();
+        drop(state);
+        self.report(&ended);
+    }
+
     fn is_full(&self, state: &State, bytes: usize) -> bool {
         let unsent = state.unsent_bytes();
         state.slots.len() >= self.settings.operations_max
@@ -100,6 +109,7 @@ impl Shared {
         &'a self,
         mut guard: MutexGuard<'a, State>,
         command: Command<'_>,
+        begun: Instant,
         is_waited_for: bool,
         buffer: Vec<u8>,
     ) -> Result<u32, (Error, Vec<u8>)> {
@@ -109,7 +119,7 @@ impl Shared {
             Command::Get(key) | Command::Gets(key) => key.bytes(),
             _ => &[],
         };
-        let operation = state.slots.begin(key, command.is_write(), buffer);
+        let operation = state.slots.begin(&command, begun, key, buffer);
         let opaque = state.opaque();
         let outbox = &mut state.outbox;
         let pipeline = &mut state.pipeline;
@@ -148,22 +158,22 @@ impl Shared {
                     && !self.is_loud();
                 let expect = if is_quiet { Expect::Quiet { operation } } else { answered(Verb::Store) };
                 let opaque = (!is_quiet).then_some(opaque);
-                outbox.add_write(key, expect, pipeline, Instant::now(), |out| {
+                outbox.add_write(key, expect, pipeline, begun, |out| {
                     store(out, dialect, key, value, how, opaque);
                 });
             }
             Command::Delete(key, how) => {
-                outbox.add_write(key, answered(Verb::Delete), pipeline, Instant::now(), |out| {
+                outbox.add_write(key, answered(Verb::Delete), pipeline, begun, |out| {
                     delete(out, dialect, key, how, opaque);
                 });
             }
             Command::Arithmetic(key, how) => {
-                outbox.add_write(key, answered(Verb::Arithmetic), pipeline, Instant::now(), |out| {
+                outbox.add_write(key, answered(Verb::Arithmetic), pipeline, begun, |out| {
                     arithmetic(out, dialect, key, how, opaque);
                 });
             }
             Command::Touch(key, expiry) => {
-                outbox.add_write(key, answered(Verb::Touch), pipeline, Instant::now(), |out| {
+                outbox.add_write(key, answered(Verb::Touch), pipeline, begun, |out| {
                     touch(out, dialect, key, expiry, opaque);
                 });
             }

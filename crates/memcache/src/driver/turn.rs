@@ -43,7 +43,11 @@ impl Shared {
             }
             let now = Instant::now();
             if now >= deadline {
-                return (Err(Error::Timeout), state.slots.abandon(operation));
+                let buffer = state.slots.time_out(operation, now);
+                let ended = state.slots.ended();
+                drop(state);
+                self.report(&ended);
+                return (Err(Error::Timeout), buffer);
             }
             if !state.is_turning
                 && let Some(stream) = state.stream.clone()
@@ -93,6 +97,9 @@ impl Shared {
             let before = output.len();
             let written = output.write(&stream);
             state = self.lock();
+            let bytes = before - output.len();
+            state.slots.figures.sends += u64::from(bytes > 0);
+            state.slots.figures.bytes_sent += bytes as u64;
             if state.life != life {
                 break;
             }

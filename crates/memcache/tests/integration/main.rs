@@ -5,6 +5,7 @@ mod faults;
 mod hostile;
 mod interoperation;
 mod memcached;
+mod metrics;
 mod operations;
 mod order;
 mod pipeline;
