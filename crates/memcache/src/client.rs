@@ -78,8 +78,9 @@ impl Client {
     pub fn with(config: Config) -> Result<Self, Error> {
         config.check()?;
         let eject_after = if config.servers.len() == 1 { 0 } else { config.eject_after };
+        let settings = config.settings()?;
         let server = |address: &Address| {
-            let connection = Connection::new(address.clone(), config.settings());
+            let connection = Connection::new(address.clone(), settings.clone());
             Arc::new(Server::new(connection, eject_after, config.eject_for))
         };
         let inner = Inner {

@@ -5,10 +5,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::credentials::Credentials;
 use crate::driver::{Address, Settings};
 use crate::error::Error;
 use crate::observer::Observer;
 use crate::protocol::{Dialect, KEY_BYTES_MAX};
+#[cfg(feature = "tls")]
+use crate::tls::TlsConfig;
 
 /// The least [`Config::compress_from`]: a number of the server's has up to 20 digits, and stays one.
 const COMPRESS_FROM_MIN: usize = 32;
@@ -89,6 +92,12 @@ pub struct Config {
     pub operations_max: usize,
     /// The protocol; without one, meta where the server knows it, otherwise classic.
     pub dialect: Option<Dialect>,
+    /// The user and the password for each connection, where servers want them (`memcached -Y`). Without
+    /// TLS they can be read on the network.
+    pub credentials: Option<Credentials>,
+    /// TLS to the servers, where they have it (`memcached -Z`).
+    #[cfg(feature = "tls")]
+    pub tls: Option<TlsConfig>,
     /// Called when an operation ends.
     pub observer: Option<Arc<dyn Observer>>,
 }
@@ -113,6 +122,9 @@ impl Default for Config {
             unsent_bytes_max: 4 << 20,
             operations_max: 16_384,
             dialect: None,
+            credentials: None,
+            #[cfg(feature = "tls")]
+            tls: None,
             observer: None,
         }
     }
@@ -152,8 +164,11 @@ impl Config {
         Ok(())
     }
 
-    pub(crate) fn settings(&self) -> Settings {
-        Settings {
+    pub(crate) fn settings(&self) -> Result<Settings, Error> {
+        Ok(Settings {
+            credentials: self.credentials.clone(),
+            #[cfg(feature = "tls")]
+            tls: self.tls.as_ref().map(crate::driver::Tls::load).transpose()?,
             dialect: self.dialect,
             observer: self.observer.clone(),
             connect_timeout: self.connect_timeout,
@@ -164,6 +179,6 @@ impl Config {
             value_bytes_max: self.value_bytes_max,
             unsent_bytes_max: self.unsent_bytes_max,
             operations_max: self.operations_max,
-        }
+        })
     }
 }

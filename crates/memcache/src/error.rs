@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::protocol::{CompressionError, KeyError, ProtocolError};
+use crate::tls::TlsError;
 
 /// Why an operation failed.
 ///
@@ -19,6 +20,10 @@ pub enum Error {
     Timeout,
     /// There is no connection, or it ended before the answer came.
     Disconnected(Arc<str>),
+    /// There is no connection, because the TLS session failed. Settings or certificates are wrong.
+    Tls(TlsError),
+    /// There is no connection: the server refused the user and the password, or wants some.
+    Authentication(Arc<str>),
     /// `SERVER_ERROR`, such as "out of memory storing object": the server could not do it.
     Server(Arc<str>),
     /// `CLIENT_ERROR` or `ERROR`: the server refused the command.
@@ -57,7 +62,14 @@ impl Error {
     /// True where the server or the network is to blame rather than this operation: another server may
     /// do better.
     pub fn is_of_server(&self) -> bool {
-        matches!(self, Self::Timeout | Self::Disconnected(_) | Self::Protocol(_))
+        matches!(
+            self,
+            Self::Timeout
+                | Self::Disconnected(_)
+                | Self::Tls(_)
+                | Self::Authentication(_)
+                | Self::Protocol(_)
+        )
     }
 }
 
@@ -67,6 +79,8 @@ impl fmt::Display for Error {
             Self::Busy => write!(out, "too many operations or unsent bytes; try later"),
             Self::Timeout => write!(out, "the deadline passed"),
             Self::Disconnected(why) => write!(out, "no connection to the server: {why}"),
+            Self::Tls(error) => write!(out, "no TLS session with the server: {error}"),
+            Self::Authentication(text) => write!(out, "the server lets nobody in: {text}"),
             Self::Server(text) => write!(out, "the server could not do it: {text}"),
             Self::Client(text) => write!(out, "the server refused the command: {text}"),
             Self::Uncertain(text) => write!(out, "this set or one beside it failed: {text}"),

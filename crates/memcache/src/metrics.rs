@@ -165,7 +165,7 @@ impl Ending {
             },
             Err(Error::Busy) => Self::Busy,
             Err(Error::Timeout) => Self::Timeout,
-            Err(Error::Disconnected(_)) => Self::Disconnected,
+            Err(Error::Disconnected(_) | Error::Tls(_) | Error::Authentication(_)) => Self::Disconnected,
             Err(Error::Server(_)) => Self::Server,
             Err(Error::Client(_)) => Self::Client,
             Err(Error::Uncertain(_)) => Self::Uncertain,
@@ -346,7 +346,7 @@ impl Metrics {
         out
     }
 
-    fn family(&self, out: &mut String, kind: &str, name: &str, help: &str, value: fn(&ServerMetrics) -> u64) {
+    fn family(&self, out: &mut String, kind: &str, (name, help, value): Family) {
         head(out, kind, name, help);
         for server in &self.servers {
             let _ =

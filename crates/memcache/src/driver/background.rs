@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::shared::Shared;
-use super::socket::Stream;
+use super::socket::{Stream, disconnected};
 use super::state::State;
 use super::turn::WRITES_DELAY;
 use crate::error::Error;
@@ -104,7 +104,7 @@ impl Shared {
 
     fn reconnect(&self) {
         let settings = &self.settings;
-        let connected = Stream::connect(&self.address, settings.dialect, settings.connect_timeout);
+        let connected = Stream::connect(&self.address, settings);
         let mut state = self.lock();
         let now = Instant::now();
         state.is_wanted = false;
@@ -125,7 +125,12 @@ impl Shared {
                 let longest = doubled.min(settings.backoff_max);
                 // Half of it at least: clients of one server do not come back together.
                 state.retry_at = now + longest.mul_f64(0.5 + fastrand::f64() / 2.0);
-                state.last_error = Error::Disconnected(format!("{}: {error}", self.address).into());
+                state.last_error = match disconnected(&error) {
+                    Error::Disconnected(text) => {
+                        Error::Disconnected(format!("{}: {text}", self.address).into())
+                    }
+                    error => error,
+                };
             }
         }
         self.wake(state);

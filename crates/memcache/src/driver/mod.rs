@@ -7,6 +7,8 @@ mod background;
 mod command;
 mod connection;
 mod outbox;
+#[cfg(feature = "tls")]
+mod session;
 mod shared;
 mod slots;
 mod socket;
@@ -16,5 +18,7 @@ mod turn;
 
 pub(crate) use command::{Command, Span};
 pub(crate) use connection::Connection;
+#[cfg(feature = "tls")]
+pub(crate) use session::Tls;
 pub(crate) use shared::Settings;
 pub use socket::Address;

@@ -13,9 +13,12 @@ use std::time::{Duration, Instant};
 use rustix::thread::futex;
 use rustix::time::Timespec;
 
+#[cfg(feature = "tls")]
+use super::session::Tls;
 use super::slots::Ended;
 use super::socket::Address;
 use super::state::{Input, Output, State};
+use crate::credentials::Credentials;
 use crate::error::Error;
 use crate::observer::{Event, Observer};
 use crate::protocol::{Answer, Dialect, Limits};
@@ -27,6 +30,9 @@ const LOUD_SETS: u32 = 1_000;
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) dialect: Option<Dialect>,
+    pub(crate) credentials: Option<Credentials>,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<Tls>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) connect_timeout: Duration,
     pub(crate) stall: Duration,

@@ -226,7 +226,7 @@ impl Output {
         }
     }
 
-    /// Writes until all is written or the socket takes no more.
+    /// Writes until all is written or the socket takes no more; then the error says "would block".
     pub(super) fn write(&mut self, stream: &Stream) -> io::Result<()> {
         while self.len() > 0 {
             match stream.write(&self.buffer[self.begin..]) {
@@ -235,6 +235,6 @@ impl Output {
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
+        stream.flush()
     }
 }

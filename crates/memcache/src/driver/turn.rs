@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::shared::Shared;
-use super::socket::Stream;
+use super::socket::{Stream, disconnected};
 use super::state::State;
 use crate::error::Error;
 use crate::protocol::Answer;
@@ -90,7 +90,7 @@ impl Shared {
             with_writes = false;
             state.seal(now, is_due);
             output.fill(&mut state.outbox.sealed);
-            if output.len() == 0 {
+            if output.len() == 0 && !stream.is_blocked() {
                 break;
             }
             drop(state);
@@ -103,7 +103,8 @@ impl Shared {
             if state.life != life {
                 break;
             }
-            state.blocked_bytes = output.len();
+            // With TLS, bytes may be taken and not be written.
+            state.blocked_bytes = output.len().max(usize::from(written.is_err()));
             match written {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -256,8 +257,4 @@ impl Shared {
     fn stalled(&self) -> Error {
         Error::Disconnected(format!("the server sent nothing for {:?}", self.settings.stall).into())
     }
-}
-
-fn disconnected(error: &io::Error) -> Error {
-    Error::Disconnected(error.to_string().into())
 }

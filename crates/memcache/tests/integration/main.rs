@@ -1,5 +1,6 @@
 //! The client against a real memcached, against libmemcached, and against servers that misbehave.
 
+mod authentication;
 mod compression;
 mod faults;
 mod hostile;
@@ -11,3 +12,4 @@ mod order;
 mod pipeline;
 mod recache;
 mod routing;
+mod tls;
