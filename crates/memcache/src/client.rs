@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::config::{Config, Failover};
+use crate::config::{Config, Failover, ServerConfig};
 use crate::driver::{Address, Command, Connection, Span};
 use crate::error::Error;
 use crate::metrics::Metrics;
@@ -41,6 +41,7 @@ struct Inner {
     failover: Failover,
     prefix: Vec<u8>,
     compress_from: Option<usize>,
+    udp_timeout: Duration,
 }
 
 /// The outcome of a store with a condition.
@@ -79,16 +80,17 @@ impl Client {
         config.check()?;
         let eject_after = if config.servers.len() == 1 { 0 } else { config.eject_after };
         let settings = config.settings()?;
-        let server = |address: &Address| {
-            let connection = Connection::new(address.clone(), settings.clone());
+        let server = |one: &ServerConfig| {
+            let connection = Connection::new(one.address.clone(), one.udp, settings.clone());
             Arc::new(Server::new(connection, eject_after, config.eject_for))
         };
         let inner = Inner {
-            servers: config.servers.iter().map(|one| server(&one.address)).collect(),
+            servers: config.servers.iter().map(server).collect(),
             router: Router::new(config.routing, &config.servers),
             failover: config.failover,
             prefix: config.prefix,
             compress_from: config.compress_from,
+            udp_timeout: config.udp_timeout,
         };
         Ok(Self { inner: Arc::new(inner), timeout: config.timeout })
     }
@@ -526,15 +528,31 @@ impl Client {
         }
     }
 
+    pub(crate) fn servers(&self) -> &[Arc<Server>] {
+        &self.inner.servers
+    }
+
+    pub(crate) fn udp_timeout(&self) -> Duration {
+        self.inner.udp_timeout
+    }
+
     fn server(&self, command: &Command<'_>) -> Result<&Arc<Server>, Error> {
-        let Inner { servers, router, failover, .. } = &*self.inner;
         let key = command.key().map(Key::bytes).unwrap_or_default();
+        self.choose(key, |server| server.admits()).map(|at| &self.inner.servers[at])
+    }
+
+    /// The server of a key, for what is no trial of an ejected one.
+    pub(crate) fn route(&self, key: Key<'_>) -> Result<usize, Error> {
+        self.choose(key.bytes(), |server| !server.is_ejected())
+    }
+
+    fn choose(&self, key: &[u8], is_usable: impl Fn(&Server) -> bool) -> Result<usize, Error> {
+        let Inner { servers, router, failover, .. } = &*self.inner;
         let chosen = match failover {
-            Failover::Next => router.choose(key, |at| servers[at].admits()),
-            Failover::Off => router.choose(key, |_| true).filter(|at| servers[*at].admits()),
+            Failover::Next => router.choose(key, |at| is_usable(&servers[at])),
+            Failover::Off => router.choose(key, |_| true).filter(|at| is_usable(&servers[*at])),
         };
-        let chosen = chosen.ok_or_else(|| Error::Disconnected("the server of the key is ejected".into()))?;
-        Ok(&servers[chosen])
+        chosen.ok_or_else(|| Error::Disconnected("the server of the key is ejected".into()))
     }
 
     /// Asks every server, all at the same time.

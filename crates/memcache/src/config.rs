@@ -46,6 +46,9 @@ pub struct ServerConfig {
     pub address: Address,
     /// Its share of the keys beside the other servers', 1 to 100.
     pub weight: u32,
+    /// Its UDP port, for [`Client::lossy_get`](crate::Client::lossy_get), on the same host
+    /// (`memcached -U`).
+    pub udp: Option<u16>,
 }
 
 /// Settings of a [`Client`](crate::Client).
@@ -66,6 +69,8 @@ pub struct Config {
     pub prefix: Vec<u8>,
     /// The time that an operation may take.
     pub timeout: Duration,
+    /// The time after which a get over UDP is lost.
+    pub udp_timeout: Duration,
     /// The time that connecting may take, with the first answer.
     pub connect_timeout: Duration,
     /// A server that owes answers and sends nothing for so long is disconnected.
@@ -112,6 +117,7 @@ impl Default for Config {
             eject_for: Duration::from_secs(1),
             prefix: Vec::new(),
             timeout: Duration::from_secs(1),
+            udp_timeout: Duration::from_millis(50),
             connect_timeout: Duration::from_millis(500),
             stall: Duration::from_secs(2),
             spin: Duration::from_micros(100),
@@ -137,7 +143,7 @@ impl Config {
     ///
     /// A text is no address.
     pub fn for_servers<T: AsRef<str>>(servers: impl IntoIterator<Item = T>) -> Result<Self, Error> {
-        let server = |text: T| Ok(ServerConfig { address: text.as_ref().parse()?, weight: 1 });
+        let server = |text: T| Ok(ServerConfig { address: text.as_ref().parse()?, weight: 1, udp: None });
         Ok(Self {
             servers: servers.into_iter().map(server).collect::<Result<_, Error>>()?,
             ..Self::default()
@@ -151,6 +157,16 @@ impl Config {
         }
         if self.servers.iter().any(|server| !(1..=100).contains(&server.weight)) {
             return wrong("a weight is 1 to 100");
+        }
+        if self.servers.iter().any(|server| server.udp == Some(0)) {
+            return wrong("a UDP port is 0");
+        }
+        #[cfg(feature = "tls")]
+        if self.tls.is_some() && self.servers.iter().any(|server| server.udp.is_some()) {
+            return wrong("UDP has no TLS");
+        }
+        if self.credentials.is_some() && self.servers.iter().any(|server| server.udp.is_some()) {
+            return wrong("UDP has no login");
         }
         if self.prefix.len() >= KEY_BYTES_MAX {
             return wrong("the prefix leaves no room for a key");

@@ -10,6 +10,7 @@ mod config;
 mod credentials;
 mod driver;
 mod error;
+mod lossy;
 mod metrics;
 mod observer;
 mod pending;

@@ -45,11 +45,13 @@ pub enum Operation {
     Statistics,
     /// `versions`.
     Version,
+    /// `lossy_get`, and each key of `lossy_multiget`.
+    LossyGet,
 }
 
 impl Operation {
     /// Every one.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Get,
         Self::Gets,
         Self::Lookup,
@@ -65,6 +67,7 @@ impl Operation {
         Self::Invalidate,
         Self::Statistics,
         Self::Version,
+        Self::LossyGet,
     ];
 
     /// Its name in metrics.
@@ -85,6 +88,7 @@ impl Operation {
             Self::Invalidate => "invalidate",
             Self::Statistics => "statistics",
             Self::Version => "version",
+            Self::LossyGet => "lossy_get",
         }
     }
 }

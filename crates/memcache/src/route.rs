@@ -120,6 +120,7 @@ mod tests {
         let server = |(at, weight): (usize, &u32)| ServerConfig {
             address: format!("10.0.0.{at}").parse().unwrap(),
             weight: *weight,
+            udp: None,
         };
         weights.iter().enumerate().map(server).collect()
     }

@@ -6,6 +6,7 @@
 mod background;
 mod command;
 mod connection;
+mod lossy;
 mod outbox;
 #[cfg(feature = "tls")]
 mod session;
@@ -18,6 +19,7 @@ mod turn;
 
 pub(crate) use command::{Command, Span};
 pub(crate) use connection::Connection;
+pub(crate) use lossy::{Batch, Bounds, exchange};
 #[cfg(feature = "tls")]
 pub(crate) use session::Tls;
 pub(crate) use shared::Settings;

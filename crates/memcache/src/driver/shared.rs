@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::thread::futex;
 use rustix::time::Timespec;
 
+use super::lossy::Sockets;
 #[cfg(feature = "tls")]
 use super::session::Tls;
 use super::slots::Ended;
@@ -46,6 +47,9 @@ pub(crate) struct Settings {
 
 pub(super) struct Shared {
     pub(super) address: Address,
+    /// Where it takes gets over UDP.
+    pub(super) udp: Option<u16>,
+    pub(super) sockets: Sockets,
     pub(super) settings: Settings,
     pub(super) state: Mutex<State>,
     /// For the helper.
@@ -64,10 +68,12 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(address: Address, settings: Settings) -> Self {
+    pub(super) fn new(address: Address, udp: Option<u16>, settings: Settings) -> Self {
         let is_observed = settings.observer.is_some();
         Self {
             address,
+            udp,
+            sockets: Sockets::default(),
             settings,
             state: Mutex::new(State::new(Instant::now(), is_observed)),
             bell: Condvar::new(),

@@ -164,13 +164,17 @@ impl Slots {
     }
 
     /// An operation ends that has no slot.
-    pub(super) fn refuse(&mut self, command: &Command<'_>, begun: Instant, now: Instant, error: &Error) {
-        let duration = now.saturating_duration_since(begun);
-        let (operation, ending) = (command.operation(), Ending::of(&Err(error.clone())));
-        self.figures.note(operation, ending, command.is_write(), duration);
+    pub(super) fn note_other(
+        &mut self,
+        operation: Operation,
+        key: &[u8],
+        is_write: bool,
+        ending: Ending,
+        duration: Duration,
+    ) {
+        self.figures.note(operation, ending, is_write, duration);
         if self.is_observed {
-            let key_hash = self.key_hash(command);
-            self.ended.push(Ended { operation, ending, key_hash, duration });
+            self.ended.push(Ended { operation, ending, key_hash: fnv1a(key), duration });
         }
     }
 
@@ -287,7 +291,7 @@ impl Sink for Slots {
         if slot.phase == Phase::Waiting {
             slot.value.extend_from_slice(value);
         }
-        self.finish(operation, answer.map_err(error));
+        self.finish(operation, answer.map_err(refused));
     }
 
     fn statistic(&mut self, operation: u32, name: &[u8], value: &[u8]) {
@@ -301,7 +305,8 @@ impl Sink for Slots {
     }
 }
 
-fn error(refusal: Refusal<'_>) -> Error {
+/// The error of a refused operation.
+pub(super) fn refused(refusal: Refusal<'_>) -> Error {
     let text = |text: &[u8]| -> Arc<str> { String::from_utf8_lossy(text).into() };
     match refusal {
         Refusal::Unknown(_) => Error::Client("the server does not know the command".into()),

@@ -4,7 +4,7 @@
 
 use std::fmt;
 use std::io::{self, Read as _, Write as _};
-use std::net::{Shutdown, ToSocketAddrs as _};
+use std::net::{IpAddr, Shutdown, ToSocketAddrs as _};
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -244,6 +244,11 @@ impl Stream {
         let timeout = Timespec::try_from(timeout).ok();
         // An interrupted or refused wait is a short one: the caller reads and sees.
         let _ = poll(&mut fds, timeout.as_ref());
+    }
+
+    /// The server's IP address.
+    pub(super) fn peer(&self) -> Option<IpAddr> {
+        self.socket.peer_addr().ok()?.as_socket().map(|address| address.ip())
     }
 
     pub(super) fn shutdown(&self) {

@@ -11,6 +11,7 @@ use super::outbox::may_be_quiet;
 use super::shared::Shared;
 use super::state::State;
 use crate::error::Error;
+use crate::metrics::Ending;
 use crate::protocol::{
     Dialect, Expect, Key, KeyError, Mode, Removal, Retrieval, Verb, arithmetic, delete, get, meta_get, stats,
     store, touch, version,
@@ -92,7 +93,9 @@ impl Shared {
     /// Counts an operation that was not admitted.
     pub(super) fn refuse(&self, command: Command<'_>, begun: Instant, error: &Error) {
         let mut state = self.lock();
-        state.slots.refuse(&command, begun, Instant::now(), error);
+        let key = command.key().map_or(&[][..], Key::bytes);
+        let ending = Ending::of(&Err(error.clone()));
+        state.slots.note_other(command.operation(), key, command.is_write(), ending, begun.elapsed());
         let ended = state.slots.ended();
         drop(state);
         self.report(&ended);

@@ -2,6 +2,7 @@
 
 mod authentication;
 mod compression;
+mod datagrams;
 mod faults;
 mod hostile;
 mod interoperation;
