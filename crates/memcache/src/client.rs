@@ -33,6 +33,8 @@ const MULTIGET_KEYS: usize = 256;
 pub struct Client {
     inner: Arc<Inner>,
     timeout: Duration,
+    /// It may wait for a connection.
+    may_block: bool,
 }
 
 struct Inner {
@@ -92,13 +94,13 @@ impl Client {
             compress_from: config.compress_from,
             udp_timeout: config.udp_timeout,
         };
-        Ok(Self { inner: Arc::new(inner), timeout: config.timeout })
+        Ok(Self { inner: Arc::new(inner), timeout: config.timeout, may_block: true })
     }
 
     /// The same client with another time that each operation may take.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
-        Self { inner: Arc::clone(&self.inner), timeout }
+        Self { inner: Arc::clone(&self.inner), timeout, may_block: self.may_block }
     }
 
     /// Connects to every server that it is not connected to.
@@ -166,12 +168,7 @@ impl Client {
     ///
     /// [`Error::Busy`], [`Error::BadKey`], or no connection.
     pub fn fetch(&self, key: impl AsRef<[u8]>) -> Result<Pending<Option<Value>>, Error> {
-        self.with_key(key.as_ref(), |key| {
-            self.begin(Command::Get(key), |answer, bytes| {
-                let value = Value { bytes, flags: answer.client_flags, cas: answer.cas };
-                Ok((answer.outcome == Outcome::Done).then_some(value))
-            })
-        })
+        self.with_key(key.as_ref(), |key| self.begin(Command::Get(key), value_of))
     }
 
     /// Stores a value. It leaves with the next operation that is waited for, with 16 kB of writes, or
@@ -404,7 +401,28 @@ impl Client {
         // A timeout beyond the clock's end is a year.
         let begun = Instant::now();
         let deadline = begun.checked_add(self.timeout);
-        Span { begun, deadline: deadline.unwrap_or(begun + Duration::from_secs(31_536_000)) }
+        let deadline = deadline.unwrap_or(begun + Duration::from_secs(31_536_000));
+        Span { begun, deadline, link_by: if self.may_block { deadline } else { begun } }
+    }
+
+    /// The same client; without a connection its operations fail at once.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn without_blocking(&self, timeout: Duration) -> Self {
+        Self { inner: Arc::clone(&self.inner), timeout, may_block: false }
+    }
+
+    /// The server to which an operation on a key would go now, if there is one.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn likely_server(&self, key: &[u8]) -> Result<Option<&Arc<Server>>, Error> {
+        self.with_key(key, |key| {
+            let chosen = self.choose(key.bytes(), Server::would_admit);
+            Ok(chosen.ok().map(|at| &self.inner.servers[at]))
+        })
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn fetch_with_cas(&self, key: &[u8]) -> Result<Pending<Option<Value>>, Error> {
+        self.with_key(key, |key| self.begin(Command::Gets(key), value_of))
     }
 
     pub(crate) fn remove(&self, key: &[u8], how: Removal) -> Result<Pending<bool>, Error> {
@@ -511,7 +529,7 @@ impl Client {
         }
     }
 
-    fn begin<T>(
+    pub(crate) fn begin<T>(
         &self,
         command: Command<'_>,
         convert: fn(Answer, Vec<u8>) -> Result<T, Error>,
@@ -572,6 +590,11 @@ impl Client {
         });
         answers.collect()
     }
+}
+
+fn value_of(answer: Answer, bytes: Vec<u8>) -> Result<Option<Value>, Error> {
+    let value = Value { bytes, flags: answer.client_flags, cas: answer.cas };
+    Ok((answer.outcome == Outcome::Done).then_some(value))
 }
 
 fn was_there(answer: Answer, _: Vec<u8>) -> Result<bool, Error> {

@@ -10,6 +10,7 @@ mod config;
 mod credentials;
 mod driver;
 mod error;
+mod health;
 mod lossy;
 mod metrics;
 mod observer;
@@ -19,6 +20,8 @@ mod recache;
 mod route;
 mod server;
 mod tls;
+#[cfg(feature = "tokio")]
+pub mod tokio;
 mod value;
 
 /// Compiles the examples of the page.

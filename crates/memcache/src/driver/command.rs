@@ -10,6 +10,9 @@ use crate::protocol::{Arithmetic, Key, Mode, Removal, Retrieval, Store};
 pub(crate) struct Span {
     pub(crate) begun: Instant,
     pub(crate) deadline: Instant,
+    /// The end of waiting for a connection: the deadline, or the beginning for callers that must not
+    /// block.
+    pub(crate) link_by: Instant,
 }
 
 /// One operation.

@@ -86,6 +86,14 @@ impl Connection {
         self.shared.link(deadline).map(|state| state.dialect)
     }
 
+    /// Ready when there is a connection, or when connecting failed. A task that stops waiting leaves
+    /// nothing but its waker, until connecting ends.
+    #[cfg(feature = "tokio")]
+    pub(crate) async fn linked(&self) {
+        let mut failures_before = None;
+        std::future::poll_fn(|context| self.shared.poll_link(&mut failures_before, context)).await;
+    }
+
     /// Takes an operation, whose value is to come into `buffer`. Waits for a connection only.
     /// The helper is not woken for a caller that waits at once (`is_waiting`).
     pub(crate) fn submit(
@@ -95,7 +103,7 @@ impl Connection {
         buffer: Vec<u8>,
         span: Span,
     ) -> Result<u32, (Error, Vec<u8>)> {
-        match self.shared.admit(command, span.deadline) {
+        match self.shared.admit(command, span.link_by) {
             Ok(state) => self.shared.enqueue(state, command, span.begun, is_waiting, buffer),
             Err(error) => {
                 self.shared.refuse(command, span.begun, &error);

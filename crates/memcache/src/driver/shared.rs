@@ -116,13 +116,14 @@ impl Shared {
     /// Wakes all callers that sleep, and tasks.
     pub(super) fn wake(&self, mut state: MutexGuard<'_, State>) {
         let woken = state.slots.woken();
+        let linkers = std::mem::take(&mut state.linkers);
         let ended = state.slots.ended();
         drop(state);
         self.epoch.fetch_add(1, Ordering::SeqCst);
         if self.sleepers.load(Ordering::SeqCst) > 0 {
             let _ = futex::wake(&self.epoch, futex::Flags::PRIVATE, i32::MAX as u32);
         }
-        woken.into_iter().for_each(Waker::wake);
+        woken.into_iter().chain(linkers).for_each(Waker::wake);
         self.report(&ended);
     }
 

@@ -4,6 +4,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Instant;
 
 use super::outbox::Outbox;
@@ -38,6 +39,8 @@ pub(super) struct State {
     pub(super) is_forced: bool,
     /// A caller waits for a connection.
     pub(super) is_wanted: bool,
+    /// Tasks that wait for a connection.
+    pub(super) linkers: Vec<Waker>,
     pub(super) is_closed: bool,
     pub(super) has_helper: bool,
     pub(super) is_helper_parked: bool,
@@ -66,6 +69,7 @@ impl State {
             blocked_bytes: 0,
             is_forced: false,
             is_wanted: false,
+            linkers: Vec::new(),
             is_closed: false,
             has_helper: false,
             is_helper_parked: false,

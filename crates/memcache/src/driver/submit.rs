@@ -4,6 +4,8 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
+#[cfg(feature = "tokio")]
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use super::command::Command;
@@ -32,11 +34,11 @@ impl Shared {
                 return Ok(state);
             }
             let now = Instant::now();
-            if now >= deadline {
-                return Err(Error::Timeout);
-            }
             if now < state.retry_at {
                 return Err(state.last_error.clone());
+            }
+            if now >= deadline {
+                return Err(Error::Timeout);
             }
             let failures = state.failures;
             state.is_wanted = true;
@@ -47,6 +49,33 @@ impl Shared {
                 return Err(state.last_error.clone());
             }
         }
+    }
+
+    /// Ready when there is a connection, or when one cannot be made: `link` says why.
+    #[cfg(feature = "tokio")]
+    pub(super) fn poll_link(
+        self: &Arc<Self>,
+        failures_before: &mut Option<u32>,
+        context: &mut Context<'_>,
+    ) -> Poll<()> {
+        let mut state = self.lock();
+        let has_failed = failures_before.is_some_and(|before| before != state.failures);
+        if state.stream.is_some() || has_failed || Instant::now() < state.retry_at {
+            return Poll::Ready(());
+        }
+        failures_before.get_or_insert(state.failures);
+        if !state.linkers.iter().any(|waker| waker.will_wake(context.waker())) {
+            if state.linkers.len() >= self.settings.operations_max {
+                return Poll::Ready(());
+            }
+            state.linkers.push(context.waker().clone());
+        }
+        state.is_wanted = true;
+        if self.start_helper(&mut state).is_err() {
+            return Poll::Ready(());
+        }
+        self.bell.notify_one();
+        Poll::Pending
     }
 
     /// A connection with room for the operation.

@@ -3,6 +3,7 @@
 mod authentication;
 mod compression;
 mod datagrams;
+mod executor;
 mod faults;
 mod hostile;
 mod interoperation;
