@@ -1,6 +1,7 @@
 //! The client against a real memcached, against libmemcached, and against servers that misbehave.
 
 mod authentication;
+mod chaos;
 mod compression;
 mod datagrams;
 mod executor;
