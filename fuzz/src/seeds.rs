@@ -4,12 +4,13 @@
 use stadium_registry::Changes;
 
 use crate::{
-    log_messages, push_events, queue_events, registry_input, session_events, shard_items, wallet_events,
+    log_messages, memcache_answers, push_events, queue_events, registry_input, session_events, shard_items, wallet_events,
 };
 
 /// The targets that have first inputs.
-pub const TARGETS: [&str; 7] = [
+pub const TARGETS: [&str; 8] = [
     "log_messages",
+    "memcache_answers",
     "push_events",
     "queue_events",
     "registry_checkpoint",
@@ -23,6 +24,7 @@ pub fn of(target: &str) -> Vec<Vec<u8>> {
     let mut inputs = Vec::new();
     match target {
         "log_messages" => inputs.extend(log_messages::samples()),
+        "memcache_answers" => inputs.extend(memcache_answers::samples()),
         "push_events" => {
             inputs.extend(chunks(push_events::saved()));
             let records = push_events::RECORDS.iter().enumerate();

@@ -7,12 +7,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::config::{Config, Failover};
-use crate::driver::{Address, Command, Connection};
+use crate::config::{Config, Failover, ServerConfig};
+use crate::driver::{Address, Command, Connection, Span};
 use crate::error::Error;
+use crate::metrics::Metrics;
 use crate::pending::Pending;
 use crate::protocol::{
-    Answer, Arithmetic, Direction, KEY_BYTES_MAX, Key, KeyError, Mode, Outcome, Removal, Store,
+    Answer, Arithmetic, COMPRESSED, Direction, KEY_BYTES_MAX, Key, KeyError, Mode, Outcome, Removal, Store,
+    compress,
 };
 use crate::route::Router;
 use crate::server::Server;
@@ -31,6 +33,8 @@ const MULTIGET_KEYS: usize = 256;
 pub struct Client {
     inner: Arc<Inner>,
     timeout: Duration,
+    /// It may wait for a connection.
+    may_block: bool,
 }
 
 struct Inner {
@@ -38,6 +42,8 @@ struct Inner {
     router: Router,
     failover: Failover,
     prefix: Vec<u8>,
+    compress_from: Option<usize>,
+    udp_timeout: Duration,
 }
 
 /// The outcome of a store with a condition.
@@ -75,23 +81,26 @@ impl Client {
     pub fn with(config: Config) -> Result<Self, Error> {
         config.check()?;
         let eject_after = if config.servers.len() == 1 { 0 } else { config.eject_after };
-        let server = |address: &Address| {
-            let connection = Connection::new(address.clone(), config.settings());
+        let settings = config.settings()?;
+        let server = |one: &ServerConfig| {
+            let connection = Connection::new(one.address.clone(), one.udp, settings.clone());
             Arc::new(Server::new(connection, eject_after, config.eject_for))
         };
         let inner = Inner {
-            servers: config.servers.iter().map(|one| server(&one.address)).collect(),
+            servers: config.servers.iter().map(server).collect(),
             router: Router::new(config.routing, &config.servers),
             failover: config.failover,
             prefix: config.prefix,
+            compress_from: config.compress_from,
+            udp_timeout: config.udp_timeout,
         };
-        Ok(Self { inner: Arc::new(inner), timeout: config.timeout })
+        Ok(Self { inner: Arc::new(inner), timeout: config.timeout, may_block: true })
     }
 
     /// The same client with another time that each operation may take.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
-        Self { inner: Arc::clone(&self.inner), timeout }
+        Self { inner: Arc::clone(&self.inner), timeout, may_block: self.may_block }
     }
 
     /// Connects to every server that it is not connected to.
@@ -100,7 +109,7 @@ impl Client {
     ///
     /// The first server's that cannot be reached within the timeout.
     pub fn connect(&self) -> Result<(), Error> {
-        let deadline = self.deadline();
+        let deadline = self.span().deadline;
         self.inner.servers.iter().try_for_each(|server| server.connection.connect(deadline).map(drop))
     }
 
@@ -116,8 +125,8 @@ impl Client {
     }
 
     /// Reads a value into a buffer, whose content is replaced. `None` when there is no value; the
-    /// number is the value's flags. It allocates nothing when the buffer is large enough and the
-    /// connection is warm.
+    /// number is the value's flags. It allocates nothing when the buffer is large enough, the
+    /// connection is warm and the value is not compressed.
     ///
     /// # Errors
     ///
@@ -159,12 +168,7 @@ impl Client {
     ///
     /// [`Error::Busy`], [`Error::BadKey`], or no connection.
     pub fn fetch(&self, key: impl AsRef<[u8]>) -> Result<Pending<Option<Value>>, Error> {
-        self.with_key(key.as_ref(), |key| {
-            self.begin(Command::Get(key), |answer, bytes| {
-                let value = Value { bytes, flags: answer.client_flags, cas: answer.cas };
-                Ok((answer.outcome == Outcome::Done).then_some(value))
-            })
-        })
+        self.with_key(key.as_ref(), |key| self.begin(Command::Get(key), value_of))
     }
 
     /// Stores a value. It leaves with the next operation that is waited for, with 16 kB of writes, or
@@ -187,7 +191,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// As [`set`](Self::set).
+    /// As [`set`](Self::set); [`Error::BadFlags`] for flags with bit 28.
     pub fn set_flagged(
         &self,
         key: impl AsRef<[u8]>,
@@ -196,11 +200,9 @@ impl Client {
         expiry: impl Into<Expiry>,
     ) -> Result<Pending<()>, Error> {
         let how = Store { client_flags: flags, expiry: expiry.into().on_wire(), ..Store::default() };
-        self.with_key(key.as_ref(), |key| {
-            self.begin(Command::Store(key, value.as_ref(), &how), |answer, _| match answer.outcome {
-                Outcome::Done => Ok(()),
-                _ => Err(Error::Server("not stored".into())),
-            })
+        self.begin_store(key.as_ref(), value.as_ref(), how, |answer, _| match answer.outcome {
+            Outcome::Done => Ok(()),
+            _ => Err(Error::Server("not stored".into())),
         })
     }
 
@@ -234,7 +236,7 @@ impl Client {
         self.store(key.as_ref(), value.as_ref(), how)
     }
 
-    /// Puts bytes behind a value; its flags and its expiry stay.
+    /// Puts bytes behind a value; its flags and its expiry stay. A compressed value is then damaged.
     ///
     /// # Errors
     ///
@@ -243,7 +245,7 @@ impl Client {
         self.store(key.as_ref(), value.as_ref(), Store { mode: Mode::Append, ..Store::default() })
     }
 
-    /// Puts bytes before a value; its flags and its expiry stay.
+    /// Puts bytes before a value; its flags and its expiry stay. A compressed value is then damaged.
     ///
     /// # Errors
     ///
@@ -371,6 +373,11 @@ impl Client {
         self.of_each(Command::Version, |bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
+    /// Numbers for operators: what every server did for this client and its clones.
+    pub fn metrics(&self) -> Metrics {
+        Metrics { servers: self.inner.servers.iter().map(|server| server.metrics()).collect() }
+    }
+
     /// The servers that are ejected now.
     pub fn ejected(&self) -> Vec<Address> {
         let ejected = self.inner.servers.iter().filter(|server| server.is_ejected());
@@ -389,10 +396,33 @@ impl Client {
         })
     }
 
-    pub(crate) fn deadline(&self) -> Instant {
+    /// The time that an operation has which begins now.
+    pub(crate) fn span(&self) -> Span {
         // A timeout beyond the clock's end is a year.
-        let now = Instant::now();
-        now.checked_add(self.timeout).unwrap_or(now + Duration::from_secs(31_536_000))
+        let begun = Instant::now();
+        let deadline = begun.checked_add(self.timeout);
+        let deadline = deadline.unwrap_or(begun + Duration::from_secs(31_536_000));
+        Span { begun, deadline, link_by: if self.may_block { deadline } else { begun } }
+    }
+
+    /// The same client; without a connection its operations fail at once.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn without_blocking(&self, timeout: Duration) -> Self {
+        Self { inner: Arc::clone(&self.inner), timeout, may_block: false }
+    }
+
+    /// The server to which an operation on a key would go now, if there is one.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn likely_server(&self, key: &[u8]) -> Result<Option<&Arc<Server>>, Error> {
+        self.with_key(key, |key| {
+            let chosen = self.choose(key.bytes(), Server::would_admit);
+            Ok(chosen.ok().map(|at| &self.inner.servers[at]))
+        })
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn fetch_with_cas(&self, key: &[u8]) -> Result<Pending<Option<Value>>, Error> {
+        self.with_key(key, |key| self.begin(Command::Gets(key), value_of))
     }
 
     pub(crate) fn remove(&self, key: &[u8], how: Removal) -> Result<Pending<bool>, Error> {
@@ -400,16 +430,45 @@ impl Client {
     }
 
     fn store(&self, key: &[u8], value: &[u8], how: Store) -> Result<Pending<Stored>, Error> {
-        self.with_key(key, |key| {
-            self.begin(Command::Store(key, value, &how), |answer, _| {
-                Ok(match answer.outcome {
-                    Outcome::Done => Stored::Stored,
-                    Outcome::NotStored => Stored::NotStored,
-                    Outcome::Exists => Stored::Changed,
-                    Outcome::NotFound => Stored::Missing,
-                })
+        self.begin_store(key, value, how, |answer, _| {
+            Ok(match answer.outcome {
+                Outcome::Done => Stored::Stored,
+                Outcome::NotStored => Stored::NotStored,
+                Outcome::Exists => Stored::Changed,
+                Outcome::NotFound => Stored::Missing,
             })
         })
+    }
+
+    /// Begins a store, compressed where it is to be and becomes smaller.
+    fn begin_store<T>(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        mut how: Store,
+        convert: fn(Answer, Vec<u8>) -> Result<T, Error>,
+    ) -> Result<Pending<T>, Error> {
+        let flags = how.client_flags;
+        if flags & COMPRESSED != 0 {
+            return Err(Error::BadFlags { flags });
+        }
+        let is_whole = matches!(how.mode, Mode::Set | Mode::Add | Mode::Replace);
+        let compressed = match self.inner.compress_from {
+            Some(from) if is_whole && value.len() >= from => {
+                let bytes_max = self.inner.servers[0].connection.value_bytes_max();
+                if value.len() > bytes_max {
+                    // Readers have the same bound.
+                    return Err(Error::TooLarge { bytes: value.len(), bytes_max });
+                }
+                compress(value)
+            }
+            _ => None,
+        };
+        let value = compressed.as_ref().map_or(value, |stream| {
+            how.client_flags |= COMPRESSED;
+            stream.as_slice()
+        });
+        self.with_key(key, |key| self.begin(Command::Store(key, value, &how), convert))
     }
 
     fn number(&self, key: &[u8], how: Arithmetic) -> Result<Pending<Option<u64>>, Error> {
@@ -443,13 +502,13 @@ impl Client {
 
     /// Submits an operation and waits; a connection that was lost is tried once more.
     pub(crate) fn read(&self, command: Command<'_>, buffer: &mut Vec<u8>) -> Result<Answer, Error> {
-        let deadline = self.deadline();
+        let span = self.span();
         let mut is_first = true;
         loop {
             let server = self.server(&command)?;
-            let result = match server.connection.submit(command, true, std::mem::take(buffer), deadline) {
+            let result = match server.connection.submit(command, true, std::mem::take(buffer), span) {
                 Ok(operation) => {
-                    let (result, value) = server.connection.wait(operation, deadline);
+                    let (result, value) = server.connection.wait(operation, span.deadline);
                     *buffer = value;
                     result
                 }
@@ -461,20 +520,24 @@ impl Client {
             server.note(&result);
             match result {
                 Err(Error::Disconnected(_)) if std::mem::take(&mut is_first) => {}
-                result => return result,
+                Ok(mut answer) => {
+                    server.expand(&mut answer, buffer)?;
+                    return Ok(answer);
+                }
+                Err(error) => return Err(error),
             }
         }
     }
 
-    fn begin<T>(
+    pub(crate) fn begin<T>(
         &self,
         command: Command<'_>,
         convert: fn(Answer, Vec<u8>) -> Result<T, Error>,
     ) -> Result<Pending<T>, Error> {
-        let deadline = self.deadline();
+        let span = self.span();
         let server = self.server(&command)?;
-        match server.connection.submit(command, false, Vec::new(), deadline) {
-            Ok(operation) => Ok(Pending::new(Arc::clone(server), operation, deadline, convert)),
+        match server.connection.submit(command, false, Vec::new(), span) {
+            Ok(operation) => Ok(Pending::new(Arc::clone(server), operation, span.deadline, convert)),
             Err((error, _)) => {
                 let result = Err(error);
                 server.note(&result);
@@ -483,34 +546,55 @@ impl Client {
         }
     }
 
+    pub(crate) fn servers(&self) -> &[Arc<Server>] {
+        &self.inner.servers
+    }
+
+    pub(crate) fn udp_timeout(&self) -> Duration {
+        self.inner.udp_timeout
+    }
+
     fn server(&self, command: &Command<'_>) -> Result<&Arc<Server>, Error> {
-        let Inner { servers, router, failover, .. } = &*self.inner;
         let key = command.key().map(Key::bytes).unwrap_or_default();
+        self.choose(key, |server| server.admits()).map(|at| &self.inner.servers[at])
+    }
+
+    /// The server of a key, for what is no trial of an ejected one.
+    pub(crate) fn route(&self, key: Key<'_>) -> Result<usize, Error> {
+        self.choose(key.bytes(), |server| !server.is_ejected())
+    }
+
+    fn choose(&self, key: &[u8], is_usable: impl Fn(&Server) -> bool) -> Result<usize, Error> {
+        let Inner { servers, router, failover, .. } = &*self.inner;
         let chosen = match failover {
-            Failover::Next => router.choose(key, |at| servers[at].admits()),
-            Failover::Off => router.choose(key, |_| true).filter(|at| servers[*at].admits()),
+            Failover::Next => router.choose(key, |at| is_usable(&servers[at])),
+            Failover::Off => router.choose(key, |_| true).filter(|at| is_usable(&servers[*at])),
         };
-        let chosen = chosen.ok_or_else(|| Error::Disconnected("the server of the key is ejected".into()))?;
-        Ok(&servers[chosen])
+        chosen.ok_or_else(|| Error::Disconnected("the server of the key is ejected".into()))
     }
 
     /// Asks every server, all at the same time.
     fn of_each<T>(&self, command: Command<'_>, read: fn(Vec<u8>) -> T) -> Vec<(Address, Result<T, Error>)> {
-        let deadline = self.deadline();
+        let span = self.span();
         let submit = |server: &Arc<Server>| {
-            server.connection.submit(command, false, Vec::new(), deadline).map_err(|(error, _)| error)
+            server.connection.submit(command, false, Vec::new(), span).map_err(|(error, _)| error)
         };
         let submitted: Vec<_> = self.inner.servers.iter().map(submit).collect();
         self.inner.servers.iter().for_each(|server| server.connection.send());
         let answers = self.inner.servers.iter().zip(submitted).map(|(server, submitted)| {
             let result = submitted.and_then(|operation| {
-                let (result, bytes) = server.connection.wait(operation, deadline);
+                let (result, bytes) = server.connection.wait(operation, span.deadline);
                 result.map(|_| read(bytes))
             });
             (server.connection.address().clone(), result)
         });
         answers.collect()
     }
+}
+
+fn value_of(answer: Answer, bytes: Vec<u8>) -> Result<Option<Value>, Error> {
+    let value = Value { bytes, flags: answer.client_flags, cas: answer.cas };
+    Ok((answer.outcome == Outcome::Done).then_some(value))
 }
 
 fn was_there(answer: Answer, _: Vec<u8>) -> Result<bool, Error> {

@@ -2,11 +2,19 @@
 //!
 //! Each states its unit, and what is beyond its bound. [`Config::default`] has every default.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::credentials::Credentials;
 use crate::driver::{Address, Settings};
 use crate::error::Error;
+use crate::observer::Observer;
 use crate::protocol::{Dialect, KEY_BYTES_MAX};
+#[cfg(feature = "tls")]
+use crate::tls::TlsConfig;
+
+/// The least [`Config::compress_from`]: a number of the server's has up to 20 digits, and stays one.
+const COMPRESS_FROM_MIN: usize = 32;
 
 /// The rule that assigns keys to servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,6 +46,9 @@ pub struct ServerConfig {
     pub address: Address,
     /// Its share of the keys beside the other servers', 1 to 100.
     pub weight: u32,
+    /// Its UDP port, for [`Client::lossy_get`](crate::Client::lossy_get), on the same host
+    /// (`memcached -U`).
+    pub udp: Option<u16>,
 }
 
 /// Settings of a [`Client`](crate::Client).
@@ -58,6 +69,8 @@ pub struct Config {
     pub prefix: Vec<u8>,
     /// The time that an operation may take.
     pub timeout: Duration,
+    /// The time after which a get over UDP is lost.
+    pub udp_timeout: Duration,
     /// The time that connecting may take, with the first answer.
     pub connect_timeout: Duration,
     /// A server that owes answers and sends nothing for so long is disconnected.
@@ -71,6 +84,9 @@ pub struct Config {
     pub backoff_max: Duration,
     /// Bytes of a value at most, as the servers have it (`memcached -I`).
     pub value_bytes_max: usize,
+    /// Bytes from which a value is compressed, 32 at least; without it, none is. Values that are
+    /// compressed are read in any case. It costs processor time, and allocates.
+    pub compress_from: Option<usize>,
     /// Bytes that wait for a server at most; then [`Error::Busy`].
     ///
     /// Four values of the greatest size: more only delays the news that the server is too slow.
@@ -81,6 +97,14 @@ pub struct Config {
     pub operations_max: usize,
     /// The protocol; without one, meta where the server knows it, otherwise classic.
     pub dialect: Option<Dialect>,
+    /// The user and the password for each connection, where servers want them (`memcached -Y`). Without
+    /// TLS they can be read on the network.
+    pub credentials: Option<Credentials>,
+    /// TLS to the servers, where they have it (`memcached -Z`).
+    #[cfg(feature = "tls")]
+    pub tls: Option<TlsConfig>,
+    /// Called when an operation ends.
+    pub observer: Option<Arc<dyn Observer>>,
 }
 
 impl Default for Config {
@@ -93,15 +117,21 @@ impl Default for Config {
             eject_for: Duration::from_secs(1),
             prefix: Vec::new(),
             timeout: Duration::from_secs(1),
+            udp_timeout: Duration::from_millis(50),
             connect_timeout: Duration::from_millis(500),
             stall: Duration::from_secs(2),
             spin: Duration::from_micros(100),
             backoff_min: Duration::from_millis(10),
             backoff_max: Duration::from_secs(1),
             value_bytes_max: 1 << 20,
+            compress_from: None,
             unsent_bytes_max: 4 << 20,
             operations_max: 16_384,
             dialect: None,
+            credentials: None,
+            #[cfg(feature = "tls")]
+            tls: None,
+            observer: None,
         }
     }
 }
@@ -113,7 +143,7 @@ impl Config {
     ///
     /// A text is no address.
     pub fn for_servers<T: AsRef<str>>(servers: impl IntoIterator<Item = T>) -> Result<Self, Error> {
-        let server = |text: T| Ok(ServerConfig { address: text.as_ref().parse()?, weight: 1 });
+        let server = |text: T| Ok(ServerConfig { address: text.as_ref().parse()?, weight: 1, udp: None });
         Ok(Self {
             servers: servers.into_iter().map(server).collect::<Result<_, Error>>()?,
             ..Self::default()
@@ -128,8 +158,21 @@ impl Config {
         if self.servers.iter().any(|server| !(1..=100).contains(&server.weight)) {
             return wrong("a weight is 1 to 100");
         }
+        if self.servers.iter().any(|server| server.udp == Some(0)) {
+            return wrong("a UDP port is 0");
+        }
+        #[cfg(feature = "tls")]
+        if self.tls.is_some() && self.servers.iter().any(|server| server.udp.is_some()) {
+            return wrong("UDP has no TLS");
+        }
+        if self.credentials.is_some() && self.servers.iter().any(|server| server.udp.is_some()) {
+            return wrong("UDP has no login");
+        }
         if self.prefix.len() >= KEY_BYTES_MAX {
             return wrong("the prefix leaves no room for a key");
+        }
+        if self.compress_from.is_some_and(|bytes| bytes < COMPRESS_FROM_MIN) {
+            return wrong("compress_from is 32 at least: shorter values may be numbers");
         }
         if self.operations_max == 0 {
             return wrong("operations_max is 0");
@@ -137,9 +180,13 @@ impl Config {
         Ok(())
     }
 
-    pub(crate) fn settings(&self) -> Settings {
-        Settings {
+    pub(crate) fn settings(&self) -> Result<Settings, Error> {
+        Ok(Settings {
+            credentials: self.credentials.clone(),
+            #[cfg(feature = "tls")]
+            tls: self.tls.as_ref().map(crate::driver::Tls::load).transpose()?,
             dialect: self.dialect,
+            observer: self.observer.clone(),
             connect_timeout: self.connect_timeout,
             stall: self.stall,
             spin: self.spin,
@@ -148,6 +195,6 @@ impl Config {
             value_bytes_max: self.value_bytes_max,
             unsent_bytes_max: self.unsent_bytes_max,
             operations_max: self.operations_max,
-        }
+        })
     }
 }

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::protocol::{KeyError, ProtocolError};
+use crate::protocol::{CompressionError, KeyError, ProtocolError};
+use crate::tls::TlsError;
 
 /// Why an operation failed.
 ///
@@ -19,6 +20,10 @@ pub enum Error {
     Timeout,
     /// There is no connection, or it ended before the answer came.
     Disconnected(Arc<str>),
+    /// There is no connection, because the TLS session failed. Settings or certificates are wrong.
+    Tls(TlsError),
+    /// There is no connection: the server refused the user and the password, or wants some.
+    Authentication(Arc<str>),
     /// `SERVER_ERROR`, such as "out of memory storing object": the server could not do it.
     Server(Arc<str>),
     /// `CLIENT_ERROR` or `ERROR`: the server refused the command.
@@ -35,6 +40,14 @@ pub enum Error {
         /// The bytes that are accepted.
         bytes_max: usize,
     },
+    /// A compressed value cannot be read.
+    Compression(CompressionError),
+    /// The flags of a value have the bit that marks compressed ones,
+    /// [`COMPRESSED`](crate::protocol::COMPRESSED).
+    BadFlags {
+        /// The flags.
+        flags: u32,
+    },
     /// No server accepts such a key.
     BadKey(KeyError),
     /// The server speaks the classic protocol only, which has no such operation.
@@ -49,7 +62,14 @@ impl Error {
     /// True where the server or the network is to blame rather than this operation: another server may
     /// do better.
     pub fn is_of_server(&self) -> bool {
-        matches!(self, Self::Timeout | Self::Disconnected(_) | Self::Protocol(_))
+        matches!(
+            self,
+            Self::Timeout
+                | Self::Disconnected(_)
+                | Self::Tls(_)
+                | Self::Authentication(_)
+                | Self::Protocol(_)
+        )
     }
 }
 
@@ -59,12 +79,18 @@ impl fmt::Display for Error {
             Self::Busy => write!(out, "too many operations or unsent bytes; try later"),
             Self::Timeout => write!(out, "the deadline passed"),
             Self::Disconnected(why) => write!(out, "no connection to the server: {why}"),
+            Self::Tls(error) => write!(out, "no TLS session with the server: {error}"),
+            Self::Authentication(text) => write!(out, "the server lets nobody in: {text}"),
             Self::Server(text) => write!(out, "the server could not do it: {text}"),
             Self::Client(text) => write!(out, "the server refused the command: {text}"),
             Self::Uncertain(text) => write!(out, "this set or one beside it failed: {text}"),
             Self::Protocol(error) => write!(out, "the server broke the protocol: {error}"),
             Self::TooLarge { bytes, bytes_max } => {
                 write!(out, "the value has {bytes} bytes, {bytes_max} are accepted")
+            }
+            Self::Compression(error) => write!(out, "{error}"),
+            Self::BadFlags { flags } => {
+                write!(out, "the flags {flags:#x} have bit 28, which marks compressed values")
             }
             Self::BadKey(error) => write!(out, "{error}"),
             Self::NeedsMeta(what) => write!(out, "{what} needs the meta protocol, which the server lacks"),
@@ -75,6 +101,12 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<CompressionError> for Error {
+    fn from(error: CompressionError) -> Self {
+        Self::Compression(error)
+    }
+}
 
 impl From<KeyError> for Error {
     fn from(error: KeyError) -> Self {

@@ -7,13 +7,21 @@
 
 mod client;
 mod config;
+mod credentials;
 mod driver;
 mod error;
+mod health;
+mod lossy;
+mod metrics;
+mod observer;
 mod pending;
 pub mod protocol;
 mod recache;
 mod route;
 mod server;
+mod tls;
+#[cfg(feature = "tokio")]
+pub mod tokio;
 mod value;
 
 /// Compiles the examples of the page.
@@ -23,8 +31,14 @@ struct Page;
 
 pub use client::{Client, Statistics, Stored};
 pub use config::{Config, Failover, Routing, ServerConfig};
+pub use credentials::Credentials;
 pub use driver::Address;
 pub use error::Error;
+pub use metrics::{Ending, Figures, Latency, Metrics, Operation, ServerMetrics};
+pub use observer::{Event, Observer};
 pub use pending::Pending;
 pub use recache::{Lookup, Recache};
+pub use tls::TlsError;
+#[cfg(feature = "tls")]
+pub use tls::{Authorities, ClientCertificate, TlsConfig};
 pub use value::{Expiry, Format, Utf8, Value};

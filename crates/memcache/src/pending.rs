@@ -43,8 +43,7 @@ impl<T> Pending<T> {
     pub fn wait(mut self) -> Result<T, Error> {
         let Some(operation) = self.operation.take() else { return Err(TAKEN) };
         let (result, value) = self.server.connection.wait(operation, self.deadline);
-        self.server.note(&result);
-        (self.convert)(result?, value)
+        self.finish(result, value)
     }
 
     /// True when the result is there, so that [`wait`](Self::wait) returns at once. It does no I/O: an
@@ -52,6 +51,13 @@ impl<T> Pending<T> {
     /// 2 ms.
     pub fn is_done(&self) -> bool {
         self.operation.is_none_or(|operation| self.server.connection.is_done(operation))
+    }
+
+    fn finish(&self, result: Result<Answer, Error>, mut value: Vec<u8>) -> Result<T, Error> {
+        self.server.note(&result);
+        let mut answer = result?;
+        self.server.expand(&mut answer, &mut value)?;
+        (self.convert)(answer, value)
     }
 
     /// Lets it go on; its result is lost.
@@ -70,8 +76,7 @@ impl<T> Future for Pending<T> {
         match this.server.connection.poll(operation, this.deadline, context) {
             Poll::Ready((result, value)) => {
                 this.operation = None;
-                this.server.note(&result);
-                Poll::Ready(result.and_then(|answer| (this.convert)(answer, value)))
+                Poll::Ready(this.finish(result, value))
             }
             Poll::Pending => Poll::Pending,
         }

@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::driver::Command;
 use crate::error::Error;
 use crate::pending::Pending;
-use crate::protocol::{Outcome, Removal, Retrieval};
+use crate::protocol::{Answer, Outcome, Removal, Retrieval};
 use crate::value::{Expiry, Value};
 
 /// The first pause of a caller that waits for another one to make the value.
@@ -48,6 +48,46 @@ pub enum Lookup {
     Made,
 }
 
+impl Recache {
+    fn on_wire(&self) -> Retrieval {
+        let lease = Expiry::After(self.lease.max(Duration::from_secs(1))).on_wire();
+        let early = u32::try_from(self.early.as_secs() + u64::from(self.early.subsec_nanos() > 0));
+        Retrieval {
+            cas: true,
+            vivify: Some(lease),
+            recache_s: early.ok().filter(|early| *early > 0),
+            touch: None,
+        }
+    }
+}
+
+/// The meaning of an answer to a lookup.
+fn looked_up(answer: Answer, bytes: Vec<u8>) -> Result<Lookup, Error> {
+    if answer.outcome != Outcome::Done {
+        // With `N` there is no miss; a server that could not make the empty item has one.
+        return Err(Error::Server("the server made no item to wait for".into()));
+    }
+    let is_empty = bytes.is_empty() && !answer.is_stale;
+    let value = Value { bytes, flags: answer.client_flags, cas: answer.cas };
+    Ok(match (answer.won, answer.is_taken) {
+        (true, _) if is_empty => Lookup::Make { cas: answer.cas.unwrap_or_default() },
+        (_, true) if is_empty => Lookup::Made,
+        (true, _) => Lookup::Won(value),
+        (false, true) => Lookup::Stale(value),
+        (false, false) if answer.is_stale => Lookup::Stale(value),
+        (false, false) => Lookup::Fresh(value),
+    })
+}
+
+/// The pause before the next look at a value that another caller makes.
+///
+/// At least half of it: many callers may wait for one value.
+pub(crate) fn pause(before: &mut Duration, left: Duration) -> Duration {
+    let pause = (*before).clamp(PAUSE_MIN, PAUSE_MAX);
+    *before = pause * 2;
+    pause.min(left).mul_f64(0.5 + fastrand::f64() / 2.0)
+}
+
 impl Client {
     /// Reads a value, and asks whether this caller is to make it anew. An empty value that is about to
     /// expire looks like a missing one.
@@ -56,30 +96,16 @@ impl Client {
     ///
     /// Any [`Error`]; [`Error::NeedsMeta`] where the server lacks the meta protocol.
     pub fn lookup(&self, key: impl AsRef<[u8]>, how: &Recache) -> Result<Lookup, Error> {
-        let lease = Expiry::After(how.lease.max(Duration::from_secs(1))).on_wire();
-        let early = u32::try_from(how.early.as_secs() + u64::from(how.early.subsec_nanos() > 0));
-        let how = Retrieval {
-            cas: true,
-            vivify: Some(lease),
-            recache_s: early.ok().filter(|early| *early > 0),
-            touch: None,
-        };
+        let how = how.on_wire();
         let mut bytes = Vec::new();
         let answer = self.with_key(key.as_ref(), |key| self.read(Command::MetaGet(key, &how), &mut bytes))?;
-        if answer.outcome != Outcome::Done {
-            // With `N` there is no miss; a server that could not make the empty item has one.
-            return Err(Error::Server("the server made no item to wait for".into()));
-        }
-        let is_empty = bytes.is_empty() && !answer.is_stale;
-        let value = Value { bytes, flags: answer.client_flags, cas: answer.cas };
-        Ok(match (answer.won, answer.is_taken) {
-            (true, _) if is_empty => Lookup::Make { cas: answer.cas.unwrap_or_default() },
-            (_, true) if is_empty => Lookup::Made,
-            (true, _) => Lookup::Won(value),
-            (false, true) => Lookup::Stale(value),
-            (false, false) if answer.is_stale => Lookup::Stale(value),
-            (false, false) => Lookup::Fresh(value),
-        })
+        looked_up(answer, bytes)
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn begin_lookup(&self, key: &[u8], how: &Recache) -> Result<Pending<Lookup>, Error> {
+        let how = how.on_wire();
+        self.with_key(key, |key| self.begin(Command::MetaGet(key, &how), looked_up))
     }
 
     /// Reads a value, or makes it where this caller is the one to do so, and stores it. Where another
@@ -95,8 +121,8 @@ impl Client {
         expiry: impl Into<Expiry>,
         make: impl FnOnce() -> Result<Vec<u8>, E>,
     ) -> Result<Value, E> {
-        let (key, deadline) = (key.as_ref(), self.deadline());
-        let mut pause = PAUSE_MIN;
+        let (key, deadline) = (key.as_ref(), self.span().deadline);
+        let mut before = PAUSE_MIN;
         let cas = loop {
             match self.lookup(key, how)? {
                 Lookup::Fresh(value) | Lookup::Stale(value) => return Ok(value),
@@ -107,9 +133,7 @@ impl Client {
                     if left.is_zero() {
                         return Err(Error::Timeout.into());
                     }
-                    // At least half of it: many callers may wait for one value.
-                    thread::sleep(pause.min(left).mul_f64(0.5 + fastrand::f64() / 2.0));
-                    pause = (pause * 2).min(PAUSE_MAX);
+                    thread::sleep(pause(&mut before, left));
                 }
             }
         };

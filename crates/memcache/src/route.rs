@@ -98,7 +98,7 @@ fn word(digest: &[u8; 16], part: usize) -> u32 {
 }
 
 /// FNV-1a with 64 bits.
-fn fnv1a(bytes: &[u8]) -> u64 {
+pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
@@ -120,6 +120,7 @@ mod tests {
         let server = |(at, weight): (usize, &u32)| ServerConfig {
             address: format!("10.0.0.{at}").parse().unwrap(),
             weight: *weight,
+            udp: None,
         };
         weights.iter().enumerate().map(server).collect()
     }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::shared::Shared;
-use super::socket::Stream;
+use super::socket::{Stream, disconnected};
 use super::state::State;
 use super::turn::WRITES_DELAY;
 use crate::error::Error;
@@ -99,11 +99,12 @@ impl Shared {
             state = self.bell.wait_timeout(state, WRITES_DELAY).map_or_else(|e| e.into_inner().0, |w| w.0);
         }
         state.lose(&Error::Disconnected("the client is closed".into()), Instant::now());
+        self.wake(state);
     }
 
     fn reconnect(&self) {
         let settings = &self.settings;
-        let connected = Stream::connect(&self.address, settings.dialect, settings.connect_timeout);
+        let connected = Stream::connect(&self.address, settings);
         let mut state = self.lock();
         let now = Instant::now();
         state.is_wanted = false;
@@ -114,15 +115,22 @@ impl Shared {
                 state.dialect = dialect;
                 state.life += 1;
                 state.failures = 0;
+                state.slots.figures.connects += 1;
                 state.progress_at = now;
             }
             Err(error) => {
                 state.failures = state.failures.saturating_add(1);
+                state.slots.figures.connect_failures += 1;
                 let doubled = settings.backoff_min.saturating_mul(1 << state.failures.min(16));
                 let longest = doubled.min(settings.backoff_max);
                 // Half of it at least: clients of one server do not come back together.
                 state.retry_at = now + longest.mul_f64(0.5 + fastrand::f64() / 2.0);
-                state.last_error = Error::Disconnected(format!("{}: {error}", self.address).into());
+                state.last_error = match disconnected(&error) {
+                    Error::Disconnected(text) => {
+                        Error::Disconnected(format!("{}: {text}", self.address).into())
+                    }
+                    error => error,
+                };
             }
         }
         self.wake(state);

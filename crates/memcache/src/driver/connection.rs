@@ -4,15 +4,18 @@
 //! them, reads answers for all of them, and wakes them with one call of the kernel. See
 //! [`super::turn`]; [`super::submit`] and [`super::background`] have the rest.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::command::Command;
+use super::command::{Command, Span};
+use super::lossy::{Read, Sockets};
 use super::shared::{Settings, Shared};
 use super::socket::Address;
 use crate::error::Error;
+use crate::metrics::{Ending, Operation, ServerMetrics};
 use crate::protocol::{Answer, Dialect};
 
 /// The handle of a connection; it closes with its last clone in the client and its pending writes.
@@ -21,17 +24,74 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(address: Address, settings: Settings) -> Self {
-        Self { shared: Arc::new(Shared::new(address, settings)) }
+    pub(crate) fn new(address: Address, udp: Option<u16>, settings: Settings) -> Self {
+        Self { shared: Arc::new(Shared::new(address, udp, settings)) }
     }
 
     pub(crate) fn address(&self) -> &Address {
         &self.shared.address
     }
 
+    /// Bytes of a value at most.
+    pub(crate) fn value_bytes_max(&self) -> usize {
+        self.shared.settings.value_bytes_max
+    }
+
+    /// The place to which gets over UDP go. A name is not looked up here, where it could take any time:
+    /// the connection has its address.
+    pub(crate) fn udp_peer(&self, deadline: Instant) -> Result<SocketAddr, Error> {
+        let (Some(port), Address::Tcp { host, .. }) = (self.shared.udp, &self.shared.address) else {
+            return Err(Error::Config(format!("{} has no UDP port", self.shared.address).into()));
+        };
+        let ip = match host.parse() {
+            Ok(ip) => Some(ip),
+            Err(_) => self.shared.link(deadline)?.stream.as_ref().and_then(|stream| stream.peer()),
+        };
+        let ip = ip.ok_or_else(|| Error::Disconnected("the server's address is not known".into()))?;
+        Ok(SocketAddr::new(ip, port))
+    }
+
+    pub(crate) fn sockets(&self) -> &Sockets {
+        &self.shared.sockets
+    }
+
+    /// Counts a get over UDP.
+    pub(crate) fn note_lossy(&self, key: &[u8], duration: Duration, read: &Read) {
+        let ending = match read {
+            Ok((answer, _)) => Ending::of(&Ok(*answer)),
+            Err(error) => Ending::of(&Err(error.clone())),
+        };
+        let mut state = self.shared.lock();
+        state.slots.note_other(Operation::LossyGet, key, false, ending, duration);
+        let ended = state.slots.ended();
+        drop(state);
+        self.shared.report(&ended);
+    }
+
+    /// Its numbers, without what the client knows itself.
+    pub(crate) fn metrics(&self) -> ServerMetrics {
+        let state = self.shared.lock();
+        ServerMetrics {
+            address: self.shared.address.clone(),
+            is_connected: state.stream.is_some(),
+            is_ejected: false,
+            operations: state.slots.len(),
+            unsent_bytes: state.unsent_bytes(),
+            figures: state.slots.figures.clone(),
+        }
+    }
+
     /// Connects where there is no connection yet.
     pub(crate) fn connect(&self, deadline: Instant) -> Result<Dialect, Error> {
         self.shared.link(deadline).map(|state| state.dialect)
+    }
+
+    /// Ready when there is a connection, or when connecting failed. A task that stops waiting leaves
+    /// nothing but its waker, until connecting ends.
+    #[cfg(feature = "tokio")]
+    pub(crate) async fn linked(&self) {
+        let mut failures_before = None;
+        std::future::poll_fn(|context| self.shared.poll_link(&mut failures_before, context)).await;
     }
 
     /// Takes an operation, whose value is to come into `buffer`. Waits for a connection only.
@@ -41,11 +101,14 @@ impl Connection {
         command: Command<'_>,
         is_waiting: bool,
         buffer: Vec<u8>,
-        deadline: Instant,
+        span: Span,
     ) -> Result<u32, (Error, Vec<u8>)> {
-        match self.shared.admit(command, deadline) {
-            Ok(state) => self.shared.enqueue(state, command, is_waiting, buffer),
-            Err(error) => Err((error, buffer)),
+        match self.shared.admit(command, span.link_by) {
+            Ok(state) => self.shared.enqueue(state, command, span.begun, is_waiting, buffer),
+            Err(error) => {
+                self.shared.refuse(command, span.begun, &error);
+                Err((error, buffer))
+            }
         }
     }
 
@@ -86,7 +149,11 @@ impl Connection {
             return Poll::Ready(done);
         }
         if deadline <= Instant::now() {
-            return Poll::Ready((Err(Error::Timeout), state.slots.abandon(operation)));
+            let buffer = state.slots.time_out(operation, Instant::now());
+            let ended = state.slots.ended();
+            drop(state);
+            shared.report(&ended);
+            return Poll::Ready((Err(Error::Timeout), buffer));
         }
         state.slots.await_by(operation, context.waker(), deadline);
         state.is_forced = true;

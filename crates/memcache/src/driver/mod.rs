@@ -6,7 +6,10 @@
 mod background;
 mod command;
 mod connection;
+mod lossy;
 mod outbox;
+#[cfg(feature = "tls")]
+mod session;
 mod shared;
 mod slots;
 mod socket;
@@ -14,7 +17,10 @@ mod state;
 mod submit;
 mod turn;
 
-pub(crate) use command::Command;
+pub(crate) use command::{Command, Span};
 pub(crate) use connection::Connection;
+pub(crate) use lossy::{Batch, Bounds, exchange};
+#[cfg(feature = "tls")]
+pub(crate) use session::Tls;
 pub(crate) use shared::Settings;
 pub use socket::Address;

@@ -4,17 +4,24 @@
 //! them all. Lock order: `input` or `output` is never taken by two threads at a time, because
 //! `is_turning` and `is_writing` admit one; either is taken with or without `state`.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use rustix::thread::futex;
 use rustix::time::Timespec;
 
+use super::lossy::Sockets;
+#[cfg(feature = "tls")]
+use super::session::Tls;
+use super::slots::Ended;
 use super::socket::Address;
 use super::state::{Input, Output, State};
+use crate::credentials::Credentials;
 use crate::error::Error;
+use crate::observer::{Event, Observer};
 use crate::protocol::{Answer, Dialect, Limits};
 
 /// After an error among quiet sets, every set is answered for this many sets.
@@ -24,6 +31,10 @@ const LOUD_SETS: u32 = 1_000;
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) dialect: Option<Dialect>,
+    pub(crate) credentials: Option<Credentials>,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<Tls>,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) connect_timeout: Duration,
     pub(crate) stall: Duration,
     pub(crate) spin: Duration,
@@ -36,6 +47,9 @@ pub(crate) struct Settings {
 
 pub(super) struct Shared {
     pub(super) address: Address,
+    /// Where it takes gets over UDP.
+    pub(super) udp: Option<u16>,
+    pub(super) sockets: Sockets,
     pub(super) settings: Settings,
     pub(super) state: Mutex<State>,
     /// For the helper.
@@ -54,11 +68,14 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(address: Address, settings: Settings) -> Self {
+    pub(super) fn new(address: Address, udp: Option<u16>, settings: Settings) -> Self {
+        let is_observed = settings.observer.is_some();
         Self {
             address,
+            udp,
+            sockets: Sockets::default(),
             settings,
-            state: Mutex::new(State::new(Instant::now())),
+            state: Mutex::new(State::new(Instant::now(), is_observed)),
             bell: Condvar::new(),
             input: Mutex::default(),
             output: Mutex::default(),
@@ -99,12 +116,26 @@ impl Shared {
     /// Wakes all callers that sleep, and tasks.
     pub(super) fn wake(&self, mut state: MutexGuard<'_, State>) {
         let woken = state.slots.woken();
+        let linkers = std::mem::take(&mut state.linkers);
+        let ended = state.slots.ended();
         drop(state);
         self.epoch.fetch_add(1, Ordering::SeqCst);
         if self.sleepers.load(Ordering::SeqCst) > 0 {
             let _ = futex::wake(&self.epoch, futex::Flags::PRIVATE, i32::MAX as u32);
         }
-        woken.into_iter().for_each(Waker::wake);
+        woken.into_iter().chain(linkers).for_each(Waker::wake);
+        self.report(&ended);
+    }
+
+    /// Hands operations that ended to the observer.
+    pub(super) fn report(&self, ended: &[Ended]) {
+        let Some(observer) = &self.settings.observer else { return };
+        for one in ended {
+            let Ended { operation, ending, key_hash, duration } = *one;
+            let event = Event { operation, ending, server: &self.address, key_hash, duration };
+            // The thread may be in the midst of a turn, which others wait for.
+            let _ = catch_unwind(AssertUnwindSafe(|| observer.ended(&event)));
+        }
     }
 
     /// Ends this life of the connection, if it is still that one.

@@ -5,17 +5,19 @@
 
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use super::command::Command;
 use crate::error::Error;
-use crate::protocol::{Answer, Refusal, Sink};
+use crate::metrics::{Ending, Figures, Operation};
+use crate::protocol::{Answer, Key, Refusal, Sink};
+use crate::route::fnv1a;
 
 /// Room for a key that a slot has from its beginning: most keys are shorter.
 const KEY_BYTES: usize = 64;
 
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    #[default]
     Free,
     Waiting,
     /// Nobody takes the result: the slot is free when the answer came.
@@ -23,9 +25,24 @@ enum Phase {
     Done,
 }
 
-#[derive(Debug, Default)]
+/// An operation that ended, for the observer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ended {
+    pub(super) operation: Operation,
+    pub(super) ending: Ending,
+    pub(super) key_hash: u64,
+    pub(super) duration: Duration,
+}
+
+#[derive(Debug)]
 struct Slot {
     phase: Phase,
+    operation: Operation,
+    begun: Instant,
+    /// Zero without an observer.
+    key_hash: u64,
+    /// Its ending was noted: the caller did not wait for the answer.
+    is_noted: bool,
     /// It changes something, and may be quiet.
     is_write: bool,
     /// The key of a classic `get`, as it was sent.
@@ -38,7 +55,7 @@ struct Slot {
 }
 
 /// All operations of a connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Slots {
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -46,18 +63,66 @@ pub(super) struct Slots {
     woken: Vec<Waker>,
     /// Slots with a waker.
     pub(super) driven: usize,
+    /// The time of what happens, set by the caller.
+    pub(super) now: Instant,
+    pub(super) figures: Figures,
+    is_observed: bool,
+    /// Operations to report, when no lock is held; none without an observer.
+    ended: Vec<Ended>,
+}
+
+impl Slot {
+    fn new(begun: Instant) -> Self {
+        Self {
+            phase: Phase::Free,
+            operation: Operation::Get,
+            begun,
+            key_hash: 0,
+            is_noted: false,
+            is_write: false,
+            key: Vec::with_capacity(KEY_BYTES),
+            value: Vec::new(),
+            result: None,
+            waker: None,
+            deadline: None,
+        }
+    }
 }
 
 impl Slots {
+    pub(super) fn new(now: Instant, is_observed: bool) -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            woken: Vec::new(),
+            driven: 0,
+            now,
+            figures: Figures::default(),
+            is_observed,
+            ended: Vec::new(),
+        }
+    }
+
     /// A slot for an operation whose value is to come into `buffer`.
-    pub(super) fn begin(&mut self, key: &[u8], is_write: bool, buffer: Vec<u8>) -> u32 {
+    pub(super) fn begin(
+        &mut self,
+        command: &Command<'_>,
+        begun: Instant,
+        key: &[u8],
+        buffer: Vec<u8>,
+    ) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot { key: Vec::with_capacity(KEY_BYTES), ..Slot::default() });
+            self.slots.push(Slot::new(begun));
             self.slots.len() as u32 - 1
         });
+        let key_hash = self.key_hash(command);
         let slot = &mut self.slots[index as usize];
         slot.phase = Phase::Waiting;
-        slot.is_write = is_write;
+        slot.operation = command.operation();
+        slot.is_write = command.is_write();
+        slot.begun = begun;
+        slot.key_hash = key_hash;
+        slot.is_noted = false;
         slot.key.clear();
         slot.key.extend_from_slice(key);
         slot.value = buffer;
@@ -89,6 +154,50 @@ impl Slots {
         slot.phase = Phase::Free;
         self.free.push(index);
         Some((result, value))
+    }
+
+    /// The caller's time is over: it leaves.
+    pub(super) fn time_out(&mut self, index: u32, now: Instant) -> Vec<u8> {
+        self.now = now;
+        self.note(index, Ending::Timeout);
+        self.abandon(index)
+    }
+
+    /// An operation ends that has no slot.
+    pub(super) fn note_other(
+        &mut self,
+        operation: Operation,
+        key: &[u8],
+        is_write: bool,
+        ending: Ending,
+        duration: Duration,
+    ) {
+        self.figures.note(operation, ending, is_write, duration);
+        if self.is_observed {
+            self.ended.push(Ended { operation, ending, key_hash: fnv1a(key), duration });
+        }
+    }
+
+    fn key_hash(&self, command: &Command<'_>) -> u64 {
+        if self.is_observed { fnv1a(command.key().map_or(&[][..], Key::bytes)) } else { 0 }
+    }
+
+    fn note(&mut self, index: u32, ending: Ending) {
+        let slot = &mut self.slots[index as usize];
+        if std::mem::replace(&mut slot.is_noted, true) {
+            return;
+        }
+        let duration = self.now.saturating_duration_since(slot.begun);
+        self.figures.note(slot.operation, ending, slot.is_write, duration);
+        if self.is_observed {
+            let Slot { operation, key_hash, .. } = *slot;
+            self.ended.push(Ended { operation, ending, key_hash, duration });
+        }
+    }
+
+    /// The operations to report, once the lock is released.
+    pub(super) fn ended(&mut self) -> Vec<Ended> {
+        std::mem::take(&mut self.ended)
     }
 
     /// The caller leaves. Returns its buffer.
@@ -151,6 +260,7 @@ impl Slots {
     }
 
     fn finish(&mut self, index: u32, result: Result<Answer, Error>) {
+        self.note(index, Ending::of(&result));
         let slot = &mut self.slots[index as usize];
         match slot.phase {
             Phase::Waiting => {
@@ -181,7 +291,7 @@ impl Sink for Slots {
         if slot.phase == Phase::Waiting {
             slot.value.extend_from_slice(value);
         }
-        self.finish(operation, answer.map_err(error));
+        self.finish(operation, answer.map_err(refused));
     }
 
     fn statistic(&mut self, operation: u32, name: &[u8], value: &[u8]) {
@@ -195,7 +305,8 @@ impl Sink for Slots {
     }
 }
 
-fn error(refusal: Refusal<'_>) -> Error {
+/// The error of a refused operation.
+pub(super) fn refused(refusal: Refusal<'_>) -> Error {
     let text = |text: &[u8]| -> Arc<str> { String::from_utf8_lossy(text).into() };
     match refusal {
         Refusal::Unknown(_) => Error::Client("the server does not know the command".into()),
@@ -211,18 +322,22 @@ mod tests {
 
     #[test]
     fn slots_are_used_again_and_an_abandoned_one_only_after_its_answer() {
-        let mut slots = Slots::default();
-        let first = slots.begin(b"a", false, Vec::new());
+        let now = Instant::now();
+        let mut slots = Slots::new(now, false);
+        let begin = |slots: &mut Slots, key: &[u8]| {
+            slots.begin(&Command::Get(Key::new(key).unwrap()), now, key, Vec::new())
+        };
+        let first = begin(&mut slots, b"a");
         slots.done(first, Ok(Answer::default()), b"value");
         let (result, value) = slots.take(first).unwrap();
         assert_eq!((result, value.as_slice()), (Ok(Answer::default()), &b"value"[..]));
         assert!(slots.take(first).is_none());
 
-        let second = slots.begin(b"b", false, Vec::new());
+        let second = begin(&mut slots, b"b");
         assert_eq!(second, first);
         slots.abandon(second);
         assert_eq!(slots.len(), 1);
-        let third = slots.begin(b"c", false, Vec::new());
+        let third = begin(&mut slots, b"c");
         assert_ne!(third, second);
         slots.done(second, Ok(Answer::default()), b"late");
         assert_eq!(slots.len(), 1);

@@ -4,6 +4,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Instant;
 
 use super::outbox::Outbox;
@@ -38,6 +39,8 @@ pub(super) struct State {
     pub(super) is_forced: bool,
     /// A caller waits for a connection.
     pub(super) is_wanted: bool,
+    /// Tasks that wait for a connection.
+    pub(super) linkers: Vec<Waker>,
     pub(super) is_closed: bool,
     pub(super) has_helper: bool,
     pub(super) is_helper_parked: bool,
@@ -52,9 +55,9 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(now: Instant) -> Self {
+    pub(super) fn new(now: Instant, is_observed: bool) -> Self {
         Self {
-            slots: Slots::default(),
+            slots: Slots::new(now, is_observed),
             pipeline: Pipeline::default(),
             outbox: Outbox::default(),
             stream: None,
@@ -66,6 +69,7 @@ impl State {
             blocked_bytes: 0,
             is_forced: false,
             is_wanted: false,
+            linkers: Vec::new(),
             is_closed: false,
             has_helper: false,
             is_helper_parked: false,
@@ -98,6 +102,9 @@ impl State {
         now: Instant,
     ) -> Result<(), ProtocolError> {
         self.progress_at = now;
+        self.slots.now = now;
+        self.slots.figures.receives += 1;
+        self.slots.figures.bytes_received += input.received();
         let taken = self.pipeline.receive(&input.buffer[input.begin..input.end], limits, &mut self.slots)?;
         input.take(taken);
         Ok(())
@@ -107,12 +114,14 @@ impl State {
     pub(super) fn lose(&mut self, error: &Error, now: Instant) {
         if let Some(stream) = self.stream.take() {
             stream.shutdown();
+            self.slots.figures.disconnects += 1;
         }
         self.life += 1;
         self.pipeline.clear();
         self.outbox.clear();
         self.blocked_bytes = 0;
         self.is_forced = false;
+        self.slots.now = now;
         self.slots.fail_all(error);
         self.last_error = error.clone();
         self.retry_at = now;
@@ -143,6 +152,8 @@ pub(super) struct Input {
     buffer: Vec<u8>,
     begin: usize,
     end: usize,
+    /// Bytes of the last read.
+    last: usize,
     life: u64,
 }
 
@@ -165,7 +176,12 @@ impl Input {
         }
         let bytes = stream.read(&mut self.buffer[self.end..])?;
         self.end += bytes;
+        self.last = bytes;
         Ok(bytes)
+    }
+
+    fn received(&self) -> u64 {
+        self.last as u64
     }
 
     fn take(&mut self, bytes: usize) {
@@ -214,7 +230,7 @@ impl Output {
         }
     }
 
-    /// Writes until all is written or the socket takes no more.
+    /// Writes until all is written or the socket takes no more; then the error says "would block".
     pub(super) fn write(&mut self, stream: &Stream) -> io::Result<()> {
         while self.len() > 0 {
             match stream.write(&self.buffer[self.begin..]) {
@@ -223,6 +239,6 @@ impl Output {
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
+        stream.flush()
     }
 }

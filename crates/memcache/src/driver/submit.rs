@@ -4,6 +4,8 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
+#[cfg(feature = "tokio")]
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use super::command::Command;
@@ -11,6 +13,7 @@ use super::outbox::may_be_quiet;
 use super::shared::Shared;
 use super::state::State;
 use crate::error::Error;
+use crate::metrics::Ending;
 use crate::protocol::{
     Dialect, Expect, Key, KeyError, Mode, Removal, Retrieval, Verb, arithmetic, delete, get, meta_get, stats,
     store, touch, version,
@@ -31,11 +34,11 @@ impl Shared {
                 return Ok(state);
             }
             let now = Instant::now();
-            if now >= deadline {
-                return Err(Error::Timeout);
-            }
             if now < state.retry_at {
                 return Err(state.last_error.clone());
+            }
+            if now >= deadline {
+                return Err(Error::Timeout);
             }
             let failures = state.failures;
             state.is_wanted = true;
@@ -46,6 +49,33 @@ impl Shared {
                 return Err(state.last_error.clone());
             }
         }
+    }
+
+    /// Ready when there is a connection, or when one cannot be made: `link` says why.
+    #[cfg(feature = "tokio")]
+    pub(super) fn poll_link(
+        self: &Arc<Self>,
+        failures_before: &mut Option<u32>,
+        context: &mut Context<'_>,
+    ) -> Poll<()> {
+        let mut state = self.lock();
+        let has_failed = failures_before.is_some_and(|before| before != state.failures);
+        if state.stream.is_some() || has_failed || Instant::now() < state.retry_at {
+            return Poll::Ready(());
+        }
+        failures_before.get_or_insert(state.failures);
+        if !state.linkers.iter().any(|waker| waker.will_wake(context.waker())) {
+            if state.linkers.len() >= self.settings.operations_max {
+                return Poll::Ready(());
+            }
+            state.linkers.push(context.waker().clone());
+        }
+        state.is_wanted = true;
+        if self.start_helper(&mut state).is_err() {
+            return Poll::Ready(());
+        }
+        self.bell.notify_one();
+        Poll::Pending
     }
 
     /// A connection with room for the operation.
@@ -89,6 +119,17 @@ impl Shared {
         }
     }
 
+    /// Counts an operation that was not admitted.
+    pub(super) fn refuse(&self, command: Command<'_>, begun: Instant, error: &Error) {
+        let mut state = self.lock();
+        let key = command.key().map_or(&[][..], Key::bytes);
+        let ending = Ending::of(&Err(error.clone()));
+        state.slots.note_other(command.operation(), key, command.is_write(), ending, begun.elapsed());
+        let ended = state.slots.ended();
+        drop(state);
+        self.report(&ended);
+    }
+
     fn is_full(&self, state: &State, bytes: usize) -> bool {
         let unsent = state.unsent_bytes();
         state.slots.len() >= self.settings.operations_max
@@ -100,6 +141,7 @@ impl Shared {
         &'a self,
         mut guard: MutexGuard<'a, State>,
         command: Command<'_>,
+        begun: Instant,
         is_waited_for: bool,
         buffer: Vec<u8>,
     ) -> Result<u32, (Error, Vec<u8>)> {
@@ -109,7 +151,7 @@ impl Shared {
             Command::Get(key) | Command::Gets(key) => key.bytes(),
             _ => &[],
         };
-        let operation = state.slots.begin(key, command.is_write(), buffer);
+        let operation = state.slots.begin(&command, begun, key, buffer);
         let opaque = state.opaque();
         let outbox = &mut state.outbox;
         let pipeline = &mut state.pipeline;
@@ -148,22 +190,22 @@ impl Shared {
                     && !self.is_loud();
                 let expect = if is_quiet { Expect::Quiet { operation } } else { answered(Verb::Store) };
                 let opaque = (!is_quiet).then_some(opaque);
-                outbox.add_write(key, expect, pipeline, Instant::now(), |out| {
+                outbox.add_write(key, expect, pipeline, begun, |out| {
                     store(out, dialect, key, value, how, opaque);
                 });
             }
             Command::Delete(key, how) => {
-                outbox.add_write(key, answered(Verb::Delete), pipeline, Instant::now(), |out| {
+                outbox.add_write(key, answered(Verb::Delete), pipeline, begun, |out| {
                     delete(out, dialect, key, how, opaque);
                 });
             }
             Command::Arithmetic(key, how) => {
-                outbox.add_write(key, answered(Verb::Arithmetic), pipeline, Instant::now(), |out| {
+                outbox.add_write(key, answered(Verb::Arithmetic), pipeline, begun, |out| {
                     arithmetic(out, dialect, key, how, opaque);
                 });
             }
             Command::Touch(key, expiry) => {
-                outbox.add_write(key, answered(Verb::Touch), pipeline, Instant::now(), |out| {
+                outbox.add_write(key, answered(Verb::Touch), pipeline, begun, |out| {
                     touch(out, dialect, key, expiry, opaque);
                 });
             }

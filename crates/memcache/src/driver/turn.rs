@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::shared::Shared;
-use super::socket::Stream;
+use super::socket::{Stream, disconnected};
 use super::state::State;
 use crate::error::Error;
 use crate::protocol::Answer;
@@ -43,7 +43,11 @@ impl Shared {
             }
             let now = Instant::now();
             if now >= deadline {
-                return (Err(Error::Timeout), state.slots.abandon(operation));
+                let buffer = state.slots.time_out(operation, now);
+                let ended = state.slots.ended();
+                drop(state);
+                self.report(&ended);
+                return (Err(Error::Timeout), buffer);
             }
             if !state.is_turning
                 && let Some(stream) = state.stream.clone()
@@ -86,17 +90,21 @@ impl Shared {
             with_writes = false;
             state.seal(now, is_due);
             output.fill(&mut state.outbox.sealed);
-            if output.len() == 0 {
+            if output.len() == 0 && !stream.is_blocked() {
                 break;
             }
             drop(state);
             let before = output.len();
             let written = output.write(&stream);
             state = self.lock();
+            let bytes = before - output.len();
+            state.slots.figures.sends += u64::from(bytes > 0);
+            state.slots.figures.bytes_sent += bytes as u64;
             if state.life != life {
                 break;
             }
-            state.blocked_bytes = output.len();
+            // With TLS, bytes may be taken and not be written.
+            state.blocked_bytes = output.len().max(usize::from(written.is_err()));
             match written {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -249,8 +257,4 @@ impl Shared {
     fn stalled(&self) -> Error {
         Error::Disconnected(format!("the server sent nothing for {:?}", self.settings.stall).into())
     }
-}
-
-fn disconnected(error: &io::Error) -> Error {
-    Error::Disconnected(error.to_string().into())
 }

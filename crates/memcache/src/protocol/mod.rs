@@ -5,6 +5,8 @@
 //! reads one answer from the beginning of the received bytes, and [`Pipeline`] assigns answers to
 //! operations. Source: `doc/protocol.txt` of memcached 1.6.
 
+mod compression;
+mod datagram;
 mod decode;
 mod encode;
 mod error;
@@ -12,6 +14,8 @@ mod flags;
 mod key;
 mod pipeline;
 
+pub use compression::{COMPRESSED, CompressionError, compress, decompress};
+pub use datagram::{DATAGRAM_HEADER_BYTES, Datagram, Reassembly, datagram_header};
 pub use decode::{LINE_BYTES_MAX, Limits, Response, STATISTIC_BYTES_MAX, decode};
 pub use encode::{
     Arithmetic, Dialect, Direction, META_NOOP, Mode, Removal, Retrieval, Store, arithmetic, delete, get,

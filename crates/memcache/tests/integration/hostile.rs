@@ -59,4 +59,36 @@ proptest! {
         data.extend(answers);
         memcache_answers::memcache_answers(&data);
     }
+
+    #[test]
+    fn hostile_datagrams_and_streams_never_panic(
+        texts in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..12), 0..12),
+        places in proptest::collection::vec((0_u8..3, 0_u8..4, 0_u8..5), 12),
+        stream in proptest::collection::vec(any::<u8>(), 0..100),
+        damage in (any::<prop::sample::Index>(), any::<u8>()),
+    ) {
+        let mut data = vec![memcache_answers::DATAGRAMS];
+        for (text, (request, sequence, total)) in texts.iter().zip(places) {
+            data.push(8 + text.len() as u8);
+            data.extend([0, request, 0, sequence, 0, total, 0, 0]);
+            data.extend(text);
+        }
+        memcache_answers::memcache_answers(&data);
+        let value = stream.repeat(3);
+        let mut data = vec![memcache_answers::COMPRESSED];
+        data.extend(stadium_memcache::protocol::compress(&value).unwrap_or(value));
+        memcache_answers::memcache_answers(&data);
+        let at = 1 + damage.0.index(data.len().max(2) - 1);
+        if let Some(byte) = data.get_mut(at) {
+            *byte = damage.1;
+        }
+        memcache_answers::memcache_answers(&data);
+    }
+}
+
+#[test]
+fn the_first_inputs_of_the_fuzzer_are_taken() {
+    for sample in memcache_answers::samples() {
+        assert!(memcache_answers::memcache_answers(&sample), "{sample:?}");
+    }
 }

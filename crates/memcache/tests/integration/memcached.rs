@@ -4,7 +4,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,8 @@ pub struct Memcached {
     /// As a client names it.
     pub address: String,
     arguments: Vec<String>,
-    _folder: Option<TempDir>,
+    adapt: fn(&Path, Config) -> Config,
+    folder: TempDir,
 }
 
 impl Memcached {
@@ -31,21 +32,33 @@ impl Memcached {
         let path = folder.path().join("memcached.sock");
         let address = path.to_string_lossy().into_owned();
         let listen = vec!["-s".to_owned(), address.clone()];
-        Self::start(listen, address, arguments, Some(folder))
+        Self::start(listen, address, arguments, folder, |_, config| config)
     }
 
     /// On a port that was free a moment ago.
     pub fn tcp(arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("there is room for a folder");
+        Self::special(arguments, folder, |_, config| config)
+    }
+
+    /// On a port, with files in a folder that its arguments name, and settings that its clients need.
+    pub fn special(arguments: &[&str], folder: TempDir, adapt: fn(&Path, Config) -> Config) -> Self {
         let port = free_port();
         let listen =
             vec!["-l".into(), "127.0.0.1".into(), "-p".into(), port.to_string(), "-U".into(), "0".into()];
-        Self::start(listen, format!("127.0.0.1:{port}"), arguments, None)
+        Self::start(listen, format!("127.0.0.1:{port}"), arguments, folder, adapt)
     }
 
-    fn start(mut listen: Vec<String>, address: String, arguments: &[&str], folder: Option<TempDir>) -> Self {
+    fn start(
+        mut listen: Vec<String>,
+        address: String,
+        arguments: &[&str],
+        folder: TempDir,
+        adapt: fn(&Path, Config) -> Config,
+    ) -> Self {
         listen.extend(["-u".to_owned(), "root".to_owned(), "-t".to_owned(), "1".to_owned()]);
         listen.extend(arguments.iter().map(|argument| (*argument).to_owned()));
-        let mut server = Self { child: None, address, arguments: listen, _folder: folder };
+        let mut server = Self { child: None, address, arguments: listen, adapt, folder };
         server.restart();
         server
     }
@@ -58,10 +71,15 @@ impl Memcached {
         self.child = Some(command.spawn().expect("memcached starts: apt-get install memcached"));
         let begun = Instant::now();
         let client = self.client();
-        while client.connect().is_err() {
-            assert!(begun.elapsed() < SOON, "memcached does not answer on {}", self.address);
+        while let Err(error) = client.connect() {
+            assert!(begun.elapsed() < SOON, "memcached does not answer on {}: {error}", self.address);
             std::thread::sleep(Duration::from_millis(2));
         }
+    }
+
+    /// A file of its folder.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
 
     /// Kills it.
@@ -104,7 +122,8 @@ impl Memcached {
     /// Settings for this server alone.
     pub fn config(&self) -> Config {
         let timeout = Duration::from_secs(5);
-        Config { timeout, ..Config::for_servers([&self.address]).expect("it is an address") }
+        let config = Config::for_servers([&self.address]).expect("it is an address");
+        (self.adapt)(self.folder.path(), Config { timeout, ..config })
     }
 
     /// A client of this server alone.

@@ -11,7 +11,7 @@ use crate::memcached::Memcached;
 
 const NEVER: Expiry = Expiry::Never;
 
-fn every_operation(client: &Client) {
+pub(crate) fn every_operation(client: &Client) {
     let value = |key: &str| client.get(key).unwrap().map(|value| String::from_utf8(value.bytes).unwrap());
     assert_eq!(client.get("missing").unwrap(), None);
     client.set("a", "1", NEVER).unwrap().wait().unwrap();

@@ -19,6 +19,7 @@ fn ketama_puts_keys_where_libmemcached_does() {
         let server = |server: &Value| ServerConfig {
             address: format!("{}:{}", server["host"].as_str().unwrap(), server["port"]).parse().unwrap(),
             weight: server["weight"].as_u64().unwrap() as u32,
+            udp: None,
         };
         let servers: Vec<ServerConfig> = ring["servers"].as_array().unwrap().iter().map(server).collect();
         let config = Config { servers: servers.clone(), routing: Routing::Ketama, ..Config::default() };
@@ -40,6 +41,7 @@ fn rendezvous_puts_keys_where_it_always_did() {
     let server = |server: &Value| ServerConfig {
         address: server["address"].as_str().unwrap().parse().unwrap(),
         weight: server["weight"].as_u64().unwrap() as u32,
+        udp: None,
     };
     let servers = vectors["servers"].as_array().unwrap().iter().map(server).collect();
     let client = Client::with(Config { servers, ..Config::default() }).unwrap();
