@@ -25,6 +25,7 @@ public final class Connection extends Driver {
     /** Bytes of writes that leave although no caller waits. */
     private static final int WRITES_BYTES_MAX = 16 << 10;
 
+    private static final int WY = Integer.getInteger("wy", 0);
     private final Address address;
 
     /** A connection, which begins with its first operation. */
@@ -182,6 +183,7 @@ public final class Connection extends Driver {
      */
     public void await(Operation operation) {
         boolean isForcing = operation.command.isWrite();
+        boolean isPatient = true;
         while (!operation.isDone()) {
             Wire wire = null;
             long left;
@@ -210,7 +212,7 @@ public final class Connection extends Driver {
                     hasWork = false;
                     flush(false);
                     continue;
-                } else {
+                } else if (!isPatient) {
                     state.sleeps(operation, Thread.currentThread());
                 }
             } finally {
@@ -218,6 +220,11 @@ public final class Connection extends Driver {
             }
             if (wire != null) {
                 turn(wire, operation, operation.deadline);
+            } else if (isPatient) {
+                isPatient = false;
+                for (int at = 0; at < WY && !operation.isDone() && state.isTurning; at++) {
+                    Thread.yield();
+                }
             } else {
                 LockSupport.parkNanos(this, left);
             }

@@ -28,6 +28,8 @@ class Driver {
     /** Pauses of the processor between two reads of the socket: about a microsecond. */
     private static final int SPINS = 30;
 
+    private static final boolean SY = Boolean.getBoolean("sy");
+    private static final int YM = Integer.getInteger("ym", 2);
     final Settings settings;
     final State state;
     /** There are reads or forced writes to send. */
@@ -126,6 +128,7 @@ class Driver {
                     spinEnd = now + settings.spin();
                 }
                 if (now - spinEnd < 0 && now - deadline < 0) {
+                    if (SY) Thread.yield(); else
                     for (int at = 0; at < SPINS; at++) {
                         Thread.onSpinWait();
                     }
@@ -223,7 +226,7 @@ class Driver {
     /** Yields while other callers submit: their gets leave with ours. */
     private void letOthersSubmit() {
         int before = reads;
-        for (int at = 0; at < YIELDS_MAX; at++) {
+        for (int at = 0; at < YM; at++) {
             Thread.yield();
             int now = reads;
             if (now == before) {
