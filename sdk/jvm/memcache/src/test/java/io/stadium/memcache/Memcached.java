@@ -138,8 +138,8 @@ final class Memcached implements AutoCloseable {
     }
 
     /**
-     * A server that greets as memcached does, and answers everything else with {@code answer}; then it
-     * keeps the connection open, or closes it.
+     * A server that greets as memcached does, and answers everything else with {@code answer}; then
+     * it keeps the connection open, or closes it.
      */
     static final class Impostor implements AutoCloseable {
         private final ServerSocket listener =

@@ -11,6 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -83,7 +84,8 @@ class OperationsTest {
     private static void reads(MemcacheClient client) {
         client.set("b", "7", NEVER).ignore();
         List<String> many = client.multiget(List.of("b", "none", "word", "b")).stream()
-                .map(one -> one.get() == null ? null : one.get().utf8()).collect(java.util.stream.Collectors.toList());
+                .map(one -> one.get() == null ? null : one.get().utf8())
+                .collect(Collectors.toList());
         assertEquals(Arrays.asList("7", null, "x", "7"), many);
         client.setAs(Format.UTF8, "text", "grüße", NEVER).ignore();
         assertEquals("grüße", client.getAs(Format.UTF8, "text"));
@@ -166,7 +168,8 @@ class OperationsTest {
                     () -> client.set("larger", new byte[4 * mib], NEVER).await());
             assertTrue(error.getMessage().contains("too large"));
             assertFalse(error.mayHaveHappened());
-            assertEquals(getClass().getName(), error.getStackTrace()[2].getClassName().split("\\$")[0]);
+            assertTrue(Arrays.stream(error.getStackTrace())
+                    .anyMatch(frame -> frame.getClassName().equals(getClass().getName())));
             TooLarge tooLarge = assertThrows(TooLarge.class,
                     () -> client.set("larger", new byte[6 * mib], NEVER));
             assertEquals(5 * mib, tooLarge.bytesMax());

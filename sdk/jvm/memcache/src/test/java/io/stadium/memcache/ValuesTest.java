@@ -103,7 +103,8 @@ class ValuesTest {
             public void finished(String operation, Address server, Object started, long nanos,
                     MemcacheException error) {
                 assertTrue(nanos >= 0 && started.equals(operation + "!"));
-                seen.add(operation + " " + (error == null ? "ok" : error.getClass().getSimpleName()));
+                seen.add(operation + " "
+                        + (error == null ? "ok" : error.getClass().getSimpleName()));
             }
         };
         try (Memcached server = Memcached.unix();

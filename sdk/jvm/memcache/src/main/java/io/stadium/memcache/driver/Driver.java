@@ -12,8 +12,8 @@ import java.util.function.Supplier;
 /**
  * Turns of a connection: a caller that waits writes and reads for all callers.
  *
- * <p>{@code isTurning} admits one reader and {@code isWriting} one writer. While the reader sleeps in
- * the socket, the others write themselves.
+ * <p>{@code isTurning} admits one reader and {@code isWriting} one writer. While the reader sleeps
+ * in the socket, the others write themselves.
  */
 class Driver {
     /** Bytes of writes that leave with the next gets. */
@@ -25,6 +25,12 @@ class Driver {
     /** Yields before a write at most, while each brings reads of other callers. */
     private static final int YIELDS_MAX = 2;
 
+    /** A yield that took longer gave the core to another program. */
+    private static final long YIELD_LONG = TimeUnit.MILLISECONDS.toNanos(1);
+
+    /** Time without yields after such a one. */
+    private static final long YIELD_PAUSE = TimeUnit.MILLISECONDS.toNanos(100);
+
     /** Pauses of the processor between two reads of the socket: about a microsecond. */
     private static final int SPINS = 30;
 
@@ -34,6 +40,8 @@ class Driver {
     final State state;
     /** There are reads or forced writes to send. */
     volatile boolean hasWork;
+    /** No yield before this time. */
+    private volatile long yieldsFrom = System.nanoTime();
     /** Reads that were submitted, modulo 2^32. Written under the lock. */
     volatile int reads;
 
@@ -128,7 +136,7 @@ class Driver {
                     spinEnd = now + settings.spin();
                 }
                 if (now - spinEnd < 0 && now - deadline < 0) {
-                    if (SY) Thread.yield(); else
+                    if (SY) yields(); else
                     for (int at = 0; at < SPINS; at++) {
                         Thread.onSpinWait();
                     }
@@ -227,13 +235,29 @@ class Driver {
     private void letOthersSubmit() {
         int before = reads;
         for (int at = 0; at < YM; at++) {
-            Thread.yield();
+            if (!yields()) {
+                return;
+            }
             int now = reads;
             if (now == before) {
                 return;
             }
             before = now;
         }
+    }
+
+    /** Lets other threads run; {@code false} where other programs would take the core instead. */
+    final boolean yields() {
+        long before = System.nanoTime();
+        if (before - yieldsFrom < 0) {
+            return false;
+        }
+        Thread.yield();
+        long now = System.nanoTime();
+        if (now - before > YIELD_LONG) {
+            yieldsFrom = now + YIELD_PAUSE;
+        }
+        return true;
     }
 
     /** One write and one read without waiting, for what no caller waits for. Needs the lock. */

@@ -19,9 +19,9 @@ import net.rubyeye.xmemcached.utils.AddrUtil;
  * Measures this client and Xmemcached: half asynchronous sets, half waited gets of 100 bytes on one
  * connection.
  *
- * <p>Arguments: {@code stadium|xmemcached ADDRESS [CALLERS] [OPERATIONS] [ROUNDS]}; {@code 0} callers
- * means one thread with 1,000 gets in flight. Prints milliseconds for each round in the same process;
- * the first one warms up.
+ * <p>Arguments: {@code stadium|xmemcached ADDRESS [CALLERS] [OPERATIONS] [ROUNDS]}; {@code 0}
+ * callers means one thread with 1,000 gets in flight. Prints milliseconds for each round in the
+ * same process; the first one warms up.
  */
 public final class MemcacheLoad {
     private static final int KEYS = 10_000;
