@@ -215,9 +215,11 @@ class Driver {
     /** The turn is over: those whose answers came are notified, and another caller takes over. */
     private void leave() {
         Thread successor;
+        Operation notices;
         state.lock.lock();
         try {
             state.isTurning = false;
+            notices = state.takeNotices();
             successor = state.successor();
             if (successor == null && !state.driven.isEmpty()) {
                 state.bell.signal();
@@ -228,7 +230,7 @@ class Driver {
         if (successor != null) {
             LockSupport.unpark(successor);
         }
-        notifyDone();
+        notifyAbout(notices);
     }
 
     /** Yields while other callers submit: their gets leave with ours. */
@@ -309,13 +311,18 @@ class Driver {
 
     /** Wakes the threads and calls the listeners of operations that are done. Needs no lock. */
     void notifyDone() {
-        Operation notice;
+        Operation notices;
         state.lock.lock();
         try {
-            notice = state.takeNotices();
+            notices = state.takeNotices();
         } finally {
             state.lock.unlock();
         }
+        notifyAbout(notices);
+    }
+
+    private static void notifyAbout(Operation first) {
+        Operation notice = first;
         while (notice != null) {
             Operation next = notice.next;
             notice.next = null;
