@@ -104,7 +104,15 @@ struct Loop<'a> {
 impl<'a> Loop<'a> {
     fn new(stream: &'a TcpStream, formatted: &'a Formatted) -> Self {
         let buffer = vec![0; READ_BYTES];
-        Self { stream, formatted, unsent: Vec::new(), written: 0, batches: VecDeque::new(), received: 0, buffer }
+        Self {
+            stream,
+            formatted,
+            unsent: Vec::new(),
+            written: 0,
+            batches: VecDeque::new(),
+            received: 0,
+            buffer,
+        }
     }
 
     /// Sends so many sets and gets; the number of gets that are answered with a value.
