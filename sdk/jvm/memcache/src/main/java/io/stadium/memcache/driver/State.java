@@ -1,0 +1,197 @@
+package io.stadium.memcache.driver;
+
+import io.stadium.memcache.Dialect;
+import io.stadium.memcache.Disconnected;
+import io.stadium.memcache.MemcacheException;
+import io.stadium.memcache.protocol.Operation;
+import io.stadium.memcache.protocol.Outbox;
+import io.stadium.memcache.protocol.Pipeline;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+
+/** All that the lock of a connection guards. Nothing here reads a clock or waits. */
+final class State {
+    /** Sets that are answered one by one, after an error that a set may have had. */
+    private static final int LOUD_SETS = 1_000;
+
+    final ReentrantLock lock = new ReentrantLock();
+    /** For the helper. */
+    final Condition bell = lock.newCondition();
+    /** A connection began, or could not begin. */
+    final Condition linked = lock.newCondition();
+
+    final Pipeline pipeline;
+    final Outbox outbox;
+    final Consumer<Operation> sink = this::done;
+
+    /** {@code null} where there is no connection. */
+    Wire wire;
+    Dialect dialect = Dialect.META;
+    /** Operations that are not done. */
+    int operations;
+    /** Bytes that the socket did not take. */
+    int blockedBytes;
+    /** A caller reads the socket. Written under the lock; waiting callers read it without. */
+    volatile boolean isTurning;
+    /** That caller sleeps: others write themselves. */
+    boolean isAsleep;
+    /** A thread writes, and checks for more before it leaves. */
+    boolean isWriting;
+    /** A caller waits for a write: everything leaves now, confirmed. */
+    boolean isForced;
+    /** A caller waits for a connection. */
+    boolean isWanted;
+    boolean isClosed;
+    boolean hasHelper;
+    boolean isHelperParked;
+    /** Operations with futures: the helper drives for them, and keeps their deadlines. */
+    final List<Operation> driven = new ArrayList<>();
+    /** Connects that failed, one after the other. */
+    int failures;
+    /** No connect before it. */
+    long retryAt;
+    String lastError = "not connected yet";
+    /** The time at which the server last sent anything, or first owed an answer. */
+    long progressAt;
+    /** Sets that are still answered one by one. */
+    private int loudSets;
+
+    /** Sleeping operations, the longest sleeping first. */
+    private Operation firstSleeper;
+    private Operation lastSleeper;
+    /** Operations that are done, and whose thread or listener is not notified. */
+    private Operation firstNotice;
+    private Operation lastNotice;
+
+    State(int valueBytesMax, long now) {
+        pipeline = new Pipeline(valueBytesMax);
+        outbox = new Outbox(pipeline);
+        retryAt = now;
+        progressAt = now;
+    }
+
+    void sleeps(Operation operation, Thread sleeper) {
+        operation.sleeper = sleeper;
+        operation.previous = lastSleeper;
+        operation.next = null;
+        if (lastSleeper == null) {
+            firstSleeper = operation;
+        } else {
+            lastSleeper.next = operation;
+        }
+        lastSleeper = operation;
+    }
+
+    /** The operation sleeps no longer, where it did. */
+    void wakes(Operation operation) {
+        if (operation.sleeper == null) {
+            return;
+        }
+        operation.sleeper = null;
+        if (operation.previous == null) {
+            firstSleeper = operation.next;
+        } else {
+            operation.previous.next = operation.next;
+        }
+        if (operation.next == null) {
+            lastSleeper = operation.previous;
+        } else {
+            operation.next.previous = operation.previous;
+        }
+        operation.previous = null;
+        operation.next = null;
+    }
+
+    /** A thread that waits and could drive the connection. */
+    Thread successor() {
+        return firstSleeper == null ? null : firstSleeper.sleeper;
+    }
+
+    private void done(Operation operation) {
+        operations--;
+        if (operation.error != null && operation.command.isWrite()) {
+            loudSets = LOUD_SETS;
+        }
+        Thread sleeper = operation.sleeper;
+        if (sleeper != null || operation.listener != null) {
+            wakes(operation);
+            operation.sleeper = sleeper;
+            if (lastNotice == null) {
+                firstNotice = operation;
+            } else {
+                lastNotice.next = operation;
+            }
+            lastNotice = operation;
+        }
+        operation.finish();
+    }
+
+    /** The operations to notify, linked by {@code next}, once the lock is released. */
+    Operation takeNotices() {
+        Operation first = firstNotice;
+        firstNotice = null;
+        lastNotice = null;
+        return first;
+    }
+
+    /** Whether sets are answered one by one, after an error that may have been of any. */
+    boolean isLoud() {
+        if (loudSets > 0) {
+            loudSets--;
+            return true;
+        }
+        return false;
+    }
+
+    /** Seals what is due. */
+    void seal(long now, boolean withWrites) {
+        boolean wasOwed = pipeline.isOwed();
+        if (isForced) {
+            isForced = false;
+            outbox.sealConfirmed();
+        } else {
+            outbox.seal(withWrites);
+        }
+        if (!wasOwed) {
+            progressAt = now;
+        }
+    }
+
+    /** Ends the life of the connection: every operation on it fails. */
+    void lose(Supplier<MemcacheException> error, String text, long now) {
+        if (wire != null) {
+            wire.transport.close();
+            wire = null;
+        }
+        Consumer<Operation> lost = operation -> {
+            operation.error = error.get();
+            done(operation);
+        };
+        pipeline.clear(lost);
+        outbox.clear(lost);
+        loudSets = 0;
+        blockedBytes = 0;
+        isForced = false;
+        lastError = text;
+        retryAt = now;
+        linked.signalAll();
+    }
+
+    MemcacheException disconnected() {
+        return new Disconnected(lastError);
+    }
+
+    /** Whether anything is neither confirmed nor lost. */
+    boolean isBusy() {
+        return outbox.bytes() > 0 || blockedBytes > 0 || !pipeline.isEmpty() || !driven.isEmpty();
+    }
+
+    /** Bytes that the server did not take yet. */
+    int unsentBytes() {
+        return outbox.bytes() + blockedBytes;
+    }
+}

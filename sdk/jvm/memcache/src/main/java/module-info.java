@@ -1,0 +1,6 @@
+/**
+ * A client of memcached.
+ */
+module io.stadium.memcache {
+    exports io.stadium.memcache;
+}
