@@ -8,7 +8,7 @@ import java.net.InetSocketAddress;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 
-final class MemcacheFolsom implements MemcacheClient {
+final class MemcacheFolsom implements MemcacheCalls {
     private static final long TIMEOUT_MS = 10_000;
     private static final int OUTSTANDING_MAX = 10_000;
 

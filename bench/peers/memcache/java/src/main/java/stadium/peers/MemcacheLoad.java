@@ -10,18 +10,18 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
-import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
+import java.util.function.Supplier;
 
 final class MemcacheLoad {
     private static final int KEYS = 10_000;
     private static final int VALUE_BYTES = 100;
 
-    private final MemcacheClient client;
+    private final MemcacheCalls client;
     private final String[] names = new String[KEYS];
     private final byte[][] values = new byte[KEYS][VALUE_BYTES];
 
-    private MemcacheLoad(MemcacheClient client) {
+    private MemcacheLoad(MemcacheCalls client) {
         this.client = client;
         for (int key = 0; key < KEYS; key++) {
             names[key] = String.format(Locale.ROOT, "key:%08d", key);
@@ -33,7 +33,7 @@ final class MemcacheLoad {
     }
 
     /** Runs the cell of each line of stdin, and prints the outcome as a line of JSON. */
-    static void run(MemcacheClient client) throws Exception {
+    static void run(MemcacheCalls client) throws Exception {
         MemcacheLoad load = new MemcacheLoad(client);
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
@@ -85,7 +85,7 @@ final class MemcacheLoad {
     }
 
     private int pipelined(int gets, int inflight) throws Exception {
-        ArrayDeque<Future<byte[]>> pending = new ArrayDeque<>(inflight);
+        ArrayDeque<Supplier<byte[]>> pending = new ArrayDeque<>(inflight);
         int hits = 0;
         for (int round = 0; round < gets + inflight; round++) {
             if (round >= inflight) {

@@ -9,8 +9,9 @@ public final class MemcacheMain {
             throw new IllegalArgumentException("a client is needed, for example xmemcached");
         }
         Arguments rest = new Arguments(Arrays.copyOfRange(arguments, 1, arguments.length));
-        MemcacheClient client =
+        MemcacheCalls client =
                 switch (arguments[0]) {
+                    case "stadium" -> new MemcacheStadium(rest.text("connect"));
                     case "xmemcached" -> new MemcacheXmemcached(rest.address("connect"));
                     case "folsom" -> new MemcacheFolsom(rest.address("connect"));
                     case "spymemcached" -> new MemcacheSpymemcached(rest.address("connect"));

@@ -10,7 +10,7 @@ import net.spy.memcached.ConnectionFactoryBuilder.Protocol;
 import net.spy.memcached.MemcachedClient;
 import net.spy.memcached.transcoders.Transcoder;
 
-final class MemcacheSpymemcached implements MemcacheClient {
+final class MemcacheSpymemcached implements MemcacheCalls {
     private static final long TIMEOUT_MS = 10_000;
 
     private final MemcachedClient client;

@@ -12,7 +12,7 @@ import net.rubyeye.xmemcached.transcoders.CachedData;
 import net.rubyeye.xmemcached.transcoders.CompressionMode;
 import net.rubyeye.xmemcached.transcoders.Transcoder;
 
-final class MemcacheXmemcached implements MemcacheClient {
+final class MemcacheXmemcached implements MemcacheCalls {
     private static final long TIMEOUT_MS = 10_000;
 
     private final MemcachedClient client;
