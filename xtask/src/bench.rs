@@ -40,7 +40,7 @@ enum Name {
     Rpc,
     /// Language SDKs: the JVM, Python, C++, against gRPC, bare Netty, rsocket-py and the Rust client
     Sdk,
-    /// The memcached client: callers, operations in flight, against Xmemcached, Folsom, spymemcached, three crates
+    /// The memcached client: callers, operations in flight, against Xmemcached, Folsom, spymemcached, two crates
     Memcache,
     /// A million request-streams, against bare Netty and rsocket-java
     Streams,

@@ -22,8 +22,6 @@ pub(super) enum Caller {
     Folsom,
     /// spymemcached.
     Spymemcached,
-    /// The crate `memcache`.
-    Memcache,
     /// The crate `async-memcached`.
     AsyncMemcached,
     /// The crate `memcache-async`.
@@ -40,7 +38,6 @@ impl Contender for Caller {
             Self::Xmemcached => "xmemcached",
             Self::Folsom => "folsom",
             Self::Spymemcached => "spymemcached",
-            Self::Memcache => "crate memcache",
             Self::AsyncMemcached => "crate async-memcached",
             Self::MemcacheAsync => "crate memcache-async",
             Self::Bare => "bare loop",
@@ -55,7 +52,6 @@ pub(super) const CALLERS: &[Caller] = &[
     Caller::Xmemcached,
     Caller::Folsom,
     Caller::Spymemcached,
-    Caller::Memcache,
     Caller::AsyncMemcached,
     Caller::MemcacheAsync,
     Caller::Bare,
@@ -86,7 +82,6 @@ impl Caller {
             Self::Xmemcached => jvm("xmemcached"),
             Self::Folsom => jvm("folsom"),
             Self::Spymemcached => jvm("spymemcached"),
-            Self::Memcache => of_crate("memcache"),
             Self::AsyncMemcached => of_crate("async-memcached"),
             Self::MemcacheAsync => of_crate("memcache-async"),
             Self::Bare => {

@@ -16,10 +16,21 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::process::Owned;
 
-/// The start of each system call.
-const TRACEPOINT: &str = "raw_syscalls:sys_enter";
+/// The start of each system call, and of those that hand the processor from thread to thread.
+const TRACEPOINTS: [&str; 3] =
+    ["raw_syscalls:sys_enter", "syscalls:sys_enter_futex", "syscalls:sys_enter_sched_yield"];
 /// Time for perf to do anything.
 const PERF_MAX: Duration = Duration::from_secs(10);
+
+/// Calls of a process.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Calls {
+    pub(super) all: u64,
+    /// Those that sleep for another thread, or wake it.
+    pub(super) futex: u64,
+    /// Those that let other threads go first.
+    pub(super) sched_yield: u64,
+}
 
 /// A perf that counts a process.
 pub(super) struct Counter {
@@ -47,7 +58,8 @@ impl Counter {
             options.read(true).write(true).custom_flags(libc::O_NONBLOCK).open(path)
         };
         let mut perf = Command::new("perf");
-        perf.args(["stat", "--field-separator", ",", "--event", TRACEPOINT, "--delay", "-1"]);
+        perf.args(["stat", "--field-separator", ",", "--event"]);
+        perf.args([&TRACEPOINTS.join(","), "--delay", "-1"]);
         perf.args(["--pid", &pid.to_string(), "--output"]).arg(&output);
         perf.arg(format!("--control=fifo:{},{}", commands.display(), answers.display()));
         perf.stdin(Stdio::null()).stderr(File::create(folder.join("perf.log"))?);
@@ -59,13 +71,13 @@ impl Counter {
     }
 
     /// Calls since the start.
-    pub(super) fn stop(mut self) -> Result<u64> {
+    pub(super) fn stop(mut self) -> Result<Calls> {
         self.ask("disable")?;
         let pid = libc::pid_t::try_from(self.perf.pid()).context("a pid fits")?;
         // SAFETY: plain integer arguments; the process is our child and not yet waited for.
         unsafe { libc::kill(pid, libc::SIGINT) };
         self.perf.wait_for(PERF_MAX)?.context("perf does not end")?;
-        count(&fs::read_to_string(&self.output)?)
+        Calls::parse(&fs::read_to_string(&self.output)?)
     }
 
     /// Sends a command, and waits until perf has done it.
@@ -84,26 +96,46 @@ impl Counter {
     }
 }
 
-/// The count in the output of `perf stat`.
-fn count(output: &str) -> Result<u64> {
-    let line = output.lines().find(|line| line.contains(TRACEPOINT)).context("perf has no count")?;
-    let count = line.split(',').next().unwrap_or_default();
-    count.parse().with_context(|| format!("perf has not counted: {line}"))
+impl Calls {
+    /// Reads the output of `perf stat`.
+    fn parse(output: &str) -> Result<Self> {
+        let count = |tracepoint: &str| -> Result<u64> {
+            let line = output.lines().find(|line| line.contains(tracepoint)).context("perf has no count")?;
+            let count = line.split(',').next().unwrap_or_default();
+            // A process without one such call has no count of them.
+            if count == "<not counted>" {
+                return Ok(0);
+            }
+            count.parse().with_context(|| format!("perf has not counted: {line}"))
+        };
+        let [all, futex, sched_yield] = TRACEPOINTS;
+        let calls = Self { all: count(all)?, futex: count(futex)?, sched_yield: count(sched_yield)? };
+        if calls.all == 0 {
+            bail!("perf has counted no system call");
+        }
+        Ok(calls)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::count;
+    use super::Calls;
 
     #[test]
-    fn the_count_is_the_first_field_of_its_line() {
-        let output = "# started on Fri\n\n5123,,raw_syscalls:sys_enter,10000,100.00,,\n";
-        assert_eq!(count(output).ok(), Some(5_123));
+    fn a_count_is_the_first_field_of_its_line() {
+        let output = "# started on Fri\n\n5123,,raw_syscalls:sys_enter,10000,100.00,,\n\
+                      <not counted>,,syscalls:sys_enter_sched_yield,0,100.00,,\n\
+                      17,,syscalls:sys_enter_futex,10000,100.00,,\n";
+        let calls = Calls { all: 5_123, futex: 17, sched_yield: 0 };
+        assert_eq!(Calls::parse(output).ok(), Some(calls));
     }
 
     #[test]
     fn no_count_is_an_error() {
-        assert!(count("").is_err());
-        assert!(count("<not counted>,,raw_syscalls:sys_enter,0,100.00,,\n").is_err());
+        assert!(Calls::parse("").is_err());
+        let none = "<not counted>,,raw_syscalls:sys_enter,0,100.00,,\n\
+                    <not counted>,,syscalls:sys_enter_futex,0,100.00,,\n\
+                    <not counted>,,syscalls:sys_enter_sched_yield,0,100.00,,\n";
+        assert!(Calls::parse(none).is_err());
     }
 }

@@ -88,8 +88,13 @@ impl Client {
             Read::SystemCalls => {
                 let counter = Counter::start(self.series.pid(), server.service.folder())?;
                 let taken = self.cell(shape, operations, server)?;
-                let calls = counter.stop()? as f64;
-                vec![("calls_per_thousand", calls / (taken.sets + taken.gets) * 1e3)]
+                let calls = counter.stop()?;
+                let each = |calls: u64| calls as f64 / (taken.sets + taken.gets) * 1e3;
+                vec![
+                    ("calls_per_thousand", each(calls.all)),
+                    ("futex_per_thousand", each(calls.futex)),
+                    ("yields_per_thousand", each(calls.sched_yield)),
+                ]
             }
             Read::Allocations => {
                 // A cell of one get has a thread and a line of output, too.

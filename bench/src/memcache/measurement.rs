@@ -11,7 +11,7 @@ const COUNTED_OPERATIONS: u32 = 200_000;
 /// Gets whose allocations are counted.
 const COUNTED_GETS: u32 = 200_000;
 /// Operations before a cell of a program that is compiled ahead: connections and buffers are warm then.
-const WARM_OPERATIONS: u32 = 100_000;
+const WARM_OPERATIONS: u32 = 160_000;
 
 /// How operations are under way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,7 +46,7 @@ pub(super) struct Measurement {
     pub(super) callers: &'static [Caller],
 }
 
-use Caller::{AsyncMemcached, Bare, Folsom, Jvm, Memcache, MemcacheAsync, Rust, Spymemcached, Xmemcached};
+use Caller::{AsyncMemcached, Bare, Folsom, Jvm, MemcacheAsync, Rust, Spymemcached, Xmemcached};
 
 /// Its name, which rows refer to as well.
 pub(super) const CALLERS_8: &str = "callers-8";
@@ -62,7 +62,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
         title: "8 callers",
         shape: Shape::Callers(8),
         read: Read::Rate,
-        callers: &[Rust, Xmemcached, Jvm, Folsom, Spymemcached, Memcache, AsyncMemcached, MemcacheAsync],
+        callers: &[Rust, Xmemcached, Jvm, Folsom, Spymemcached, AsyncMemcached, MemcacheAsync],
     },
     Measurement {
         name: INFLIGHT,

@@ -9,7 +9,7 @@ use crate::ratio;
 type Row = ratio::Row<Caller>;
 
 use Better::{Higher, Lower};
-use Caller::{AsyncMemcached, Bare, Folsom, Jvm, Memcache, MemcacheAsync, Rust, Spymemcached, Xmemcached};
+use Caller::{AsyncMemcached, Bare, Folsom, Jvm, MemcacheAsync, Rust, Spymemcached, Xmemcached};
 
 /// More operations a second than others, which may be those of another measurement.
 const fn rate(
@@ -43,9 +43,8 @@ const fn calls(figure: &'static str, ours: Caller) -> Row {
 const XMEMCACHED_8: (&[Caller], &str) = (&[Xmemcached], CALLERS_8);
 const XMEMCACHED_32: (&[Caller], &str) = (&[Xmemcached], CALLERS_32);
 const BARE: (&[Caller], &str) = (&[Bare], INFLIGHT);
-/// The others with 8 callers: two of the JVM, three of crates.io.
-const OTHERS: (&[Caller], &str) =
-    (&[Folsom, Spymemcached, Memcache, AsyncMemcached, MemcacheAsync], CALLERS_8);
+/// The others with 8 callers: two of the JVM, two of crates.io.
+const OTHERS: (&[Caller], &str) = (&[Folsom, Spymemcached, AsyncMemcached, MemcacheAsync], CALLERS_8);
 
 /// All, in the order of the page.
 pub(super) const ROWS: &[Row] = &[

@@ -8,6 +8,7 @@
 mod load;
 
 use std::collections::VecDeque;
+use std::thread;
 use std::time::Duration;
 
 use load::{Cell, Failure, Keys};
@@ -21,8 +22,17 @@ fn main() -> Result<(), Failure> {
     let client = Client::with(Config { timeout: TIMEOUT, ..config })?;
     let keys = Keys::new();
     load::serve(|cell| match cell.inflight {
-        0 => load::on_threads(cell, |caller| blocking(&client, &keys, cell, caller)),
+        0 => on_threads(cell, |caller| blocking(&client, &keys, cell, caller)),
         inflight => pipelined(&client, &keys, cell, inflight),
+    })
+}
+
+/// Runs the callers of a cell, each on a thread of its own; the sum of their hits.
+fn on_threads(cell: &Cell, run: impl Fn(usize) -> Result<usize, Failure> + Sync) -> Result<usize, Failure> {
+    thread::scope(|scope| {
+        let run = &run;
+        let threads: Vec<_> = (0..cell.callers).map(|caller| scope.spawn(move || run(caller))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("callers do not panic")).sum()
     })
 }
 

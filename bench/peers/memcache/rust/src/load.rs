@@ -92,23 +92,6 @@ impl Keys {
     }
 }
 
-/// Runs the callers of a cell, each on a thread of its own; the sum of their hits.
-pub fn on_threads(
-    cell: &Cell,
-    run: impl Fn(usize) -> Result<usize, Failure> + Sync,
-) -> Result<usize, Failure> {
-    std::thread::scope(|scope| {
-        let start = |caller| {
-            scope.spawn({
-                let run = &run;
-                move || run(caller)
-            })
-        };
-        let threads: Vec<_> = (0..cell.callers).map(start).collect();
-        threads.into_iter().map(|thread| thread.join().expect("callers do not panic")).sum()
-    })
-}
-
 /// The address behind `--connect`.
 pub fn address() -> Result<String, Failure> {
     let mut words = std::env::args().skip_while(|word| word != "--connect").skip(1);

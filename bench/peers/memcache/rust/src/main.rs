@@ -1,8 +1,8 @@
-//! Clients of crates.io beside the product's: `memcache`, `async-memcached`, `memcache-async`.
+//! Clients of crates.io beside the product's: `async-memcached` and `memcache-async`.
 //!
-//! None of them lets callers share a connection, so each caller has one of its own. Those of tokio
-//! have a task for each caller on a current-thread runtime, because the client has one core.
-//! Usage: `memcache-peers CRATE --connect ADDRESS`, cells on stdin.
+//! Neither lets callers share a connection, so each caller has one of its own, in a task on a
+//! current-thread runtime, because the client has one core. Usage: `memcache-peers CRATE --connect
+//! ADDRESS`, cells on stdin.
 
 mod load;
 
@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use async_memcached::AsciiProtocol as _;
 use load::{Cell, Failure, Keys};
-use memcache::ConnectionManager;
 use memcache_async::ascii::Protocol;
 use tokio::io::BufWriter;
 use tokio::net::TcpStream;
@@ -20,7 +19,6 @@ fn main() -> Result<(), Failure> {
     let address = load::address()?;
     let keys = Arc::new(Keys::new());
     match name.as_str() {
-        "memcache" => load::serve(|cell| on_pool(&address, &keys, cell)),
         "async-memcached" => load::serve(|cell| {
             let gets = cell.gets_each();
             on_tasks(cell, |caller| waited_sets(address.clone(), keys.clone(), gets, caller))
@@ -29,26 +27,8 @@ fn main() -> Result<(), Failure> {
             let gets = cell.gets_each();
             on_tasks(cell, |caller| unanswered_sets(address.clone(), keys.clone(), gets, caller))
         }),
-        _ => Err(format!("`{name}` is none of memcache, async-memcached, memcache-async").into()),
+        _ => Err(format!("`{name}` is neither async-memcached nor memcache-async").into()),
     }
-}
-
-/// `memcache`: its set waits, so that a round is two round trips. Its pool has a connection for each
-/// caller, and does not ask the server whether a connection is alive before each operation.
-fn on_pool(address: &str, keys: &Keys, cell: &Cell) -> Result<usize, Failure> {
-    let url = format!("memcache://{address}?protocol=ascii&tcp_nodelay=true");
-    let pool = r2d2::Pool::builder().max_size(u32::try_from(cell.callers)?).test_on_check_out(false);
-    let client = memcache::Client::with_pool(pool.build(ConnectionManager::new(url.parse()?))?)?;
-    load::on_threads(cell, |caller| {
-        let mut hits = 0;
-        for round in 0..cell.gets_each() {
-            let (key, value) = keys.stored(caller, round);
-            client.set(key, value, 0)?;
-            let (key, expected) = keys.read(caller, round);
-            hits += usize::from(client.get::<Vec<u8>>(key)?.is_some_and(|value| value == expected));
-        }
-        Ok(hits)
-    })
 }
 
 /// Runs the callers of a cell, each as a task; the sum of their hits.
