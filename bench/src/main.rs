@@ -14,10 +14,12 @@ mod figure;
 mod harness;
 mod load;
 mod machine;
+mod memcache;
 mod process;
 mod program;
 mod push;
 mod queue;
+mod ratio;
 mod report;
 mod rpc;
 mod sdk;
@@ -51,6 +53,8 @@ enum Role {
     Rpc(rpc::Options),
     /// Language SDKs: the JVM, Python, C++
     Sdk(sdk::Options),
+    /// The memcached client: callers, operations in flight, system calls, allocations
+    Memcache(memcache::Options),
     /// A million request-streams
     Streams(streams::Options),
     /// Queues: throughput, latency, recovery, delayed jobs
@@ -69,6 +73,9 @@ enum Role {
     /// The bare epoll loop (started by the others)
     #[command(hide = true)]
     Bare(bare::Options),
+    /// The bare client of memcached (started by the others)
+    #[command(hide = true)]
+    BareMemcache(memcache::bare::Options),
     /// The bare HTTPS responder (started by the others)
     #[command(hide = true)]
     BareTls(push::responder::Options),
@@ -87,12 +94,14 @@ fn main() -> Result<()> {
         Role::Bare(options) => bare::run(&options),
         Role::Rpc(options) => rpc::run(&options),
         Role::Sdk(options) => sdk::run(&options),
+        Role::Memcache(options) => memcache::run(&options),
         Role::Streams(options) => streams::run(&options),
         Role::Queue(options) => queue::run(&options),
         Role::Wallet(options) => wallet::run(&options),
         Role::Push(options) => push::run(&options),
         Role::Load(options) => load::run(&options),
         Role::Cluster(options) => cluster::run(&options),
+        Role::BareMemcache(options) => memcache::bare::run(&options),
         Role::BareTls(options) => push::responder::run(&options),
         Role::BareEcho { side } => rpc::bare::run(&side),
     }

@@ -53,7 +53,7 @@ impl Listening {
 
 /// A client that takes cells from its stdin, one a line, and answers each with one line of JSON.
 pub(crate) struct Series {
-    _process: Owned,
+    process: Owned,
     stdin: ChildStdin,
     lines: Receiver<String>,
 }
@@ -65,7 +65,12 @@ impl Series {
         let mut process = Owned::start(command)?;
         let lines = lines(&mut process)?;
         let stdin = process.take_stdin().context("stdin is piped")?;
-        Ok(Self { _process: process, stdin, lines })
+        Ok(Self { process, stdin, lines })
+    }
+
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.pid()
     }
 
     /// Runs one cell.

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 
 use crate::figure::{Contender, Figure};
@@ -43,6 +43,17 @@ pub(crate) struct Results<'a> {
 }
 
 impl Selection {
+    /// An error where a chosen name is the start of none of these.
+    pub(crate) fn check<K: Contender>(
+        &self,
+        measurements: impl Iterator<Item = &'static str>,
+        contenders: &[K],
+    ) -> Result<()> {
+        known("measurement", &self.only, &measurements.collect::<Vec<_>>())?;
+        let names: Vec<&str> = contenders.iter().map(|contender| contender.name()).collect();
+        known("contender", &self.servers, &names)
+    }
+
     /// Whether a measurement is among the chosen.
     pub(crate) fn wants(&self, measurement: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|start| measurement.starts_with(start))
@@ -95,5 +106,25 @@ impl Selection {
         fs::create_dir_all(results)?;
         fs::write(results.join(format!("{}.{extension}", self.results(bench))), text)
             .context("cannot write the results: run from the workspace root")
+    }
+}
+
+fn known(kind: &str, chosen: &[String], names: &[&str]) -> Result<()> {
+    match chosen.iter().find(|start| !names.iter().any(|name| name.starts_with(start.as_str()))) {
+        Some(wrong) => bail!("`{wrong}` begins no {kind}; there are {}", names.join(", ")),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::known;
+
+    #[test]
+    fn a_wrong_name_is_an_error_that_lists_the_names() {
+        let check = |chosen: &str| known("measurement", &[chosen.to_owned()], &["calls-8", "callers-8"]);
+        assert!(check("call").is_ok());
+        let error = check("calls-9").expect_err("there is none").to_string();
+        assert_eq!(error, "`calls-9` begins no measurement; there are calls-8, callers-8");
     }
 }

@@ -96,14 +96,22 @@ impl Places {
 
     /// The Java peers' jar and those it needs, as a class path.
     pub(crate) fn java_class_path(&self) -> String {
-        let folder = self.target.join("peers/java");
-        format!("{}:{}/*", folder.join("peers.jar").display(), folder.join("lib").display())
+        self.class_path("java", "peers")
     }
 
     /// The class path of bench/peers/sdk/jvm, which the bench of the SDKs runs.
     pub(crate) fn sdk_class_path(&self) -> String {
-        let folder = self.target.join("peers/sdk-jvm");
-        format!("{}:{}/*", folder.join("bench.jar").display(), folder.join("lib").display())
+        self.class_path("sdk-jvm", "bench")
+    }
+
+    /// The class path of bench/peers/memcache/java.
+    pub(crate) fn memcache_class_path(&self) -> String {
+        self.class_path("memcache-jvm", "bench")
+    }
+
+    fn class_path(&self, folder: &str, jar: &str) -> String {
+        let folder = self.target.join("peers").join(folder);
+        format!("{}/{jar}.jar:{}/lib/*", folder.display(), folder.display())
     }
 
     /// A file of bench/peers.

@@ -40,6 +40,8 @@ enum Name {
     Rpc,
     /// Language SDKs: the JVM, Python, C++, against gRPC, bare Netty, rsocket-py and the Rust client
     Sdk,
+    /// The memcached client: callers, operations in flight, against Xmemcached, Folsom, spymemcached, two crates
+    Memcache,
     /// A million request-streams, against bare Netty and rsocket-java
     Streams,
     /// Queues: throughput, latency, recovery, delayed jobs, shards, against seven other ways to keep jobs
@@ -61,6 +63,7 @@ impl Name {
             Self::Edge => "edge",
             Self::Rpc => "rpc",
             Self::Sdk => "sdk",
+            Self::Memcache => "memcache",
             Self::Streams => "streams",
             Self::Queue => "queue",
             Self::Wallet => "wallet",
@@ -108,6 +111,7 @@ fn build(root: &Path, name: Name) -> Result<()> {
             command(&mut cargo(&[&dist[..], &["stadium-cli"]].concat()))?;
             sdk_bench::build(root)
         }
+        Name::Memcache => command(&mut cargo(&[&dist[..], &["stadium-memcache", "--examples"]].concat())),
         Name::Cluster => {
             command(&mut cargo(&[&dist[..], &["stadium-cluster", "--example", "shard_on_kafka"]].concat()))?;
             command(cargo(&[&dist[..], &["stadium-cli"]].concat()).args(WITH_CLUSTERS))
@@ -121,7 +125,7 @@ fn peers(root: &Path, name: Name) -> Result<()> {
         Name::Rpc => {
             components::for_rpc_bench()?;
             java_peers(root)?;
-            tonic_peer(root)
+            rust_peers(root, "tonic")
         }
         Name::Streams => {
             components::for_rpc_bench()?;
@@ -130,7 +134,13 @@ fn peers(root: &Path, name: Name) -> Result<()> {
         Name::Sdk => {
             components::for_sdk_bench()?;
             sdk_bench::peers(root)?;
-            tonic_peer(root)
+            rust_peers(root, "tonic")
+        }
+        Name::Memcache => {
+            components::for_memcache_bench()?;
+            let folder = root.join("bench/peers/memcache");
+            sdk_bench::programs_of_jvm(&folder, ":stadium-bench-memcache")?;
+            rust_peers(root, "memcache/rust")
         }
         Name::Queue => components::for_queue_bench(),
         Name::Wallet => components::for_wallet_bench(),
@@ -178,9 +188,10 @@ fn java_peers(root: &Path) -> Result<()> {
     command(maven.current_dir(root.join("bench/peers/java")).args(["--quiet", "--batch-mode", "package"]))
 }
 
-/// A workspace of its own, so it gets a target folder of its own.
-fn tonic_peer(root: &Path) -> Result<()> {
+/// A workspace of bench/peers has a target folder of its own, target/peers/NAME.
+fn rust_peers(root: &Path, folder: &str) -> Result<()> {
     let mut build = cargo(&["build", "--release", "--locked"]);
-    build.current_dir(root.join("bench/peers/tonic"));
-    command(build.env("CARGO_TARGET_DIR", root.join("target/peers/tonic")))
+    build.current_dir(root.join("bench/peers").join(folder));
+    let name = folder.split('/').next().unwrap_or(folder);
+    command(build.env("CARGO_TARGET_DIR", root.join("target/peers").join(name)))
 }

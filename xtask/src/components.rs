@@ -85,6 +85,16 @@ const SDK_PEERS: &[Component] = &[
     Component { probe: &["taskset", "--version"], package: "util-linux" },
 ];
 
+/// Components that build and run the programs of `bench memcache`.
+const MEMCACHE_PEERS: &[Component] = &[
+    Component { probe: &["cc", "--version"], package: "build-essential" },
+    Component { probe: &["javac", "--version"], package: "openjdk-17-jdk-headless" },
+    Component { probe: &["mvn", "--version"], package: "maven" },
+    Component { probe: &["memcached", "-V"], package: "memcached" },
+    Component { probe: &["perf", "--version"], package: "linux-perf" },
+    Component { probe: &["taskset", "--version"], package: "util-linux" },
+];
+
 /// What `bench load` loads, and the load generators that are packages.
 const LOAD_PEERS: &[Component] = &[
     Component { probe: &["nginx", "-v"], package: "nginx-light" },
@@ -148,6 +158,11 @@ pub(crate) fn for_rpc_bench() -> Result<()> {
 /// Makes sure that what the bench of the SDKs builds with is here.
 pub(crate) fn for_sdk_bench() -> Result<()> {
     install(SDK_PEERS)
+}
+
+/// Makes sure that everything the bench of the memcached client needs is here.
+pub(crate) fn for_memcache_bench() -> Result<()> {
+    install(MEMCACHE_PEERS)
 }
 
 /// Makes sure that the queue bench's peers are here.

@@ -17,10 +17,15 @@ pub(crate) fn peers(root: &Path) -> Result<()> {
         &root.join("target/peers/python"),
         &root.join("bench/peers/python/requirements.txt"),
     )?;
+    programs_of_jvm(&root.join("bench/peers/sdk"), ":stadium-bench-jvm")
+}
+
+/// A module with the modules of sdk/jvm that it needs. `folder` has the build that contains all of them.
+pub(crate) fn programs_of_jvm(folder: &Path, module: &str) -> Result<()> {
     let mut maven = Command::new("mvn");
-    maven.current_dir(root.join("bench/peers/sdk")).args(["--quiet", "--batch-mode"]);
+    maven.current_dir(folder).args(["--quiet", "--batch-mode"]);
     maven.args(["-DskipTests", "-Dmaven.javadoc.skip", "-Dmaven.source.skip"]);
-    command(maven.args(["-pl", ":stadium-bench-jvm", "-am", "package"]))
+    command(maven.args(["-pl", module, "-am", "package"]))
 }
 
 /// Builds the programs that need the libraries that cargo has built.

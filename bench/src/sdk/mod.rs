@@ -10,7 +10,6 @@ mod page;
 mod queue;
 mod rows;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
@@ -19,6 +18,7 @@ use clap::Args;
 
 use crate::figure::{Contender as _, Figure};
 use crate::process;
+use crate::ratio;
 use crate::rpc::fixture::{Round, Times};
 use crate::selection::Selection;
 use crate::server::Places;
@@ -55,14 +55,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let times = Times { seconds: options.seconds, warm: options.warm };
     let mut taken = Taken::default();
     for round in 1..=selection.rounds {
+        let mut numbers = ratio::Round::default();
         for group in GROUPS {
             let wanted = group.iter().filter(|measurement| selection.wants(measurement.name));
             let wanted: Vec<&Measurement> = wanted.collect();
-            take_group(round, &wanted, selection, &places, times, &mut taken);
+            take_group(round, &wanted, selection, &places, times, &mut taken, &mut numbers);
         }
+        numbers.add_ratios(ROWS, &mut taken.samples);
     }
     let figures: Vec<Figure> =
-        rows::figures(&taken.samples).into_iter().filter(|figure| selection.shows(figure)).collect();
+        ratio::figures(ROWS, &taken.samples).into_iter().filter(|figure| selection.shows(figure)).collect();
     let page = page::write(&figures, &taken, selection.rounds);
     println!("{page}");
     selection.write("sdk", &page, &figures)?;
@@ -77,6 +79,7 @@ fn take_group(
     places: &Places,
     times: Times,
     taken: &mut Taken<Caller>,
+    numbers: &mut ratio::Round<Caller>,
 ) {
     let mut bench = Round::new(|caller| Started { caller, places }, times);
     for measurement in group {
@@ -91,7 +94,6 @@ fn take_group(
                 }
             }
         }
-        let mut numbers = BTreeMap::new();
         for caller in callers() {
             eprintln!("round {round}: {}: {}", measurement.name, caller.name());
             let result = match measurement.work {
@@ -100,14 +102,9 @@ fn take_group(
                 Work::Queue => queue::take(caller, places),
             };
             if let Ok(values) = &result {
-                numbers.insert(caller, values.clone());
+                numbers.keep(measurement.name, caller, values.clone());
             }
             taken.record(measurement.name, caller, result);
-        }
-        for row in ROWS.iter().filter(|row| row.measurement == measurement.name && !row.over.is_empty()) {
-            if let Some(ratio) = row.ratio(&numbers) {
-                taken.samples.add(row.sample(), row.ours, ratio);
-            }
         }
     }
 }

@@ -1,24 +1,11 @@
-//! The rows: an SDK over what it is compared with, in the same round. A round that lacks one of the two
-//! has no value for the row.
-
-use std::collections::BTreeMap;
+//! The rows: an SDK over what it is compared with.
 
 use super::caller::Caller;
-use crate::figure::{Better, Figure, Samples};
+use crate::figure::Better;
+use crate::ratio;
 
 /// One row.
-pub(super) struct Row {
-    figure: &'static str,
-    unit: &'static str,
-    better: Better,
-    pub(super) measurement: &'static str,
-    value: &'static str,
-    pub(super) ours: Caller,
-    /// The best of these is what `ours` is divided by; with none, the row is the value itself.
-    pub(super) over: &'static [Caller],
-    must: Option<f64>,
-    aim: Option<f64>,
-}
+type Row = ratio::Row<Caller>;
 
 use Better::{Higher, Lower};
 use Caller::{
@@ -36,7 +23,8 @@ const fn rate(
     aim: f64,
 ) -> Row {
     let (unit, value, aim) = ("times", "per_second", Some(aim));
-    Row { figure, unit, better: Higher, measurement, value, ours, over, must, aim }
+    let over_in = measurement;
+    Row { figure, unit, better: Higher, measurement, value, ours, over, over_in, must, aim }
 }
 
 /// All, in the order of the page.
@@ -57,6 +45,7 @@ pub(super) const ROWS: &[Row] = &[
         value: "p50_us",
         ours: Java,
         over: &[Netty],
+        over_in: "jvm-idle",
         must: Some(1.0),
         aim: Some(0.4),
     },
@@ -68,6 +57,7 @@ pub(super) const ROWS: &[Row] = &[
         value: "per_second",
         ours: JavaToRust,
         over: &[],
+        over_in: "jvm-48-1",
         must: Some(1e6),
         aim: Some(1.6e6),
     },
@@ -79,6 +69,7 @@ pub(super) const ROWS: &[Row] = &[
         value: "allocated_bytes",
         ours: Java,
         over: &[GrpcJava],
+        over_in: "jvm-48-1",
         must: Some(0.3),
         aim: Some(0.1),
     },
@@ -91,6 +82,7 @@ pub(super) const ROWS: &[Row] = &[
         value: "per_second",
         ours: Python,
         over: &[RsocketPy, GrpcioAio, GrpcioFutures],
+        over_in: "python",
         must: Some(5.0),
         aim: None,
     },
@@ -121,86 +113,9 @@ pub(super) const ROWS: &[Row] = &[
     ),
 ];
 
-impl Row {
-    /// The name of its values, one a round.
-    pub(super) fn sample(&self) -> String {
-        match self.over.first() {
-            None => format!("{}.{}", self.measurement, self.value),
-            Some(first) => format!("{}.{} over {first:?}", self.measurement, self.value),
-        }
-    }
-
-    /// Its value in a round, from what the contenders of its measurement gave: all of them.
-    pub(super) fn ratio(&self, numbers: &BTreeMap<Caller, Vec<(String, f64)>>) -> Option<f64> {
-        let value = |caller: Caller| {
-            let found = numbers.get(&caller)?.iter().find(|(name, _)| name == self.value)?;
-            Some(found.1)
-        };
-        // Where one of them failed, the best of the others may not be the best.
-        let others: Option<Vec<f64>> = self.over.iter().map(|caller| value(*caller)).collect();
-        let best = match self.better {
-            Higher => others?.into_iter().reduce(f64::max),
-            Lower => others?.into_iter().reduce(f64::min),
-        }?;
-        Some(value(self.ours)? / best)
-    }
-}
-
-/// Every row, measured or not.
-pub(super) fn figures(samples: &Samples<Caller>) -> Vec<Figure> {
-    let figure = |row: &Row| Figure {
-        figure: row.figure.to_owned(),
-        unit: row.unit,
-        better: row.better,
-        runs: samples.runs(&row.sample(), row.ours).to_vec(),
-        value: samples.median(&row.sample(), row.ours),
-        must: row.must,
-        aim: row.aim,
-        peers: BTreeMap::new(),
-        limit: None,
-    };
-    ROWS.iter().map(figure).collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use super::{Caller, ROWS, figures};
-    use crate::figure::Samples;
-
-    fn numbers(values: &[(Caller, &str, f64)]) -> BTreeMap<Caller, Vec<(String, f64)>> {
-        let mut numbers = BTreeMap::<_, Vec<_>>::new();
-        for (caller, name, value) in values {
-            numbers.entry(*caller).or_default().push(((*name).to_owned(), *value));
-        }
-        numbers
-    }
-
-    #[test]
-    fn a_ratio_is_over_the_best_of_the_others_in_its_round() {
-        let row = ROWS.iter().find(|row| row.over.len() == 3).expect("Python over three peers");
-        let rates = [
-            (Caller::Python, "per_second", 120.0),
-            (Caller::RsocketPy, "per_second", 20.0),
-            (Caller::GrpcioAio, "per_second", 15.0),
-            (Caller::GrpcioFutures, "per_second", 10.0),
-        ];
-        assert_eq!(row.ratio(&numbers(&rates)), Some(6.0));
-        assert_eq!(row.ratio(&numbers(&rates[1..])), None);
-        assert_eq!(row.ratio(&numbers(&rates[..3])), None);
-    }
-
-    #[test]
-    fn fewer_bytes_than_the_peer_reach_the_aim() {
-        let row = ROWS.iter().find(|row| row.value == "allocated_bytes").expect("a row of allocations");
-        let bytes =
-            [(Caller::Java, "allocated_bytes", 800.0), (Caller::GrpcJava, "allocated_bytes", 8_000.0)];
-        let mut samples = Samples::default();
-        samples.add(row.sample(), row.ours, row.ratio(&numbers(&bytes)).expect("both have a value"));
-        let figure = figures(&samples).into_iter().find(|figure| figure.figure == row.figure);
-        assert_eq!(figure.map(|figure| figure.verdict()), Some("aim"));
-    }
+    use super::ROWS;
 
     #[test]
     fn no_two_rows_share_their_values() {

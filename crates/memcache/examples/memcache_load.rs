@@ -1,75 +1,70 @@
-//! Measures the client: half asynchronous sets, half waited gets of 100 bytes on one connection.
+//! The client's program of `cargo xtask bench memcache`: half asynchronous sets, half waited gets of 100
+//! bytes on one connection. Cells and their output are those of bench/peers/memcache/rust/src/load.rs.
 //!
-//! `taskset -c 1 memcache_load ADDRESS [CALLERS] [OPERATIONS]`; `0` callers means one thread with 1,000
-//! gets in flight. Prints milliseconds; `strace -c -f` around it counts the system calls.
-//! `SPIN_US` is `Config::spin` in microseconds.
+//! `memcache_load --connect ADDRESS` reads a cell from each line of stdin: `--callers 8 --operations
+//! 800000`, or `--inflight 1000 --operations 800000` for one thread. The keys must be stored before.
+
+#[path = "../../../bench/peers/memcache/rust/src/load.rs"]
+mod load;
 
 use std::collections::VecDeque;
-use std::env;
-use std::error::Error;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use stadium_memcache::{Client, Config, Expiry};
+use load::{Cell, Failure, Keys};
+use stadium_memcache::{Client, Config, Expiry, Pending, Value};
 
-const VALUE: [u8; 100] = [b'v'; 100];
-const KEYS: u32 = 10_000;
+/// The time that an operation may take: more than the machine takes the processor away.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = env::args().skip(1);
-    let address = arguments.next().ok_or("usage: memcache_load ADDRESS [CALLERS] [OPERATIONS]")?;
-    let callers: u32 = arguments.next().unwrap_or_else(|| "8".into()).parse()?;
-    let operations: u32 = arguments.next().unwrap_or_else(|| "800000".into()).parse()?;
-    let spin = env::var("SPIN_US").ok().map_or(Ok(100), |text| text.parse())?;
-    let config = Config { spin: Duration::from_micros(spin), ..Config::for_servers([&address])? };
-    let client = Client::with(Config { timeout: Duration::from_secs(10), ..config })?;
-    for key in 0..KEYS {
-        client.set(name(key), VALUE, Expiry::Never)?.ignore();
-    }
-    client.get("warm")?;
-    let begun = Instant::now();
-    if callers == 0 {
-        pipelined(&client, operations)?;
-    } else {
-        thread::scope(|scope| {
-            let run = |caller| {
-                let client = &client;
-                scope.spawn(move || blocking(client, caller, operations / callers))
-            };
-            let threads: Vec<_> = (0..callers).map(run).collect();
-            threads.into_iter().try_for_each(|thread| thread.join().expect("callers do not panic"))
-        })?;
-    }
-    let elapsed = begun.elapsed();
-    println!("{callers} callers, {operations} operations: {} ms", elapsed.as_millis());
-    Ok(())
+fn main() -> Result<(), Failure> {
+    let config = Config::for_servers([load::address()?])?;
+    let client = Client::with(Config { timeout: TIMEOUT, ..config })?;
+    let keys = Keys::new();
+    load::serve(|cell| match cell.inflight {
+        0 => on_threads(cell, |caller| blocking(&client, &keys, cell, caller)),
+        inflight => pipelined(&client, &keys, cell, inflight),
+    })
 }
 
-fn name(key: u32) -> String {
-    format!("key:{key:08}")
+/// Runs the callers of a cell, each on a thread of its own; the sum of their hits.
+fn on_threads(cell: &Cell, run: impl Fn(usize) -> Result<usize, Failure> + Sync) -> Result<usize, Failure> {
+    thread::scope(|scope| {
+        let run = &run;
+        let threads: Vec<_> = (0..cell.callers).map(|caller| scope.spawn(move || run(caller))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("callers do not panic")).sum()
+    })
 }
 
-fn blocking(client: &Client, caller: u32, operations: u32) -> Result<(), stadium_memcache::Error> {
-    let mut buffer = Vec::new();
-    for round in 0..operations / 2 {
-        let key = (caller * 7_919 + round * 31) % KEYS;
-        client.set(name(key), VALUE, Expiry::Never)?.ignore();
-        client.get_into(name((key + KEYS / 2) % KEYS), &mut buffer)?;
+fn blocking(client: &Client, keys: &Keys, cell: &Cell, caller: usize) -> Result<usize, Failure> {
+    let (mut hits, mut buffer) = (0, Vec::new());
+    for round in 0..cell.gets_each() {
+        if !cell.gets_only {
+            let (key, value) = keys.stored(caller, round);
+            client.set(key, value, Expiry::Never)?.ignore();
+        }
+        let (key, expected) = keys.read(caller, round);
+        let flags = client.get_into(key, &mut buffer)?;
+        hits += usize::from(flags.is_some() && buffer == expected);
     }
-    Ok(())
+    Ok(hits)
 }
 
-fn pipelined(client: &Client, operations: u32) -> Result<(), stadium_memcache::Error> {
-    let mut pending = VecDeque::new();
-    for round in 0..operations / 2 {
-        let key = (round * 31) % KEYS;
-        client.set(name(key), VALUE, Expiry::Never)?.ignore();
-        pending.push_back(client.fetch(name((key + KEYS / 2) % KEYS))?);
-        if pending.len() >= 1_000
-            && let Some(oldest) = pending.pop_front()
-        {
-            oldest.wait()?;
+fn pipelined(client: &Client, keys: &Keys, cell: &Cell, inflight: usize) -> Result<usize, Failure> {
+    let mut hits = 0;
+    let mut pending: VecDeque<(&[u8], Pending<Option<Value>>)> = VecDeque::with_capacity(inflight / 2);
+    let gets = cell.gets_each();
+    for round in 0..gets + inflight / 2 {
+        if pending.len() == inflight / 2 || round >= gets {
+            let Some((expected, oldest)) = pending.pop_front() else { break };
+            hits += usize::from(oldest.wait()?.is_some_and(|value| value.bytes == expected));
+        }
+        if round < gets {
+            let (key, value) = keys.stored(0, round);
+            client.set(key, value, Expiry::Never)?.ignore();
+            let (key, expected) = keys.read(0, round);
+            pending.push_back((expected, client.fetch(key)?));
         }
     }
-    pending.into_iter().try_for_each(|one| one.wait().map(drop))
+    Ok(hits)
 }
