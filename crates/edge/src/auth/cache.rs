@@ -1,0 +1,407 @@
+//! Answers of the HTTP callback in memcached, where all servers with the same secret find them.
+//!
+//! When a fleet reconnects to all servers at once, the callback is asked once for each key: memcached elects
+//! one caller, the others wait for its answer. Anybody on the network may read and write memcached,
+//! so keys are keyed hashes and entries are authenticated, each for its own key. The cache never refuses a
+//! device: whenever it fails, is slow or forged, the callback is asked. All of it runs on the callback's pool.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use parking_lot::Mutex;
+use ring::hmac;
+use stadium_memcache::{Client, Lookup, Pending, Recache, Stored, Value};
+
+use super::cache_counts::{CacheCounters, Event};
+use super::circuit::Circuit;
+use super::decision::Decision;
+use super::remembered::{Remembered, Tag};
+use super::{AnswerCacheConfig, AnswerScope, CacheCounts, Credentials, Error};
+
+/// Bytes of a secret at least: as long as the hash.
+const SECRET_BYTES_MIN: usize = 32;
+
+/// One caller renews an answer that has less than this left, while the others use it.
+const EARLY: Duration = Duration::from_secs(3);
+
+/// Shorter lives are not kept: memcached counts in whole seconds, and the last three renew.
+const LIFE_MIN: Duration = Duration::from_secs(5);
+
+/// The longest life that an answer may name: a day, as the setting's bound.
+const LIFE_MAX: Duration = Duration::from_secs(86_400);
+
+/// How long a copy in this process is used, so that devices with one token need no thread of the pool each.
+const NEAR: Duration = Duration::from_secs(1);
+
+/// Such copies, a few hundred bytes each.
+const NEAR_MAX: usize = 8_192;
+
+/// Failures in a row after which the cache is left alone for [`REST`]: a server that is paused would otherwise
+/// delay each device by the time-out.
+const FAILURES_MAX: u32 = 5;
+const REST: Duration = Duration::from_secs(1);
+
+/// The pauses of a caller that waits for another one's answer.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+const PAUSE_MAX: Duration = Duration::from_millis(50);
+
+/// Between two lines of the log about one kind of trouble.
+const LOG_EVERY: Duration = Duration::from_secs(10);
+
+/// An entry is the version, when it was made and when it ends in milliseconds since 1970, the answer as
+/// JSON, and the digest of all this and of its key.
+const VERSION: u8 = 1;
+const HEAD_BYTES: usize = 17;
+const DIGEST_BYTES: usize = 32;
+
+/// The cache.
+pub(super) struct AnswerCache {
+    client: Client,
+    keys: hmac::Key,
+    entries: hmac::Key,
+    url: String,
+    scope: AnswerScope,
+    keep: Duration,
+    keep_denial: Duration,
+    recache: Recache,
+    /// How long a caller waits for another one's answer.
+    wait_max: Duration,
+    near: Remembered<Decision>,
+    circuit: Circuit,
+    servers: usize,
+    /// Entries that were made before this time are not used: the server was asked to read all again.
+    not_before_ms: AtomicU64,
+    counters: CacheCounters,
+    failures: Reports,
+    forgeries: Reports,
+}
+
+/// What the cache has about a key.
+pub(super) enum Found {
+    /// An answer that may be used.
+    Answer(Decision),
+    /// The caller is to ask the callback.
+    Ask(Slot),
+}
+
+/// The place of an answer that the caller is to fetch.
+pub(super) struct Slot {
+    place: Place,
+    /// An answer for the case that the callback fails.
+    pub(super) fallback: Option<Decision>,
+}
+
+/// Where the answer goes.
+#[derive(Clone, Copy)]
+enum Place {
+    /// Nowhere: the cache cannot be used.
+    Nowhere,
+    /// Into an empty item of this number, for which others wait.
+    Awaited(u64),
+    /// In the place of an entry of this number.
+    Of(u64),
+    /// In the place of whatever is there: its maker did not keep its promise.
+    Any,
+}
+
+/// Why an entry is not used.
+enum Unfit {
+    /// It ended, or was made before the server was asked to read all again.
+    Old,
+    /// It was not written with this secret for this key.
+    Forged,
+}
+
+impl AnswerCache {
+    /// Reads the secret; connects to nothing yet. A caller may wait `wait_max` for another one's answer.
+    pub(super) fn open(
+        config: &AnswerCacheConfig,
+        url: &str,
+        ask_max: Duration,
+        wait_max: Duration,
+    ) -> Result<Self, Error> {
+        let path = &config.secret_file;
+        let text = std::fs::read(path).map_err(|source| Error::File { path: path.clone(), source })?;
+        let secret = text.trim_ascii();
+        if secret.len() < SECRET_BYTES_MIN {
+            let bytes = secret.len();
+            let problem = format!("the secret of the cache, {}, has {bytes} bytes, not 32", path.display());
+            return Err(Error::Callback { problem });
+        }
+        let derived = |purpose: &[u8]| {
+            let digest = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret), purpose);
+            hmac::Key::new(hmac::HMAC_SHA256, digest.as_ref())
+        };
+        let mut client = config.client.clone();
+        client.timeout /= 2;
+        client.connect_timeout = client.connect_timeout.min(client.timeout);
+        let servers = client.servers.len();
+        let client = Client::with(client)
+            .map_err(|error| Error::Callback { problem: format!("its cache: {error}") })?;
+        Ok(Self {
+            client,
+            keys: derived(b"stadium: keys of answers, 1"),
+            entries: derived(b"stadium: entries of answers, 1"),
+            url: url.to_owned(),
+            scope: config.scope,
+            keep: config.keep,
+            keep_denial: config.keep_denial,
+            recache: Recache { lease: ask_max + Duration::from_secs(1), early: EARLY },
+            wait_max,
+            near: Remembered::new(NEAR, NEAR_MAX)?,
+            circuit: Circuit::new(FAILURES_MAX, REST),
+            servers,
+            not_before_ms: AtomicU64::new(0),
+            counters: CacheCounters::default(),
+            failures: Reports::default(),
+            forgeries: Reports::default(),
+        })
+    }
+
+    /// The key of the answer about these credentials.
+    pub(super) fn tag(&self, shown: &Credentials) -> Tag {
+        let presence = [u8::from(shown.username.is_some()), u8::from(shown.password.is_some())];
+        let peer = shown.peer.ip().to_string();
+        let whom: [&[u8]; 3] = match self.scope {
+            AnswerScope::Device => [b"device", shown.client_id.as_bytes(), peer.as_bytes()],
+            AnswerScope::Credential => {
+                let app = shown.client_id.split_once('/').map_or("", |(app, _)| app);
+                [b"credential", app.as_bytes(), b""]
+            }
+        };
+        Tag::of(
+            &self.keys,
+            &[
+                self.url.as_bytes(),
+                whom[0],
+                whom[1],
+                whom[2],
+                &presence,
+                shown.username.as_deref().unwrap_or_default().as_bytes(),
+                shown.password.as_deref().unwrap_or_default(),
+                shown.certificate.as_deref().unwrap_or_default(),
+            ],
+        )
+    }
+
+    /// The answer that this process read or wrote a moment ago.
+    pub(super) fn near(&self, tag: &Tag, now: Instant) -> Option<Decision> {
+        self.near.recall(tag, now)
+    }
+
+    /// No answer from before now is used any more by this process.
+    pub(super) fn forget(&self) {
+        self.not_before_ms.store(now_ms(), Ordering::Relaxed);
+        self.near.clear();
+    }
+
+    pub(super) fn counts(&self) -> CacheCounts {
+        let ejected = if self.circuit.resting(Instant::now()).is_some() {
+            self.servers
+        } else {
+            self.client.ejected().len()
+        };
+        self.counters.snapshot(ejected)
+    }
+
+    /// Reads the answer, or elects the caller to fetch it. Blocks for half the cache's time-out, and where
+    /// another caller fetches it for that one, at most for the longest wait.
+    pub(super) fn find(&self, tag: &Tag) -> Found {
+        let start = Instant::now();
+        if self.circuit.permit(start).is_err() {
+            self.counters.count(Event::Rest);
+            return Found::Ask(Slot::NONE);
+        }
+        let key = text_of(tag);
+        let (mut pause, mut is_first) = (PAUSE_MIN, true);
+        loop {
+            let found = match self.client.lookup(&key, &self.recache) {
+                Ok(found) => found,
+                Err(error) => {
+                    self.failed(&error);
+                    return Found::Ask(Slot::NONE);
+                }
+            };
+            self.circuit.succeeded();
+            match found {
+                Lookup::Fresh(value) | Lookup::Stale(value) => return self.fit(tag, &value, Event::Hit),
+                Lookup::Won(value) => return self.fit(tag, &value, Event::Renewal),
+                Lookup::Make { cas } => {
+                    self.counters.count(Event::Miss);
+                    return Found::Ask(Slot { place: Place::Awaited(cas), fallback: None });
+                }
+                Lookup::Made => {
+                    if std::mem::take(&mut is_first) {
+                        self.counters.count(Event::Wait);
+                    }
+                    let left = self.wait_max.saturating_sub(start.elapsed());
+                    if left.is_zero() {
+                        self.counters.count(Event::Miss);
+                        return Found::Ask(Slot { place: Place::Any, fallback: None });
+                    }
+                    thread::sleep(pause.min(left));
+                    pause = (pause * 2).min(PAUSE_MAX);
+                }
+            }
+        }
+    }
+
+    /// What a value is good for; `event` is counted where it can be used.
+    fn fit(&self, tag: &Tag, value: &Value, event: Event) -> Found {
+        let place = value.cas.map_or(Place::Any, Place::Of);
+        let slot = |fallback| Slot { place, fallback };
+        let now = now_ms();
+        match self.unseal(tag, &value.bytes, now) {
+            Ok((answer, _)) if event == Event::Renewal => {
+                self.counters.count(event);
+                Found::Ask(slot(Some(answer)))
+            }
+            Ok((answer, ends_ms)) => {
+                self.counters.count(event);
+                let left = Duration::from_millis(ends_ms - now);
+                self.near.remember_for(left, *tag, answer.clone(), Instant::now());
+                Found::Answer(answer)
+            }
+            Err(Unfit::Old) => {
+                self.counters.count(Event::Miss);
+                Found::Ask(slot(None))
+            }
+            Err(Unfit::Forged) => {
+                self.counters.count(Event::Forgery);
+                if let Some(more) = self.forgeries.due() {
+                    tracing::warn!(
+                        more,
+                        "An entry in the cache of the authentication callback is not of a server with this secret"
+                    );
+                }
+                Found::Ask(slot(None))
+            }
+        }
+    }
+
+    /// Stores the callback's answer for as long as it or the settings say. Blocks for half the cache's time-out.
+    pub(super) fn store(&self, tag: &Tag, slot: &Slot, answer: &Decision) {
+        if matches!(slot.place, Place::Nowhere) {
+            return;
+        }
+        let life = self.life(answer);
+        if life < LIFE_MIN {
+            return self.remove(tag);
+        }
+        let entry = self.seal(tag, answer, now_ms(), life);
+        let key = text_of(tag);
+        let stored = match slot.place {
+            Place::Awaited(cas) | Place::Of(cas) => {
+                self.client.cas(key, &entry, cas, life).and_then(Pending::wait)
+            }
+            Place::Nowhere | Place::Any => {
+                self.client.set(key, &entry, life).and_then(Pending::wait).map(|()| Stored::Stored)
+            }
+        };
+        match stored {
+            Ok(Stored::Stored) => self.near.remember(*tag, answer.clone(), Instant::now()),
+            // Another server's answer is newer.
+            Ok(_) => {}
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    /// The callback gave no answer: another caller may try.
+    pub(super) fn give_up(&self, tag: &Tag, slot: &Slot) {
+        if matches!(slot.place, Place::Awaited(_)) {
+            self.remove(tag);
+        }
+    }
+
+    /// How long an answer may be used.
+    pub(super) fn life(&self, answer: &Decision) -> Duration {
+        let by_setting = if answer.allow { self.keep } else { self.keep_denial };
+        answer.cache_s.map_or(by_setting, |s| Duration::from_secs(u64::from(s))).min(LIFE_MAX)
+    }
+
+    fn remove(&self, tag: &Tag) {
+        if let Err(error) = self.client.delete(text_of(tag)).and_then(Pending::wait) {
+            self.failed(&error);
+        }
+    }
+
+    fn failed(&self, error: &stadium_memcache::Error) {
+        self.counters.count(Event::Failure);
+        self.circuit.failed(Instant::now());
+        if let Some(more) = self.failures.due() {
+            tracing::warn!(
+                %error,
+                more,
+                "The cache of the authentication callback failed; the callback is asked instead"
+            );
+        }
+    }
+
+    fn seal(&self, tag: &Tag, answer: &Decision, now_ms: u64, life: Duration) -> Vec<u8> {
+        let mut entry = vec![VERSION];
+        let life_ms = u64::try_from(life.as_millis()).unwrap_or(u64::MAX);
+        entry.extend_from_slice(&now_ms.to_le_bytes());
+        entry.extend_from_slice(&now_ms.saturating_add(life_ms).to_le_bytes());
+        entry.extend_from_slice(&serde_json::to_vec(answer).unwrap_or_default());
+        let digest = Tag::of(&self.entries, &[&tag.0, &entry]);
+        entry.extend_from_slice(&digest.0);
+        entry
+    }
+
+    /// The answer in an entry, and when it ends.
+    fn unseal(&self, tag: &Tag, entry: &[u8], now_ms: u64) -> Result<(Decision, u64), Unfit> {
+        let body = entry.len().checked_sub(DIGEST_BYTES).filter(|body| *body >= HEAD_BYTES);
+        let (body, digest) = entry.split_at(body.ok_or(Unfit::Forged)?);
+        let ours = Tag::of(&self.entries, &[&tag.0, body]);
+        // In constant time: the writer of the entry may measure it.
+        let differ = ours.0.iter().zip(digest).fold(0, |all, (a, b)| all | (a ^ b));
+        if differ != 0 || body[0] != VERSION {
+            return Err(Unfit::Forged);
+        }
+        let number = |from: usize| {
+            let bytes = body[from..from + 8].try_into().expect("the head has two numbers of 8 bytes");
+            u64::from_le_bytes(bytes)
+        };
+        let (made_ms, ends_ms) = (number(1), number(9));
+        if ends_ms <= now_ms || made_ms < self.not_before_ms.load(Ordering::Relaxed) {
+            return Err(Unfit::Old);
+        }
+        let answer = serde_json::from_slice(&body[HEAD_BYTES..]).map_err(|_| Unfit::Forged)?;
+        Ok((answer, ends_ms))
+    }
+}
+
+impl Slot {
+    /// Of a cache that cannot be used.
+    const NONE: Self = Self { place: Place::Nowhere, fallback: None };
+}
+
+/// The key as memcached has it.
+fn text_of(tag: &Tag) -> String {
+    format!("auth/{}", URL_SAFE_NO_PAD.encode(tag.0))
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Bounds the lines of the log about one kind of trouble.
+#[derive(Default)]
+struct Reports(Mutex<(Option<Instant>, u64)>);
+
+impl Reports {
+    /// The number of those that were not logged since the last line, if a line is due.
+    fn due(&self) -> Option<u64> {
+        let mut state = self.0.lock();
+        if state.0.is_some_and(|last| last.elapsed() < LOG_EVERY) {
+            state.1 += 1;
+            return None;
+        }
+        state.0 = Some(Instant::now());
+        Some(std::mem::take(&mut state.1))
+    }
+}
