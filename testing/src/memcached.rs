@@ -77,7 +77,7 @@ impl Memcached {
     /// Every key, in no order.
     pub fn keys(&self) -> Result<Vec<String>> {
         let dump = String::from_utf8(self.ask("lru_crawler metadump all\r\n", "END\r\n")?)?;
-        let key = |line: &str| Some(line.strip_prefix("key=")?.split(' ').next()?.replace("%2F", "/"));
+        let key = |line: &str| Some(plain(line.strip_prefix("key=")?.split(' ').next()?));
         Ok(dump.lines().filter_map(key).collect())
     }
 
@@ -117,4 +117,16 @@ impl Memcached {
         }
         Ok(())
     }
+}
+
+/// A key without its percent-encoding.
+fn plain(encoded: &str) -> String {
+    let mut parts = encoded.split('%');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (digits, rest) = part.split_at(part.len().min(2));
+        plain.push(u8::from_str_radix(digits, 16).map_or('%', char::from));
+        plain.push_str(rest);
+    }
+    plain
 }

@@ -17,7 +17,7 @@ use stadium_node::{Node, logging};
 
 use super::Arguments;
 use super::fleet::Fleet;
-use super::interrupted::Interrupted;
+use crate::interrupted::Interrupted;
 use super::summary::{Burst, PushFigures, Summary};
 use super::vote::{self, VoteFigures};
 use crate::api::Api;

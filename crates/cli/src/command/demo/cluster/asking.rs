@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::parts::until;
 use crate::api::{Api, Ask, Method, Refused};
-use crate::command::demo::interrupted::Interrupted;
+use crate::interrupted::Interrupted;
 use crate::failure::Failure;
 
 /// One POST of a JSON body, with the sort of the refusal.

@@ -20,7 +20,7 @@ use stadium_node::settings::from_toml;
 use tempfile::TempDir;
 
 use super::node::{Node, Process};
-use crate::command::demo::interrupted::Interrupted;
+use crate::interrupted::Interrupted;
 use crate::failure::{Context, Failure};
 use crate::terminal::{ProgressBar, Terminal};
 
