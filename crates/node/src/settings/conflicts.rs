@@ -569,6 +569,25 @@ mod tests {
                 "[auth.callback]\nurl = \"ftp://x\"\n",
                 "auth.callback.url = \"ftp://x\" must begin with http://",
             ),
+            ("[auth.callback]\ncache_s = 60\n", "auth.callback.cache_s needs cache.servers"),
+            ("[cache]\nsecret_file = \"s\"\n", "cache.secret_file needs cache.servers"),
+            ("[cache]\nservers = [\"a\"]\n", "cache.servers needs cache.secret_file"),
+            (
+                "[cache]\nservers = [\"a:0\"]\nsecret_file = \"s\"\n",
+                "cache.servers is refused: wrong settings: `a:0` is no address of a server",
+            ),
+            (
+                "[cache]\nservers = [\"a\", \"b\", \"a\"]\nsecret_file = \"s\"\n",
+                "cache.servers names \"a\" twice",
+            ),
+            (
+                "[cache]\nservers = [\"a\"]\nsecret_file = \"s\"\nnamespace = \"a b\"\n",
+                "cache.namespace = \"a b\" must be at most 128 characters of ASCII",
+            ),
+            (
+                "[cache]\nservers = [\"a\"]\nsecret_file = \"s\"\n[auth.callback]\ncache_denial_s = 5\n",
+                "auth.callback.cache_denial_s needs auth.callback.url",
+            ),
             ("[auth]\nanonymous = \"anyone\"\n", "auth.anonymous = \"anyone\" checks no"),
             ("[ws]\npath = \"mqtt\"\n", "ws.path = \"mqtt\" must begin with /"),
             ("[rpc]\nlisten = \"0.0.0.0:7800\"\n", "rpc.listen = 0.0.0.0:7800 is not loopback"),

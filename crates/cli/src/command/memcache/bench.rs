@@ -22,11 +22,12 @@ const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stadium memcache bench                          8 callers, 90 % reads
-  stadium memcache bench --callers 32 --sets 50 --value-size 1000 --operations 1000000
+  stadium memcache bench
+  stadium memcache bench --callers 32 --sets 50 --value-size 1000
 
-Its keys begin with `bench:` (after the namespace) and expire after 10 minutes. It takes memory of the servers, and their other clients
-wait longer meanwhile.")]
+Its keys begin with `bench:`, after the namespace, and expire after 10
+minutes. It takes memory of the servers, and their other clients wait
+longer meanwhile.")]
 pub(super) struct Arguments {
     /// Threads that read and write, each as fast as it can
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1_024))]
@@ -43,7 +44,7 @@ pub(super) struct Arguments {
     /// Different keys; all are written before the measurement
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     keys: u32,
-    /// Wait for each write, as for each read; otherwise up to 64 of a caller are under way
+    /// Wait for each write, as for each read; else a caller has up to 64 under way
     #[arg(long)]
     wait: bool,
     #[command(flatten)]

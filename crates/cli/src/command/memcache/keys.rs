@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use serde_json::json;
 use stadium_memcache::protocol::{Arithmetic, Direction};
-use stadium_memcache::{Expiry, Stored, Value};
+use stadium_memcache::{Expiry, Pending, Stored, Value};
 
 use super::place::{Servers, VALUE_BYTES_MAX, failure};
 use crate::failure::{Context, Failure};
@@ -34,9 +34,10 @@ pub(super) struct Get {
 #[command(after_help = "\
 Examples:
   stadium memcache set greeting hello --expire 90s
-  stadium memcache set page:1 < page.html         bytes from standard input, as they are
+  stadium memcache set page:1 < page.html
 
-Arguments are seen by everybody on this machine: give a secret on standard input.")]
+Everybody on this machine can see arguments: give a secret on standard
+input.")]
 pub(super) struct Set {
     /// The key
     key: String,
@@ -81,9 +82,11 @@ pub(super) struct Touch {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stadium memcache incr visits                    one more
-  stadium memcache incr stock -3                  three less, down to 0
-  stadium memcache incr visits --initial 1        1 where there is none")]
+  stadium memcache incr visits
+  stadium memcache incr stock -3              three less, down to 0
+  stadium memcache incr visits --initial 1    1 where there is none
+
+Exit code 1 where there is no number and no --initial.")]
 pub(super) struct Incr {
     /// The key
     key: String,
@@ -113,7 +116,7 @@ fn expiry_or_never(text: &str) -> Result<Expiry, String> {
 }
 
 fn named(key: &str) -> String {
-    clean(key, KEY_CHARS_MAX)
+    if key.is_empty() { "\"\"".to_owned() } else { clean(key, KEY_CHARS_MAX) }
 }
 
 fn missing(key: &str) -> Failure {
@@ -164,8 +167,8 @@ pub(super) fn set(arguments: &Set, terminal: &Terminal) -> Result<(), Failure> {
     let expiry = expire.map_or(Expiry::Never, |after| Expiry::After(Duration::from_millis(after)));
     let failed = |error| failure(named(key), &error);
     let stored = match (add, replace) {
-        (true, _) => client.add(key, &value, expiry).and_then(stadium_memcache::Pending::wait),
-        (_, true) => client.replace(key, &value, expiry).and_then(stadium_memcache::Pending::wait),
+        (true, _) => client.add(key, &value, expiry).and_then(Pending::wait),
+        (_, true) => client.replace(key, &value, expiry).and_then(Pending::wait),
         _ => {
             let pending = client.set_flagged(key, &value, *flags, expiry).map_err(failed)?;
             pending.wait().map(|()| Stored::Stored)
@@ -179,7 +182,11 @@ pub(super) fn set(arguments: &Set, terminal: &Terminal) -> Result<(), Failure> {
     if terminal.is_json() {
         return terminal.json(&json!({"key": key, "bytes": value.len(), "flags": flags}));
     }
-    terminal.note(format_args!("{} bytes are stored under {}", count(value.len() as u64), named(key)));
+    let bytes = match value.len() {
+        1 => "1 byte is".to_owned(),
+        bytes => format!("{} bytes are", count(bytes as u64)),
+    };
+    terminal.note(format_args!("{bytes} stored under {}", named(key)));
     Ok(())
 }
 
@@ -201,7 +208,7 @@ fn read_value(terminal: &Terminal) -> Result<Vec<u8>, Failure> {
 /// Removes a value.
 pub(super) fn delete(arguments: &Delete, terminal: &Terminal) -> Result<(), Failure> {
     let Delete { key, servers } = arguments;
-    let deleted = servers.client()?.delete(key).and_then(stadium_memcache::Pending::wait);
+    let deleted = servers.client()?.delete(key).and_then(Pending::wait);
     if !deleted.map_err(|error| failure(named(key), &error))? {
         return Err(missing(key));
     }
@@ -211,7 +218,7 @@ pub(super) fn delete(arguments: &Delete, terminal: &Terminal) -> Result<(), Fail
 /// Gives a value a new time to live.
 pub(super) fn touch(arguments: &Touch, terminal: &Terminal) -> Result<(), Failure> {
     let Touch { key, expire, servers } = arguments;
-    let touched = servers.client()?.touch(key, *expire).and_then(stadium_memcache::Pending::wait);
+    let touched = servers.client()?.touch(key, *expire).and_then(Pending::wait);
     if !touched.map_err(|error| failure(named(key), &error))? {
         return Err(missing(key));
     }
@@ -234,7 +241,7 @@ pub(super) fn incr(arguments: &Incr, terminal: &Terminal) -> Result<(), Failure>
         .map_err(|_| Failure::Usage(format!("{by} has more than 64 bits")))?;
     let how = Arithmetic { direction, delta, initial: initial.map(|number| (number, 0)) };
     let pending = servers.client()?.arithmetic(key, how);
-    let number = pending.and_then(stadium_memcache::Pending::wait);
+    let number = pending.and_then(Pending::wait);
     let number = number.map_err(|error| failure(named(key), &error))?.ok_or_else(|| missing(key))?;
     if terminal.is_json() {
         return terminal.json(&json!({"key": key, "number": number}));

@@ -18,12 +18,14 @@ use crate::terminal::Terminal;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stadium memcache get user:7 --servers 10.0.0.7:11211,10.0.0.8:11211
+  stadium memcache get user:7 --servers 10.0.0.7,10.0.0.8:11212
   stadium memcache set page:1 --expire 10m < page.html
   STADIUM_MEMCACHE=/run/memcached.sock stadium memcache stats
 
-Exit codes: 0 done; 1 there is no such value, or it failed; 2 wrong usage; 65 the server refused it, which will never work; 69 a server
-cannot be reached; 75 too much is under way, try again; 124 no answer in time.")]
+Exit codes: 0 done; 1 there is no such value, or it failed; 2 wrong
+usage; 65 the server refused it, which will never work; 69 a server
+cannot be reached; 75 too much is under way, try again; 124 no answer
+in time.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Action,
@@ -39,7 +41,7 @@ enum Action {
     Delete(keys::Delete),
     /// Give a value a new time to live; exit code 1 where there is none
     Touch(keys::Touch),
-    /// Add to a number and print the new one; exit code 1 where there is none
+    /// Add to a number and print the new one
     Incr(keys::Incr),
     /// Show the items, memory, hit rate and more of each server
     Stats(stats::Arguments),
