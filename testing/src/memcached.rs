@@ -74,7 +74,15 @@ impl Memcached {
         Ok(answer)
     }
 
-    /// Every key, in no order.
+    /// A number in the answer to `stats`.
+    pub fn statistic(&self, name: &str) -> Result<u64> {
+        let text = String::from_utf8(self.ask("stats\r\n", "END\r\n")?)?;
+        let line = format!("STAT {name} ");
+        let value = text.lines().find_map(|found| found.strip_prefix(&line)).context("no such statistic")?;
+        Ok(value.trim().parse()?)
+    }
+
+    /// Every key, in no order. Not while others write: the server lists what they moved once more.
     pub fn keys(&self) -> Result<Vec<String>> {
         let dump = String::from_utf8(self.ask("lru_crawler metadump all\r\n", "END\r\n")?)?;
         let key = |line: &str| Some(plain(line.strip_prefix("key=")?.split(' ').next()?));

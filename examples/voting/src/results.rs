@@ -128,9 +128,9 @@ pub(crate) async fn keep(
         let cast = bank.cast();
         let look = match (&closing, &cache) {
             // The result does not change any more, and is never the cache's.
-            (Some(votes), _) => cached::books(&bank)
-                .await
-                .map(|books| Look { votes: votes.clone(), books, at_ms: now_ms() }),
+            (Some(votes), _) => {
+                cached::books(&bank).await.map(|books| Look { votes: votes.clone(), books, at_ms: now_ms() })
+            }
             (None, Some(cache)) if !has_closed => cache.look(&bank).await,
             (None, _) => cached::look(&bank).await,
         };

@@ -149,9 +149,8 @@ fn latencies(histogram: &Histogram<u64>) -> Value {
     if histogram.is_empty() {
         return Value::Null;
     }
-    let quantile = |(name, quantile): (&str, f64)| {
-        (name.to_owned(), Value::from(histogram.value_at_quantile(quantile)))
-    };
+    let quantile =
+        |(name, quantile): (&str, f64)| (name.to_owned(), Value::from(histogram.value_at_quantile(quantile)));
     let mut values: serde_json::Map<_, _> = QUANTILES.into_iter().map(quantile).collect();
     values.insert("max".to_owned(), histogram.max().into());
     Value::Object(values)

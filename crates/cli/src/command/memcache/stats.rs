@@ -84,9 +84,8 @@ fn as_json((name, value): (&String, &String)) -> (String, Value) {
 }
 
 fn all(stats: &Statistics) -> Vec<(String, String)> {
-    let row = |(name, value): (&String, &String)| {
-        (clean(name, VALUE_CHARS_MAX), clean(value, VALUE_CHARS_MAX))
-    };
+    let row =
+        |(name, value): (&String, &String)| (clean(name, VALUE_CHARS_MAX), clean(value, VALUE_CHARS_MAX));
     stats.iter().map(row).collect()
 }
 
