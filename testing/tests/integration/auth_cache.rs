@@ -183,6 +183,29 @@ fn a_storm_of_one_token_on_two_servers_costs_one_request() -> Result<()> {
 }
 
 #[test]
+fn answers_that_are_not_kept_make_nobody_wait() -> Result<()> {
+    let house = House::new(Duration::from_millis(200), &[])?;
+    house.endpoint.answers("fleet", json!({"allow": false}));
+    let server = house.server("cache_s = 60\ncache_scope = \"credential\"", SLOW)?;
+    let begun = Instant::now();
+    thread::scope(|scope| {
+        let device = |n: usize| {
+            let server = &server;
+            scope.spawn(move || reason(server, &format!("phone-{n}"), "fleet", PASSWORD))
+        };
+        let devices: Vec<_> = (0..48).map(device).collect();
+        devices.into_iter().try_for_each(|device| {
+            ensure!(device.join().expect("no panic")? == NOT_AUTHORISED);
+            Ok(())
+        })
+    })?;
+    // One after the other would take ten seconds.
+    ensure!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    ensure!(house.endpoint.asked("fleet") == 48 && event(&server, "miss")? == 48);
+    Ok(())
+}
+
+#[test]
 fn an_answer_is_for_one_device_and_kept_as_long_as_it_says() -> Result<()> {
     let house = House::new(Duration::ZERO, &[])?;
     let servers = [house.server("cache_denial_s = 30", SLOW)?, house.server("", SLOW)?];

@@ -52,7 +52,8 @@ const PAUSE_MAX: Duration = Duration::from_millis(50);
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
 /// An entry is the version, when it was made and when it ends in milliseconds since 1970, the answer as
-/// JSON, and the digest of all this and of its key.
+/// JSON, and the digest of all this and of its key. `null` as answer is a note that the callback's is not
+/// kept: until its end everybody asks at once, and nobody waits for another one.
 const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 17;
 const DIGEST_BYTES: usize = 32;
@@ -99,12 +100,12 @@ pub(super) struct Slot {
 enum Place {
     /// Nowhere: the cache cannot be used.
     Nowhere,
-    /// Into an empty item of this number, for which others wait.
-    Awaited(u64),
-    /// In the place of an entry of this number.
+    /// In the place of an entry, or of an empty item for which others wait, of this number.
     Of(u64),
     /// In the place of whatever is there: its maker did not keep its promise.
     Any,
+    /// In the place of a note of this number; another note is not needed.
+    Noted(u64),
 }
 
 /// Why an entry is not used.
@@ -231,7 +232,7 @@ impl AnswerCache {
                 Lookup::Won(value) => return self.fit(tag, &value, Event::Renewal),
                 Lookup::Make { cas } => {
                     self.counters.count(Event::Miss);
-                    return Found::Ask(Slot { place: Place::Awaited(cas), fallback: None });
+                    return Found::Ask(Slot { place: Place::Of(cas), fallback: None });
                 }
                 Lookup::Made => {
                     if std::mem::take(&mut is_first) {
@@ -255,11 +256,16 @@ impl AnswerCache {
         let slot = |fallback| Slot { place, fallback };
         let now = now_ms();
         match self.unseal(tag, &value.bytes, now) {
-            Ok((answer, _)) if event == Event::Renewal => {
+            Ok((None, _)) => {
+                self.counters.count(Event::Miss);
+                let place = value.cas.map_or(Place::Nowhere, Place::Noted);
+                Found::Ask(Slot { place, fallback: None })
+            }
+            Ok((Some(answer), _)) if event == Event::Renewal => {
                 self.counters.count(event);
                 Found::Ask(slot(Some(answer)))
             }
-            Ok((answer, ends_ms)) => {
+            Ok((Some(answer), ends_ms)) => {
                 self.counters.count(event);
                 let left = Duration::from_millis(ends_ms - now);
                 self.near.remember_for(left, *tag, answer.clone(), Instant::now());
@@ -282,37 +288,51 @@ impl AnswerCache {
         }
     }
 
-    /// Stores the callback's answer for as long as it or the settings say. Blocks for half the cache's time-out.
+    /// Stores the callback's answer for as long as it or the settings say, or a note that it is not kept. Blocks for
+    /// half the cache's time-out.
     pub(super) fn store(&self, tag: &Tag, slot: &Slot, answer: &Decision) {
-        if matches!(slot.place, Place::Nowhere) {
-            return;
-        }
         let life = self.life(answer);
         if life < LIFE_MIN {
-            return self.remove(tag);
+            return self.note(tag, slot);
         }
-        let entry = self.seal(tag, answer, now_ms(), life);
+        if self.write(tag, slot.place, Some(answer), life) {
+            self.near.remember(*tag, answer.clone(), Instant::now());
+        }
+    }
+
+    /// The callback gave no answer: nobody is to wait for it. An old answer stays.
+    pub(super) fn give_up(&self, tag: &Tag, slot: &Slot) {
+        if slot.fallback.is_none() {
+            self.note(tag, slot);
+        }
+    }
+
+    fn note(&self, tag: &Tag, slot: &Slot) {
+        if !matches!(slot.place, Place::Noted(_)) {
+            self.write(tag, slot.place, None, LIFE_MIN);
+        }
+    }
+
+    /// Writes an entry; true where it is there now.
+    fn write(&self, tag: &Tag, place: Place, answer: Option<&Decision>, life: Duration) -> bool {
         let key = text_of(tag);
-        let stored = match slot.place {
-            Place::Awaited(cas) | Place::Of(cas) => {
+        let entry = self.seal(tag, answer, now_ms(), life);
+        let stored = match place {
+            Place::Nowhere => return false,
+            Place::Of(cas) | Place::Noted(cas) => {
                 self.client.cas(key, &entry, cas, life).and_then(Pending::wait)
             }
-            Place::Nowhere | Place::Any => {
+            Place::Any => {
                 self.client.set(key, &entry, life).and_then(Pending::wait).map(|()| Stored::Stored)
             }
         };
         match stored {
-            Ok(Stored::Stored) => self.near.remember(*tag, answer.clone(), Instant::now()),
-            // Another server's answer is newer.
-            Ok(_) => {}
-            Err(error) => self.failed(&error),
-        }
-    }
-
-    /// The callback gave no answer: another caller may try.
-    pub(super) fn give_up(&self, tag: &Tag, slot: &Slot) {
-        if matches!(slot.place, Place::Awaited(_)) {
-            self.remove(tag);
+            // Otherwise another server's is newer.
+            Ok(stored) => stored == Stored::Stored,
+            Err(error) => {
+                self.failed(&error);
+                false
+            }
         }
     }
 
@@ -320,12 +340,6 @@ impl AnswerCache {
     pub(super) fn life(&self, answer: &Decision) -> Duration {
         let by_setting = if answer.allow { self.keep } else { self.keep_denial };
         answer.cache_s.map_or(by_setting, |s| Duration::from_secs(u64::from(s))).min(LIFE_MAX)
-    }
-
-    fn remove(&self, tag: &Tag) {
-        if let Err(error) = self.client.delete(text_of(tag)).and_then(Pending::wait) {
-            self.failed(&error);
-        }
     }
 
     fn failed(&self, error: &stadium_memcache::Error) {
@@ -340,19 +354,19 @@ impl AnswerCache {
         }
     }
 
-    fn seal(&self, tag: &Tag, answer: &Decision, now_ms: u64, life: Duration) -> Vec<u8> {
+    fn seal(&self, tag: &Tag, answer: Option<&Decision>, now_ms: u64, life: Duration) -> Vec<u8> {
         let mut entry = vec![VERSION];
         let life_ms = u64::try_from(life.as_millis()).unwrap_or(u64::MAX);
         entry.extend_from_slice(&now_ms.to_le_bytes());
         entry.extend_from_slice(&now_ms.saturating_add(life_ms).to_le_bytes());
-        entry.extend_from_slice(&serde_json::to_vec(answer).unwrap_or_default());
+        entry.extend_from_slice(&serde_json::to_vec(&answer).unwrap_or_default());
         let digest = Tag::of(&self.entries, &[&tag.0, &entry]);
         entry.extend_from_slice(&digest.0);
         entry
     }
 
-    /// The answer in an entry, and when it ends.
-    fn unseal(&self, tag: &Tag, entry: &[u8], now_ms: u64) -> Result<(Decision, u64), Unfit> {
+    /// The answer in an entry, none in a note, and when it ends.
+    fn unseal(&self, tag: &Tag, entry: &[u8], now_ms: u64) -> Result<(Option<Decision>, u64), Unfit> {
         let body = entry.len().checked_sub(DIGEST_BYTES).filter(|body| *body >= HEAD_BYTES);
         let (body, digest) = entry.split_at(body.ok_or(Unfit::Forged)?);
         let ours = Tag::of(&self.entries, &[&tag.0, body]);
