@@ -1,10 +1,10 @@
 //! `stadium memcache` against a real memcached: bytes, exit codes, statistics, a bench that is interrupted.
 
-use std::io::Write as _;
-use std::process::{Command, Output, Stdio};
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
-use stadium_testing::deadline::must_hold;
+use stadium_testing::deadline::{must_find, must_hold};
 use stadium_testing::memcached::Memcached;
 use stadium_testing::process::{Process, Signal};
 
@@ -119,14 +119,26 @@ fn a_bench_reports_what_was_done_also_when_it_is_interrupted() {
         assert!(micros("p50") > 0 && micros("p50") <= micros("p999") && micros("p999") <= micros("max"));
     }
 
-    let mut bench = command(&server, &["bench", "--operations", "1000000000"]);
-    let bench = bench.spawn().expect("it runs");
+    let before = server.statistic("cmd_set").expect("it answers");
+    let mut command = command(&server, &["bench", "--operations", "1000000000"]);
+    let mut bench = Ended(command.spawn().expect("it runs"));
     // It listens to signals before it writes.
-    must_hold("its writes", || server.statistic("cmd_set").is_ok_and(|sets| sets > 100));
-    Process(bench.id()).signal(Signal::INT).expect("it runs");
-    let output = bench.wait_with_output().expect("it ends");
-    assert!(output.status.success(), "{}", err(&output));
-    assert!(out(&output).contains("ended early"), "{}", out(&output));
-    let text = out(&output);
+    must_hold("its writes", || server.statistic("cmd_set").is_ok_and(|sets| sets > before + 100));
+    Process(bench.0.id()).signal(Signal::INT).expect("it runs");
+    let status = must_find("its end", || bench.0.try_wait().expect("it is ours"));
+    let mut text = String::new();
+    bench.0.stdout.take().expect("a pipe").read_to_string(&mut text).expect("text");
+    assert!(status.success() && text.contains("ended early"), "{status} {text}");
     assert!(text.lines().any(|line| line.starts_with("get")), "{text}");
+}
+
+/// A process that ends with its test.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }

@@ -322,9 +322,7 @@ impl AnswerCache {
             Place::Of(cas) | Place::Noted(cas) => {
                 self.client.cas(key, &entry, cas, life).and_then(Pending::wait)
             }
-            Place::Any => {
-                self.client.set(key, &entry, life).and_then(Pending::wait).map(|()| Stored::Stored)
-            }
+            Place::Any => self.client.set(key, &entry, life).and_then(Pending::wait).map(|()| Stored::Stored),
         };
         match stored {
             // Otherwise another server's is newer.
