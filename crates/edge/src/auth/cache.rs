@@ -91,8 +91,8 @@ pub(super) enum Found {
 /// The place of an answer that the caller is to fetch.
 pub(super) struct Slot {
     place: Place,
-    /// An answer for the case that the callback fails.
-    pub(super) fallback: Option<Decision>,
+    /// An answer for the case that the callback fails, and when it ends.
+    fallback: Option<(Decision, u64)>,
 }
 
 /// Where the answer goes.
@@ -261,9 +261,9 @@ impl AnswerCache {
                 let place = value.cas.map_or(Place::Nowhere, Place::Noted);
                 Found::Ask(Slot { place, fallback: None })
             }
-            Ok((Some(answer), _)) if event == Event::Renewal => {
+            Ok((Some(answer), ends_ms)) if event == Event::Renewal => {
                 self.counters.count(event);
-                Found::Ask(slot(Some(answer)))
+                Found::Ask(slot(Some((answer, ends_ms))))
             }
             Ok((Some(answer), ends_ms)) => {
                 self.counters.count(event);
@@ -389,6 +389,11 @@ impl AnswerCache {
 impl Slot {
     /// Of a cache that cannot be used.
     const NONE: Self = Self { place: Place::Nowhere, fallback: None };
+
+    /// An answer for the case that the callback failed, if it has not ended meanwhile.
+    pub(super) fn fallback(&self) -> Option<&Decision> {
+        self.fallback.as_ref().filter(|(_, ends_ms)| now_ms() < *ends_ms).map(|(answer, _)| answer)
+    }
 }
 
 /// The key as memcached has it.

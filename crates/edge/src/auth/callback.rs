@@ -162,7 +162,7 @@ impl Callback {
             }
             Err(busy) => {
                 cache.give_up(tag, &slot);
-                slot.fallback.and_then(|answer| answer.verdict(shown).ok()).unwrap_or(busy)
+                slot.fallback().and_then(|answer| answer.verdict(shown).ok()).unwrap_or(busy)
             }
         }
     }
