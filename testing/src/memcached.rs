@@ -21,7 +21,7 @@ const FILLING_BYTES: usize = 8_000;
 pub struct Memcached {
     process: Option<Mortal>,
     arguments: Vec<String>,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
 }
 

@@ -1,4 +1,4 @@
-//! How a person ends what goes on for a while.
+//! Signals by which a person ends a command that goes on for a while.
 //!
 //! The first Ctrl-C lets it end in order and show what it has; a second one ends the process at once.
 

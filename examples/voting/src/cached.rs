@@ -46,7 +46,7 @@ pub(crate) struct Cached {
     fails: AtomicBool,
 }
 
-/// Why there are no standings.
+/// The reason for which there are no standings.
 enum Trouble {
     Cache(Error),
     Stadium(Refused),
@@ -106,7 +106,7 @@ impl Cached {
             Ok::<_, Trouble>(entry)
         });
         match (made, read) {
-            // Whether or not it could be stored.
+            // Stored or not.
             (Some(look), _) => Ok(look),
             (None, Ok(value)) => match self.opened(&value.bytes) {
                 Some(look) => Ok(look),

@@ -98,7 +98,7 @@ impl Endpoint {
     }
 }
 
-/// What the servers of a test have in common.
+/// The endpoint, the cache and the secret that the servers of a test share.
 struct House {
     endpoint: Endpoint,
     memcached: Memcached,

@@ -2,7 +2,7 @@
 //!
 //! When a fleet reconnects to all servers at once, the callback is asked once for each key: memcached elects
 //! one caller, the others wait for its answer. Anybody on the network may read and write memcached,
-//! so keys are keyed hashes and entries are authenticated, each for its own key. The cache never refuses a
+//! so keys and entries are made with a secret ([`Secret`]). The cache never refuses a
 //! device: whenever it fails, is slow or forged, the callback is asked. All of it runs on the callback's pool.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,17 +12,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use parking_lot::Mutex;
-use ring::hmac;
 use stadium_memcache::{Client, Lookup, Pending, Recache, Stored, Value};
 
 use super::cache_counts::{CacheCounters, Event};
+use super::cache_entry::{Entry, Secret};
 use super::circuit::Circuit;
 use super::decision::Decision;
 use super::remembered::{Remembered, Tag};
 use super::{AnswerCacheConfig, AnswerScope, CacheCounts, Credentials, Error};
-
-/// Bytes of a secret at least: as long as the hash.
-const SECRET_BYTES_MIN: usize = 32;
 
 /// One caller renews an answer that has less than this left, while the others use it.
 const EARLY: Duration = Duration::from_secs(3);
@@ -33,7 +30,7 @@ const LIFE_MIN: Duration = Duration::from_secs(5);
 /// The longest life that an answer may name: a day, as the setting's bound.
 const LIFE_MAX: Duration = Duration::from_secs(86_400);
 
-/// How long a copy in this process is used, so that devices with one token need no thread of the pool each.
+/// The time for which a copy in this process is used, so that devices with one token need no thread of the pool each.
 const NEAR: Duration = Duration::from_secs(1);
 
 /// Such copies, a few hundred bytes each.
@@ -51,24 +48,16 @@ const PAUSE_MAX: Duration = Duration::from_millis(50);
 /// Between two lines of the log about one kind of trouble.
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
-/// An entry is the version, when it was made and when it ends in milliseconds since 1970, the answer as
-/// JSON, and the digest of all this and of its key. `null` as answer is a note that the callback's is not
-/// kept: until its end everybody asks at once, and nobody waits for another one.
-const VERSION: u8 = 1;
-const HEAD_BYTES: usize = 17;
-const DIGEST_BYTES: usize = 32;
-
 /// The cache.
 pub(super) struct AnswerCache {
     client: Client,
-    keys: hmac::Key,
-    entries: hmac::Key,
+    secret: Secret,
     url: String,
     scope: AnswerScope,
     keep: Duration,
     keep_denial: Duration,
     recache: Recache,
-    /// How long a caller waits for another one's answer.
+    /// The longest wait of a caller for another one's answer.
     wait_max: Duration,
     near: Remembered<Decision>,
     circuit: Circuit,
@@ -80,7 +69,7 @@ pub(super) struct AnswerCache {
     forgeries: Reports,
 }
 
-/// What the cache has about a key.
+/// The state of the cache about a key.
 pub(super) enum Found {
     /// An answer that may be used.
     Answer(Decision),
@@ -95,7 +84,7 @@ pub(super) struct Slot {
     fallback: Option<(Decision, u64)>,
 }
 
-/// Where the answer goes.
+/// The destination of the answer.
 #[derive(Clone, Copy)]
 enum Place {
     /// Nowhere: the cache cannot be used.
@@ -108,14 +97,6 @@ enum Place {
     Noted(u64),
 }
 
-/// Why an entry is not used.
-enum Unfit {
-    /// It ended, or was made before the server was asked to read all again.
-    Old,
-    /// It was not written with this secret for this key.
-    Forged,
-}
-
 impl AnswerCache {
     /// Reads the secret; connects to nothing yet. A caller may wait `wait_max` for another one's answer.
     pub(super) fn open(
@@ -124,18 +105,7 @@ impl AnswerCache {
         ask_max: Duration,
         wait_max: Duration,
     ) -> Result<Self, Error> {
-        let path = &config.secret_file;
-        let text = std::fs::read(path).map_err(|source| Error::File { path: path.clone(), source })?;
-        let secret = text.trim_ascii();
-        if secret.len() < SECRET_BYTES_MIN {
-            let bytes = secret.len();
-            let problem = format!("the secret of the cache, {}, has {bytes} bytes, not 32", path.display());
-            return Err(Error::Callback { problem });
-        }
-        let derived = |purpose: &[u8]| {
-            let digest = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret), purpose);
-            hmac::Key::new(hmac::HMAC_SHA256, digest.as_ref())
-        };
+        let secret = Secret::read(&config.secret_file)?;
         let mut client = config.client.clone();
         client.timeout /= 2;
         client.connect_timeout = client.connect_timeout.min(client.timeout);
@@ -144,8 +114,7 @@ impl AnswerCache {
             .map_err(|error| Error::Callback { problem: format!("its cache: {error}") })?;
         Ok(Self {
             client,
-            keys: derived(b"stadium: keys of answers, 1"),
-            entries: derived(b"stadium: entries of answers, 1"),
+            secret,
             url: url.to_owned(),
             scope: config.scope,
             keep: config.keep,
@@ -173,19 +142,16 @@ impl AnswerCache {
                 [b"credential", app.as_bytes(), b""]
             }
         };
-        Tag::of(
-            &self.keys,
-            &[
-                self.url.as_bytes(),
-                whom[0],
-                whom[1],
-                whom[2],
-                &presence,
-                shown.username.as_deref().unwrap_or_default().as_bytes(),
-                shown.password.as_deref().unwrap_or_default(),
-                shown.certificate.as_deref().unwrap_or_default(),
-            ],
-        )
+        self.secret.key(&[
+            self.url.as_bytes(),
+            whom[0],
+            whom[1],
+            whom[2],
+            &presence,
+            shown.username.as_deref().unwrap_or_default().as_bytes(),
+            shown.password.as_deref().unwrap_or_default(),
+            shown.certificate.as_deref().unwrap_or_default(),
+        ])
     }
 
     /// The answer that this process read or wrote a moment ago.
@@ -250,40 +216,34 @@ impl AnswerCache {
         }
     }
 
-    /// What a value is good for; `event` is counted where it can be used.
+    /// Uses a value where it can be used, and counts `event` then.
     fn fit(&self, tag: &Tag, value: &Value, event: Event) -> Found {
         let place = value.cas.map_or(Place::Any, Place::Of);
-        let slot = |fallback| Slot { place, fallback };
+        let ask = |event, place, fallback| {
+            self.counters.count(event);
+            Found::Ask(Slot { place, fallback })
+        };
+        let Some(Entry { answer, made_ms, ends_ms }) = self.secret.unseal(tag, &value.bytes) else {
+            if let Some(more) = self.forgeries.due() {
+                tracing::warn!(
+                    more,
+                    "An entry in the cache of the authentication callback is not of a server with this secret"
+                );
+            }
+            return ask(Event::Forgery, place, None);
+        };
         let now = now_ms();
-        match self.unseal(tag, &value.bytes, now) {
-            Ok((None, _)) => {
-                self.counters.count(Event::Miss);
-                let place = value.cas.map_or(Place::Nowhere, Place::Noted);
-                Found::Ask(Slot { place, fallback: None })
-            }
-            Ok((Some(answer), ends_ms)) if event == Event::Renewal => {
-                self.counters.count(event);
-                Found::Ask(slot(Some((answer, ends_ms))))
-            }
-            Ok((Some(answer), ends_ms)) => {
+        if ends_ms <= now || made_ms < self.not_before_ms.load(Ordering::Relaxed) {
+            return ask(Event::Miss, place, None);
+        }
+        match answer {
+            None => ask(Event::Miss, value.cas.map_or(Place::Nowhere, Place::Noted), None),
+            Some(answer) if event == Event::Renewal => ask(event, place, Some((answer, ends_ms))),
+            Some(answer) => {
                 self.counters.count(event);
                 let left = Duration::from_millis(ends_ms - now);
                 self.near.remember_for(left, *tag, answer.clone(), Instant::now());
                 Found::Answer(answer)
-            }
-            Err(Unfit::Old) => {
-                self.counters.count(Event::Miss);
-                Found::Ask(slot(None))
-            }
-            Err(Unfit::Forged) => {
-                self.counters.count(Event::Forgery);
-                if let Some(more) = self.forgeries.due() {
-                    tracing::warn!(
-                        more,
-                        "An entry in the cache of the authentication callback is not of a server with this secret"
-                    );
-                }
-                Found::Ask(slot(None))
             }
         }
     }
@@ -316,7 +276,7 @@ impl AnswerCache {
     /// Writes an entry; true where it is there now.
     fn write(&self, tag: &Tag, place: Place, answer: Option<&Decision>, life: Duration) -> bool {
         let key = text_of(tag);
-        let entry = self.seal(tag, answer, now_ms(), life);
+        let entry = self.secret.seal(tag, answer, now_ms(), life);
         let stored = match place {
             Place::Nowhere => return false,
             Place::Of(cas) | Place::Noted(cas) => {
@@ -334,7 +294,7 @@ impl AnswerCache {
         }
     }
 
-    /// How long an answer may be used.
+    /// The time for which an answer may be used.
     pub(super) fn life(&self, answer: &Decision) -> Duration {
         let by_setting = if answer.allow { self.keep } else { self.keep_denial };
         answer.cache_s.map_or(by_setting, |s| Duration::from_secs(u64::from(s))).min(LIFE_MAX)
@@ -350,39 +310,6 @@ impl AnswerCache {
                 "The cache of the authentication callback failed; the callback is asked instead"
             );
         }
-    }
-
-    fn seal(&self, tag: &Tag, answer: Option<&Decision>, now_ms: u64, life: Duration) -> Vec<u8> {
-        let mut entry = vec![VERSION];
-        let life_ms = u64::try_from(life.as_millis()).unwrap_or(u64::MAX);
-        entry.extend_from_slice(&now_ms.to_le_bytes());
-        entry.extend_from_slice(&now_ms.saturating_add(life_ms).to_le_bytes());
-        entry.extend_from_slice(&serde_json::to_vec(&answer).unwrap_or_default());
-        let digest = Tag::of(&self.entries, &[&tag.0, &entry]);
-        entry.extend_from_slice(&digest.0);
-        entry
-    }
-
-    /// The answer in an entry, none in a note, and when it ends.
-    fn unseal(&self, tag: &Tag, entry: &[u8], now_ms: u64) -> Result<(Option<Decision>, u64), Unfit> {
-        let body = entry.len().checked_sub(DIGEST_BYTES).filter(|body| *body >= HEAD_BYTES);
-        let (body, digest) = entry.split_at(body.ok_or(Unfit::Forged)?);
-        let ours = Tag::of(&self.entries, &[&tag.0, body]);
-        // In constant time: the writer of the entry may measure it.
-        let differ = ours.0.iter().zip(digest).fold(0, |all, (a, b)| all | (a ^ b));
-        if differ != 0 || body[0] != VERSION {
-            return Err(Unfit::Forged);
-        }
-        let number = |from: usize| {
-            let bytes = body[from..from + 8].try_into().expect("the head has two numbers of 8 bytes");
-            u64::from_le_bytes(bytes)
-        };
-        let (made_ms, ends_ms) = (number(1), number(9));
-        if ends_ms <= now_ms || made_ms < self.not_before_ms.load(Ordering::Relaxed) {
-            return Err(Unfit::Old);
-        }
-        let answer = serde_json::from_slice(&body[HEAD_BYTES..]).map_err(|_| Unfit::Forged)?;
-        Ok((answer, ends_ms))
     }
 }
 

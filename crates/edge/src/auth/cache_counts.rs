@@ -15,7 +15,7 @@ pub struct CacheCounts {
 
 macro_rules! events {
     ($($(#[$doc:meta])* $name:ident = $word:literal;)*) => {
-        /// What may come of the cache.
+        /// The events of the cache.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(super) enum Event {
             $($(#[$doc])* $name,)*

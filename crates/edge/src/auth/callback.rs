@@ -67,7 +67,7 @@ struct Question<'a> {
     peer: SocketAddr,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 enum Reply {
     Answer(Decision),
     /// The service asks to be asked later.

@@ -245,7 +245,7 @@ pub struct CallbackConfig {
     pub cache: Option<AnswerCacheConfig>,
 }
 
-/// Where answers of the callback are kept for other servers, and for how long.
+/// The cache in which answers of the callback are kept for other servers, and their lifetimes.
 ///
 /// An answer may name its own lifetime, `"cache_s"`. A user that is blocked at the service is let in until then.
 #[derive(Debug, Clone)]
@@ -256,9 +256,9 @@ pub struct AnswerCacheConfig {
     /// File with at least 32 bytes: keys are hashed with it and entries authenticated. The same on all
     /// servers that share answers.
     pub secret_file: PathBuf,
-    /// How long a yes is kept whose answer names no time; zero for not at all.
+    /// The life of a yes whose answer names none; zero keeps it not at all.
     pub keep: Duration,
-    /// How long a no is kept whose answer names no time; zero for not at all.
+    /// The life of a no likewise.
     pub keep_denial: Duration,
     /// The devices that an answer is for.
     pub scope: AnswerScope,

@@ -17,7 +17,7 @@ pub(super) struct Decision {
     principal: Option<String>,
     #[serde(default)]
     groups: Vec<String>,
-    /// How long it may be kept for others, in seconds; none leaves it to the settings.
+    /// Its life in the cache, in seconds; none leaves it to the settings.
     #[serde(default)]
     pub(super) cache_s: Option<u32>,
 }

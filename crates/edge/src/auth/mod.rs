@@ -12,6 +12,7 @@
 mod authenticator;
 mod cache;
 mod cache_counts;
+mod cache_entry;
 mod callback;
 mod certificate;
 mod circuit;

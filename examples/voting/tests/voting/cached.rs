@@ -15,7 +15,7 @@ use crate::fixture::{Client, Voting, audit, stadium};
 /// Voters, each with a vote for each round.
 const VOTERS: i64 = 6;
 
-/// What happens to the cache; each is a round of votes.
+/// Events of the cache; each is a round of votes.
 const ROUNDS: [&str; 6] =
     ["it works", "it is killed", "it is back", "it is paused", "it goes on", "it is forged"];
 

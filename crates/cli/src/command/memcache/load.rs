@@ -24,7 +24,7 @@ const EXPIRY: Duration = Duration::from_secs(600);
 /// Longest latency that a histogram has: an hour, as the longest time-out.
 const LATENCY_US_MAX: u64 = 3_600_000_000;
 
-/// What the callers do.
+/// The work of the callers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mix {
     pub(super) callers: u16,
@@ -36,7 +36,7 @@ pub(super) struct Mix {
     pub(super) wait: bool,
 }
 
-/// What was measured.
+/// The figures of a measurement.
 #[derive(Debug)]
 pub(super) struct Measured {
     pub(super) took: Duration,

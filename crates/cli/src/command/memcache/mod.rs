@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 
-/// What to do with memcached servers.
+/// The arguments of `stadium memcache`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -12,7 +12,7 @@ use crate::span;
 /// unless raised.
 pub(super) const VALUE_BYTES_MAX: usize = 64 << 20;
 
-/// Which servers.
+/// The servers, and how keys are assigned to them.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Servers")]
 pub(super) struct Servers {

@@ -1,6 +1,6 @@
 //! `[cache]`: memcached servers that this server shares with others.
 //!
-//! What is kept in them is set where it comes from, such as `auth.callback.cache_s`.
+//! The lifetimes of what they keep are settings of its source, such as `auth.callback.cache_s`.
 
 use std::path::PathBuf;
 
