@@ -46,6 +46,10 @@ BEFORE = {
         "cp data/admin.key admin.key",
         "stadium device set phone-7 --tag vip --data data",
     ],
+    "docs/memcache-commands.md": [
+        "memcached -u root -s /tmp/memcached.sock &",
+        "until stadium memcache stats --servers /tmp/memcached.sock; do sleep 0.1; done",
+    ],
     "docs/devices-own-rights.md": ["stadium serve --trial --data data &", "stadium device set phone-7 --data data"],
     "docs/load.md": "examples/load/voting-night.toml",
     "docs/push-api.md": ["stadium serve --trial --data data &", "printf 'device,tags\\nfan-1,fan\\nfan-2,fan\\n' > fans.csv"],

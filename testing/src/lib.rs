@@ -17,6 +17,7 @@ pub mod geo;
 pub mod interop;
 pub mod kafka;
 pub mod killable;
+pub mod memcached;
 pub mod mortal;
 pub mod network;
 pub mod process;

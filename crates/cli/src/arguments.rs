@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Retained(command::retained::Arguments),
     /// Find, describe, call and look after services
     Service(Box<command::service::Arguments>),
+    /// Read and write values in memcached, look at its servers, measure them
+    Memcache(Box<command::memcache::Arguments>),
     /// Make a cluster, look at it, move its shards, drain its nodes, find what is wrong with it
     Cluster(command::cluster::Arguments),
     /// Verify, read and repair the journals of a data directory

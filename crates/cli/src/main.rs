@@ -9,6 +9,7 @@ mod api;
 mod arguments;
 mod command;
 mod failure;
+mod interrupted;
 mod of_app;
 mod on;
 mod push_report;
@@ -53,6 +54,7 @@ fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
         Command::Device(device) => command::device::run(*device, terminal),
         Command::Retained(retained) => command::retained::run(retained, terminal),
         Command::Service(service) => command::service::run(*service, terminal),
+        Command::Memcache(memcache) => command::memcache::run(*memcache, terminal),
         Command::Cluster(cluster) => command::cluster::run(cluster, terminal),
         Command::Journal(journal) => command::journal::run(journal, terminal),
         Command::Key(key) => command::key::run(key, terminal),

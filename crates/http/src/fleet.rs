@@ -30,8 +30,9 @@ pub use device::{
 pub use push::{KickOutcome, Refusal};
 pub use retained::{NoRetained, PurgeMode, Purged, RetainedPage, RetainedQuery, RetainedReport};
 pub use stats::{
-    ArchiveStats, BytesHeld, ClusterStats, DiscoveryStats, FleetStats, Histogram, LATENCY_BOUNDS_S,
-    LinkStats, LocationStats, LoopStats, MethodStats, Readiness, RequestStats, ServiceStats, Tally,
+    ArchiveStats, AuthCacheStats, BytesHeld, ClusterStats, DiscoveryStats, FleetStats, Histogram,
+    LATENCY_BOUNDS_S, LinkStats, LocationStats, LoopStats, MethodStats, Readiness, RequestStats,
+    ServiceStats, Tally,
 };
 
 pub use trace::{NoTrace, Trace, TraceLine, Traced};

@@ -123,12 +123,40 @@ impl Access {
             || key.is_some_and(|key| same(self.operator_key().as_bytes(), key.as_bytes()))
     }
 
+    /// Seals of one purpose, which every instance with the same secret can make and check.
+    pub(crate) fn seal(&self, purpose: &str) -> Seal {
+        Seal(hmac::Key::new(hmac::HMAC_SHA256, self.tag(b"seal", purpose).as_ref()))
+    }
+
     fn tag(&self, purpose: &[u8], text: &str) -> hmac::Tag {
         let mut context = hmac::Context::with_key(&self.key);
         context.update(purpose);
         context.update(&[0]);
         context.update(text.as_bytes());
         context.sign()
+    }
+}
+
+/// Marks texts that leave the service and come back: nobody without the secret can change one.
+pub(crate) struct Seal(hmac::Key);
+
+impl Seal {
+    /// The text with its seal.
+    pub(crate) fn put_on(&self, text: &str) -> String {
+        format!("{text}~{}", URL_SAFE_NO_PAD.encode(hmac::sign(&self.0, text.as_bytes())))
+    }
+
+    /// The text, if the seal is ours.
+    pub(crate) fn open<'a>(&self, sealed: &'a [u8]) -> Option<&'a str> {
+        let (text, seal) = std::str::from_utf8(sealed).ok()?.rsplit_once('~')?;
+        let seal = URL_SAFE_NO_PAD.decode(seal).ok()?;
+        hmac::verify(&self.0, text.as_bytes(), &seal).ok()?;
+        Some(text)
+    }
+
+    /// A name that only holders of the secret know.
+    pub(crate) fn name(&self, text: &str) -> String {
+        URL_SAFE_NO_PAD.encode(hmac::sign(&self.0, format!("name of {text}").as_bytes()))
     }
 }
 
@@ -163,6 +191,17 @@ mod tests {
         let old = access.token_until(&voter("seat-1.7"), now_ms() - 1);
         for wrong in [forged.as_str(), &others, &old, "", "~", "~~", "seat-1.7~99999999999999~"] {
             assert_eq!(access.voter(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_seal_is_of_its_purpose_and_its_text() {
+        let access = Access::new(b"a secret of the house", Entry::Tickets);
+        let seal = access.seal("standings");
+        let sealed = seal.put_on("ann~7");
+        assert_eq!(seal.open(sealed.as_bytes()), Some("ann~7"));
+        for wrong in [sealed.replace('7', "8"), "ann~7".to_owned(), access.seal("other").put_on("ann~7")] {
+            assert_eq!(seal.open(wrong.as_bytes()), None, "{wrong}");
         }
     }
 

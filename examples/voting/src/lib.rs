@@ -6,12 +6,13 @@
 //!
 //! [`poll`] defines the vote, [`bank`] talks to Stadium's wallets, [`http`] and [`devices`] are the
 //! two ways in, [`secured`] is the first behind TLS, [`closing`] returns votes that came too late,
-//! [`results`] is what everybody sees.
+//! [`results`] is what everybody sees, which instances may share through memcached.
 
 pub mod access;
 mod ballots;
 pub mod bank;
 mod batcher;
+mod cached;
 mod closing;
 mod devices;
 mod http;

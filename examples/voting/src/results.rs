@@ -1,18 +1,20 @@
 //! The public results: the standings as Stadium's books have them, four times a second.
 //!
-//! One task asks, all watchers get the same text. After the closing the standings are the balances
-//! at that time: they do not change any more, whatever came later.
+//! One task asks, all watchers get the same text. With a cache, instances share what one of them asked
+//! ([`crate::cached`]). After the closing the standings are the balances at that time: they do not change
+//! any more, whatever came later.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use crate::ballots::Counted;
-use crate::bank::{Bank, Cast, Refused};
+use crate::bank::{Bank, Cast};
+use crate::cached::{self, Cached, Look};
 use crate::poll::now_ms;
 
 /// Between two looks at the books.
@@ -75,7 +77,7 @@ pub struct Standing {
 }
 
 /// Sums over all accounts with votes, decimal: what some have, others owe.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Books {
     /// Of all balances above zero.
     pub credit: String,
@@ -111,6 +113,7 @@ pub(crate) async fn keep(
     bank: Arc<Bank>,
     counted: Arc<Mutex<Counted>>,
     settled: Arc<AtomicBool>,
+    cache: Option<Arc<Cached>>,
     board: watch::Sender<Posted>,
 ) {
     let mut looks: std::collections::VecDeque<(Instant, i64)> = std::collections::VecDeque::new();
@@ -121,10 +124,19 @@ pub(crate) async fn keep(
         // Before the look: votes that are settled by then are in it.
         let is_settled = settled.load(Ordering::Acquire);
         let has_closed = bank.has_closed();
-        // Before the look, too: a vote that is counted here is in the standings.
+        // Before the look, too: a vote that is counted here is in the standings, unless they are from a cache.
         let cast = bank.cast();
-        match look(&bank, closing.as_deref()).await {
-            Ok((votes, books)) => {
+        let look = match (&closing, &cache) {
+            // The result does not change any more, and is never the cache's.
+            (Some(votes), _) => {
+                cached::books(&bank).await.map(|books| Look { votes: votes.clone(), books, at_ms: now_ms() })
+            }
+            (None, Some(cache)) if !has_closed => cache.look(&bank).await,
+            (None, _) => cached::look(&bank).await,
+        };
+        match look {
+            Ok(Look { votes, books, at_ms }) => {
+                results.now_ms = at_ms;
                 if has_closed {
                     closing.get_or_insert_with(|| votes.clone());
                 }
@@ -154,9 +166,11 @@ pub(crate) async fn keep(
                         if seconds > 0.0 { (now - before).max(0) as f64 / seconds } else { 0.0 };
                 }
             }
-            Err(why) => results.trouble = Some(format!("{why:?}")),
+            Err(why) => {
+                results.now_ms = now_ms();
+                results.trouble = Some(format!("{why:?}"));
+            }
         }
-        results.now_ms = now_ms();
         results.ballots = counted.lock().clone();
         results.cast = cast;
         if board.send(posted(results)).is_err() {
@@ -164,14 +178,4 @@ pub(crate) async fn keep(
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
-}
-
-async fn look(bank: &Bank, closing: Option<&[i64]>) -> Result<(Vec<i64>, Books), Refused> {
-    let votes = match closing {
-        Some(votes) => votes.to_vec(),
-        None => bank.standings().await?,
-    };
-    let (credit, debit) = bank.books().await?;
-    let balance = credit == debit;
-    Ok((votes, Books { credit, debit, balance }))
 }

@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use crate::access::Access;
 use crate::ballots::{self, Counted};
 use crate::bank::{Bank, Credit, Refused};
+use crate::cached::Cached;
 use crate::closing;
 use crate::devices::Connection;
 use crate::http::{Shared, router};
@@ -57,6 +58,8 @@ pub struct Config {
     pub instance: String,
     /// Threads; 0: one for each core.
     pub threads: usize,
+    /// memcached servers through which the instances of the service share the standings; none: each asks Stadium.
+    pub cache: Vec<String>,
 }
 
 /// A running service. Dropping it leaves in order too.
@@ -82,7 +85,11 @@ impl Voting {
             runtime.worker_threads(config.threads);
         }
         let runtime = runtime.enable_all().thread_name("voting").build().context("cannot start threads")?;
-        let Config { stadium, poll, access, listen, secured, welcome, instance, threads: _ } = config;
+        let Config { stadium, poll, access, listen, secured, welcome, instance, threads: _, cache } = config;
+        let cache = match cache.as_slice() {
+            [] => None,
+            servers => Some(Arc::new(Cached::new(servers, &access, poll.name())?)),
+        };
         let (leaving, left) = watch::channel(false);
         let started = runtime.block_on(async {
             let opened = Bank::open(&stadium, Arc::new(poll), welcome).await;
@@ -97,7 +104,7 @@ impl Voting {
             let (post, board) = results::board(&bank);
             tokio::spawn(closing::settle(Arc::clone(&bank), Arc::clone(&settled)));
             tokio::spawn(ballots::work(Arc::clone(&bank), Arc::clone(&counted)));
-            tokio::spawn(results::keep(Arc::clone(&bank), counted, settled, post));
+            tokio::spawn(results::keep(Arc::clone(&bank), counted, settled, cache, post));
 
             let mut finishing = Vec::new();
             if let Some((server, login)) = stadium.mqtt {

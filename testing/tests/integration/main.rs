@@ -2,6 +2,7 @@
 //! a filter, as in `cargo test -p stadium-testing --test integration device_credentials::`.
 
 mod archive;
+mod auth_cache;
 mod cluster;
 mod demo_of_a_cluster;
 mod device_credentials;

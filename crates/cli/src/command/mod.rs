@@ -16,6 +16,7 @@ pub(crate) mod journal;
 pub(crate) mod key;
 #[cfg(feature = "lab")]
 pub(crate) mod load;
+pub(crate) mod memcache;
 pub(crate) mod openapi;
 pub(crate) mod passwd;
 pub(crate) mod push;

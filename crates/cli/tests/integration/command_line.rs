@@ -49,6 +49,8 @@ fn each_command_explains_itself() {
         &["key", "list"],
         &["key", "revoke"],
         &["load", "swarm"],
+        &["memcache", "set"],
+        &["memcache", "bench"],
         &["config", "check"],
         &["config", "show"],
         &["config", "reference"],

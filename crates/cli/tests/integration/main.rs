@@ -9,6 +9,7 @@ mod config;
 mod demo;
 mod key;
 mod load;
+mod memcache;
 mod platform_devices;
 mod platform_pushes;
 mod principals;

@@ -161,7 +161,7 @@ impl Authenticator {
     /// Verdicts so far.
     pub fn counts(&self) -> Counts {
         let shared = &self.shared;
-        let (mut waiting, mut remembered) = (0, 0);
+        let (mut waiting, mut remembered, mut cache) = (0, 0, None);
         if let Some(password) = &shared.password {
             waiting += password.pool.waiting();
             remembered += password.passwords.remembered_now();
@@ -169,8 +169,9 @@ impl Authenticator {
         if let Some((callback, pool)) = &shared.callback {
             waiting += pool.waiting();
             remembered += callback.remembered_now();
+            cache = callback.cache_counts();
         }
-        shared.counters.snapshot(waiting, remembered)
+        shared.counters.snapshot(waiting, remembered, cache)
     }
 
     /// Decides about a device.
@@ -355,17 +356,17 @@ impl Authenticator {
         let (Some((callback, pool)), Some((shown, _))) = (&self.shared.callback, &*unasked) else {
             return Step::Next;
         };
-        let tag = callback.tag(shown);
-        if let Some(identity) = callback.recall(&tag, now) {
+        let tags = callback.tags(shown);
+        if let Some(verdict) = callback.recall(&tags, shown, now) {
             increment(&self.shared.counters.remembered);
-            return Step::Done(Verdict::Allow(identity));
+            return Step::Done(verdict);
         }
         if let Some(retry_after) = callback.resting(now) {
             return Step::Done(Verdict::Busy { retry_after });
         }
         let callback = Arc::clone(callback);
         self.later(pool, unasked, move |shared, shown| {
-            callback.ask(shown, tag, &shared.counters.callback_failures)
+            callback.ask(shown, &tags, &shared.counters.callback_failures)
         })
     }
 

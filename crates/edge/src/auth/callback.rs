@@ -4,25 +4,25 @@
 //! cannot hold up password hashes. One that does not answer is left alone for a while, see [`Circuit`], and
 //! devices are asked to reconnect later. Only a clear no denies: an error of the service never
 //! does, and never allows. No redirect is followed and no proxy of the environment is used: the
-//! body holds a password.
+//! body holds a password. Answers that other servers share are in [`AnswerCache`].
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use stadium_token_keys::Connections;
 
+use super::cache::{AnswerCache, Found};
 use super::certificate;
 use super::circuit::Circuit;
 use super::client::agent;
 use super::counts::increment;
+use super::decision::Decision;
 use super::remembered::{Remembered, Tag};
-use super::verdict::{GROUPS_MAX, is_principal};
-use super::{CallbackConfig, Credentials, DenyReason, Error, Identity, Verdict, Via};
+use super::{CacheCounts, CallbackConfig, Credentials, Error, Identity, Verdict};
 
 /// Bytes of an answer that are read. An identity with 32 groups of 256 bytes fits many times.
 const ANSWER_BYTES_MAX: u64 = 65_536;
@@ -42,6 +42,15 @@ pub(super) struct Callback {
     agent: ureq::Agent,
     circuit: Circuit,
     remembered: Remembered<Identity>,
+    /// For how long, at most.
+    remember: Duration,
+    cache: Option<AnswerCache>,
+}
+
+/// The digests of what the service would be asked: in this process, and for the cache.
+pub(super) struct Tags {
+    own: Tag,
+    shared: Option<Tag>,
 }
 
 #[derive(Serialize)]
@@ -58,13 +67,11 @@ struct Question<'a> {
     peer: SocketAddr,
 }
 
-#[derive(Deserialize)]
-struct Answer {
-    allow: bool,
-    #[serde(default)]
-    principal: Option<String>,
-    #[serde(default)]
-    groups: Vec<String>,
+/// The outcome of a call.
+enum Reply {
+    Answer(Decision),
+    /// The service asks to be asked later.
+    Later(Duration),
 }
 
 impl Callback {
@@ -74,59 +81,115 @@ impl Callback {
         }
         let connections = Connections { timeout: config.timeout, kept_max: config.in_flight_max };
         let agent = agent(&config.url, config.authorities.as_deref(), connections)?;
+        // With the call itself the wait for another server's ends before the connection's time does.
+        let wait_max = config.timeout.min(TIMEOUT_MAX - config.timeout);
+        let open = |cache| AnswerCache::open(cache, &config.url, config.timeout, wait_max);
         Ok(Self {
             url: config.url.clone(),
             agent,
             circuit: Circuit::new(config.failures_max, config.rest),
             remembered: Remembered::new(config.remember, config.remember_max)?,
+            remember: config.remember,
+            cache: config.cache.as_ref().map(open).transpose()?,
         })
     }
 
-    /// The digest of what the service would be asked; the port of the peer does not count, it always changes.
-    pub(super) fn tag(&self, shown: &Credentials) -> Tag {
+    /// The digests of what the service would be asked; the port of the peer does not count, it always changes.
+    pub(super) fn tags(&self, shown: &Credentials) -> Tags {
         let username = shown.username.as_deref().unwrap_or_default();
         let presence = [u8::from(shown.username.is_some()), u8::from(shown.password.is_some())];
-        self.remembered.tag(&[
+        let own = self.remembered.tag(&[
             &presence,
             shown.client_id.as_bytes(),
             username.as_bytes(),
             shown.password.as_deref().unwrap_or_default(),
             shown.certificate.as_deref().unwrap_or_default(),
             shown.peer.ip().to_string().as_bytes(),
-        ])
+        ]);
+        Tags { own, shared: self.cache.as_ref().map(|cache| cache.tag(shown)) }
     }
 
-    /// The service's recent yes.
-    pub(super) fn recall(&self, tag: &Tag, now: Instant) -> Option<Identity> {
-        self.remembered.recall(tag, now)
+    /// The service's recent answer, as far as this process has it.
+    pub(super) fn recall(&self, tags: &Tags, shown: &Credentials, now: Instant) -> Option<Verdict> {
+        if let Some(identity) = self.remembered.recall(&tags.own, now) {
+            return Some(Verdict::Allow(identity));
+        }
+        let (cache, tag) = (self.cache.as_ref()?, tags.shared.as_ref()?);
+        cache.near(tag, now).and_then(|answer| answer.verdict(shown).ok())
     }
 
-    /// For how long the service is left alone.
+    /// For how long the service is left alone, where nobody else may have its answer.
     pub(super) fn resting(&self, now: Instant) -> Option<Duration> {
-        self.circuit.resting(now)
+        if self.cache.is_some() { None } else { self.circuit.resting(now) }
     }
 
     /// Forgets the answers of the service.
     pub(super) fn forget(&self) {
         self.remembered.clear();
+        if let Some(cache) = &self.cache {
+            cache.forget();
+        }
     }
 
     pub(super) fn remembered_now(&self) -> usize {
         self.remembered.len()
     }
 
-    /// Asks the service; blocks for the time-out at most. Calls without an answer are counted in `failures`.
-    pub(super) fn ask(&self, shown: &Credentials, tag: Tag, failures: &AtomicU64) -> Verdict {
-        if let Err(retry_after) = self.circuit.permit(Instant::now()) {
-            return Verdict::Busy { retry_after };
+    pub(super) fn cache_counts(&self) -> Option<CacheCounts> {
+        self.cache.as_ref().map(AnswerCache::counts)
+    }
+
+    /// Finds the service's answer, or asks it; blocks for the time-out and the cache's at most, and as long again
+    /// where another server asks just now. Calls without an answer are counted in `failures`.
+    pub(super) fn ask(&self, shown: &Credentials, tags: &Tags, failures: &AtomicU64) -> Verdict {
+        let (Some(cache), Some(tag)) = (&self.cache, &tags.shared) else {
+            return match self.ask_service(shown, failures) {
+                Ok((answer, verdict)) => self.learned(tags, &answer, verdict),
+                Err(busy) => busy,
+            };
+        };
+        let slot = match cache.find(tag) {
+            Found::Answer(answer) => match answer.verdict(shown) {
+                Ok(verdict) => return verdict,
+                Err(_) => return Verdict::Busy { retry_after: RETRY },
+            },
+            Found::Ask(slot) => slot,
+        };
+        match self.ask_service(shown, failures) {
+            Ok((answer, verdict)) => {
+                cache.store(tag, &slot, &answer);
+                self.learned(tags, &answer, verdict)
+            }
+            Err(busy) => {
+                cache.give_up(tag, &slot);
+                slot.fallback().and_then(|answer| answer.verdict(shown).ok()).unwrap_or(busy)
+            }
         }
-        match self.call(shown) {
-            Ok(verdict) => {
+    }
+
+    /// Remembers a yes, unless its answer names a shorter time.
+    fn learned(&self, tags: &Tags, answer: &Decision, verdict: Verdict) -> Verdict {
+        let shorter =
+            answer.cache_s.is_some_and(|cache_s| Duration::from_secs(u64::from(cache_s)) < self.remember);
+        if let (Verdict::Allow(identity), false) = (&verdict, shorter) {
+            self.remembered.remember(tags.own, identity.clone(), Instant::now());
+        }
+        verdict
+    }
+
+    /// The service's answer and its meaning for this device, or that it has to reconnect later.
+    fn ask_service(&self, shown: &Credentials, failures: &AtomicU64) -> Result<(Decision, Verdict), Verdict> {
+        if let Err(retry_after) = self.circuit.permit(Instant::now()) {
+            return Err(Verdict::Busy { retry_after });
+        }
+        let usable = |reply| match reply {
+            Reply::Answer(answer) => answer.verdict(shown).map(|verdict| Ok((answer, verdict))),
+            Reply::Later(retry_after) => Ok(Err(Verdict::Busy { retry_after })),
+        };
+        match self.call(shown).and_then(usable) {
+            Ok(answered) => {
                 self.circuit.succeeded();
-                if let Verdict::Allow(identity) = &verdict {
-                    self.remembered.remember(tag, identity.clone(), Instant::now());
-                }
-                verdict
+                answered
             }
             Err(problem) => {
                 increment(failures);
@@ -137,12 +200,13 @@ impl Callback {
                         "The authentication callback is left alone"
                     );
                 }
-                Verdict::Busy { retry_after: self.resting(Instant::now()).unwrap_or(RETRY) }
+                let retry_after = self.circuit.resting(Instant::now()).unwrap_or(RETRY);
+                Err(Verdict::Busy { retry_after })
             }
         }
     }
 
-    fn call(&self, shown: &Credentials) -> Result<Verdict, String> {
+    fn call(&self, shown: &Credentials) -> Result<Reply, String> {
         let password = shown.password.as_deref();
         let text = password.map(std::str::from_utf8);
         let question = Question {
@@ -162,29 +226,14 @@ impl Callback {
             408 | 429 => {
                 let after =
                     response.headers().get("retry-after").and_then(|after| after.to_str().ok()?.parse().ok());
-                let retry_after = after.map_or(RETRY, Duration::from_secs).min(RETRY_MAX);
-                return Ok(Verdict::Busy { retry_after });
+                return Ok(Reply::Later(after.map_or(RETRY, Duration::from_secs).min(RETRY_MAX)));
             }
-            400..=499 => return Ok(Verdict::Deny(DenyReason::Callback)),
+            400..=499 => return Ok(Reply::Answer(Decision::DENIAL)),
             status => return Err(format!("it answered with status {status}")),
         }
-        let answer = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_json::<Answer>();
-        let answer =
-            answer.map_err(|error| format!("its answer is not the JSON that was agreed on: {error}"))?;
-        if !answer.allow {
-            return Ok(Verdict::Deny(DenyReason::Callback));
-        }
-        let principal = answer.principal.as_deref().or(shown.username.as_deref()).unwrap_or(&shown.client_id);
-        if !is_principal(principal) || answer.groups.len() > GROUPS_MAX {
-            return Err(
-                "it allowed a principal without a usable name, or with more than 32 groups".to_owned()
-            );
-        }
-        Ok(Verdict::Allow(Identity {
-            principal: principal.into(),
-            via: Via::Callback,
-            expires_at: None,
-            groups: answer.groups.iter().map(|group| Arc::from(group.as_str())).collect(),
-        }))
+        let answer = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_json::<Decision>();
+        answer
+            .map(Reply::Answer)
+            .map_err(|error| format!("its answer is not the JSON that was agreed on: {error}"))
     }
 }

@@ -217,9 +217,9 @@ pub struct CertificateConfig {
 /// An HTTP service that is asked about each device.
 ///
 /// It gets a POST of `{"client_id", "username", "password" or "password_base64", "certificate_subject", "peer"}` and
-/// answers 200 `{"allow": true, "principal": "..", "groups": [".."]}`, or `{"allow": false}`, or a 4xx status, which
-/// denies (408 and 429 excepted). Anything else, or no answer in time, asks the device to reconnect
-/// later.
+/// answers 200 `{"allow": true, "principal": "..", "groups": [".."], "cache_s": 60}`, or `{"allow": false}`, or a 4xx
+/// status, which denies (408 and 429 excepted). Anything else, or no answer in time, asks the device to
+/// reconnect later.
 #[derive(Debug, Clone)]
 pub struct CallbackConfig {
     /// Where to post: `http://` or `https://`.
@@ -241,6 +241,38 @@ pub struct CallbackConfig {
     pub failures_max: u32,
     /// How long a service that does not answer is left alone; then one device's call tries it.
     pub rest: Duration,
+    /// memcached servers that keep its answers for all servers that share them; none: each asks for itself.
+    pub cache: Option<AnswerCacheConfig>,
+}
+
+/// The cache in which answers of the callback are kept for other servers, and their lifetimes.
+///
+/// An answer may name its own lifetime, `"cache_s"`. A user that is blocked at the service is let in until then.
+#[derive(Debug, Clone)]
+pub struct AnswerCacheConfig {
+    /// The client of memcached. Its `timeout` is the time by which it may delay a device: a half is for
+    /// reading, a half for writing.
+    pub client: stadium_memcache::Config,
+    /// File with at least 32 bytes: keys are hashed with it and entries authenticated. The same on all
+    /// servers that share answers.
+    pub secret_file: PathBuf,
+    /// The life of a yes whose answer names none; zero keeps it not at all.
+    pub keep: Duration,
+    /// The life of a no likewise.
+    pub keep_denial: Duration,
+    /// The devices that an answer is for.
+    pub scope: AnswerScope,
+}
+
+/// The devices that one answer of the callback is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AnswerScope {
+    /// The same client identifier with the same credentials from the same IP address.
+    #[default]
+    Device,
+    /// All devices of the app that show the same user name, password and certificate. The service must
+    /// decide by these alone.
+    Credential,
 }
 
 impl CallbackConfig {
@@ -256,6 +288,7 @@ impl CallbackConfig {
             remember_max: 65_536,
             failures_max: 5,
             rest: Duration::from_secs(5),
+            cache: None,
         }
     }
 }

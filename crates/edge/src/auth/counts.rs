@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::{DenyReason, Verdict, Via};
+use super::{CacheCounts, DenyReason, Verdict, Via};
 
 /// Verdicts since the start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct Counts {
     pub waiting: usize,
     /// Answers remembered now (a gauge), about 100 bytes each.
     pub remembered_now: usize,
+    /// The cache of the callback's answers; none where there is none.
+    pub cache: Option<CacheCounts>,
 }
 
 /// The counters behind [`Counts`].
@@ -52,7 +54,12 @@ impl Counters {
         increment(counter);
     }
 
-    pub(super) fn snapshot(&self, waiting: usize, remembered_now: usize) -> Counts {
+    pub(super) fn snapshot(
+        &self,
+        waiting: usize,
+        remembered_now: usize,
+        cache: Option<CacheCounts>,
+    ) -> Counts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Counts {
             allowed: VIAS.iter().zip(&self.allowed).map(|(via, count)| (*via, read(count))).collect(),
@@ -67,6 +74,7 @@ impl Counters {
             callback_failures: read(&self.callback_failures),
             waiting: waiting + self.asked.load(Ordering::Relaxed),
             remembered_now,
+            cache,
         }
     }
 }

@@ -4,17 +4,22 @@
 //! [`Verdict`]; [`Policy`] has the rules over topics that every path asks afterwards: publish,
 //! subscribe, deliver, retained, will and replay. Both deny unless something allows.
 //!
-//! Each way of proving an identity has a file: `password`, `token`, `certificate`, `registry`, `callback`.
+//! Each way of proving an identity has a file: `password`, `token`, `certificate`, `registry`, `callback`,
+//! whose answers several servers share by `cache`.
 //! Work that blocks runs on the bounded threads of `pool`, so that a loop never waits. Nothing here
 //! knows MQTT packets or connections; the edge translates a [`DenyReason`] into the answer it sends.
 
 mod authenticator;
+mod cache;
+mod cache_counts;
+mod cache_entry;
 mod callback;
 mod certificate;
 mod circuit;
 mod client;
 mod config;
 mod counts;
+mod decision;
 mod error;
 mod password;
 mod policy;
@@ -27,9 +32,11 @@ mod verdict;
 mod watched;
 
 pub use authenticator::{Authenticator, Late};
+pub use cache_counts::CacheCounts;
 pub use config::{
-    AnonymousAccess, AuthConfig, CallbackConfig, CertificateConfig, ClientIdBinding, FAILURES, Method,
-    PasswordConfig, RegistryAccess, RulesConfig, TokenConfig, TokenUsername,
+    AnonymousAccess, AnswerCacheConfig, AnswerScope, AuthConfig, CallbackConfig, CertificateConfig,
+    ClientIdBinding, FAILURES, Method, PasswordConfig, RegistryAccess, RulesConfig, TokenConfig,
+    TokenUsername,
 };
 pub use counts::Counts;
 pub use error::Error;

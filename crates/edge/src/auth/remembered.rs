@@ -16,7 +16,22 @@ use super::Error;
 
 /// The digest of one set of credentials.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Tag([u8; 32]);
+pub(super) struct Tag(pub(super) [u8; 32]);
+
+impl Tag {
+    /// The digest of these parts under a key; their boundaries count.
+    pub(super) fn of(key: &hmac::Key, parts: &[&[u8]]) -> Self {
+        let mut context = hmac::Context::with_key(key);
+        for part in parts {
+            context.update(&(part.len() as u64).to_le_bytes());
+            context.update(part);
+        }
+        let digest = context.sign();
+        let mut tag = [0; 32];
+        tag.copy_from_slice(digest.as_ref());
+        Self(tag)
+    }
+}
 
 /// A bounded memory from credentials to `V`.
 pub(super) struct Remembered<V> {
@@ -28,8 +43,8 @@ pub(super) struct Remembered<V> {
 
 struct Entries<V> {
     by_tag: HashMap<Tag, Entry<V>>,
-    /// Insertions in their order, which is the order of their ends. One that was renewed stands here twice;
-    /// the earlier no longer agrees with its entry and goes without effect.
+    /// Insertions in their order, which is the order of their ends unless one was for a shorter time. One that
+    /// was renewed stands here twice; the earlier no longer agrees with its entry and goes without effect.
     order: VecDeque<(Tag, Instant)>,
 }
 
@@ -52,15 +67,7 @@ impl<V: Clone> Remembered<V> {
 
     /// The digest of these parts; their boundaries count.
     pub(super) fn tag(&self, parts: &[&[u8]]) -> Tag {
-        let mut context = hmac::Context::with_key(&self.key);
-        for part in parts {
-            context.update(&(part.len() as u64).to_le_bytes());
-            context.update(part);
-        }
-        let digest = context.sign();
-        let mut tag = [0; 32];
-        tag.copy_from_slice(digest.as_ref());
-        Tag(tag)
+        Tag::of(&self.key, parts)
     }
 
     /// What was remembered for this tag, while it has not ended.
@@ -71,11 +78,16 @@ impl<V: Clone> Remembered<V> {
 
     /// Remembers `value`, and forgets the oldest where there is no room.
     pub(super) fn remember(&self, tag: Tag, value: V, now: Instant) {
-        if self.age_max.is_zero() || self.entries_max == 0 {
+        self.remember_for(self.age_max, tag, value, now);
+    }
+
+    /// Remembers `value` for so long, or for the memory's own age where that is shorter.
+    pub(super) fn remember_for(&self, age: Duration, tag: Tag, value: V, now: Instant) {
+        if age.is_zero() || self.age_max.is_zero() || self.entries_max == 0 {
             return;
         }
         let mut entries = self.entries.lock();
-        let ends = now + self.age_max;
+        let ends = now + age.min(self.age_max);
         entries.by_tag.insert(tag, Entry { ends, value });
         entries.order.push_back((tag, ends));
         while let Some((tag, ends)) = entries.order.front().copied() {
@@ -138,6 +150,18 @@ mod tests {
         memory.remember(tag, 2, start + Duration::from_secs(8));
         memory.remember(memory.tag(&[b"bert"]), 3, start + Duration::from_secs(12));
         assert_eq!(memory.recall(&tag, start + Duration::from_secs(12)), Some(2));
+    }
+
+    #[test]
+    fn an_answer_for_a_shorter_time_ends_earlier_and_none_lives_longer_than_the_memory() {
+        let memory = Remembered::new(Duration::from_secs(10), 8).expect("randomness");
+        let start = Instant::now();
+        let [short, long] = [b"anna", b"bert"].map(|name| memory.tag(&[name]));
+        memory.remember_for(Duration::from_secs(2), short, 1, start);
+        memory.remember_for(Duration::from_secs(60), long, 2, start);
+        assert_eq!(memory.recall(&short, start + Duration::from_secs(1)), Some(1));
+        assert_eq!(memory.recall(&short, start + Duration::from_secs(2)), None);
+        assert_eq!(memory.recall(&long, start + Duration::from_secs(10)), None);
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub struct FleetStats {
     pub drops: Vec<Tally>,
     /// Logins refused, by reason.
     pub auth_failures: Vec<Tally>,
+    /// The cache of the authentication callback's answers; `None` where there is none.
+    pub auth_cache: Option<AuthCacheStats>,
     /// Memory held, by what holds it.
     pub bytes_held: BytesHeld,
     /// From a message's arrival (or a push's acceptance) to the write to the device's socket.
@@ -75,6 +77,15 @@ pub struct FleetStats {
     pub locations: Option<LocationStats>,
     /// The node's part in its cluster; `None` of a standalone server, and of a node that leaves.
     pub cluster: Option<ClusterStats>,
+}
+
+/// The cache of the authentication callback's answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuthCacheStats {
+    /// Events by name: `hit`, `miss`, `renewal`, `wait`, `failure`, `forgery`, `rest`.
+    pub events: Vec<Tally>,
+    /// memcached servers that are left alone now because they do not answer.
+    pub ejected_servers: u64,
 }
 
 /// A node's part in its cluster.

@@ -40,6 +40,11 @@ fn fleet(to: &mut Encoder<'_>, stats: &FleetStats) -> fmt::Result {
     to.tallies("closes", "Connections closed, by reason", &stats.closes)?;
     to.tallies("drops", "Messages given up, by reason", &stats.drops)?;
     to.tallies("auth_failures", "Logins refused, by reason", &stats.auth_failures)?;
+    if let Some(cache) = &stats.auth_cache {
+        to.tallies("auth_cache", "Events of the cache of the callback's answers, by kind", &cache.events)?;
+        let ejected = cache.ejected_servers;
+        to.gauge("auth_cache_ejected_servers", "Servers of that cache that are left alone now", ejected)?;
+    }
     let held = &stats.bytes_held;
     let by_holder = [
         ("connections", held.connections),

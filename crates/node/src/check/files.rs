@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustls::pki_types::CertificateDer;
-use stadium_edge::auth::{AuthConfig, Authenticator, RulesConfig};
+use stadium_edge::auth::{AuthConfig, Authenticator, CallbackConfig, RulesConfig};
 use stadium_reactor::tls::{
     ClientCertificates, ServerTls, ServerTlsSettings, certificates_from_pem, identity_from_pem,
 };
@@ -218,6 +218,13 @@ fn dates(
 fn passwords_tokens_rules(findings: &mut Findings<'_>, settings: &Settings) {
     let whole = mapping::auth::config(settings);
     let nothing = AuthConfig::default;
+    if let (Some(callback), Some(file)) = (whole.callback, &settings.cache.secret_file) {
+        // Certificates of the callback itself were looked at before.
+        let callback = CallbackConfig { authorities: None, ..callback };
+        let remedy = "`openssl rand -base64 48` makes a secret, the same for all servers that share answers";
+        let config = AuthConfig { callback: Some(callback), ..nothing() };
+        opens(findings, config, "cache.secret_file", Some(file.clone()), remedy);
+    }
     if let Some(password) = whole.password {
         let file = settings.auth.password.file.clone();
         let remedy = "`stadium device passwd` writes its lines";

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use stadium_edge::{CLOSES, Counts, DROPS, EdgeHandle, LATENCY_BUCKETS, PushRecord, latency_bucket_bound_us};
-use stadium_http::fleet::{BytesHeld, FleetStats, Histogram, LoopStats, RequestStats, Tally};
+use stadium_http::fleet::{AuthCacheStats, BytesHeld, FleetStats, Histogram, LoopStats, RequestStats, Tally};
 use stadium_push::live::{LiveToken, Progress};
 use stadium_reactor::CloseReason;
 
@@ -127,6 +127,14 @@ impl Observer {
                 .map(|(reason, total)| Tally { reason: reason.as_str(), total: *total })
                 .chain([Tally { reason: "busy", total: auth.busy }])
                 .collect(),
+            auth_cache: auth.cache.as_ref().map(|cache| AuthCacheStats {
+                events: cache
+                    .events
+                    .iter()
+                    .map(|(event, total)| Tally { reason: event, total: *total })
+                    .collect(),
+                ejected_servers: cache.ejected_now as u64,
+            }),
             bytes_held: BytesHeld {
                 connections: sum(|stats| stats.connection_bytes.value()),
                 sessions: all.session_bytes,

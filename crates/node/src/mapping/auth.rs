@@ -2,16 +2,19 @@
 //!
 //! Every setting of `[auth]` has its field there; files are opened by the authenticator itself.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use stadium_addresses::Limit;
 use stadium_edge::auth::{
-    AnonymousAccess, AuthConfig, CallbackConfig, CertificateConfig, CertificateName, ClientIdBinding, Method,
-    PasswordConfig, RegistryAccess, RulesConfig, TokenConfig, TokenUsername,
+    AnonymousAccess, AnswerCacheConfig, AnswerScope, AuthConfig, CallbackConfig, CertificateConfig,
+    CertificateName, ClientIdBinding, Method, PasswordConfig, RegistryAccess, RulesConfig, TokenConfig,
+    TokenUsername,
 };
 use stadium_token_keys::{KeyFetchConfig, KeySources, TokenAlgorithm, TokenKeyConfig};
 
-use crate::settings::{self, Auth, Callback, Certificate, Password, Settings, Token, TokenKeys};
+use super::cache;
+use crate::settings::{self, Auth, Cache, Callback, Certificate, Password, Settings, Token, TokenKeys};
 
 /// The devices that may connect, and their rights. In trial mode everything is allowed, unless
 /// a rules file restricts it.
@@ -26,7 +29,7 @@ pub(crate) fn config(settings: &Settings) -> AuthConfig {
         password: password(&auth.password),
         token: token(&auth.token),
         certificate: certificate(&auth.certificate),
-        callback: callback(&auth.callback),
+        callback: callback(&auth.callback, &settings.cache),
         registry: if auth.registry.enabled { RegistryAccess::Asked } else { RegistryAccess::Unasked },
         order: auth.order.iter().map(method).collect(),
         failures: failures(auth),
@@ -130,7 +133,20 @@ fn certificate(certificate: &Certificate) -> Option<CertificateConfig> {
     })
 }
 
-fn callback(callback: &Callback) -> Option<CallbackConfig> {
+fn callback(callback: &Callback, cache: &Cache) -> Option<CallbackConfig> {
+    let answers = |secret_file: &PathBuf| {
+        Some(AnswerCacheConfig {
+            client: cache::client(cache).ok()?,
+            secret_file: secret_file.clone(),
+            keep: seconds(callback.cache_s),
+            keep_denial: seconds(callback.cache_denial_s),
+            scope: match callback.cache_scope {
+                settings::AnswerScope::Device => AnswerScope::Device,
+                settings::AnswerScope::Credential => AnswerScope::Credential,
+            },
+        })
+    };
+    let is_cached = !cache.servers.is_empty();
     callback.url.as_ref().map(|url| CallbackConfig {
         authorities: callback.authorities.clone(),
         timeout: Duration::from_millis(u64::from(callback.timeout_ms)),
@@ -140,6 +156,7 @@ fn callback(callback: &Callback) -> Option<CallbackConfig> {
         remember_max: callback.remember_max as usize,
         failures_max: callback.failures_max,
         rest: Duration::from_millis(u64::from(callback.rest_ms)),
+        cache: cache.secret_file.as_ref().filter(|_| is_cached).and_then(answers),
         ..CallbackConfig::new(url)
     })
 }

@@ -4,6 +4,7 @@
 //! side. Zero in a setting becomes `None` where zero means off by its help.
 
 pub(crate) mod auth;
+pub(crate) mod cache;
 pub(crate) mod discovery;
 pub(crate) mod edge;
 pub(crate) mod http;

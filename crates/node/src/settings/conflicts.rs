@@ -28,6 +28,7 @@ pub(super) fn find(settings: &Settings, effective: &[Effective]) -> Vec<Problem>
     finder.proxies(settings);
     finder.trial(settings);
     finder.http(settings);
+    finder.cache(settings);
     finder.oidc(settings);
     finder.paths(settings);
     finder.rpc(settings);
@@ -179,6 +180,51 @@ impl Finder<'_> {
             let shape =
                 "must be a scheme and a host, with a port where it needs one: \"https://push.example.org\"";
             self.add("http.public_url", format!("= {url:?} {shape}"));
+        }
+    }
+
+    fn cache(&mut self, settings: &Settings) {
+        let (cache, callback) = (&settings.cache, &settings.auth.callback);
+        if cache.servers.is_empty() {
+            let keeps = [
+                ("auth.callback.cache_s", callback.cache_s > 0),
+                ("auth.callback.cache_denial_s", callback.cache_denial_s > 0),
+                ("cache.secret_file", cache.secret_file.is_some()),
+            ];
+            for (setting, _) in keeps.iter().filter(|(_, is_given)| *is_given) {
+                self.add(setting, "needs cache.servers: memcached servers, such as [\"10.0.0.7:11211\"]");
+            }
+            return;
+        }
+        if let Err(wrong) = mapping::cache::client(cache) {
+            self.add("cache.servers", format!("is refused: {wrong}"));
+        }
+        let mut names: Vec<&str> = cache.servers.iter().map(String::as_str).collect();
+        names.sort_unstable();
+        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            self.add("cache.servers", format!("names {:?} twice", twice[0]));
+        }
+        let odd = |c: char| c.is_whitespace() || c.is_control() || !c.is_ascii();
+        let bytes_max = mapping::cache::NAMESPACE_BYTES_MAX;
+        if cache.namespace.len() > bytes_max || cache.namespace.contains(odd) {
+            let shape = format!("must be at most {bytes_max} characters of ASCII without spaces");
+            self.add("cache.namespace", format!("= {:?} {shape}", cache.namespace));
+        }
+        if cache.secret_file.is_none() {
+            self.add(
+                "cache.servers",
+                "needs cache.secret_file: a secret of at least 32 bytes, the same on all servers that share answers",
+            );
+        }
+        if callback.url.is_none() {
+            for (setting, given) in [
+                ("auth.callback.cache_s", callback.cache_s),
+                ("auth.callback.cache_denial_s", callback.cache_denial_s),
+            ] {
+                if given > 0 {
+                    self.add(setting, "needs auth.callback.url: its answers are kept");
+                }
+            }
         }
     }
 
@@ -522,6 +568,25 @@ mod tests {
             (
                 "[auth.callback]\nurl = \"ftp://x\"\n",
                 "auth.callback.url = \"ftp://x\" must begin with http://",
+            ),
+            ("[auth.callback]\ncache_s = 60\n", "auth.callback.cache_s needs cache.servers"),
+            ("[cache]\nsecret_file = \"s\"\n", "cache.secret_file needs cache.servers"),
+            ("[cache]\nservers = [\"a\"]\n", "cache.servers needs cache.secret_file"),
+            (
+                "[cache]\nservers = [\"a:0\"]\nsecret_file = \"s\"\n",
+                "cache.servers is refused: wrong settings: `a:0` is no address of a server",
+            ),
+            (
+                "[cache]\nservers = [\"a\", \"b\", \"a\"]\nsecret_file = \"s\"\n",
+                "cache.servers names \"a\" twice",
+            ),
+            (
+                "[cache]\nservers = [\"a\"]\nsecret_file = \"s\"\nnamespace = \"a b\"\n",
+                "cache.namespace = \"a b\" must be at most 128 characters of ASCII",
+            ),
+            (
+                "[cache]\nservers = [\"a\"]\nsecret_file = \"s\"\n[auth.callback]\ncache_denial_s = 5\n",
+                "auth.callback.cache_denial_s needs auth.callback.url",
             ),
             ("[auth]\nanonymous = \"anyone\"\n", "auth.anonymous = \"anyone\" checks no"),
             ("[ws]\npath = \"mqtt\"\n", "ws.path = \"mqtt\" must begin with /"),

@@ -114,6 +114,9 @@ struct Serve {
     /// Distinguishes several instances of one service
     #[arg(long, value_name = "NAME", default_value = "1")]
     instance: String,
+    /// memcached server through which the instances share the standings; several with commas, or repeated
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
+    cache: Vec<String>,
     /// Threads; 0 is one for each core
     #[arg(long, default_value_t = 0)]
     threads: usize,
@@ -208,6 +211,7 @@ fn serve(flags: &Serve) -> anyhow::Result<()> {
         welcome: flags.welcome,
         instance: flags.instance.clone(),
         threads: flags.threads,
+        cache: flags.cache.clone(),
     })?;
     let mut addresses = format!("voting listens on http://{}", voting.address());
     if let Some(address) = voting.secured_address() {

@@ -46,8 +46,8 @@ impl Voting {
     }
 
     /// Starts it for those who have a ticket.
-    pub fn start_with_tickets(data: &Path, secret: &str) -> Result<Self> {
-        Self::serve(data, &["--secret", secret])
+    pub fn start_with_tickets(data: &Path, secret: &str, flags: &[&str]) -> Result<Self> {
+        Self::serve(data, &[&["--secret", secret], flags].concat())
     }
 
     fn serve(data: &Path, flags: &[&str]) -> Result<Self> {

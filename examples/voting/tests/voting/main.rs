@@ -3,6 +3,7 @@
 //! Every test ends with the books: they balance, and `stadium wallet verify` reads the same from
 //! the journal.
 
+mod cached;
 mod closing;
 mod fixture;
 mod votes;

@@ -197,7 +197,7 @@ fn a_ticket_is_needed_where_the_service_is_not_open() -> Result<()> {
     let ticket = ticket.strip_prefix("fan-1 ").context("no ticket")?;
     let operator = run(&["operator-key", "--secret", secret])?;
 
-    let voting = Voting::start_with_tickets(&stadium.data(), secret)?;
+    let voting = Voting::start_with_tickets(&stadium.data(), secret, &[])?;
     let mut client = voting.client();
     for wrong in [json!({"voter": "fan-1"}), json!({"voter": "fan-2", "ticket": ticket})] {
         let (status, answer) = client.post("/api/login", &wrong)?;

@@ -8,7 +8,6 @@
 
 mod cluster;
 mod fleet;
-mod interrupted;
 mod scenario;
 mod summary;
 mod vote;

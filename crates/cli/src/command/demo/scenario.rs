@@ -17,11 +17,11 @@ use stadium_node::{Node, logging};
 
 use super::Arguments;
 use super::fleet::Fleet;
-use super::interrupted::Interrupted;
 use super::summary::{Burst, PushFigures, Summary};
 use super::vote::{self, VoteFigures};
 use crate::api::Api;
 use crate::failure::{Context, Failure};
+use crate::interrupted::Interrupted;
 use crate::push_report::{Followed, follow};
 use crate::terminal::{Style, Terminal, count, short};
 

@@ -100,6 +100,7 @@ pub(super) fn open(node: &Node, key: String, listen: SocketAddr, devices: u32) -
         welcome: 0,
         instance: "demo".to_owned(),
         threads: 0,
+        cache: Vec::new(),
     };
     let voting = Voting::start(config).map_err(failed)?;
     let credits = (1..=devices).filter_map(|number| {

@@ -47,6 +47,16 @@ words! {
 }
 
 words! {
+    /// The devices that a cached answer of the callback is for.
+    pub enum AnswerScope {
+        /// The same client id with the same credentials from the same IP address.
+        Device = "device",
+        /// All devices of the app with the same user name, password and certificate.
+        Credential = "credential",
+    }
+}
+
+words! {
     /// What a user name beside a token means.
     pub enum TokenUsername {
         /// Nothing.
@@ -279,5 +289,14 @@ group! {
         failures_max: u32 = 5, unit "calls", in 1..=1_000;
         /// How long it is left alone; then one device's call tries it.
         rest_ms: u32 = 5_000, unit "ms", in 100..=600_000, cost "devices are asked to retry later for longer";
+        /// The time for which a yes is kept in `[cache]` for all servers. 0 keeps those only whose answer names a time (`cache_s`). An answer that
+        /// lives less than 5 s is not kept.
+        cache_s: u32 = 0, unit "s", in 0..=86_400, cost "a blocked device is let in for so long still, on every server";
+        /// The time for which a no is kept likewise.
+        cache_denial_s: u32 = 0, unit "s", in 0..=3_600, cost "a device that was unblocked stays out for so long";
+        /// The devices that a kept answer is for: `device`, the same client id with the same credentials from the same IP address; or
+        /// `credential`, all devices of the app with the same user name, password and certificate. Choose `credential` where your
+        /// server decides by these alone, as for a token that many devices share.
+        cache_scope: AnswerScope = AnswerScope::Device, cost "with credential, your server does not see each client id and address";
     }
 }

@@ -6,6 +6,7 @@
 
 mod access;
 mod auth;
+mod cache;
 mod cluster;
 mod discovery;
 mod http;
@@ -26,9 +27,10 @@ mod webhooks;
 
 pub use access::Access;
 pub use auth::{
-    Anonymous, Auth, Callback, Certificate, CertificateName, ClientIdBinding, DeviceRegistry, Method,
-    Password, Token, TokenAlgorithm, TokenKey, TokenKeys, TokenUsername,
+    Anonymous, AnswerScope, Auth, Callback, Certificate, CertificateName, ClientIdBinding, DeviceRegistry,
+    Method, Password, Token, TokenAlgorithm, TokenKey, TokenKeys, TokenUsername,
 };
+pub use cache::{Cache, CacheRouting};
 pub use cluster::{Cluster, ClusterEtcd, ClusterKafka, ClusterLinks, SaslMechanism};
 pub use discovery::{Discovery, DiscoveryBackend, ListedService};
 pub use http::Http;
@@ -67,6 +69,8 @@ group! {
         limits: Limits,
         /// The devices that may connect, and their rights.
         auth: Auth,
+        /// memcached servers that several servers share.
+        cache: Cache,
         /// The HTTP API and the live page.
         http: Http,
         /// Services.

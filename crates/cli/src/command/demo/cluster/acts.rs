@@ -19,9 +19,9 @@ use super::voters::{Ballots, Voters};
 use crate::api::{Api, Method};
 use crate::command::demo::Arguments;
 use crate::command::demo::fleet::{Fleet, ID_PREFIX};
-use crate::command::demo::interrupted::Interrupted;
 use crate::command::demo::scenario::fleet_size;
 use crate::failure::Failure;
+use crate::interrupted::Interrupted;
 use crate::terminal::{Style, Terminal, count, short};
 
 /// Devices unless asked for another number.

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::parts::until;
 use crate::api::{Api, Ask, Method, Refused};
-use crate::command::demo::interrupted::Interrupted;
 use crate::failure::Failure;
+use crate::interrupted::Interrupted;
 
 /// One POST of a JSON body, with the sort of the refusal.
 pub(super) fn post(api: &Api, path: &str, body: &Value) -> Result<Value, Refused> {

@@ -12,8 +12,8 @@ use super::asking::insist;
 use super::parts::until;
 use super::voters::{ASSET, Ballots, CANDIDATES, CREDIT, id, wallet};
 use crate::api::{Api, Method};
-use crate::command::demo::interrupted::Interrupted;
 use crate::failure::Failure;
+use crate::interrupted::Interrupted;
 
 /// Entries of a history that are read at once: the most that a page has.
 const PAGE: usize = 1_000;

@@ -20,8 +20,8 @@ use stadium_node::settings::from_toml;
 use tempfile::TempDir;
 
 use super::node::{Node, Process};
-use crate::command::demo::interrupted::Interrupted;
 use crate::failure::{Context, Failure};
+use crate::interrupted::Interrupted;
 use crate::terminal::{ProgressBar, Terminal};
 
 /// Shards for each node.

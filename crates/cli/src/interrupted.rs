@@ -1,4 +1,6 @@
-//! How a person ends the demo.
+//! Signals by which a person ends a command that goes on for a while.
+//!
+//! The first Ctrl-C lets it end in order and show what it has; a second one ends the process at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,11 +11,11 @@ use signal_hook::flag;
 use crate::failure::{Context, Failure};
 
 /// Ctrl-C and SIGTERM: the first asks to end in order, the second ends at once.
-pub(super) struct Interrupted(Arc<AtomicBool>);
+pub(crate) struct Interrupted(Arc<AtomicBool>);
 
 impl Interrupted {
     /// Listens from here on.
-    pub(super) fn listen() -> Result<Self, Failure> {
+    pub(crate) fn listen() -> Result<Self, Failure> {
         let asked = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
             // In this order: a second signal finds the flag that the first has set.
@@ -25,7 +27,7 @@ impl Interrupted {
     }
 
     /// Whether one came.
-    pub(super) fn is_set(&self) -> bool {
+    pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
