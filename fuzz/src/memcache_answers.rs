@@ -95,9 +95,12 @@ fn compressed(data: &[u8]) -> bool {
     read.is_ok()
 }
 
+/// An answer so far: as the client has it, its parts, and their number.
+type Partial<'a> = (Reassembly, HashMap<u16, &'a [u8]>, u16);
+
 /// Puts answers together. Each is what its datagrams say, in their order, whatever came between.
 fn datagrams(mut data: &[u8]) -> bool {
-    let mut answers: HashMap<u16, (Reassembly, HashMap<u16, &[u8]>, u16)> = HashMap::new();
+    let mut answers: HashMap<u16, Partial<'_>> = HashMap::new();
     let mut is_whole = false;
     while let [length, rest @ ..] = data {
         let Some((bytes, rest)) = rest.split_at_checked(*length as usize) else { return false };

@@ -19,6 +19,7 @@ pub mod protocol;
 mod recache;
 mod route;
 mod server;
+mod submission;
 mod tls;
 #[cfg(feature = "tokio")]
 pub mod tokio;

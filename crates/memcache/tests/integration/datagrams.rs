@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use stadium_memcache::{Client, Config, Credentials, Ending, Error, Expiry, Operation, ServerConfig};
 
-use crate::memcached::{Memcached, free_port};
+use crate::memcached::{Memcached, SOON, free_port};
 
 const NEVER: Expiry = Expiry::Never;
 
@@ -182,8 +182,14 @@ fn late_answers_are_dropped() {
         assert_eq!(client.lossy_get(key), Err(Error::Timeout));
     }
     let begun = Instant::now();
-    while begun.elapsed() < Duration::from_millis(120) {
-        assert_eq!(client.lossy_get("d").unwrap().unwrap().bytes, b"d");
+    let mut read = 0;
+    while begun.elapsed() < Duration::from_millis(120) || read == 0 {
+        assert!(begun.elapsed() < SOON);
+        // On a busy machine one may be late by itself.
+        if let Ok(value) = client.lossy_get("d") {
+            assert_eq!(value.unwrap().bytes, b"d");
+            read += 1;
+        }
     }
 }
 
