@@ -49,6 +49,7 @@ const COMPONENTS: &[Component] = &[
     Component { probe: &["etcd", "--version"], package: "etcd-server" },
     Component { probe: &["memcached", "-V"], package: "memcached" },
     Component { probe: &["memccat", "--version"], package: "libmemcached-tools" },
+    Component { probe: &["nutcracker", "-V"], package: "nutcracker" },
     Component { probe: &["test", "-e", "/usr/share/java/zookeeper.jar"], package: "zookeeper" },
     Component { probe: &["ssh", "-V"], package: "openssh-client" },
     Component { probe: &["test", "-e", "/usr/sbin/sshd"], package: "openssh-server" },

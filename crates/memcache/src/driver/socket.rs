@@ -106,11 +106,41 @@ pub(super) fn disconnected(error: &io::Error) -> Error {
     }
 }
 
+/// Whether a server closed the connection in place of an answer.
+fn hung_up(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe
+    )
+}
+
 impl Stream {
     /// Connects, finds out which protocol the server speaks, and makes the socket non-blocking.
     pub(super) fn connect(address: &Address, settings: &Settings) -> io::Result<(Self, Dialect)> {
         let deadline = Instant::now() + settings.connect_timeout;
         let dialect = settings.dialect;
+        let mut stream = Self::open(address, settings, deadline)?;
+        let spoken = match dialect {
+            Some(Dialect::Classic) => stream.greet(b"version\r\n", deadline)?,
+            Some(Dialect::Meta) => stream.greet(b"mn\r\n", deadline)?,
+            None => match stream.greet(b"mn\r\n", deadline) {
+                // A proxy such as twemproxy hangs up on a command that it does not know.
+                Err(error) if hung_up(&error) => {
+                    stream = Self::open(address, settings, deadline)?;
+                    stream.greet(b"version\r\n", deadline)?
+                }
+                spoken => spoken?,
+            },
+        };
+        if dialect == Some(Dialect::Meta) && spoken == Dialect::Classic {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "the server lacks the meta protocol"));
+        }
+        stream.socket.set_nonblocking(true)?;
+        Ok((stream, spoken))
+    }
+
+    /// Connects, with a session of TLS and a login where the settings have them.
+    fn open(address: &Address, settings: &Settings, deadline: Instant) -> io::Result<Self> {
         let socket = match address {
             Address::Tcp { host, port } => {
                 let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
@@ -150,15 +180,7 @@ impl Stream {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, Refused(shown(&line))));
             }
         }
-        let spoken = match dialect {
-            Some(Dialect::Classic) => stream.greet(b"version\r\n", deadline)?,
-            Some(Dialect::Meta) | None => stream.greet(b"mn\r\n", deadline)?,
-        };
-        if dialect == Some(Dialect::Meta) && spoken == Dialect::Classic {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "the server lacks the meta protocol"));
-        }
-        stream.socket.set_nonblocking(true)?;
-        Ok((stream, spoken))
+        Ok(stream)
     }
 
     /// Sends a first command: the meta protocol is there where `mn` is known.

@@ -13,6 +13,7 @@ mod metrics;
 mod operations;
 mod order;
 mod pipeline;
+mod proxy;
 mod recache;
 mod routing;
 mod tls;

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.stadium.memcache.Address;
 import io.stadium.memcache.Dialect;
+import java.io.EOFException;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -57,6 +58,20 @@ final class Connector {
     private static Connected connect(
             SocketAddress socket, Address address, Settings settings, long deadline)
             throws IOException {
+        try {
+            return connect(socket, address, settings, settings.dialect(), deadline);
+        } catch (EOFException hungUp) {
+            if (settings.dialect() != null) {
+                throw hungUp;
+            }
+            // A proxy such as twemproxy hangs up on a command that it does not know.
+            return connect(socket, address, settings, Dialect.CLASSIC, deadline);
+        }
+    }
+
+    private static Connected connect(
+            SocketAddress socket, Address address, Settings settings, Dialect wanted,
+            long deadline) throws IOException {
         boolean isUnix = address instanceof Address.Unix;
         SocketChannel channel =
                 isUnix ? SocketChannel.open(StandardProtocolFamily.UNIX) : SocketChannel.open();
@@ -79,7 +94,7 @@ final class Connector {
             if (settings.tls() != null) {
                 transport = TlsTransport.handshake(transport, address, settings.tls(), deadline);
             }
-            return new Connected(transport, greet(transport, settings.dialect(), deadline));
+            return new Connected(transport, greet(transport, wanted, deadline));
         } catch (IOException | RuntimeException error) {
             if (transport != null) {
                 transport.close();
@@ -112,7 +127,7 @@ final class Connector {
         while (in.position() == 0 || in.get(in.position() - 1) != '\n') {
             int bytes = transport.read(in);
             if (bytes < 0) {
-                throw new IOException("the server closed the connection");
+                throw new EOFException("the server closed the connection");
             }
             if (!in.hasRemaining()) {
                 break;
