@@ -5,8 +5,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::address::Address;
 use crate::credentials::Credentials;
-use crate::driver::{Address, Settings};
+use crate::driver::Settings;
 use crate::error::Error;
 use crate::observer::Observer;
 use crate::protocol::{Dialect, KEY_BYTES_MAX};

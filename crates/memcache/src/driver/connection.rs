@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::command::{Command, Span};
 use super::lossy::{Read, Sockets};
 use super::shared::{Settings, Shared};
-use super::socket::Address;
+use crate::address::Address;
 use crate::error::Error;
 use crate::metrics::{Ending, Operation, ServerMetrics};
 use crate::protocol::{Answer, Dialect};

@@ -23,4 +23,3 @@ pub(crate) use lossy::{Batch, Bounds, exchange};
 #[cfg(feature = "tls")]
 pub(crate) use session::Tls;
 pub(crate) use shared::Settings;
-pub use socket::Address;

@@ -13,7 +13,8 @@ use socket2::Socket;
 
 use super::socket::{Raw, set_timeouts};
 use crate::error::Error;
-use crate::tls::{TlsConfig, TlsError};
+use crate::tls::TlsConfig;
+use crate::tls_error::TlsError;
 
 /// TLS as the settings have it, loaded.
 #[derive(Debug, Clone)]

@@ -17,8 +17,8 @@ use super::lossy::Sockets;
 #[cfg(feature = "tls")]
 use super::session::Tls;
 use super::slots::Ended;
-use super::socket::Address;
 use super::state::{Input, Output, State};
+use crate::address::Address;
 use crate::credentials::Credentials;
 use crate::error::Error;
 use crate::observer::{Event, Observer};
