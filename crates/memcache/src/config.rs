@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::observer::Observer;
 use crate::protocol::{Dialect, KEY_BYTES_MAX};
 #[cfg(feature = "tls")]
-use crate::tls::TlsConfig;
+use crate::tls::{Tls, TlsConfig};
 
 /// The least [`Config::compress_from`]: a number of the server's has up to 20 digits, and stays one.
 const COMPRESS_FROM_MIN: usize = 32;
@@ -185,7 +185,7 @@ impl Config {
         Ok(Settings {
             credentials: self.credentials.clone(),
             #[cfg(feature = "tls")]
-            tls: self.tls.as_ref().map(crate::driver::Tls::load).transpose()?,
+            tls: self.tls.as_ref().map(Tls::load).transpose()?,
             dialect: self.dialect,
             observer: self.observer.clone(),
             connect_timeout: self.connect_timeout,

@@ -16,6 +16,7 @@ use crate::protocol::{
     Answer, Arithmetic, COMPRESSED, KEY_BYTES_MAX, Key, KeyError, Mode, Outcome, Removal, Store, compress,
 };
 use crate::server::Server;
+#[cfg(feature = "tokio")]
 use crate::value::{Value, value_of};
 
 impl Client {

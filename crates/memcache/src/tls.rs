@@ -3,11 +3,12 @@
 //! The reasons for which a session fails are in [`crate::tls_error`].
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 
 use crate::error::Error;
@@ -46,7 +47,7 @@ pub struct TlsConfig {
 
 impl TlsConfig {
     /// Reads the files.
-    pub(crate) fn load(&self) -> Result<Arc<ClientConfig>, Error> {
+    fn load(&self) -> Result<Arc<ClientConfig>, Error> {
         let mut roots = RootCertStore::empty();
         match &self.authorities {
             Authorities::System => {
@@ -77,6 +78,38 @@ impl TlsConfig {
             }
         };
         Ok(Arc::new(config))
+    }
+}
+
+/// TLS as the settings have it, loaded.
+#[derive(Debug, Clone)]
+pub(crate) struct Tls {
+    config: Arc<ClientConfig>,
+    /// The name in the servers' certificates; without one, the host.
+    server_name: Option<ServerName<'static>>,
+}
+
+impl Tls {
+    pub(crate) fn load(config: &TlsConfig) -> Result<Self, Error> {
+        let name = |text: &String| {
+            let wrong = |_| Error::Config(format!("`{text}` is no name of a server").into());
+            ServerName::try_from(text.clone()).map_err(wrong)
+        };
+        let server_name = config.server_name.as_ref().map(name).transpose()?;
+        Ok(Self { config: config.load()?, server_name })
+    }
+
+    /// The settings of a session.
+    pub(crate) fn config(&self) -> &Arc<ClientConfig> {
+        &self.config
+    }
+
+    /// The name that a server's certificate must have.
+    pub(crate) fn name(&self, host: &str) -> io::Result<ServerName<'static>> {
+        match &self.server_name {
+            Some(name) => Ok(name.clone()),
+            None => ServerName::try_from(host.to_owned()).map_err(io::Error::other),
+        }
     }
 }
 

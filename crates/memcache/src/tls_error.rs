@@ -48,3 +48,23 @@ impl fmt::Display for TlsError {
 }
 
 impl std::error::Error for TlsError {}
+
+#[cfg(feature = "tls")]
+impl From<rustls::Error> for TlsError {
+    fn from(error: rustls::Error) -> Self {
+        use CertificateError as C;
+        match error {
+            rustls::Error::InvalidCertificate(why) => match why {
+                // Another authority of the same name signed it.
+                C::UnknownIssuer | C::BadSignature => Self::UnknownAuthority,
+                C::Expired | C::ExpiredContext { .. } => Self::Expired,
+                C::NotValidYet | C::NotValidYetContext { .. } => Self::NotYetValid,
+                C::NotValidForName | C::NotValidForNameContext { .. } => Self::WrongName,
+                why => Self::BadCertificate(why.to_string().into()),
+            },
+            rustls::Error::InvalidMessage(_) => Self::NotTls,
+            rustls::Error::AlertReceived(alert) => Self::Refused(format!("{alert:?}").into()),
+            error => Self::Other(error.to_string().into()),
+        }
+    }
+}

@@ -9,13 +9,13 @@ use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::net::SendFlags;
 use rustix::time::Timespec;
 use socket2::{Domain, SockAddr, Socket, Type};
 
+use super::raw::{Raw, left, set_timeouts};
 #[cfg(feature = "tls")]
 use super::session::Session;
-use super::shared::Settings;
+use super::settings::Settings;
 use crate::address::Address;
 use crate::error::Error;
 use crate::protocol::Dialect;
@@ -204,42 +204,7 @@ impl Stream {
     }
 }
 
-/// The bytes of a socket.
-pub(super) struct Raw<'a>(pub(super) &'a Socket);
-
-impl io::Read for Raw<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer)
-    }
-}
-
-impl io::Write for Raw<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // No SIGPIPE: a program that is not written in Rust may not ignore it.
-        Ok(rustix::net::send(self.0, bytes, SendFlags::NOSIGNAL)?)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Lets a socket that waits do so until the deadline.
-pub(super) fn set_timeouts(socket: &Socket, deadline: Instant) -> io::Result<()> {
-    let left = left(deadline)?;
-    socket.set_read_timeout(Some(left))?;
-    socket.set_write_timeout(Some(left))
-}
-
 /// The beginning of an answer, for people.
 fn shown(line: &[u8]) -> String {
     String::from_utf8_lossy(&line[..line.len().min(80)]).trim_end().to_owned()
-}
-
-fn left(deadline: Instant) -> io::Result<Duration> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() {
-        return Err(io::Error::new(io::ErrorKind::TimedOut, "the time to connect is over"));
-    }
-    Ok(left)
 }
