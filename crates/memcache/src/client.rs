@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::address::Address;
 use crate::config::{Config, Failover, ServerConfig};
-use crate::driver::{Address, Command, Connection};
+use crate::driver::{Command, Connection};
 use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::pending::Pending;
 use crate::protocol::{Arithmetic, Direction, Mode, Outcome, Removal, Store};
 use crate::route::Router;
 use crate::server::Server;
-use crate::submission::{value_of, was_there};
-use crate::value::{Expiry, Format, Value};
+use crate::value::{Expiry, Format, Value, value_of};
 
 /// Keys of a multiget that are in flight on all servers together, so that one does not take all of
 /// [`Config::operations_max`].
@@ -305,7 +305,9 @@ impl Client {
     /// As [`set`](Self::set).
     pub fn touch(&self, key: impl AsRef<[u8]>, expiry: impl Into<Expiry>) -> Result<Pending<bool>, Error> {
         let expiry = expiry.into().on_wire();
-        self.with_key(key.as_ref(), |key| self.begin(Command::Touch(key, expiry), was_there))
+        self.with_key(key.as_ref(), |key| {
+            self.begin(Command::Touch(key, expiry), |answer, _| Ok(answer.outcome == Outcome::Done))
+        })
     }
 
     /// Deletes an item. `false` where there is none.

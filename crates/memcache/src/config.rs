@@ -5,13 +5,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::address::Address;
 use crate::credentials::Credentials;
-use crate::driver::{Address, Settings};
+use crate::driver::Settings;
 use crate::error::Error;
 use crate::observer::Observer;
 use crate::protocol::{Dialect, KEY_BYTES_MAX};
 #[cfg(feature = "tls")]
-use crate::tls::TlsConfig;
+use crate::tls::{Tls, TlsConfig};
 
 /// The least [`Config::compress_from`]: a number of the server's has up to 20 digits, and stays one.
 const COMPRESS_FROM_MIN: usize = 32;
@@ -184,7 +185,7 @@ impl Config {
         Ok(Settings {
             credentials: self.credentials.clone(),
             #[cfg(feature = "tls")]
-            tls: self.tls.as_ref().map(crate::driver::Tls::load).transpose()?,
+            tls: self.tls.as_ref().map(Tls::load).transpose()?,
             dialect: self.dialect,
             observer: self.observer.clone(),
             connect_timeout: self.connect_timeout,

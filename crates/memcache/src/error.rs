@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::protocol::{CompressionError, KeyError, ProtocolError};
-use crate::tls::TlsError;
+use crate::tls_error::TlsError;
 
 /// Why an operation failed.
 ///

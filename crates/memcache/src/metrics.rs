@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::driver::Address;
+use crate::address::Address;
 use crate::error::Error;
 use crate::protocol::{Answer, Outcome};
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::driver::Address;
+use crate::address::Address;
 use crate::metrics::{Ending, Operation};
 
 /// An operation that ended.

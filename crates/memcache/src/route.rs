@@ -3,8 +3,9 @@
 
 use md5::{Digest as _, Md5};
 
+use crate::address::Address;
 use crate::config::{Routing, ServerConfig};
-use crate::driver::Address;
+use crate::hash::{fnv1a, mix};
 
 /// Points of a server of average weight on the ring, four from each digest.
 const POINTS: f32 = 160.0;
@@ -95,21 +96,6 @@ fn ring(servers: &[ServerConfig]) -> Vec<(u32, u32)> {
 fn word(digest: &[u8; 16], part: usize) -> u32 {
     let at = part * 4;
     u32::from_le_bytes([digest[at], digest[at + 1], digest[at + 2], digest[at + 3]])
-}
-
-/// FNV-1a with 64 bits.
-pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
-}
-
-/// The finaliser of splitmix64.
-fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 #[cfg(test)]

@@ -6,16 +6,18 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::address::Address;
 use crate::client::{Client, Inner, Stored};
 use crate::config::Failover;
-use crate::driver::{Address, Command, Span};
+use crate::driver::{Command, Span};
 use crate::error::Error;
 use crate::pending::Pending;
 use crate::protocol::{
     Answer, Arithmetic, COMPRESSED, KEY_BYTES_MAX, Key, KeyError, Mode, Outcome, Removal, Store, compress,
 };
 use crate::server::Server;
-use crate::value::Value;
+#[cfg(feature = "tokio")]
+use crate::value::{Value, value_of};
 
 impl Client {
     /// The time that an operation has which begins now.
@@ -48,7 +50,9 @@ impl Client {
     }
 
     pub(crate) fn remove(&self, key: &[u8], how: Removal) -> Result<Pending<bool>, Error> {
-        self.with_key(key, |key| self.begin(Command::Delete(key, how), was_there))
+        self.with_key(key, |key| {
+            self.begin(Command::Delete(key, how), |answer, _| Ok(answer.outcome == Outcome::Done))
+        })
     }
 
     pub(crate) fn store(&self, key: &[u8], value: &[u8], how: Store) -> Result<Pending<Stored>, Error> {
@@ -216,13 +220,4 @@ impl Client {
         });
         answers.collect()
     }
-}
-
-pub(crate) fn value_of(answer: Answer, bytes: Vec<u8>) -> Result<Option<Value>, Error> {
-    let value = Value { bytes, flags: answer.client_flags, cas: answer.cas };
-    Ok((answer.outcome == Outcome::Done).then_some(value))
-}
-
-pub(crate) fn was_there(answer: Answer, _: Vec<u8>) -> Result<bool, Error> {
-    Ok(answer.outcome == Outcome::Done)
 }

@@ -1,85 +1,19 @@
-//! TLS to servers: its settings, and the reasons for which it fails.
+//! Settings of TLS to servers, and the files that they name.
 //!
-//! The settings need the feature `tls`; the errors are always there.
+//! The reasons for which a session fails are in [`crate::tls_error`].
 
 use std::fmt;
-#[cfg(feature = "tls")]
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-#[cfg(feature = "tls")]
 use rustls::pki_types::pem::PemObject as _;
-#[cfg(feature = "tls")]
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-#[cfg(feature = "tls")]
-use rustls::{CertificateError, ClientConfig, RootCertStore};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
 
-#[cfg(feature = "tls")]
 use crate::error::Error;
 
-/// Why there is no TLS session with a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TlsError {
-    /// No authority that is trusted signed the server's certificate.
-    UnknownAuthority,
-    /// The server's certificate is not valid any more.
-    Expired,
-    /// The server's certificate is not valid yet: one of the two clocks may be wrong.
-    NotYetValid,
-    /// The server's certificate is for other names.
-    WrongName,
-    /// The server's certificate cannot be accepted for another reason.
-    BadCertificate(Arc<str>),
-    /// The server does not speak TLS.
-    NotTls,
-    /// The server refused the client, such as for its certificate.
-    Refused(Arc<str>),
-    /// Anything else.
-    Other(Arc<str>),
-}
-
-impl fmt::Display for TlsError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownAuthority => {
-                write!(out, "no authority that is trusted signed the server's certificate")
-            }
-            Self::Expired => write!(out, "the server's certificate has expired"),
-            Self::NotYetValid => write!(out, "the server's certificate is not valid yet"),
-            Self::WrongName => write!(out, "the server's certificate is for another name"),
-            Self::BadCertificate(why) => write!(out, "the server's certificate cannot be accepted: {why}"),
-            Self::NotTls => write!(out, "the server does not speak TLS"),
-            Self::Refused(why) => write!(out, "the server refused the TLS session: {why}"),
-            Self::Other(why) => write!(out, "{why}"),
-        }
-    }
-}
-
-impl std::error::Error for TlsError {}
-
-#[cfg(feature = "tls")]
-impl From<rustls::Error> for TlsError {
-    fn from(error: rustls::Error) -> Self {
-        use CertificateError as C;
-        match error {
-            rustls::Error::InvalidCertificate(why) => match why {
-                // Another authority of the same name signed it.
-                C::UnknownIssuer | C::BadSignature => Self::UnknownAuthority,
-                C::Expired | C::ExpiredContext { .. } => Self::Expired,
-                C::NotValidYet | C::NotValidYetContext { .. } => Self::NotYetValid,
-                C::NotValidForName | C::NotValidForNameContext { .. } => Self::WrongName,
-                why => Self::BadCertificate(why.to_string().into()),
-            },
-            rustls::Error::InvalidMessage(_) => Self::NotTls,
-            rustls::Error::AlertReceived(alert) => Self::Refused(format!("{alert:?}").into()),
-            error => Self::Other(error.to_string().into()),
-        }
-    }
-}
-
 /// The authorities that are trusted to sign servers' certificates.
-#[cfg(feature = "tls")]
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Authorities {
     /// Those of the system.
@@ -90,7 +24,6 @@ pub enum Authorities {
 }
 
 /// A client's certificate.
-#[cfg(feature = "tls")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientCertificate {
     /// A file with the certificate, and those between it and the authority, in PEM.
@@ -102,7 +35,6 @@ pub struct ClientCertificate {
 /// TLS for all servers with a TCP address. Unix sockets never have it.
 ///
 /// TLS 1.2 and 1.3. The files are read when the client is made.
-#[cfg(feature = "tls")]
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TlsConfig {
     /// The authorities that are trusted.
@@ -113,10 +45,9 @@ pub struct TlsConfig {
     pub server_name: Option<String>,
 }
 
-#[cfg(feature = "tls")]
 impl TlsConfig {
     /// Reads the files.
-    pub(crate) fn load(&self) -> Result<Arc<ClientConfig>, Error> {
+    fn load(&self) -> Result<Arc<ClientConfig>, Error> {
         let mut roots = RootCertStore::empty();
         match &self.authorities {
             Authorities::System => {
@@ -150,7 +81,38 @@ impl TlsConfig {
     }
 }
 
-#[cfg(feature = "tls")]
+/// TLS as the settings have it, loaded.
+#[derive(Debug, Clone)]
+pub(crate) struct Tls {
+    config: Arc<ClientConfig>,
+    /// The name in the servers' certificates; without one, the host.
+    server_name: Option<ServerName<'static>>,
+}
+
+impl Tls {
+    pub(crate) fn load(config: &TlsConfig) -> Result<Self, Error> {
+        let name = |text: &String| {
+            let wrong = |_| Error::Config(format!("`{text}` is no name of a server").into());
+            ServerName::try_from(text.clone()).map_err(wrong)
+        };
+        let server_name = config.server_name.as_ref().map(name).transpose()?;
+        Ok(Self { config: config.load()?, server_name })
+    }
+
+    /// The settings of a session.
+    pub(crate) fn config(&self) -> &Arc<ClientConfig> {
+        &self.config
+    }
+
+    /// The name that a server's certificate must have.
+    pub(crate) fn name(&self, host: &str) -> io::Result<ServerName<'static>> {
+        match &self.server_name {
+            Some(name) => Ok(name.clone()),
+            None => ServerName::try_from(host.to_owned()).map_err(io::Error::other),
+        }
+    }
+}
+
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
     let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let certificates = read.map_err(|error| unreadable(path, &error))?;
@@ -160,7 +122,6 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
     Ok(certificates)
 }
 
-#[cfg(feature = "tls")]
 fn unreadable(path: &Path, why: &dyn fmt::Display) -> Error {
     Error::Config(format!("{}: {why}", path.display()).into())
 }

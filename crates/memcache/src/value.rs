@@ -2,6 +2,9 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::error::Error;
+use crate::protocol::{Answer, Outcome};
+
 /// The longest time to live that a server takes as seconds from now: 30 days. Above it, it takes the
 /// number as a Unix time ("Expiration times" in `doc/protocol.txt`).
 const RELATIVE_S_MAX: u64 = 60 * 60 * 24 * 30;
@@ -15,6 +18,12 @@ pub struct Value {
     pub flags: u32,
     /// Its unique number, from [`Client::gets`](crate::Client::gets).
     pub cas: Option<u64>,
+}
+
+/// The value of an answer to a read.
+pub(crate) fn value_of(answer: Answer, bytes: Vec<u8>) -> Result<Option<Value>, Error> {
+    let value = Value { bytes, flags: answer.client_flags, cas: answer.cas };
+    Ok((answer.outcome == Outcome::Done).then_some(value))
 }
 
 /// The time at which an item expires.

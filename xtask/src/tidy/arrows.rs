@@ -285,9 +285,10 @@ const DOORS: &[Door] = &[
             "stadium-objects",
             "stadium-archive",
             "stadium-rpc",
+            "stadium-memcache",
         ],
         why: "tokio runs the control plane only, object stores too, in load the live page, in rpc what a service brings, \
-              and in journal-kafka the client that is not the default",
+              in memcache a form that is off by default, and in journal-kafka the client that is not the default",
     },
     Door {
         name: "axum",

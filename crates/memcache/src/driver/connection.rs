@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 
 use super::command::{Command, Span};
 use super::lossy::{Read, Sockets};
-use super::shared::{Settings, Shared};
-use super::socket::Address;
+use super::settings::Settings;
+use super::shared::Shared;
+use crate::address::Address;
 use crate::error::Error;
 use crate::metrics::{Ending, Operation, ServerMetrics};
 use crate::protocol::{Answer, Dialect};

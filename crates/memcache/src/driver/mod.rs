@@ -8,8 +8,10 @@ mod command;
 mod connection;
 mod lossy;
 mod outbox;
+mod raw;
 #[cfg(feature = "tls")]
 mod session;
+mod settings;
 mod shared;
 mod slots;
 mod socket;
@@ -20,7 +22,4 @@ mod turn;
 pub(crate) use command::{Command, Span};
 pub(crate) use connection::Connection;
 pub(crate) use lossy::{Batch, Bounds, exchange};
-#[cfg(feature = "tls")]
-pub(crate) use session::Tls;
-pub(crate) use shared::Settings;
-pub use socket::Address;
+pub(crate) use settings::Settings;

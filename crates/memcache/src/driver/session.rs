@@ -7,39 +7,12 @@ use std::io::{self, Read as _, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection};
+use rustls::ClientConnection;
 use socket2::Socket;
 
-use super::socket::{Raw, set_timeouts};
-use crate::error::Error;
-use crate::tls::{TlsConfig, TlsError};
-
-/// TLS as the settings have it, loaded.
-#[derive(Debug, Clone)]
-pub(crate) struct Tls {
-    config: Arc<ClientConfig>,
-    /// The name in the servers' certificates; without one, the host.
-    server_name: Option<ServerName<'static>>,
-}
-
-impl Tls {
-    pub(crate) fn load(config: &TlsConfig) -> Result<Self, Error> {
-        let name = |text: &String| {
-            let wrong = |_| Error::Config(format!("`{text}` is no name of a server").into());
-            ServerName::try_from(text.clone()).map_err(wrong)
-        };
-        let server_name = config.server_name.as_ref().map(name).transpose()?;
-        Ok(Self { config: config.load()?, server_name })
-    }
-
-    fn name(&self, host: &str) -> io::Result<ServerName<'static>> {
-        match &self.server_name {
-            Some(name) => Ok(name.clone()),
-            None => ServerName::try_from(host.to_owned()).map_err(io::Error::other),
-        }
-    }
-}
+use super::raw::{Raw, set_timeouts};
+use crate::tls::Tls;
+use crate::tls_error::TlsError;
 
 /// A TLS session as a client.
 #[derive(Debug)]
@@ -49,7 +22,7 @@ impl Session {
     /// Shakes hands. The socket waits, for as long as is left.
     pub(super) fn begin(tls: &Tls, host: &str, socket: &Socket, deadline: Instant) -> io::Result<Self> {
         let mut connection =
-            ClientConnection::new(Arc::clone(&tls.config), tls.name(host)?).map_err(failed)?;
+            ClientConnection::new(Arc::clone(tls.config()), tls.name(host)?).map_err(failed)?;
         while connection.is_handshaking() {
             set_timeouts(socket, deadline)?;
             if connection.wants_write() {

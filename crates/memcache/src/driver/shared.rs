@@ -6,7 +6,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -14,36 +14,16 @@ use rustix::thread::futex;
 use rustix::time::Timespec;
 
 use super::lossy::Sockets;
-#[cfg(feature = "tls")]
-use super::session::Tls;
+use super::settings::Settings;
 use super::slots::Ended;
-use super::socket::Address;
 use super::state::{Input, Output, State};
-use crate::credentials::Credentials;
+use crate::address::Address;
 use crate::error::Error;
-use crate::observer::{Event, Observer};
-use crate::protocol::{Answer, Dialect, Limits};
+use crate::observer::Event;
+use crate::protocol::{Answer, Limits};
 
 /// After an error among quiet sets, every set is answered for this many sets.
 const LOUD_SETS: u32 = 1_000;
-
-/// Settings of one connection.
-#[derive(Debug, Clone)]
-pub(crate) struct Settings {
-    pub(crate) dialect: Option<Dialect>,
-    pub(crate) credentials: Option<Credentials>,
-    #[cfg(feature = "tls")]
-    pub(crate) tls: Option<Tls>,
-    pub(crate) observer: Option<Arc<dyn Observer>>,
-    pub(crate) connect_timeout: Duration,
-    pub(crate) stall: Duration,
-    pub(crate) spin: Duration,
-    pub(crate) backoff_min: Duration,
-    pub(crate) backoff_max: Duration,
-    pub(crate) value_bytes_max: usize,
-    pub(crate) unsent_bytes_max: usize,
-    pub(crate) operations_max: usize,
-}
 
 pub(super) struct Shared {
     pub(super) address: Address,

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use super::command::Command;
 use crate::error::Error;
+use crate::hash::fnv1a;
 use crate::metrics::{Ending, Figures, Operation};
 use crate::protocol::{Answer, Key, Refusal, Sink};
-use crate::route::fnv1a;
 
 /// Room for a key that a slot has from its beginning: most keys are shorter.
 const KEY_BYTES: usize = 64;

@@ -6,73 +6,20 @@ use std::fmt;
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, ToSocketAddrs as _};
 use std::os::fd::AsFd as _;
-use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::net::SendFlags;
 use rustix::time::Timespec;
 use socket2::{Domain, SockAddr, Socket, Type};
 
+use super::raw::{Raw, left, set_timeouts};
 #[cfg(feature = "tls")]
 use super::session::Session;
-use super::shared::Settings;
+use super::settings::Settings;
+use crate::address::Address;
 use crate::error::Error;
 use crate::protocol::Dialect;
-use crate::tls::TlsError;
-
-/// The port where an address names none.
-const PORT: u16 = 11_211;
-
-/// The address of a server.
-///
-/// Read from text: `host`, `host:port`, `[::1]:port`, or the path of a Unix socket, which begins
-/// with `/`. The port is 11211 where none is named.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Address {
-    /// A TCP port. The name is looked up at each connect.
-    Tcp {
-        /// A name or an IP address.
-        host: String,
-        /// The port.
-        port: u16,
-    },
-    /// A Unix socket.
-    Unix(PathBuf),
-}
-
-impl FromStr for Address {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let wrong = || Error::Config(format!("`{text}` is no address of a server").into());
-        if text.starts_with('/') {
-            return Ok(Self::Unix(text.into()));
-        }
-        let (host, port) = match text.rsplit_once(':') {
-            // An IPv6 address without brackets has no port.
-            Some((host, _)) if host.contains(':') && !host.ends_with(']') => (text, PORT),
-            Some((host, port)) => (host, port.parse().map_err(|_| wrong())?),
-            None => (text, PORT),
-        };
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        if host.is_empty() || port == 0 {
-            return Err(wrong());
-        }
-        Ok(Self::Tcp { host: host.to_owned(), port })
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp { host, port } if host.contains(':') => write!(out, "[{host}]:{port}"),
-            Self::Tcp { host, port } => write!(out, "{host}:{port}"),
-            Self::Unix(path) => write!(out, "{}", path.display()),
-        }
-    }
-}
+use crate::tls_error::TlsError;
 
 /// A connected socket that never waits.
 #[derive(Debug)]
@@ -279,63 +226,7 @@ impl Stream {
     }
 }
 
-/// The bytes of a socket.
-pub(super) struct Raw<'a>(pub(super) &'a Socket);
-
-impl io::Read for Raw<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer)
-    }
-}
-
-impl io::Write for Raw<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // No SIGPIPE: a program that is not written in Rust may not ignore it.
-        Ok(rustix::net::send(self.0, bytes, SendFlags::NOSIGNAL)?)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Lets a socket that waits do so until the deadline.
-pub(super) fn set_timeouts(socket: &Socket, deadline: Instant) -> io::Result<()> {
-    let left = left(deadline)?;
-    socket.set_read_timeout(Some(left))?;
-    socket.set_write_timeout(Some(left))
-}
-
 /// The beginning of an answer, for people.
 fn shown(line: &[u8]) -> String {
     String::from_utf8_lossy(&line[..line.len().min(80)]).trim_end().to_owned()
-}
-
-fn left(deadline: Instant) -> io::Result<Duration> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() {
-        return Err(io::Error::new(io::ErrorKind::TimedOut, "the time to connect is over"));
-    }
-    Ok(left)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_are_read_and_shown() {
-        for (text, shown) in [
-            ("cache", "cache:11211"),
-            ("cache:5", "cache:5"),
-            ("[::1]:5", "[::1]:5"),
-            ("::1", "[::1]:11211"),
-            ("/run/memcached.sock", "/run/memcached.sock"),
-        ] {
-            assert_eq!(text.parse::<Address>().unwrap().to_string(), shown);
-        }
-        for text in ["", ":5", "cache:", "cache:0", "cache:99999"] {
-            assert!(text.parse::<Address>().is_err(), "{text}");
-        }
-    }
 }

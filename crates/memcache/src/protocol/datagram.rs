@@ -1,15 +1,9 @@
 //! Requests and answers over UDP.
 //!
-//! ```text
-//!  0        2        4        6        8
-//!  +--------+--------+--------+--------+-------------------
-//!  |request |sequence| total  |reserved| text of the protocol
-//!  +--------+--------+--------+--------+-------------------
-//! ```
-//!
-//! All numbers are big-endian. A request is one datagram with one command. Its answer is `total`
-//! datagrams with its number, which may be lost, doubled or out of order. memcached counts each value
-//! of a `get` with several keys from 0 again, so a request here has one key.
+//! A datagram is four big-endian numbers of 16 bits and text: request, sequence, total, 0. A request is
+//! one datagram with one command. Its answer is `total` datagrams with its number, which may be lost,
+//! doubled or out of order. memcached counts each value of a `get` with several keys from 0 again, so a
+//! request here has one key.
 
 use super::decode::LINE_BYTES_MAX;
 

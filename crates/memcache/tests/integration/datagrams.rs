@@ -1,4 +1,6 @@
-//! Gets over UDP: a real server, a relay that loses, doubles, delays and reorders, and servers that lie.
+//! Gets over UDP.
+//!
+//! With a real server, a relay that loses, doubles, delays and reorders, and servers that lie.
 
 use std::net::UdpSocket;
 use std::sync::Arc;

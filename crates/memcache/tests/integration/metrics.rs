@@ -1,4 +1,6 @@
-//! Numbers and the hook for tracing: what happened is what they say.
+//! Numbers and the hook for tracing.
+//!
+//! They agree with what happened, and each operation is counted and reported once.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,4 +1,6 @@
-//! TLS to a real memcached: it works as without, and each way to fail is an error of its own.
+//! TLS to a real memcached.
+//!
+//! Operations work as without it, and each way to fail is an error of its own.
 
 use std::fs;
 use std::path::Path;
