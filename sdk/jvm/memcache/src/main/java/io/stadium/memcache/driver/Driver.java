@@ -28,20 +28,20 @@ class Driver {
     /** A yield that took longer gave the core to another program. */
     private static final long YIELD_LONG = TimeUnit.MILLISECONDS.toNanos(1);
 
-    /** Time without yields after such a one. */
-    private static final long YIELD_PAUSE = TimeUnit.MILLISECONDS.toNanos(100);
+    /** Turns without a yield after such a one; twice as many after each that follows. */
+    private static final int TURNS_TO_SKIP_MIN = 16;
+    private static final int TURNS_TO_SKIP_MAX = 1_024;
 
     /** Pauses of the processor between two reads of the socket: about a microsecond. */
     private static final int SPINS = 30;
 
-    private static final boolean SY = Boolean.getBoolean("sy");
-    private static final int YM = Integer.getInteger("ym", 2);
     final Settings settings;
     final State state;
     /** There are reads or forced writes to send. */
     volatile boolean hasWork;
-    /** No yield before this time. */
-    private volatile long yieldsFrom = System.nanoTime();
+    /** Owned by the thread that turns. */
+    private int turnsWithoutYield;
+    private int turnsToSkip = TURNS_TO_SKIP_MIN;
     /** Reads that were submitted, modulo 2^32. Written under the lock. */
     volatile int reads;
 
@@ -105,7 +105,7 @@ class Driver {
      */
     void turn(Wire wire, Operation own, long deadline) {
         try {
-            letOthersSubmit();
+            long spin = letOthersSubmit();
             long spinEnd = 0;
             boolean isSpinning = false;
             while (true) {
@@ -133,10 +133,9 @@ class Driver {
                 long now = System.nanoTime();
                 if (!isSpinning) {
                     isSpinning = true;
-                    spinEnd = now + settings.spin();
+                    spinEnd = now + spin;
                 }
                 if (now - spinEnd < 0 && now - deadline < 0) {
-                    if (SY) yields(); else
                     for (int at = 0; at < SPINS; at++) {
                         Thread.onSpinWait();
                     }
@@ -233,33 +232,33 @@ class Driver {
         notifyAbout(notices);
     }
 
-    /** Yields while other callers submit: their gets leave with ours. */
-    private void letOthersSubmit() {
+    /**
+     * Yields while other callers submit: their gets leave with ours. Returns the time to spin, which
+     * is none while other programs want the core: a yield then costs a slice of theirs, and callers
+     * run only while this one sleeps.
+     */
+    private long letOthersSubmit() {
+        if (turnsWithoutYield > 0) {
+            turnsWithoutYield--;
+            return 0;
+        }
+        long began = System.nanoTime();
         int before = reads;
-        for (int at = 0; at < YM; at++) {
-            if (!yields()) {
-                return;
-            }
+        for (int at = 0; at < YIELDS_MAX; at++) {
+            Thread.yield();
             int now = reads;
             if (now == before) {
-                return;
+                break;
             }
             before = now;
         }
-    }
-
-    /** Lets other threads run; {@code false} where other programs would take the core instead. */
-    final boolean yields() {
-        long before = System.nanoTime();
-        if (before - yieldsFrom < 0) {
-            return false;
+        if (System.nanoTime() - began > YIELD_LONG) {
+            turnsWithoutYield = turnsToSkip;
+            turnsToSkip = Math.min(turnsToSkip * 2, TURNS_TO_SKIP_MAX);
+        } else {
+            turnsToSkip = TURNS_TO_SKIP_MIN;
         }
-        Thread.yield();
-        long now = System.nanoTime();
-        if (now - before > YIELD_LONG) {
-            yieldsFrom = now + YIELD_PAUSE;
-        }
-        return true;
+        return settings.spin();
     }
 
     /** One write and one read without waiting, for what no caller waits for. Needs the lock. */
