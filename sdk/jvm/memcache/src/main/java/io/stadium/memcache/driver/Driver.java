@@ -7,6 +7,7 @@ import io.stadium.memcache.protocol.Operation;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
@@ -57,6 +58,14 @@ class Driver {
             return;
         }
         state.isWriting = true;
+        try {
+            writeAll(wire, withWrites);
+        } finally {
+            state.isWriting = false;
+        }
+    }
+
+    private void writeAll(Wire wire, boolean withWrites) {
         boolean isDue = withWrites;
         while (true) {
             long now = System.nanoTime();
@@ -67,34 +76,39 @@ class Driver {
             wire.fill(state.outbox);
             int before = wire.unwritten();
             if (before == 0) {
-                break;
+                return;
             }
             boolean isWritten = false;
             IOException failure = null;
             state.lock.unlock();
             try {
                 isWritten = wire.write();
-            } catch (IOException error) {
-                failure = error;
+            } catch (IOException | RuntimeException error) {
+                failure = asFailure(error);
             } finally {
                 state.lock.lock();
             }
             if (state.wire != wire) {
-                break;
+                return;
             }
             if (failure != null) {
                 lose(wire, failure);
-                break;
+                return;
             }
             state.blockedBytes = wire.unwritten();
             if (!isWritten) {
                 if (state.blockedBytes < before) {
                     state.progressAt = now;
                 }
-                break;
+                return;
             }
         }
-        state.isWriting = false;
+    }
+
+    /** An error of the socket; any other one ends the connection too, whose state is unknown. */
+    private static IOException asFailure(Exception error) {
+        return error instanceof IOException failure
+                ? failure : new IOException("the client failed: " + error, error);
     }
 
     /**
@@ -123,7 +137,7 @@ class Driver {
                     throw new IOException("the server closed it");
                 }
                 if (bytes > 0) {
-                    if (takeIn(wire, own)) {
+                    if (takeIn(wire, own, deadline)) {
                         return;
                     }
                     notifyDone();
@@ -159,15 +173,20 @@ class Driver {
     }
 
     /** Hands answers to their operations; {@code true} where the turn is over. */
-    private boolean takeIn(Wire wire, Operation own) {
+    private boolean takeIn(Wire wire, Operation own, long deadline) {
         state.lock.lock();
         try {
             if (state.wire != wire) {
                 return true;
             }
-            state.progressAt = System.nanoTime();
+            long now = System.nanoTime();
+            state.progressAt = now;
             wire.takeIn(state.pipeline, state.sink);
-            return own == null ? state.driven.isEmpty() : own.isDone();
+            if (own == null) {
+                state.driven.removeIf(Operation::isDone);
+            }
+            // A server that sends a little at a time does not keep the caller beyond its deadline.
+            return now - deadline >= 0 || (own == null ? state.driven.isEmpty() : own.isDone());
         } finally {
             state.lock.unlock();
         }
@@ -275,8 +294,8 @@ class Driver {
         IOException failure = null;
         try {
             bytes = wire.read();
-        } catch (IOException error) {
-            failure = error;
+        } catch (IOException | RuntimeException error) {
+            failure = asFailure(error);
         } finally {
             state.lock.lock();
         }
@@ -331,9 +350,19 @@ class Driver {
                 LockSupport.unpark(sleeper);
             }
             if (notice.listener != null) {
-                notice.listener.accept(null);
+                call(notice.listener, null);
             }
             notice = next;
+        }
+    }
+
+    /** Calls a listener, whose failure is not the connection's. */
+    static void call(Consumer<MemcacheException> listener, MemcacheException error) {
+        try {
+            listener.accept(error);
+        } catch (RuntimeException failure) {
+            Thread thread = Thread.currentThread();
+            thread.getUncaughtExceptionHandler().uncaughtException(thread, failure);
         }
     }
 
