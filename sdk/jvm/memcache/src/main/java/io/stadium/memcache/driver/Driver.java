@@ -252,9 +252,9 @@ class Driver {
     }
 
     /**
-     * Yields while other callers submit: their gets leave with ours. Returns the time to spin, which
-     * is none while other programs want the core: a yield then costs a slice of theirs, and callers
-     * run only while this one sleeps.
+     * Yields while other callers submit: their gets leave with ours. Returns the time to spin.
+     * While other programs want the core it is none: a yield then costs a slice of theirs, and
+     * callers run only while this one sleeps.
      */
     private long letOthersSubmit() {
         if (turnsWithoutYield > 0) {
