@@ -14,7 +14,12 @@ public sealed interface Address {
      * @param port the port
      */
     record Tcp(String host, int port) implements Address {
-        /** Checks the port. */
+        /**
+         * Checks the address.
+         *
+         * @param host a name or an IP address
+         * @param port 1 to 65,535
+         */
         public Tcp {
             if (host.isEmpty() || port < 1 || port > 65_535) {
                 throw new IllegalArgumentException("no address of a server: " + host + ":" + port);

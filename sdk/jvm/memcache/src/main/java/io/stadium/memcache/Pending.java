@@ -2,6 +2,7 @@ package io.stadium.memcache;
 
 import io.stadium.memcache.protocol.Operation;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Function;
 
 /**
@@ -61,19 +62,27 @@ public final class Pending<T> {
      */
     public CompletableFuture<T> toCompletableFuture() {
         CompletableFuture<T> future = new CompletableFuture<>();
-        server.connection.listen(operation, late -> core.executor.execute(() -> {
-            MemcacheException error = late == null ? operation.error : late;
-            server.note(error);
-            if (error != null) {
-                future.completeExceptionally(error);
-                return;
-            }
+        server.connection.listen(operation, late -> {
             try {
-                future.complete(convert.apply(operation));
-            } catch (MemcacheException failure) {
-                future.completeExceptionally(failure);
+                core.executor.execute(() -> complete(future, late));
+            } catch (RejectedExecutionException error) {
+                complete(future, late);
             }
-        }));
+        });
         return future;
+    }
+
+    private void complete(CompletableFuture<T> future, MemcacheException late) {
+        MemcacheException error = late == null ? operation.error : late;
+        server.note(error);
+        if (error != null) {
+            future.completeExceptionally(error);
+            return;
+        }
+        try {
+            future.complete(convert.apply(operation));
+        } catch (MemcacheException failure) {
+            future.completeExceptionally(failure);
+        }
     }
 }

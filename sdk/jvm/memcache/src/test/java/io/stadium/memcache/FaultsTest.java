@@ -6,6 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -219,6 +223,39 @@ class FaultsTest {
         try (Memcached.Impostor server = new Memcached.Impostor(cut, true);
                 MemcacheClient client = MemcacheClient.connect(server.address())) {
             assertThrows(Disconnected.class, () -> client.get("k"));
+        }
+    }
+
+    @Test
+    void aServerThatAnswersAByteAtATimeDoesNotHoldTheCaller() throws Exception {
+        try (ServerSocket listener = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+                MemcacheClient client = MemcacheClient.builder()
+                        .servers("127.0.0.1:" + listener.getLocalPort()).build()) {
+            Thread server = new Thread(() -> drip(listener));
+            server.setDaemon(true);
+            server.start();
+            client.connectAll();
+            Soon.within(1_000, () -> {
+                MemcacheClient hasty = client.withTimeout(Duration.ofMillis(50));
+                assertThrows(DeadlineExceeded.class, () -> hasty.get("k"));
+                return true;
+            });
+        }
+    }
+
+    /** Greets, then sends a value of 1 MiB that takes some seconds. */
+    private static void drip(ServerSocket listener) {
+        try (Socket socket = listener.accept()) {
+            socket.setTcpNoDelay(true);
+            socket.getInputStream().read(new byte[100]);
+            socket.getOutputStream().write("MN\r\n".getBytes());
+            socket.getInputStream().read(new byte[100]);
+            socket.getOutputStream().write("VALUE k 0 1048576\r\n".getBytes());
+            for (int at = 0; at < 1 << 20; at++) {
+                socket.getOutputStream().write('x');
+            }
+        } catch (IOException ended) {
+            // The client left.
         }
     }
 }

@@ -25,7 +25,6 @@ public final class Connection extends Driver {
     /** Bytes of writes that leave although no caller waits. */
     private static final int WRITES_BYTES_MAX = 16 << 10;
 
-    private static final int WY = Integer.getInteger("wy", 0);
     private final Address address;
 
     /** A connection, which begins with its first operation. */
@@ -183,7 +182,6 @@ public final class Connection extends Driver {
      */
     public void await(Operation operation) {
         boolean isForcing = operation.command.isWrite();
-        boolean isPatient = true;
         while (!operation.isDone()) {
             Wire wire = null;
             long left;
@@ -212,7 +210,7 @@ public final class Connection extends Driver {
                     hasWork = false;
                     flush(false);
                     continue;
-                } else if (!isPatient) {
+                } else {
                     state.sleeps(operation, Thread.currentThread());
                 }
             } finally {
@@ -220,13 +218,6 @@ public final class Connection extends Driver {
             }
             if (wire != null) {
                 turn(wire, operation, operation.deadline);
-            } else if (isPatient) {
-                isPatient = false;
-                for (int at = 0; at < WY && !operation.isDone() && state.isTurning; at++) {
-                    if (!yields()) {
-                        break;
-                    }
-                }
             } else {
                 LockSupport.parkNanos(this, left);
             }

@@ -7,6 +7,7 @@ import io.stadium.memcache.protocol.Operation;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
@@ -28,20 +29,20 @@ class Driver {
     /** A yield that took longer gave the core to another program. */
     private static final long YIELD_LONG = TimeUnit.MILLISECONDS.toNanos(1);
 
-    /** Time without yields after such a one. */
-    private static final long YIELD_PAUSE = TimeUnit.MILLISECONDS.toNanos(100);
+    /** Turns without a yield after such a one; twice as many after each that follows. */
+    private static final int TURNS_TO_SKIP_MIN = 16;
+    private static final int TURNS_TO_SKIP_MAX = 1_024;
 
     /** Pauses of the processor between two reads of the socket: about a microsecond. */
     private static final int SPINS = 30;
 
-    private static final boolean SY = Boolean.getBoolean("sy");
-    private static final int YM = Integer.getInteger("ym", 2);
     final Settings settings;
     final State state;
     /** There are reads or forced writes to send. */
     volatile boolean hasWork;
-    /** No yield before this time. */
-    private volatile long yieldsFrom = System.nanoTime();
+    /** Owned by the thread that turns. */
+    private int turnsWithoutYield;
+    private int turnsToSkip = TURNS_TO_SKIP_MIN;
     /** Reads that were submitted, modulo 2^32. Written under the lock. */
     volatile int reads;
 
@@ -57,6 +58,14 @@ class Driver {
             return;
         }
         state.isWriting = true;
+        try {
+            writeAll(wire, withWrites);
+        } finally {
+            state.isWriting = false;
+        }
+    }
+
+    private void writeAll(Wire wire, boolean withWrites) {
         boolean isDue = withWrites;
         while (true) {
             long now = System.nanoTime();
@@ -67,34 +76,39 @@ class Driver {
             wire.fill(state.outbox);
             int before = wire.unwritten();
             if (before == 0) {
-                break;
+                return;
             }
             boolean isWritten = false;
             IOException failure = null;
             state.lock.unlock();
             try {
                 isWritten = wire.write();
-            } catch (IOException error) {
-                failure = error;
+            } catch (IOException | RuntimeException error) {
+                failure = asFailure(error);
             } finally {
                 state.lock.lock();
             }
             if (state.wire != wire) {
-                break;
+                return;
             }
             if (failure != null) {
                 lose(wire, failure);
-                break;
+                return;
             }
             state.blockedBytes = wire.unwritten();
             if (!isWritten) {
                 if (state.blockedBytes < before) {
                     state.progressAt = now;
                 }
-                break;
+                return;
             }
         }
-        state.isWriting = false;
+    }
+
+    /** An error of the socket; any other one ends the connection too, whose state is unknown. */
+    private static IOException asFailure(Exception error) {
+        return error instanceof IOException failure
+                ? failure : new IOException("the client failed: " + error, error);
     }
 
     /**
@@ -105,7 +119,7 @@ class Driver {
      */
     void turn(Wire wire, Operation own, long deadline) {
         try {
-            letOthersSubmit();
+            long spin = letOthersSubmit();
             long spinEnd = 0;
             boolean isSpinning = false;
             while (true) {
@@ -123,7 +137,7 @@ class Driver {
                     throw new IOException("the server closed it");
                 }
                 if (bytes > 0) {
-                    if (takeIn(wire, own)) {
+                    if (takeIn(wire, own, deadline)) {
                         return;
                     }
                     notifyDone();
@@ -133,10 +147,9 @@ class Driver {
                 long now = System.nanoTime();
                 if (!isSpinning) {
                     isSpinning = true;
-                    spinEnd = now + settings.spin();
+                    spinEnd = now + spin;
                 }
                 if (now - spinEnd < 0 && now - deadline < 0) {
-                    if (SY) yields(); else
                     for (int at = 0; at < SPINS; at++) {
                         Thread.onSpinWait();
                     }
@@ -160,15 +173,20 @@ class Driver {
     }
 
     /** Hands answers to their operations; {@code true} where the turn is over. */
-    private boolean takeIn(Wire wire, Operation own) {
+    private boolean takeIn(Wire wire, Operation own, long deadline) {
         state.lock.lock();
         try {
             if (state.wire != wire) {
                 return true;
             }
-            state.progressAt = System.nanoTime();
+            long now = System.nanoTime();
+            state.progressAt = now;
             wire.takeIn(state.pipeline, state.sink);
-            return own == null ? state.driven.isEmpty() : own.isDone();
+            if (own == null) {
+                state.driven.removeIf(Operation::isDone);
+            }
+            // A server that sends a little at a time does not keep the caller beyond its deadline.
+            return now - deadline >= 0 || (own == null ? state.driven.isEmpty() : own.isDone());
         } finally {
             state.lock.unlock();
         }
@@ -233,33 +251,33 @@ class Driver {
         notifyAbout(notices);
     }
 
-    /** Yields while other callers submit: their gets leave with ours. */
-    private void letOthersSubmit() {
+    /**
+     * Yields while other callers submit: their gets leave with ours. Returns the time to spin.
+     * While other programs want the core it is none: a yield then costs a slice of theirs, and
+     * callers run only while this one sleeps.
+     */
+    private long letOthersSubmit() {
+        if (turnsWithoutYield > 0) {
+            turnsWithoutYield--;
+            return 0;
+        }
+        long began = System.nanoTime();
         int before = reads;
-        for (int at = 0; at < YM; at++) {
-            if (!yields()) {
-                return;
-            }
+        for (int at = 0; at < YIELDS_MAX; at++) {
+            Thread.yield();
             int now = reads;
             if (now == before) {
-                return;
+                break;
             }
             before = now;
         }
-    }
-
-    /** Lets other threads run; {@code false} where other programs would take the core instead. */
-    final boolean yields() {
-        long before = System.nanoTime();
-        if (before - yieldsFrom < 0) {
-            return false;
+        if (System.nanoTime() - began > YIELD_LONG) {
+            turnsWithoutYield = turnsToSkip;
+            turnsToSkip = Math.min(turnsToSkip * 2, TURNS_TO_SKIP_MAX);
+        } else {
+            turnsToSkip = TURNS_TO_SKIP_MIN;
         }
-        Thread.yield();
-        long now = System.nanoTime();
-        if (now - before > YIELD_LONG) {
-            yieldsFrom = now + YIELD_PAUSE;
-        }
-        return true;
+        return settings.spin();
     }
 
     /** One write and one read without waiting, for what no caller waits for. Needs the lock. */
@@ -276,8 +294,8 @@ class Driver {
         IOException failure = null;
         try {
             bytes = wire.read();
-        } catch (IOException error) {
-            failure = error;
+        } catch (IOException | RuntimeException error) {
+            failure = asFailure(error);
         } finally {
             state.lock.lock();
         }
@@ -332,9 +350,19 @@ class Driver {
                 LockSupport.unpark(sleeper);
             }
             if (notice.listener != null) {
-                notice.listener.accept(null);
+                call(notice.listener, null);
             }
             notice = next;
+        }
+    }
+
+    /** Calls a listener, whose failure is not the connection's. */
+    static void call(Consumer<MemcacheException> listener, MemcacheException error) {
+        try {
+            listener.accept(error);
+        } catch (RuntimeException failure) {
+            Thread thread = Thread.currentThread();
+            thread.getUncaughtExceptionHandler().uncaughtException(thread, failure);
         }
     }
 

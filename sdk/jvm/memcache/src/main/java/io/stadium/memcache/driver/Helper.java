@@ -3,7 +3,7 @@ package io.stadium.memcache.driver;
 import io.stadium.memcache.Address;
 import io.stadium.memcache.DeadlineExceeded;
 import io.stadium.memcache.Disconnected;
-import io.stadium.memcache.protocol.Operation;
+import io.stadium.memcache.MemcacheException;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -113,13 +113,12 @@ final class Helper implements Runnable {
             return;
         }
         long now = System.nanoTime();
-        List<Consumer<DeadlineExceeded>> late = new ArrayList<>();
+        List<Consumer<MemcacheException>> late = new ArrayList<>();
         state.driven.removeIf(operation -> {
             boolean isLate = now - operation.deadline >= 0;
             if (!operation.isDone() && isLate && operation.listener != null) {
-                Consumer<? super DeadlineExceeded> listener = operation.listener;
+                late.add(operation.listener);
                 operation.listener = null;
-                late.add(listener::accept);
                 return true;
             }
             return operation.isDone();
@@ -127,7 +126,7 @@ final class Helper implements Runnable {
         if (!late.isEmpty()) {
             state.lock.unlock();
             try {
-                late.forEach(listener -> listener.accept(new DeadlineExceeded()));
+                late.forEach(listener -> Driver.call(listener, new DeadlineExceeded()));
             } finally {
                 state.lock.lock();
             }

@@ -11,4 +11,5 @@ import javax.net.ssl.SSLContext;
  */
 public record Settings(
         Dialect dialect, SSLContext tls, long connectTimeout, long stall, long spin,
-        long backoffMin, long backoffMax, int valueBytesMax, int unsentBytesMax, int operationsMax) {}
+        long backoffMin, long backoffMax, int valueBytesMax, int unsentBytesMax,
+        int operationsMax) {}

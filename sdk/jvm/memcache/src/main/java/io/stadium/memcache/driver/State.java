@@ -3,6 +3,8 @@ package io.stadium.memcache.driver;
 import io.stadium.memcache.Dialect;
 import io.stadium.memcache.Disconnected;
 import io.stadium.memcache.MemcacheException;
+import io.stadium.memcache.ServerError;
+import io.stadium.memcache.Uncertain;
 import io.stadium.memcache.protocol.Operation;
 import io.stadium.memcache.protocol.Outbox;
 import io.stadium.memcache.protocol.Pipeline;
@@ -113,7 +115,7 @@ final class State {
 
     private void done(Operation operation) {
         operations--;
-        if (operation.error != null && operation.command.isWrite()) {
+        if (operation.error instanceof Uncertain || operation.error instanceof ServerError) {
             loudSets = LOUD_SETS;
         }
         Thread sleeper = operation.sleeper;
