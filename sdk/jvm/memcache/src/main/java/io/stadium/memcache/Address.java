@@ -42,8 +42,8 @@ public sealed interface Address {
     /**
      * Reads an address.
      *
-     * @param text {@code host}, {@code host:port}, {@code [::1]:port}, or the path of a Unix socket,
-     *     which begins with {@code /}. The port is 11211 where none is named
+     * @param text {@code host}, {@code host:port}, {@code [::1]:port}, or the path of a Unix
+     *     socket, which begins with {@code /}. The port is 11211 where none is named
      * @return the address
      * @throws IllegalArgumentException the text is no address
      */

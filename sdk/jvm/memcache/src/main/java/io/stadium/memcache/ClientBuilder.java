@@ -248,7 +248,8 @@ public final class ClientBuilder {
      * @return this builder
      */
     public ClientBuilder compressFrom(int bytes) {
-        check(bytes >= COMPRESS_FROM_MIN, "shorter values may be numbers: compressFrom is 32 or more");
+        check(bytes >= COMPRESS_FROM_MIN,
+                "compressFrom is 32 at least: shorter values may be numbers");
         compressFrom = bytes;
         return this;
     }

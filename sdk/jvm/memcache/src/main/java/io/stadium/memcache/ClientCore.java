@@ -12,7 +12,7 @@ import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import java.util.function.Function;
 
-/** The parts that all views of a client share: servers, the namespace, and how operations go there. */
+/** The parts that all views of a client share: servers, the namespace, settings of operations. */
 final class ClientCore {
     final List<Server> servers;
     final Executor executor;

@@ -6,8 +6,8 @@ import java.util.zip.Deflater;
 import java.util.zip.Inflater;
 
 /**
- * Compressed values: one zlib stream (RFC 1950) each, as the client in Rust writes them. A value that
- * does not become smaller is stored as it is.
+ * Compressed values: one zlib stream (RFC 1950) each, as the client in Rust writes them. A value
+ * that does not become smaller is stored as it is.
  */
 final class Compression {
     /** Compression that costs little time: values are small, and the network is near. */
@@ -43,8 +43,8 @@ final class Compression {
         Inflater inflater = new Inflater();
         try {
             inflater.setInput(stream);
-            int room = (int) Math.min(bytesMax + 1L, Math.max(ROOM_MIN, (long) stream.length * RATIO));
-            byte[] out = new byte[room];
+            long room = Math.max(ROOM_MIN, (long) stream.length * RATIO);
+            byte[] out = new byte[(int) Math.min(bytesMax + 1L, room)];
             int bytes = 0;
             while (!inflater.finished()) {
                 if (bytes == out.length) {

@@ -12,8 +12,8 @@ import java.time.Duration;
  * Each call ends at its deadline at the latest.
  *
  * <p>No thread of the client reads answers: the caller that waits drives the connection for all. A
- * daemon thread for each server connects, writes after 1 ms what no caller waits for, and drives for
- * futures.
+ * daemon thread for each server connects, writes after 1 ms what no caller waits for, and drives
+ * for futures.
  */
 public final class MemcacheClient extends MemcacheOperations<String> implements AutoCloseable {
     MemcacheClient(ClientCore core, long timeout) {
@@ -63,8 +63,8 @@ public final class MemcacheClient extends MemcacheOperations<String> implements 
     }
 
     /**
-     * The same client with keys of any bytes. Those that are not printable ASCII are sent in base64,
-     * which the meta protocol alone understands and which leaves 186 bytes.
+     * The same client with keys of any bytes. Those that are not printable ASCII are sent in
+     * base64, which the meta protocol alone understands and which leaves 186 bytes.
      *
      * @return a view
      */

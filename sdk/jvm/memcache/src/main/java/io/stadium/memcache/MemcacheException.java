@@ -12,7 +12,7 @@ public abstract sealed class MemcacheException extends RuntimeException
         FormatError, Interrupted, NeedsMeta, ProtocolError, ServerError, TooLarge, Uncertain {
     private static final long serialVersionUID = 1L;
 
-    /** Whether a write may have happened. */
+    /** True where a write may have happened. */
     private final boolean mayHaveHappened;
 
     MemcacheException(String message, boolean mayHaveHappened) {
@@ -21,7 +21,7 @@ public abstract sealed class MemcacheException extends RuntimeException
     }
 
     /**
-     * Whether a write may have happened, now or later.
+     * True where a write may have happened, now or later.
      *
      * @return {@code false} where it is certain that it did not
      */
@@ -30,8 +30,8 @@ public abstract sealed class MemcacheException extends RuntimeException
     }
 
     /**
-     * Whether the server or the network is the cause rather than this operation: another server may
-     * do better.
+     * True where the server or the network is the cause rather than this operation: another server
+     * may do better.
      *
      * @return {@code true} for {@link DeadlineExceeded}, {@link Disconnected} and
      *     {@link ProtocolError}

@@ -15,16 +15,16 @@ import java.util.TreeMap;
  *
  * <p>All of them throw {@link BadKey} for a key that no server accepts. Those that return a
  * {@link Pending} throw {@link Busy}, {@link TooLarge}, {@link Disconnected} and
- * {@link DeadlineExceeded} at once, where they cannot be submitted; other errors come with the result.
- * Submitting waits only where there is no connection yet. The others wait for the answer, and throw any
- * {@link MemcacheException}.
+ * {@link DeadlineExceeded} at once, where they cannot be submitted; other errors come with the
+ * result. Submitting waits only where there is no connection yet. The others wait for the answer,
+ * and throw any {@link MemcacheException}.
  *
  * @param <K> keys
  */
 public abstract sealed class MemcacheOperations<K> permits MemcacheClient, ByteKeys {
     /**
-     * Keys of a multiget that are in flight on all servers together, so that one does not take all of
-     * {@link ClientBuilder#operationsMax}.
+     * Keys of a multiget that are in flight on all servers together, so that one does not take all
+     * of {@link ClientBuilder#operationsMax}.
      */
     private static final int MULTIGET_KEYS = 256;
 
@@ -64,8 +64,8 @@ public abstract sealed class MemcacheOperations<K> permits MemcacheClient, ByteK
     }
 
     /**
-     * Reads a value with its unique number, for {@link #cas}. After a lost connection it is tried once
-     * more.
+     * Reads a value with its unique number, for {@link #cas}. After a lost connection it is tried
+     * once more.
      *
      * @param key the key
      * @return {@code null} where there is none
@@ -78,8 +78,8 @@ public abstract sealed class MemcacheOperations<K> permits MemcacheClient, ByteK
      * Reads values. A server that is away fails its own keys only.
      *
      * @param keys the keys
-     * @return an outcome for each, in the order of the keys, whose value is {@code null} where there
-     *     is none
+     * @return an outcome for each, in the order of the keys, whose value is {@code null} where
+     *     there is none
      */
     public final List<Outcome<Value>> multiget(Collection<? extends K> keys) {
         List<Outcome<Value>> outcomes = new ArrayList<>(keys.size());
@@ -118,8 +118,8 @@ public abstract sealed class MemcacheOperations<K> permits MemcacheClient, ByteK
     }
 
     /**
-     * Begins to read a value. The get leaves with the next operation that is waited for, after 1 ms at
-     * most.
+     * Begins to read a value. The get leaves with the next operation that is waited for, after 1 ms
+     * at most.
      *
      * @param key the key
      * @return the value; {@code null} where there is none
@@ -129,8 +129,8 @@ public abstract sealed class MemcacheOperations<K> permits MemcacheClient, ByteK
     }
 
     /**
-     * Stores a value. It leaves with the next operation that is waited for, with 16 kB of writes, or
-     * after 1 ms.
+     * Stores a value. It leaves with the next operation that is waited for, with 16 kB of writes,
+     * or after 1 ms.
      *
      * @param key the key
      * @param value its bytes, which are copied
@@ -240,8 +240,8 @@ public abstract sealed class MemcacheOperations<K> permits MemcacheClient, ByteK
      *
      * @param key the key
      * @param delta the amount
-     * @return the new number; {@code null} where there is no value. {@link ClientError} where the value
-     *     is no number
+     * @return the new number; {@code null} where there is no value. {@link ClientError} where the
+     *     value is no number
      */
     public final Pending<Long> incr(K key, long delta) {
         return number(Command.INCR, key, delta, 0, Operation.ABSENT);
@@ -265,8 +265,8 @@ public abstract sealed class MemcacheOperations<K> permits MemcacheClient, ByteK
      *
      * @param key the key
      * @param delta the amount
-     * @return the new number; {@code null} where there is no value. {@link ClientError} where the value
-     *     is no number
+     * @return the new number; {@code null} where there is no value. {@link ClientError} where the
+     *     value is no number
      */
     public final Pending<Long> decr(K key, long delta) {
         return number(Command.DECR, key, delta, 0, Operation.ABSENT);
@@ -347,8 +347,8 @@ public abstract sealed class MemcacheOperations<K> permits MemcacheClient, ByteK
     }
 
     /**
-     * Reads a value, and asks whether this caller is to make it anew. It needs the meta protocol. An
-     * empty value that is about to expire looks like a missing one.
+     * Reads a value, and asks whether this caller is to make it anew. It needs the meta protocol.
+     * An empty value that is about to expire looks like a missing one.
      *
      * @param key the key
      * @param how when a value is made anew
@@ -359,9 +359,9 @@ public abstract sealed class MemcacheOperations<K> permits MemcacheClient, ByteK
     }
 
     /**
-     * Reads a value, or makes it where this caller is the one to do so, and stores it. Where another
-     * caller makes it, this one takes the old value, or waits for the new one until the deadline. It
-     * needs the meta protocol.
+     * Reads a value, or makes it where this caller is the one to do so, and stores it. Where
+     * another caller makes it, this one takes the old value, or waits for the new one until the
+     * deadline. It needs the meta protocol.
      *
      * @param <E> failures of {@code make}
      * @param key the key
@@ -394,8 +394,8 @@ public abstract sealed class MemcacheOperations<K> permits MemcacheClient, ByteK
     }
 
     /**
-     * Marks a value as stale: one reader by {@link #lookup} wins, the others may use it for as long as
-     * it lives. It needs the meta protocol.
+     * Marks a value as stale: one reader by {@link #lookup} wins, the others may use it for as long
+     * as it lives. It needs the meta protocol.
      *
      * @param key the key
      * @return {@code false} where there is none
@@ -420,7 +420,8 @@ public abstract sealed class MemcacheOperations<K> permits MemcacheClient, ByteK
     /**
      * The statistics of each server.
      *
-     * @param group such as {@code items}, {@code slabs} or {@code settings}; empty for the general ones
+     * @param group such as {@code items}, {@code slabs} or {@code settings}; empty for the general
+     *     ones
      * @return names and values as they were sent
      * @throws IllegalArgumentException {@code group} is more than words of letters and digits
      */

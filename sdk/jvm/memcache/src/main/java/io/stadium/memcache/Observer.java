@@ -5,6 +5,7 @@ package io.stadium.memcache;
  *
  * <p>The methods may be called by any thread that uses the client, and must not block.
  */
+@FunctionalInterface
 public interface Observer {
     /**
      * An operation was submitted, by the calling thread. A tracer begins a span here.

@@ -7,8 +7,8 @@ import java.util.function.Function;
 /**
  * The result of an operation that is on its way.
  *
- * <p>An operation goes on when this is dropped, and its result is lost: that is the ordinary use of a
- * set.
+ * <p>An operation goes on when this is dropped, and its result is lost: that is the ordinary use of
+ * a set.
  *
  * @param <T> results
  */
@@ -38,8 +38,9 @@ public final class Pending<T> {
     }
 
     /**
-     * Whether the result is there, so that {@link #await} returns at once. It does no I/O: an answer
-     * that was not read yet is not there. One that no caller waits for is read after some 2 ms.
+     * True where the result is there, so that {@link #await} returns at once. It does no I/O: an
+     * answer that was not read yet is not there. One that no caller waits for is read after some 2
+     * ms.
      *
      * @return {@code false} while the operation is on its way
      */

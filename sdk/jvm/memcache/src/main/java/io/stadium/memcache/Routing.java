@@ -3,8 +3,8 @@ package io.stadium.memcache;
 /** The rule that assigns keys to servers. */
 public enum Routing {
     /**
-     * Rendezvous hashing: the server whose hash with the key is the greatest. A server that comes or
-     * goes moves its share of the keys only.
+     * Rendezvous hashing: the server whose hash with the key is the greatest. A server that comes
+     * or goes moves its share of the keys only.
      */
     RENDEZVOUS,
     /**

@@ -23,7 +23,7 @@ final class Server {
         this.ejectFor = ejectFor;
     }
 
-    /** Whether an operation may go there. Of an ejected server that is one in each {@code ejectFor}. */
+    /** True where an operation may go there: to an ejected server one in each {@code ejectFor}. */
     boolean admits() {
         long at = trialAt.get();
         if (at == 0) {

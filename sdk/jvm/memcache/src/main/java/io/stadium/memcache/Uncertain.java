@@ -1,8 +1,8 @@
 package io.stadium.memcache;
 
 /**
- * Some of a group of sets that were sent together failed, and the server does not report which. This
- * set was in the group.
+ * Some of a group of sets that were sent together failed, and the server does not report which.
+ * This set was in the group.
  */
 public final class Uncertain extends MemcacheException {
     private static final long serialVersionUID = 1L;

@@ -18,8 +18,8 @@ import java.util.function.Consumer;
 /**
  * A connection that its callers drive: no thread of its own reads answers.
  *
- * <p>The first caller that waits <em>turns</em> the connection: it lets others submit, writes for all
- * of them, reads answers for all of them, and wakes them.
+ * <p>The first caller that waits <em>turns</em> the connection: it lets others submit, writes for
+ * all of them, reads answers for all of them, and wakes them.
  */
 public final class Connection extends Driver {
     /** Bytes of writes that leave although no caller waits. */
@@ -225,8 +225,8 @@ public final class Connection extends Driver {
     }
 
     /**
-     * Calls the listener when the operation is done, or with the error at its deadline; at once where
-     * it is done. The helper drives the connection for it.
+     * Calls the listener when the operation is done, or with the error at its deadline; at once
+     * where it is done. The helper drives the connection for it.
      */
     public void listen(Operation operation, Consumer<MemcacheException> listener) {
         boolean isDone;
@@ -266,8 +266,8 @@ public final class Connection extends Driver {
     }
 
     /**
-     * Ends the connection. Writes that no caller waits for still leave: a helper reads what the server
-     * owes for up to 200 ms, then closes. Operations after it fail.
+     * Ends the connection. Writes that no caller waits for still leave: a helper reads what the
+     * server owes for up to 200 ms, then closes. Operations after it fail.
      */
     public void close() {
         state.lock.lock();

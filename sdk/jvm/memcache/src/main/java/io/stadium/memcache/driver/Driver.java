@@ -12,8 +12,8 @@ import java.util.function.Supplier;
 /**
  * Turns of a connection: a caller that waits writes and reads for all callers.
  *
- * <p>{@code isTurning} admits one reader and {@code isWriting} one writer. While the reader sleeps in
- * the socket, the others write themselves.
+ * <p>{@code isTurning} admits one reader and {@code isWriting} one writer. While the reader sleeps
+ * in the socket, the others write themselves.
  */
 class Driver {
     /** Bytes of writes that leave with the next gets. */
@@ -25,6 +25,13 @@ class Driver {
     /** Yields before a write at most, while each brings reads of other callers. */
     private static final int YIELDS_MAX = 2;
 
+    /** A yield that took longer gave the core to another program. */
+    private static final long YIELD_LONG = TimeUnit.MILLISECONDS.toNanos(1);
+
+    /** Turns without a yield after such a one; twice as many after each that follows. */
+    private static final int TURNS_TO_SKIP_MIN = 16;
+    private static final int TURNS_TO_SKIP_MAX = 1_024;
+
     /** Pauses of the processor between two reads of the socket: about a microsecond. */
     private static final int SPINS = 30;
 
@@ -32,6 +39,9 @@ class Driver {
     final State state;
     /** There are reads or forced writes to send. */
     volatile boolean hasWork;
+    /** Owned by the thread that turns. */
+    private int turnsWithoutYield;
+    private int turnsToSkip = TURNS_TO_SKIP_MIN;
     /** Reads that were submitted, modulo 2^32. Written under the lock. */
     volatile int reads;
 
@@ -95,7 +105,7 @@ class Driver {
      */
     void turn(Wire wire, Operation own, long deadline) {
         try {
-            letOthersSubmit();
+            long spin = letOthersSubmit();
             long spinEnd = 0;
             boolean isSpinning = false;
             while (true) {
@@ -123,7 +133,7 @@ class Driver {
                 long now = System.nanoTime();
                 if (!isSpinning) {
                     isSpinning = true;
-                    spinEnd = now + settings.spin();
+                    spinEnd = now + spin;
                 }
                 if (now - spinEnd < 0 && now - deadline < 0) {
                     for (int at = 0; at < SPINS; at++) {
@@ -204,9 +214,11 @@ class Driver {
     /** The turn is over: those whose answers came are notified, and another caller takes over. */
     private void leave() {
         Thread successor;
+        Operation notices;
         state.lock.lock();
         try {
             state.isTurning = false;
+            notices = state.takeNotices();
             successor = state.successor();
             if (successor == null && !state.driven.isEmpty()) {
                 state.bell.signal();
@@ -217,20 +229,36 @@ class Driver {
         if (successor != null) {
             LockSupport.unpark(successor);
         }
-        notifyDone();
+        notifyAbout(notices);
     }
 
-    /** Yields while other callers submit: their gets leave with ours. */
-    private void letOthersSubmit() {
+    /**
+     * Yields while other callers submit: their gets leave with ours. Returns the time to spin, which
+     * is none while other programs want the core: a yield then costs a slice of theirs, and callers
+     * run only while this one sleeps.
+     */
+    private long letOthersSubmit() {
+        if (turnsWithoutYield > 0) {
+            turnsWithoutYield--;
+            return 0;
+        }
+        long began = System.nanoTime();
         int before = reads;
         for (int at = 0; at < YIELDS_MAX; at++) {
             Thread.yield();
             int now = reads;
             if (now == before) {
-                return;
+                break;
             }
             before = now;
         }
+        if (System.nanoTime() - began > YIELD_LONG) {
+            turnsWithoutYield = turnsToSkip;
+            turnsToSkip = Math.min(turnsToSkip * 2, TURNS_TO_SKIP_MAX);
+        } else {
+            turnsToSkip = TURNS_TO_SKIP_MIN;
+        }
+        return settings.spin();
     }
 
     /** One write and one read without waiting, for what no caller waits for. Needs the lock. */
@@ -282,13 +310,18 @@ class Driver {
 
     /** Wakes the threads and calls the listeners of operations that are done. Needs no lock. */
     void notifyDone() {
-        Operation notice;
+        Operation notices;
         state.lock.lock();
         try {
-            notice = state.takeNotices();
+            notices = state.takeNotices();
         } finally {
             state.lock.unlock();
         }
+        notifyAbout(notices);
+    }
+
+    private static void notifyAbout(Operation first) {
+        Operation notice = first;
         while (notice != null) {
             Operation next = notice.next;
             notice.next = null;

@@ -115,7 +115,8 @@ final class Helper implements Runnable {
         long now = System.nanoTime();
         List<Consumer<DeadlineExceeded>> late = new ArrayList<>();
         state.driven.removeIf(operation -> {
-            if (!operation.isDone() && now - operation.deadline >= 0 && operation.listener != null) {
+            boolean isLate = now - operation.deadline >= 0;
+            if (!operation.isDone() && isLate && operation.listener != null) {
                 Consumer<? super DeadlineExceeded> listener = operation.listener;
                 operation.listener = null;
                 late.add(listener::accept);

@@ -10,5 +10,5 @@ import javax.net.ssl.SSLContext;
  * @param tls {@code null} for none
  */
 public record Settings(
-        Dialect dialect, SSLContext tls, long connectTimeout, long stall, long spin, long backoffMin,
-        long backoffMax, int valueBytesMax, int unsentBytesMax, int operationsMax) {}
+        Dialect dialect, SSLContext tls, long connectTimeout, long stall, long spin,
+        long backoffMin, long backoffMax, int valueBytesMax, int unsentBytesMax, int operationsMax) {}

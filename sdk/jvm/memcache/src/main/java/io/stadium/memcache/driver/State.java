@@ -138,7 +138,7 @@ final class State {
         return first;
     }
 
-    /** Whether sets are answered one by one, after an error that may have been of any. */
+    /** True where sets are answered one by one, after an error that may have been of any. */
     boolean isLoud() {
         if (loudSets > 0) {
             loudSets--;
@@ -185,7 +185,7 @@ final class State {
         return new Disconnected(lastError);
     }
 
-    /** Whether anything is neither confirmed nor lost. */
+    /** True where anything is neither confirmed nor lost. */
     boolean isBusy() {
         return outbox.bytes() > 0 || blockedBytes > 0 || !pipeline.isEmpty() || !driven.isEmpty();
     }

@@ -40,7 +40,8 @@ final class TlsTransport implements Transport {
     }
 
     static TlsTransport handshake(
-            Transport plain, Address address, SSLContext context, long deadline) throws IOException {
+            Transport plain, Address address, SSLContext context, long deadline)
+            throws IOException {
         SSLEngine engine = address instanceof Address.Tcp tcp
                 ? context.createSSLEngine(tcp.host(), tcp.port()) : context.createSSLEngine();
         engine.setUseClientMode(true);

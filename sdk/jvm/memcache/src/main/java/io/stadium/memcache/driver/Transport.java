@@ -12,7 +12,7 @@ interface Transport extends Closeable {
     /** Takes as many bytes as go out, or are kept in {@link #unflushed}. */
     int write(ByteBuffer source) throws IOException;
 
-    /** Whether bytes that were taken are not out yet; the next {@link #write} sends them first. */
+    /** True where bytes that were taken are not out; the next {@link #write} sends them first. */
     boolean unflushed();
 
     /** Waits until it can be read, or also written, or until the time is over. */

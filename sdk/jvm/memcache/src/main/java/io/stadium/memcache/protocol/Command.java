@@ -57,7 +57,7 @@ public enum Command {
         return verb;
     }
 
-    /** Whether it changes something. */
+    /** True where it changes something. */
     public boolean isWrite() {
         return verb != Verb.READ && verb != Verb.STATISTICS && verb != Verb.VERSION;
     }

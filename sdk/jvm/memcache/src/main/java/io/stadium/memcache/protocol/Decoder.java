@@ -7,8 +7,8 @@ import java.nio.charset.StandardCharsets;
 /**
  * Reads one answer from the beginning of what was received, into its own fields.
  *
- * <p>An answer that is not whole yet takes no bytes: the caller reads more and asks again. Nothing is
- * allocated, and no length of the server's is believed beyond the caller's limits.
+ * <p>An answer that is not whole yet takes no bytes: the caller reads more and asks again. Nothing
+ * is allocated, and no length of the server's is believed beyond the caller's limits.
  */
 final class Decoder {
     /** Bytes of a line at most, with its end: a key, five numbers and an opaque token fit. */
@@ -29,7 +29,7 @@ final class Decoder {
 
     Kind kind;
     byte[] buffer;
-    /** What follows the first word of the line. */
+    /** The line behind its first word. */
     int textFrom;
     int textTo;
     /** The data block. */

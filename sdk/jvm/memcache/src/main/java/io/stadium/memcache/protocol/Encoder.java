@@ -5,8 +5,8 @@ import static java.nio.charset.StandardCharsets.US_ASCII;
 import io.stadium.memcache.Dialect;
 
 /**
- * Writes commands. Arguments that only the meta protocol can express are ignored by the classic one:
- * the driver refuses them before.
+ * Writes commands. Arguments that only the meta protocol can express are ignored by the classic
+ * one: the driver refuses them before.
  */
 public final class Encoder {
     /** The command {@code mn}: its answer shows that all commands before it were carried out. */

@@ -13,7 +13,7 @@ public final class Keys {
 
     private Keys() {}
 
-    /** Whether the key is sent in base64. */
+    /** True where the key is sent in base64. */
     public static boolean isBinary(byte[] key) {
         for (byte one : key) {
             if (one <= ' ' || one == 127) {

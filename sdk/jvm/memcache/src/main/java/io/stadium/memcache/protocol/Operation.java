@@ -6,8 +6,8 @@ import java.util.function.Consumer;
 /**
  * One operation: its arguments, then its answer.
  *
- * <p>The thread that submits it writes the arguments. The answer is written by the thread that reads
- * it, and published by {@link #isDone()}.
+ * <p>The thread that submits it writes the arguments. The answer is written by the thread that
+ * reads it, and published by {@link #isDone()}.
  */
 public final class Operation {
     /** The result of an operation that the server carried out. */
@@ -16,7 +16,7 @@ public final class Operation {
         DONE,
         /** There is no such item. */
         NOT_FOUND,
-        /** The condition of {@code add}, {@code replace}, {@code append} or {@code prepend} failed. */
+        /** The condition of {@code add}, {@code replace} or the like does not hold. */
         NOT_STORED,
         /** The item's unique number is another one. */
         EXISTS
@@ -92,7 +92,7 @@ public final class Operation {
         return again;
     }
 
-    /** Whether the answer came, or can no longer come. */
+    /** True where the answer came, or can no longer come. */
     public boolean isDone() {
         return isDone;
     }

@@ -8,9 +8,10 @@ import java.util.function.Consumer;
 /**
  * Commands that were not written yet, in three parts: gets, writes, and sealed bytes.
  *
- * <p>Gets of several callers become one {@code get k1 k2 ..}; writes gather behind them. Sealing puts
- * gets before writes, and both behind all that was sealed before. A get of a key that an unsent write
- * changes seals first: commands for one key leave in the order in which they were submitted.
+ * <p>Gets of several callers become one {@code get k1 k2 ..}; writes gather behind them. Sealing
+ * puts gets before writes, and both behind all that was sealed before. A get of a key that an
+ * unsent write changes seals first: commands for one key leave in the order in which they were
+ * submitted.
  */
 public final class Outbox {
     /** Bytes of a {@code get} line at most: memcached copies lines of more than 2,048. */
@@ -222,7 +223,7 @@ public final class Outbox {
         return writes.length;
     }
 
-    /** Whether the oldest write that is not sealed was submitted {@code delay} ago. */
+    /** True where the oldest write that is not sealed was submitted {@code delay} ago. */
     public boolean isWriteDue(long now, long delay) {
         return writers.count > 0 && now - firstWriteAt >= delay;
     }

@@ -99,7 +99,7 @@ public final class Pipeline {
         return front;
     }
 
-    /** Whether everything is answered. */
+    /** True where everything is answered. */
     public boolean isEmpty() {
         return count == 0;
     }
@@ -108,12 +108,12 @@ public final class Pipeline {
         return count;
     }
 
-    /** Whether the server owes an answer, also where quiet stores succeed. */
+    /** True where the server owes an answer, also where quiet stores succeed. */
     public boolean isOwed() {
         return answered > 0;
     }
 
-    /** Whether the last command is a quiet store, which needs another command to be confirmed. */
+    /** True where the last command is a quiet store, which only a later command confirms. */
     boolean endsQuiet() {
         return count > 0 && ring[head + count - 1 & ring.length - 1].expect == Expect.QUIET;
     }
@@ -194,7 +194,8 @@ public final class Pipeline {
         sink.accept(operation);
     }
 
-    private static void failed(Operation operation, MemcacheException error, Consumer<Operation> sink) {
+    private static void failed(
+            Operation operation, MemcacheException error, Consumer<Operation> sink) {
         operation.error = error;
         sink.accept(operation);
     }

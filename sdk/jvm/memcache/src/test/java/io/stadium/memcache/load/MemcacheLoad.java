@@ -19,9 +19,9 @@ import net.rubyeye.xmemcached.utils.AddrUtil;
  * Measures this client and Xmemcached: half asynchronous sets, half waited gets of 100 bytes on one
  * connection.
  *
- * <p>Arguments: {@code stadium|xmemcached ADDRESS [CALLERS] [OPERATIONS] [ROUNDS]}; {@code 0} callers
- * means one thread with 1,000 gets in flight. Prints milliseconds for each round in the same process;
- * the first one warms up.
+ * <p>Arguments: {@code PEERS ADDRESS [CALLERS] [OPERATIONS] [ROUNDS]}. Peers are {@code stadium},
+ * {@code xmemcached}, or {@code stadium,xmemcached}, which take turns. {@code 0} callers means one
+ * thread with 1,000 gets in flight. Prints milliseconds for each round; the first ones warm up.
  */
 public final class MemcacheLoad {
     private static final int KEYS = 10_000;
@@ -60,12 +60,17 @@ public final class MemcacheLoad {
     private record Xmemcached(MemcachedClient client) implements Peer {
         @Override
         public void set(String key, byte[] value) throws Exception {
-            client.setWithNoReply(key, 0, value);
+            client.setWithNoReply(renamed(key), 0, value);
         }
 
         @Override
         public void get(String key) throws Exception {
-            check(client.get(key));
+            check(client.get(renamed(key)));
+        }
+
+        /** Each client reads its own values: flags differ. */
+        private static String renamed(String key) {
+            return "xey:".concat(key.substring(4));
         }
 
         @Override
@@ -88,27 +93,39 @@ public final class MemcacheLoad {
      */
     public static void main(String[] arguments) throws Exception {
         Arrays.fill(VALUE, (byte) 'v');
-        String name = arguments[0];
+        List<String> names = List.of(arguments[0].split(","));
         int callers = number(arguments, 2, 8);
         int operations = number(arguments, 3, 800_000);
         int rounds = number(arguments, 4, 1);
-        try (Peer peer = peer(name, arguments[1])) {
+        List<Peer> peers = new ArrayList<>();
+        for (String name : names) {
+            Peer peer = peer(name, arguments[1]);
+            peers.add(peer);
             for (int key = 0; key < KEYS; key++) {
                 peer.set(name(key), VALUE);
             }
             peer.get(name(KEYS - 1));
-            for (int round = 0; round < rounds; round++) {
-                long begun = System.nanoTime();
-                if (callers > 0) {
-                    blocking(peer, callers, operations / callers);
-                } else {
-                    pipelined(((Stadium) peer).client(), operations);
-                }
-                long millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begun);
-                System.out.println(name + ", " + callers + " callers, " + operations
+        }
+        for (int round = 0; round < rounds; round++) {
+            for (int at = 0; at < peers.size(); at++) {
+                long millis = round(peers.get(at), callers, operations);
+                System.out.println(names.get(at) + ", " + callers + " callers, " + operations
                         + " operations: " + millis + " ms");
             }
         }
+        for (Peer peer : peers) {
+            peer.close();
+        }
+    }
+
+    private static long round(Peer peer, int callers, int operations) throws Exception {
+        long begun = System.nanoTime();
+        if (callers > 0) {
+            blocking(peer, callers, operations / callers);
+        } else {
+            pipelined(((Stadium) peer).client(), operations);
+        }
+        return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begun);
     }
 
     private static int number(String[] arguments, int at, int standard) {
