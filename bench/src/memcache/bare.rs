@@ -3,7 +3,7 @@
 //! It has so many operations in flight, in two batches: while memcached works on one, it writes the
 //! other. A batch is quiet sets with `get`s of as many keys behind them, in one write. Answers are
 //! counted by their length. The socket blocks: what is in flight fits into the kernel's buffers, so that
-//! a write never waits for a read. Smaller batches, and a loop that never sleeps, were slower.
+//! a write never waits for a read. Smaller batches, and a loop that spins, were slower.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead as _, Read as _, Write as _};
