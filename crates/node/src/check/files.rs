@@ -219,8 +219,9 @@ fn passwords_tokens_rules(findings: &mut Findings<'_>, settings: &Settings) {
     let whole = mapping::auth::config(settings);
     let nothing = AuthConfig::default;
     if let (Some(callback), Some(file)) = (whole.callback, &settings.cache.secret_file) {
-        // Certificates of the callback itself were looked at before.
-        let callback = CallbackConfig { authorities: None, ..callback };
+        // The secret alone: authorities were looked at before, and nothing is asked.
+        let url = "http://127.0.0.1/".to_owned();
+        let callback = CallbackConfig { url, authorities: None, ..callback };
         let remedy = "`openssl rand -base64 48` makes a secret, the same for all servers that share answers";
         let config = AuthConfig { callback: Some(callback), ..nothing() };
         opens(findings, config, "cache.secret_file", Some(file.clone()), remedy);
