@@ -147,9 +147,14 @@ impl Shared {
                     if state.life != life {
                         break state;
                     }
-                    if let Err(error) = state.take_in(&mut input, self.limits(), Instant::now()) {
+                    let now = Instant::now();
+                    if let Err(error) = state.take_in(&mut input, self.limits(), now) {
                         self.fail(state, life, &error.into());
                         break self.lock();
+                    }
+                    // Also where the server sends on without an end: another caller drives then.
+                    if now >= deadline {
+                        break state;
                     }
                     if own.map_or(state.slots.driven == 0, |own| state.slots.is_done(own)) {
                         break state;
