@@ -57,22 +57,20 @@ const UNHURRIED_CHECKS: &[Check] = &[
 ];
 
 /// What only `verify` and a `--long` test run check: they compile much of the workspace once more.
-const LONG_CHECKS: &[Check] = &[
-    ("features", |_| {
-        let bare = |packages: &[&str]| {
-            let arguments =
-                [&["clippy"], packages, &["--no-default-features", "--quiet", "--", "-D", "warnings"]];
-            command(&mut cargo(&arguments.concat()))
-        };
-        // What a client or a server of a static list is built of: neither etcd nor ZooKeeper.
-        bare(&["-p", "stadium-rpc", "-p", "stadium-discovery", "--lib"])?;
-        // Each client of Kafka without the other.
-        bare(&["-p", "stadium-journal-kafka", "--lib", "--features", "rdkafka"])?;
-        bare(&["-p", "stadium-journal-kafka", "--lib", "--features", "rskafka"])?;
-        // A program that only serves and is of no cluster, and a load lab that neither draws nor uploads.
-        bare(&["-p", "stadium-cli", "-p", "stadium-load", "--lib", "--bins"])
-    }),
-];
+const LONG_CHECKS: &[Check] = &[("features", |_| {
+    let bare = |packages: &[&str]| {
+        let arguments =
+            [&["clippy"], packages, &["--no-default-features", "--quiet", "--", "-D", "warnings"]];
+        command(&mut cargo(&arguments.concat()))
+    };
+    // What a client or a server of a static list is built of: neither etcd nor ZooKeeper.
+    bare(&["-p", "stadium-rpc", "-p", "stadium-discovery", "--lib"])?;
+    // Each client of Kafka without the other.
+    bare(&["-p", "stadium-journal-kafka", "--lib", "--features", "rdkafka"])?;
+    bare(&["-p", "stadium-journal-kafka", "--lib", "--features", "rskafka"])?;
+    // A program that only serves and is of no cluster, and a load lab that neither draws nor uploads.
+    bare(&["-p", "stadium-cli", "-p", "stadium-load", "--lib", "--bins"])
+})];
 
 /// What a standalone build must not link: it needs no broker, and nobody's C libraries for one.
 const NOT_LINKED: [&str; 3] = ["rdkafka-sys", "rskafka", "openssl-sys"];

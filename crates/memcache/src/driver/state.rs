@@ -5,7 +5,7 @@
 use std::io;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::outbox::Outbox;
 use super::slots::Slots;
@@ -155,6 +155,28 @@ pub(super) struct Input {
     /// Bytes of the last read.
     last: usize,
     life: u64,
+    pub(super) turnaround: Turnaround,
+}
+
+/// How long the server takes to answer: before that, to look at the socket is a system call in vain.
+#[derive(Default)]
+pub(super) struct Turnaround {
+    usual_ns: u64,
+}
+
+impl Turnaround {
+    /// An answer came after so long, or earlier where it was there at the `first` look.
+    pub(super) fn answered(&mut self, after: Duration, first: bool) {
+        let ns = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
+        // Nobody looked before: it shrinks until a look is in vain now and then.
+        let seen_ns = if first { ns / 2 } else { ns };
+        self.usual_ns = self.usual_ns - self.usual_ns / 8 + seen_ns / 8;
+    }
+
+    /// The time of the first look, where the wait began at `begun`; `longest` after it at most.
+    pub(super) fn first_look(&self, begun: Instant, longest: Duration) -> Instant {
+        begun + Duration::from_nanos(self.usual_ns).min(longest)
+    }
 }
 
 impl Input {

@@ -26,8 +26,19 @@ pub(super) const WRITES_DELAY: Duration = Duration::from_millis(1);
 /// On a core that other programs want, each may cost a slice of theirs.
 const YIELDS_MAX: usize = 2;
 
-/// Pauses of the processor between two reads of the socket: about a microsecond.
+/// Pauses of the processor between two looks at what callers submit: about a microsecond.
 const SPINS: usize = 30;
+
+/// Between two looks at the socket, from the time on at which an answer is usual.
+const BETWEEN_LOOKS: Duration = Duration::from_micros(4);
+
+/// A wait for the server.
+struct Silence {
+    since: Instant,
+    /// Looks at the socket in vain, after the first one that began it.
+    looks: u32,
+    has_slept: bool,
+}
 
 impl Shared {
     pub(super) fn wait(&self, operation: u32, deadline: Instant) -> (Result<Answer, Error>, Vec<u8>) {
@@ -132,7 +143,7 @@ impl Shared {
         let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
         input.belong_to(life);
         self.let_others_submit();
-        let mut spin_end = None;
+        let mut silence: Option<Silence> = None;
         let state = loop {
             if self.has_work.swap(false, Ordering::AcqRel) {
                 drop(self.flush(self.lock(), false));
@@ -160,12 +171,25 @@ impl Shared {
                         break state;
                     }
                     self.wake(state);
-                    spin_end = None;
+                    if let Some(silence) = silence.take()
+                        && !silence.has_slept
+                    {
+                        input.turnaround.answered(now - silence.since, silence.looks == 1);
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let now = Instant::now();
-                    if now < *spin_end.get_or_insert(now + self.settings.spin) && now < deadline {
-                        (0..SPINS).for_each(|_| std::hint::spin_loop());
+                    let silence =
+                        silence.get_or_insert_with(|| Silence { since: now, looks: 0, has_slept: false });
+                    let spin_end = silence.since + self.settings.spin;
+                    if now < spin_end && now < deadline {
+                        let look = match silence.looks {
+                            0 => input.turnaround.first_look(silence.since, self.settings.spin),
+                            _ => now + BETWEEN_LOOKS,
+                        };
+                        if self.spin_until(look.min(deadline)) {
+                            silence.looks += 1;
+                        }
                         continue;
                     }
                     let mut state = self.lock();
@@ -181,6 +205,7 @@ impl Shared {
                         continue;
                     }
                     state.is_asleep = true;
+                    silence.has_slept = true;
                     let is_blocked = state.blocked_bytes > 0;
                     drop(state);
                     stream.wait(is_blocked, stall_left.min(deadline - now));
@@ -201,6 +226,19 @@ impl Shared {
         let mut state = state;
         state.is_turning = false;
         self.wake(state);
+    }
+
+    /// Spins until that time; whether nobody had work before it.
+    fn spin_until(&self, look: Instant) -> bool {
+        loop {
+            (0..SPINS).for_each(|_| std::hint::spin_loop());
+            if self.has_work.load(Ordering::Acquire) {
+                return false;
+            }
+            if Instant::now() >= look {
+                return true;
+            }
+        }
     }
 
     /// Yields while other callers submit: their gets leave with ours.

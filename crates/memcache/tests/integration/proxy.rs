@@ -19,9 +19,8 @@ impl Proxy {
         let folder = tempfile::tempdir().unwrap();
         let address = folder.path().join("proxy.sock").to_string_lossy().into_owned();
         let servers: String = servers.iter().map(|server| format!("   - {}:1\n", server.address)).collect();
-        let settings = format!(
-            "pool:\n  listen: {address}\n  hash: md5\n  distribution: ketama\n  servers:\n{servers}"
-        );
+        let settings =
+            format!("pool:\n  listen: {address}\n  hash: md5\n  distribution: ketama\n  servers:\n{servers}");
         let file = folder.path().join("nutcracker.yml");
         std::fs::write(&file, settings).unwrap();
         let mut command = Command::new("nutcracker");
