@@ -16,7 +16,7 @@ mod server;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -70,7 +70,7 @@ fn take_round(
     round: usize,
     selection: &Selection,
     places: &Places,
-    counter: &PathBuf,
+    counter: &Path,
     taken: &mut Taken<Caller>,
 ) -> Result<()> {
     let start = Start { places, cores: Cores::First, bench: "memcache" };

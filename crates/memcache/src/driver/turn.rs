@@ -179,8 +179,7 @@ impl Shared {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let now = Instant::now();
-                    let silence =
-                        silence.get_or_insert_with(|| Silence { since: now, looks: 0, has_slept: false });
+                    let silence = silence.get_or_insert(Silence { since: now, looks: 0, has_slept: false });
                     let spin_end = silence.since + self.settings.spin;
                     if now < spin_end && now < deadline {
                         let look = match silence.looks {
