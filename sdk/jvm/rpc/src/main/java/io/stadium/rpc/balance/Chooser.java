@@ -80,6 +80,9 @@ final class Chooser {
         int before = turn;
         choose(nowUs, NONE, 0, random, draw);
         turn = before;
+        if (draw.first >= 0 && draw.second < 0) {
+            draw.firstCost = cost(draw.first, nowUs);
+        }
     }
 
     private void draw(long nowUs, int[] exclude, int excluded, RandomNumbers random, Draw draw) {
@@ -99,10 +102,9 @@ final class Chooser {
         }
     }
 
-    /** The cheaper of two candidates. */
+    /** The cheaper of two candidates; the cost of a single one is not needed. */
     private void settle(long nowUs, int first, int second, Tier from, Draw draw) {
         draw.first = first;
-        draw.firstCost = cost(first, nowUs);
         draw.second = second;
         draw.slot = first;
         if (second < 0) {
@@ -110,6 +112,7 @@ final class Chooser {
             return;
         }
         draw.why = from.why;
+        draw.firstCost = cost(first, nowUs);
         draw.secondCost = cost(second, nowUs);
         if (draw.secondCost < draw.firstCost) {
             draw.slot = second;

@@ -70,6 +70,10 @@ final class ClientLoop {
     private final Config config;
     private final SetupOptions setup;
     private final Map<Method<?, ?>, Route> routes = new ConcurrentHashMap<>();
+
+    /** The route that was used last: programs often call one method again and again. */
+    private volatile Route lastRoute;
+
     private final Map<String, Service> services = new HashMap<>();
     private final Mailbox mailbox = new Mailbox(MAILBOX_CALLS_MAX);
     private final AtomicBoolean isDraining = new AtomicBoolean();
@@ -145,8 +149,13 @@ final class ClientLoop {
 
     /** The route of a method, from any thread. */
     Route route(Method<?, ?> method) {
-        Route route = routes.get(method);
+        Route route = lastRoute;
+        if (route != null && route.method == method) {
+            return route;
+        }
+        route = routes.get(method);
         if (route != null) {
+            lastRoute = route;
             return route;
         }
         if (routes.size() >= ROUTES_MAX) {
