@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::figure::{Better, Contender, Figure, Samples};
 
-/// What the contenders of one round gave, by measurement: their numbers by name.
+/// The numbers of one round by name, of each measurement and contender.
 pub(crate) struct Round<K>(BTreeMap<(&'static str, K), Vec<(String, f64)>>);
 
 impl<K> Default for Round<K> {
@@ -39,7 +39,7 @@ impl<K: Contender> Round<K> {
 
 /// One row.
 pub(crate) struct Row<K: 'static> {
-    /// What is measured.
+    /// Its name on the page.
     pub(crate) figure: &'static str,
     /// Of its value.
     pub(crate) unit: &'static str,
@@ -55,9 +55,9 @@ pub(crate) struct Row<K: 'static> {
     pub(crate) over: &'static [K],
     /// The measurement of `over`; mostly that of `ours`.
     pub(crate) over_in: &'static str,
-    /// What it must reach.
+    /// The value to reach.
     pub(crate) must: Option<f64>,
-    /// What it aims for.
+    /// The value to aim for.
     pub(crate) aim: Option<f64>,
 }
 
@@ -75,7 +75,7 @@ impl<K: Contender> Row<K> {
     /// Its value in a round.
     pub(crate) fn ratio(&self, round: &Round<K>) -> Option<f64> {
         let value = |contender| round.value(self.over_in, contender, self.value);
-        // Where one of them failed, the best of the others may not be the best.
+        // The best may be one that failed: then there is none.
         let others: Option<Vec<f64>> = self.over.iter().map(|contender| value(*contender)).collect();
         let best = match self.better {
             Better::Higher => others?.into_iter().reduce(f64::max),
@@ -102,6 +102,12 @@ impl<K: Contender> Row<K> {
 /// Every row, measured or not.
 pub(crate) fn figures<K: Contender>(rows: &[Row<K>], samples: &Samples<K>) -> Vec<Figure> {
     rows.iter().map(|row| row.figure(samples)).collect()
+}
+
+/// The number of different names among the values of rows.
+#[cfg(test)]
+pub(crate) fn names<K: Contender>(rows: &[Row<K>]) -> usize {
+    rows.iter().map(|row| (row.sample(), row.ours)).collect::<std::collections::BTreeSet<_>>().len()
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ const UNHURRIED_CHECKS: &[Check] = &[
     }),
 ];
 
-/// What only `verify` and a `--long` test run check: they compile much of the workspace once more.
+/// Steps of `verify` and of a `--long` test run only: they compile much of the workspace once more.
 const LONG_CHECKS: &[Check] = &[("features", |_| {
     let bare = |packages: &[&str]| {
         let arguments =

@@ -58,7 +58,7 @@ pub(super) const CALLERS: &[Caller] = &[
 ];
 
 impl Caller {
-    /// Whether it is a virtual machine, which compiles its code while it runs.
+    /// True for a virtual machine, which compiles its code while it runs.
     pub(super) fn has_virtual_machine(self) -> bool {
         matches!(self, Self::Jvm | Self::Xmemcached | Self::Folsom | Self::Spymemcached)
     }

@@ -27,12 +27,12 @@ pub(super) struct Client {
     series: Series,
     /// Shapes that it is warm for.
     warm: BTreeSet<Shape>,
-    /// Where the preloaded counter counts.
+    /// The file of the preloaded counter.
     allocations: Option<PathBuf>,
     log: PathBuf,
 }
 
-/// What a cell took.
+/// The time of a cell, and its figures.
 struct Taken {
     seconds: f64,
     sets: f64,

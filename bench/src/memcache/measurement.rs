@@ -13,7 +13,7 @@ const COUNTED_GETS: u32 = 200_000;
 /// Operations before a cell of a program that is compiled ahead: connections and buffers are warm then.
 const WARM_OPERATIONS: u32 = 160_000;
 
-/// How operations are under way.
+/// The way in which operations are under way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Shape {
     /// So many callers: each sets without waiting, then waits for a get.
@@ -24,7 +24,7 @@ pub(super) enum Shape {
     Gets,
 }
 
-/// What is read about a cell.
+/// The figure that is read about a cell.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Read {
     /// Operations over time.

@@ -35,7 +35,7 @@ use measurement::MEASUREMENTS;
 use rows::ROWS;
 use server::Memcached;
 
-/// How much to measure.
+/// The extent of a run.
 #[derive(Args)]
 pub(crate) struct Options {
     #[command(flatten)]

@@ -45,7 +45,7 @@ pub(super) fn write(figures: &[Figure], taken: &Taken<Caller>, rounds: usize) ->
     page
 }
 
-/// How each side is run.
+/// The rules by which each side is run.
 const HOW: &str = "\
 - A cell is 800,000 operations, half sets and half gets, of values of 100 bytes under 10,000 keys, all of which are stored. \
 A caller sets a key without waiting, then waits for the value of another. The program compares each value with the key's; \

@@ -116,12 +116,10 @@ pub(super) const ROWS: &[Row] = &[
 #[cfg(test)]
 mod tests {
     use super::ROWS;
+    use crate::ratio::names;
 
     #[test]
     fn no_two_rows_share_their_values() {
-        let mut names: Vec<_> = ROWS.iter().map(|row| (row.sample(), row.ours)).collect();
-        names.sort();
-        names.dedup();
-        assert_eq!(names.len(), ROWS.len());
+        assert_eq!(names(ROWS), ROWS.len());
     }
 }

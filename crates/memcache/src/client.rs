@@ -16,7 +16,7 @@ use crate::pending::Pending;
 use crate::protocol::{Arithmetic, Direction, Mode, Outcome, Removal, Store};
 use crate::route::Router;
 use crate::server::Server;
-use crate::value::{Expiry, Format, Value, value_of};
+use crate::value::{Expiry, Format, Value, read_as, value_of, write_as};
 
 /// Keys of a multiget that are in flight on all servers together, so that one does not take all of
 /// [`Config::operations_max`].
@@ -35,7 +35,7 @@ pub struct Client {
     pub(crate) may_block: bool,
 }
 
-/// What clones of a client share.
+/// The part that clones of a client share.
 pub(crate) struct Inner {
     pub(crate) servers: Vec<Arc<Server>>,
     pub(crate) router: Router,
@@ -331,8 +331,7 @@ impl Client {
         value: &T,
         expiry: impl Into<Expiry>,
     ) -> Result<Pending<()>, Error> {
-        let mut bytes = Vec::new();
-        let flags = format.write(value, &mut bytes).map_err(|text| Error::Format(text.into()))?;
+        let (bytes, flags) = write_as(format, value)?;
         self.set_flagged(key, bytes, flags, expiry)
     }
 
@@ -342,10 +341,7 @@ impl Client {
     ///
     /// Any [`Error`]; [`Error::Format`] where the bytes are of another format.
     pub fn read_as<T>(&self, format: &impl Format<T>, key: impl AsRef<[u8]>) -> Result<Option<T>, Error> {
-        let value = self.get(key)?;
-        value
-            .map(|value| format.read(value.flags, value.bytes).map_err(|text| Error::Format(text.into())))
-            .transpose()
+        self.get(key)?.map(|value| read_as(format, value)).transpose()
     }
 
     /// The statistics of each server: of `group` (`items`, `slabs`, `settings` and so on), or with an

@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[cfg(feature = "tls")]
 use rustls::CertificateError;
 
-/// Why there is no TLS session with a server.
+/// The reason that there is no TLS session with a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TlsError {

@@ -14,7 +14,7 @@ use crate::metrics::Metrics;
 use crate::pending::Pending;
 use crate::protocol::Arithmetic;
 use crate::recache::{Lookup, Recache, pause};
-use crate::value::{Expiry, Format, Value};
+use crate::value::{Expiry, Format, Value, read_as, write_as};
 use crate::{Config, Stored};
 
 /// Keys of a multiget that are under way together.
@@ -298,8 +298,7 @@ impl Client {
         value: &T,
         expiry: impl Into<Expiry>,
     ) -> Result<Pending<()>, Error> {
-        let mut bytes = Vec::new();
-        let flags = format.write(value, &mut bytes).map_err(|text| Error::Format(text.into()))?;
+        let (bytes, flags) = write_as(format, value)?;
         self.set_flagged(key, bytes, flags, expiry).await
     }
 
@@ -313,9 +312,7 @@ impl Client {
         format: &impl Format<T>,
         key: impl AsRef<[u8]>,
     ) -> Result<Option<T>, Error> {
-        let read =
-            |value: Value| format.read(value.flags, value.bytes).map_err(|text| Error::Format(text.into()));
-        self.get(key).await?.map(read).transpose()
+        self.get(key).await?.map(|value| read_as(format, value)).transpose()
     }
 
     /// Reads a value, and asks whether this caller is to make it anew; see [`crate::Client::lookup`].

@@ -78,6 +78,18 @@ pub trait Format<T> {
     fn read(&self, flags: u32, bytes: Vec<u8>) -> Result<T, String>;
 }
 
+/// The bytes and the flags of a program's own type.
+pub(crate) fn write_as<T>(format: &impl Format<T>, value: &T) -> Result<(Vec<u8>, u32), Error> {
+    let mut bytes = Vec::new();
+    let flags = format.write(value, &mut bytes).map_err(|text| Error::Format(text.into()))?;
+    Ok((bytes, flags))
+}
+
+/// A program's own type of a value that was read.
+pub(crate) fn read_as<T>(format: &impl Format<T>, value: Value) -> Result<T, Error> {
+    format.read(value.flags, value.bytes).map_err(|text| Error::Format(text.into()))
+}
+
 /// Strings as UTF-8, with flags 0.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Utf8;

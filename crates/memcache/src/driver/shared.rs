@@ -27,7 +27,7 @@ const LOUD_SETS: u32 = 1_000;
 
 pub(super) struct Shared {
     pub(super) address: Address,
-    /// Where it takes gets over UDP.
+    /// The port for gets over UDP.
     pub(super) udp: Option<u16>,
     pub(super) sockets: Sockets,
     pub(super) settings: Settings,

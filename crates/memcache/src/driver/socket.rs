@@ -53,7 +53,7 @@ pub(super) fn disconnected(error: &io::Error) -> Error {
     }
 }
 
-/// Whether a server closed the connection in place of an answer.
+/// True where a server closed the connection in place of an answer.
 fn hung_up(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -158,7 +158,7 @@ pub(super) struct Input {
     pub(super) turnaround: Turnaround,
 }
 
-/// How long the server takes to answer: before that, to look at the socket is a system call in vain.
+/// The usual time until an answer: a look at the socket before that is a system call in vain.
 #[derive(Default)]
 pub(super) struct Turnaround {
     usual_ns: u64,

@@ -15,7 +15,7 @@ fn figures(client: &Client) -> Figures {
     client.metrics().servers.remove(0).figures
 }
 
-/// What an observer saw: operation, ending, hash of the key, and time.
+/// The events of an observer: operation, ending, hash of the key, and time.
 type Seen = Arc<Mutex<Vec<(Operation, Ending, u64, Duration)>>>;
 
 fn observed(server: &Memcached, timeout: Duration) -> (Client, Seen) {
@@ -47,7 +47,7 @@ fn operate(client: &Client) {
     client.stats("").unwrap().remove(0).1.unwrap();
 }
 
-/// What [`operate`] does.
+/// The operations of [`operate`].
 const OPERATED: &[(Operation, Ending, u64)] = &[
     (Operation::Set, Ending::Done, 1),
     (Operation::Get, Ending::Done, 2),

@@ -208,8 +208,10 @@ fn ended(loads: Vec<(Language, Pending)>) -> Vec<(Language, Result<Value>)> {
     loads.into_iter().map(|(client, load)| (client, load.wait())).collect()
 }
 
-/// Whether a client had to notice the fault in the load in which it began. A server that falls silent is not
-/// noticed by a client that did not call it, as its latency was bad by chance: the first calls to it come later.
+/// True where a client had to notice the fault in the load in which it began.
+///
+/// A client does not notice a silent server that it did not call, because its latency was bad by chance: the
+/// first calls to it come later.
 fn knows(fault: &str, begun: &Value) -> bool {
     ![PAUSED, SILENT].contains(&fault) || begun["outcomes"]["ok"] != begun["calls"]
 }

@@ -8,7 +8,7 @@ use std::error::Error;
 use std::io::{self, BufRead as _, Write as _};
 use std::time::Instant;
 
-/// Why a cell is worthless.
+/// The reason that a cell is worthless.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// Keys, which the bench has stored before.
