@@ -1,22 +1,17 @@
 //! A client of the HTTP API of a running server.
 //!
-//! The server's address is `--url`, `STADIUM_URL`, or what the server wrote into its data
-//! directory. The key is that of `--key-file`, `--key`, `STADIUM_KEY`, or the data directory's
-//! `admin.key`, which only its owner can read. Every problem the server reports becomes a
-//! [`Failure`] with its code.
+//! Which server, and with which key, is found by [`crate::server`]. Every problem that the server reports
+//! becomes a [`Failure`] with its code.
 
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Args;
 use serde_json::Value;
 use ureq::http::StatusCode;
-use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::tls::TlsConfig;
 
 use crate::failure::{Context, Failure};
-use crate::settings_flags::SettingsFlags;
+use crate::server::{Origin, Server, ServerFlags};
 
 /// Bytes of an answer we are willing to read; the largest page of devices is far below.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
@@ -30,30 +25,6 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// When to ask again at a server that is busy and gives no time.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// The authorities of the system, where Debian keeps them.
-const SYSTEM_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
-
-/// Which server to talk to.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Server")]
-pub(crate) struct ServerFlags {
-    /// The server, http://HOST:PORT or HOST:PORT [default: the one of the data directory, else http://127.0.0.1:8080]
-    #[arg(long, value_name = "URL", env = "STADIUM_URL")]
-    pub(crate) url: Option<String>,
-    /// API key; other users of this machine can see it here, and not in STADIUM_KEY or a file
-    #[arg(long, value_name = "KEY", env = "STADIUM_KEY", hide_env_values = true)]
-    pub(crate) key: Option<String>,
-    /// File with the API key, before --key [default: admin.key of the data directory]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) key_file: Option<PathBuf>,
-    /// Authority that the server's certificate leads to, PEM [default: the system's]
-    #[arg(long, value_name = "FILE", env = "STADIUM_CA")]
-    pub(crate) ca: Option<PathBuf>,
-    /// Data directory of a server on this machine, for its address and key [default: server.data]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
-}
-
 /// A request to the API.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ask<'a> {
@@ -65,6 +36,23 @@ pub(crate) struct Ask<'a> {
     pub(crate) body: Option<&'a str>,
     /// Makes repeating it safe.
     pub(crate) idempotency_key: Option<&'a str>,
+}
+
+/// A request whose answer is forwarded as it comes.
+#[derive(Debug)]
+pub(crate) struct Raw<'a> {
+    /// With which method.
+    pub(crate) method: ureq::http::Method,
+    /// The path with its query, from `/` on.
+    pub(crate) path: &'a str,
+    /// Headers besides the key's.
+    pub(crate) headers: &'a [(String, String)],
+    /// JSON, unless the headers state another type.
+    pub(crate) body: Option<&'a [u8]>,
+    /// Whether status and headers are written before the answer.
+    pub(crate) include: bool,
+    /// Whether an answer that does not end a line is followed by a line's end.
+    pub(crate) ends_line: bool,
 }
 
 /// A method of the API.
@@ -118,39 +106,19 @@ impl From<Refused> for Failure {
 pub(crate) struct Api {
     agent: ureq::Agent,
     url: String,
+    url_from: Origin,
     key: Option<String>,
     key_hint: String,
+    app: String,
 }
 
 impl Api {
     /// Finds the server and the key.
     pub(crate) fn open(flags: &ServerFlags) -> Result<Self, Failure> {
-        let data = match &flags.data {
-            Some(data) => data.clone(),
-            None => SettingsFlags::default().load()?.settings.server.data,
-        };
-        let url = match &flags.url {
-            Some(url) => base_url(url)?,
-            None => local_url(&data)?,
-        };
-        let (key, key_hint) = match (&flags.key_file, &flags.key) {
-            (Some(file), _) => {
-                let key = std::fs::read_to_string(file);
-                let key = key.context(format_args!("the key file {} cannot be read", file.display()))?;
-                (Some(key), format!("the key in {} is not accepted", file.display()))
-            }
-            (None, Some(key)) => (Some(key.clone()), "the key given is not accepted".to_owned()),
-            (None, None) => {
-                let file = data.join("admin.key");
-                match std::fs::read_to_string(&file) {
-                    Ok(key) => (Some(key), format!("the key in {} is not accepted", file.display())),
-                    Err(error) => (None, format!("{} cannot be read ({error})", file.display())),
-                }
-            }
-        };
-        let key = key.map(|key| key.trim().to_owned());
-        let tls = if url.starts_with("https://") { tls(flags.ca.as_deref())? } else { TlsConfig::default() };
-        Ok(Self::new(url, key, key_hint, tls))
+        let server = Server::find(flags)?;
+        let tls = server.tls()?;
+        let Server { url, url_from, key, key_hint, app, .. } = server;
+        Ok(Self { app, url_from, ..Self::new(url, key, key_hint, tls) })
     }
 
     /// A server of this process at `url`, with `key`.
@@ -168,7 +136,12 @@ impl Api {
             .user_agent(concat!("stadium/", env!("CARGO_PKG_VERSION")))
             .build()
             .new_agent();
-        Self { agent, url, key, key_hint }
+        Self { agent, url, url_from: Origin::Default, key, key_hint, app: String::new() }
+    }
+
+    /// The app that is meant where none is named.
+    pub(crate) fn app(&self) -> &str {
+        &self.app
     }
 
     /// The server's address.
@@ -240,6 +213,68 @@ impl Api {
         }
     }
 
+    /// Any request: writes its answer to `out` as it comes, a refusal's too, which is a failure then.
+    pub(crate) fn raw(&self, raw: Raw<'_>, out: &mut impl Write) -> Result<(), Failure> {
+        let mut request = ureq::http::Request::builder().method(raw.method).uri(self.full(raw.path));
+        let given = |name: &str| raw.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
+        if let (Some(key), false) = (&self.key, given("Authorization")) {
+            request = request.header("Authorization", format!("Bearer {key}"));
+        }
+        if raw.body.is_some() && !given("Content-Type") {
+            request = request.header("Content-Type", "application/json");
+        }
+        for (name, value) in raw.headers {
+            request = request.header(name, value);
+        }
+        let invalid = |error| Failure::Usage(format!("it is no request: {error}"));
+        let answer = match raw.body {
+            Some(body) => self.run_raw(request.body(body).map_err(invalid)?),
+            None => self.run_raw(request.body(()).map_err(invalid)?),
+        };
+        let mut response = answer.map_err(|error| self.unreachable(&error))?;
+        let status = response.status();
+        let mut out = LineEnded { out, ended: true };
+        let mut copied = Ok(());
+        if raw.include {
+            copied = write!(out, "{:?} {status}\n", response.version());
+            for (name, value) in response.headers() {
+                let value = String::from_utf8_lossy(value.as_bytes());
+                copied = copied.and_then(|()| write!(out, "{name}: {value}\n"));
+            }
+            copied = copied.and_then(|()| out.write_all(b"\n"));
+        }
+        let retry_after = response.headers().get("retry-after").and_then(|value| value.to_str().ok());
+        let retry_after = retry_after.map(str::to_owned);
+        let refusal = if status.is_client_error() || status.is_server_error() {
+            let body = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string();
+            let body = body.context(format_args!("the answer of {} broke off", self.url))?;
+            copied = copied.and_then(|()| out.write_all(body.as_bytes()));
+            Some(Failure::new(self.refused(status, retry_after.as_deref(), &body)))
+        } else {
+            let mut body = response.body_mut().with_config().limit(u64::MAX).reader();
+            copied = copied.and_then(|()| forward(&mut body, &mut out));
+            None
+        };
+        if raw.ends_line && !out.ended {
+            copied = copied.and_then(|()| out.write_all(b"\n"));
+        }
+        match copied.and_then(|()| out.flush()) {
+            // A reader that has gone away is no failure of ours.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+            copied => copied.context(format_args!("the answer of {} broke off", self.url))?,
+        }
+        refusal.map_or(Ok(()), Err)
+    }
+
+    fn run_raw(
+        &self,
+        request: ureq::http::Request<impl ureq::AsSendBody>,
+    ) -> Result<ureq::http::Response<ureq::Body>, ureq::Error> {
+        let request = self.agent.configure_request(request);
+        let request = request.allow_non_standard_methods(true);
+        self.agent.run(request.timeout_global(None).timeout_recv_response(Some(TIMEOUT)).build())
+    }
+
     /// POST of a body as it is read, however long it takes.
     pub(crate) fn upload(&self, path: &str, body: &mut impl Read) -> Result<Value, Failure> {
         let request = self.authorised(self.agent.post(self.full(path)));
@@ -277,8 +312,9 @@ impl Api {
 
     fn unreachable(&self, error: &ureq::Error) -> Failure {
         Failure::new(format!(
-            "the server at {} cannot be reached: {error}; is `stadium serve` running there, or do you mean another --url?",
-            self.url
+            "the server at {} cannot be reached: {error}; is `stadium serve` running there, or do you mean another --url? \
+             (the address is of {})",
+            self.url, self.url_from
         ))
     }
 
@@ -356,7 +392,7 @@ impl Api {
 fn in_flags(code: &str, detail: &str) -> String {
     match code {
         "HTTP-001" => {
-            "this needs an API key: give --key-file or STADIUM_KEY, or the server's data directory with --data"
+            "this needs an API key: give --key-file, STADIUM_KEY or a --profile, or the server's data directory with --data"
                 .to_owned()
         }
         "HTTP-006" => "the server did not take the body as JSON: is it of another version?".to_owned(),
@@ -372,70 +408,35 @@ fn in_flags(code: &str, detail: &str) -> String {
     }
 }
 
-/// The address of a server as it was given: a URL, or HOST:PORT, which is one of `http`.
-fn base_url(given: &str) -> Result<String, Failure> {
-    let wrong =
-        |why: &str| Err(Failure::Usage(format!("--url {given:?}: {why}; give one as http://127.0.0.1:8080")));
-    let (scheme, rest) = given.trim().split_once("://").unwrap_or(("http", given.trim()));
-    let (scheme, rest) = (scheme.to_ascii_lowercase(), rest.trim_end_matches('/'));
-    if !matches!(&*scheme, "http" | "https") {
-        return wrong("a server is asked over http or https");
-    }
-    if rest.is_empty() || rest.contains(char::is_whitespace) {
-        return wrong("it names no host");
-    }
-    let url = format!("{scheme}://{rest}");
-    match url.parse::<ureq::http::Uri>() {
-        Ok(uri) => match (uri.host(), uri.authority().map(|authority| authority.as_str())) {
-            (None | Some(""), _) | (_, None) => wrong("it names no host"),
-            (Some(host), Some(authority)) if authority != host && uri.port_u16().is_none() => {
-                wrong("what follows the host is no port")
-            }
-            _ => Ok(url),
-        },
-        Err(error) => wrong(&error.to_string()),
-    }
-}
-
-/// Where a server on this machine listens: what it wrote itself, else the address in its settings.
-fn local_url(data: &Path) -> Result<String, Failure> {
-    if let Some(url) = stadium_node::running::read(data).and_then(|running| running.http_url) {
-        return Ok(url);
-    }
-    let settings = SettingsFlags::default().load()?.settings;
-    let scheme = if settings.http.certificate.is_some() { "https" } else { "http" };
-    match settings.http.listen {
-        Some(address) if address.ip().is_unspecified() => {
-            Ok(format!("{scheme}://127.0.0.1:{}", address.port()))
-        }
-        Some(address) => Ok(format!("{scheme}://{address}")),
-        None => {
-            Err(Failure::new("http.listen is off on this machine: name the server with --url or STADIUM_URL"))
+/// Copies what has come at once, and waits for no more: an event of a stream is shown when it happens.
+fn forward(from: &mut impl Read, to: &mut impl Write) -> std::io::Result<()> {
+    let mut piece = [0; 16 * 1024];
+    loop {
+        match from.read(&mut piece)? {
+            0 => return Ok(()),
+            length => to.write_all(&piece[..length]).and_then(|()| to.flush())?,
         }
     }
 }
 
-/// TLS that believes `ca`, or the system's authorities.
-fn tls(ca: Option<&Path>) -> Result<TlsConfig, Failure> {
-    let path = ca.unwrap_or(Path::new(SYSTEM_AUTHORITIES));
-    let pem =
-        std::fs::read(path).context(format_args!("the authorities {} cannot be read", path.display()))?;
-    let certificates: Vec<_> = parse_pem(&pem)
-        .filter_map(|item| match item {
-            Ok(PemItem::Certificate(certificate)) => Some(certificate),
-            _ => None,
-        })
-        .collect();
-    if certificates.is_empty() {
-        return Err(Failure::new(format!(
-            "the authorities {}: there is no certificate in it",
-            path.display()
-        )));
+/// Knows whether what was written ends a line.
+struct LineEnded<'a, W> {
+    out: &'a mut W,
+    ended: bool,
+}
+
+impl<W: Write> Write for LineEnded<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        if let Some(last) = bytes.get(..written).and_then(<[u8]>::last) {
+            self.ended = *last == b'\n';
+        }
+        Ok(written)
     }
-    Ok(TlsConfig::builder()
-        .root_certs(RootCerts::new_with_certs(&certificates))
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .build())
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// A piece of a path or query, percent-encoded (RFC 3986, 2.3).
@@ -459,24 +460,6 @@ mod tests {
     fn names_are_encoded_for_paths() {
         assert_eq!(encoded("kiosk-7"), "kiosk-7");
         assert_eq!(encoded("a/b ü"), "a%2Fb%20%C3%BC");
-    }
-
-    #[test]
-    fn a_server_is_named_by_url_or_by_host_and_port() {
-        for (given, url) in [
-            ("http://127.0.0.1:8080", "http://127.0.0.1:8080"),
-            ("127.0.0.1:8080", "http://127.0.0.1:8080"),
-            ("localhost:8080/", "http://localhost:8080"),
-            ("stadium.example", "http://stadium.example"),
-            ("[::1]:8080", "http://[::1]:8080"),
-            ("HTTPS://stadium.example/", "https://stadium.example"),
-            (" 10.0.0.7:80 ", "http://10.0.0.7:80"),
-        ] {
-            assert_eq!(base_url(given).expect(given), url);
-        }
-        for wrong in ["", "http://", "ftp://stadium.example", "a b", "http://:8080", "127.0.0.1:port"] {
-            assert!(matches!(base_url(wrong), Err(Failure::Usage(_))), "{wrong}");
-        }
     }
 
     #[test]
@@ -507,7 +490,7 @@ mod tests {
         let problem = r#"{"title":"Unauthorized","detail":"a key is needed","code":"HTTP-001"}"#;
         assert_eq!(
             api.refused(StatusCode::UNAUTHORIZED, None, problem),
-            "this needs an API key: give --key-file or STADIUM_KEY, or the server's data directory with --data (HTTP-001); there is no key"
+            "this needs an API key: give --key-file, STADIUM_KEY or a --profile, or the server's data directory with --data (HTTP-001); there is no key"
         );
         assert_eq!(
             api.refused(StatusCode::SERVICE_UNAVAILABLE, Some("2"), "<html>"),

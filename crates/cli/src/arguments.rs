@@ -25,6 +25,8 @@ pub(crate) struct Arguments {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Write the configuration, certificates and keys of a new server
+    Init(Box<command::init::Arguments>),
     /// Serve devices and the HTTP API until a signal ends it
     Serve(Box<command::serve::Arguments>),
     /// See a whole stadium light up: a server, thousands of simulated devices, pushes, and how fast that was
@@ -63,6 +65,10 @@ pub(crate) enum Command {
     Load(command::load::Arguments),
     /// Report whether a server is ready for work, as an exit code
     Health(command::health::Arguments),
+    /// Send any request to the HTTP API of a server
+    Api(Box<command::api::Arguments>),
+    /// Name the servers that you use, so that no command needs their flags
+    Profile(command::profile::Arguments),
     /// Print the OpenAPI description of the HTTP API
     Openapi,
     /// Check, show and document the configuration

@@ -12,10 +12,13 @@ mod failure;
 mod interrupted;
 mod of_app;
 mod on;
+mod profile;
 mod push_report;
+mod server;
 mod settings_flags;
 mod shown;
 mod span;
+mod table;
 mod terminal;
 
 use std::process::ExitCode;
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
 
 fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
     match arguments.command {
+        Command::Init(init) => command::init::run(*init, terminal),
         Command::Serve(serve) => command::serve::run(&serve, terminal),
         #[cfg(feature = "lab")]
         Command::Demo(demo) => command::demo::run(&demo, terminal),
@@ -60,6 +64,8 @@ fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
         Command::Key(key) => command::key::run(key, terminal),
         Command::Audit(audit) => command::audit::run(audit, terminal),
         Command::Health(health) => command::health::run(&health, terminal),
+        Command::Api(api) => command::api::run(*api, terminal),
+        Command::Profile(profile) => command::profile::run(profile, terminal),
         Command::Openapi => command::openapi::run(terminal),
         Command::Config(config) => command::config::run(config, terminal),
         Command::Completions { shell } => command::completions::run(shell),

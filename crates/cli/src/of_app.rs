@@ -7,26 +7,37 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::api::encoded;
+use crate::api::{Api, encoded};
 use crate::failure::{Context, Failure};
 
 /// Which app.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AppFlag {
-    /// Which app of the push platform
-    #[arg(long, value_name = "APP", env = "STADIUM_APP", default_value = "default")]
-    pub(crate) app: String,
+    /// Which app of the push platform [default: the profile's, else default]
+    #[arg(long, value_name = "APP", env = "STADIUM_APP")]
+    app: Option<String>,
 }
 
 impl AppFlag {
+    /// This app, whatever the profile.
+    #[cfg(feature = "lab")]
+    pub(crate) fn of(app: &str) -> Self {
+        Self { app: Some(app.to_owned()) }
+    }
+
+    /// The app's name.
+    pub(crate) fn name<'a>(&'a self, api: &'a Api) -> &'a str {
+        self.app.as_deref().unwrap_or_else(|| api.app())
+    }
+
     /// The path of the app, and of what is below it.
-    pub(crate) fn path(&self, below: &str) -> String {
-        format!("/api/apps/{}{below}", encoded(&self.app))
+    pub(crate) fn path(&self, api: &Api, below: &str) -> String {
+        format!("/api/apps/{}{below}", encoded(self.name(api)))
     }
 
     /// The path of something with a name below it.
-    pub(crate) fn named(&self, what: &str, name: &str, below: &str) -> String {
-        self.path(&format!("/{what}/{}{below}", encoded(name)))
+    pub(crate) fn named(&self, api: &Api, what: &str, name: &str, below: &str) -> String {
+        self.path(api, &format!("/{what}/{}{below}", encoded(name)))
     }
 }
 

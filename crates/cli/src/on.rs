@@ -3,8 +3,9 @@
 use clap::Args;
 use serde_json::Value;
 
-use crate::api::{Api, Ask, Method, Refused, ServerFlags, encoded};
+use crate::api::{Api, Ask, Method, Refused, encoded};
 use crate::failure::Failure;
+use crate::server::ServerFlags;
 use crate::terminal::Terminal;
 
 /// Items asked for in one request.

@@ -1,4 +1,4 @@
-//! How answers of the API look to people: columns, ages, texts on one line.
+//! How answers of the API look to people: fields, ages, texts on one line. Columns are in [`crate::table`].
 //!
 //! Texts of others are cleaned of control characters first, so that a payload or a reference cannot
 //! control the terminal.
@@ -7,9 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use crate::failure::Failure;
 use crate::span;
-use crate::terminal::{Style, Terminal};
+pub(crate) use crate::table::Table;
 
 /// A field's text; `-` where there is none.
 pub(crate) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
@@ -90,72 +89,6 @@ pub(crate) fn timestamp(time_ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{thousandth:03}Z")
 }
 
-/// Rows in columns as wide as their widest cell; those named right-aligned.
-pub(crate) struct Table {
-    heads: Vec<&'static str>,
-    rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    /// With these heads; one that ends in `>` is of numbers, and right-aligned.
-    pub(crate) fn new(heads: &[&'static str]) -> Self {
-        Self { heads: heads.to_vec(), rows: Vec::new() }
-    }
-
-    /// One more row: a cell for each head.
-    pub(crate) fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells);
-    }
-
-    /// Whether it has no row.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    /// The lines, the heads' first.
-    fn lines(&self) -> Vec<String> {
-        let bare = |head: &'static str| head.strip_suffix('>').unwrap_or(head);
-        let width = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column));
-            let widest = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
-            widest.max(bare(self.heads[column]).len())
-        };
-        let widths: Vec<usize> = (0..self.heads.len()).map(width).collect();
-        let line = |cells: &mut dyn Iterator<Item = &str>| {
-            let mut text = String::new();
-            for ((cell, head), width) in cells.zip(&self.heads).zip(&widths) {
-                if !text.is_empty() {
-                    text.push_str("  ");
-                }
-                let padding = width.saturating_sub(cell.chars().count());
-                if head.ends_with('>') {
-                    text.push_str(&" ".repeat(padding));
-                    text.push_str(cell);
-                } else {
-                    text.push_str(cell);
-                    text.push_str(&" ".repeat(padding));
-                }
-            }
-            text.trim_end().to_owned()
-        };
-        let mut lines = vec![line(&mut self.heads.iter().map(|head| bare(head)))];
-        lines.extend(self.rows.iter().map(|row| line(&mut row.iter().map(String::as_str))));
-        lines
-    }
-
-    /// Writes the lines, the heads faintly.
-    pub(crate) fn print(&self, terminal: &Terminal) -> Result<(), Failure> {
-        for (place, line) in self.lines().iter().enumerate() {
-            if place == 0 {
-                terminal.data(&terminal.out(Style::Faint, line).to_string())?;
-            } else {
-                terminal.data(line)?;
-            }
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,13 +118,5 @@ mod tests {
     fn payloads_cannot_write_to_the_terminal() {
         assert_eq!(clean("a\x1b[31m\nb", 60), "a·[31m·b");
         assert_eq!(clean("abcdef", 3), "abc…");
-    }
-
-    #[test]
-    fn columns_are_as_wide_as_their_widest_cell() {
-        let mut table = Table::new(&["queue", "due>"]);
-        table.row(vec!["mails".into(), "7".into()]);
-        table.row(vec!["a-long-name".into(), "1,000".into()]);
-        assert_eq!(table.lines(), ["queue          due", "mails            7", "a-long-name  1,000"]);
     }
 }

@@ -154,6 +154,14 @@ impl Terminal {
         Styled { style: self.colour_err.then_some(style), text }
     }
 
+    /// Characters of a line of standard output: `COLUMNS`, else the terminal's; no bound where a program reads.
+    pub(crate) fn width(&self) -> Option<usize> {
+        let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let of_terminal = || console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
+        let found = columns.or_else(|| if io::stdout().is_terminal() { of_terminal() } else { None });
+        found.filter(|columns| *columns > 0)
+    }
+
     /// Whether a person watches standard error.
     pub(crate) fn is_watched(&self) -> bool {
         io::stderr().is_terminal()

@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failu
 }
 
 fn list(api: &Api, arguments: ListArguments, terminal: &Terminal) -> Result<(), Failure> {
-    let answer = ask(api, Method::Get, &arguments.app.path("/audiences"), None)?;
+    let answer = ask(api, Method::Get, &arguments.app.path(api, "/audiences"), None)?;
     if terminal.is_json() {
         return terminal.json(&answer);
     }
@@ -105,7 +105,7 @@ fn list(api: &Api, arguments: ListArguments, terminal: &Terminal) -> Result<(), 
 }
 
 fn save(api: &Api, arguments: SaveArguments, terminal: &Terminal) -> Result<(), Failure> {
-    let path = arguments.app.named("audiences", &arguments.name, "");
+    let path = arguments.app.named(api, "audiences", &arguments.name, "");
     let saved = ask(api, Method::Put, &path, Some(&json!({"audience": arguments.audience})))?;
     if terminal.is_json() {
         return terminal.json(&saved);
@@ -114,7 +114,7 @@ fn save(api: &Api, arguments: SaveArguments, terminal: &Terminal) -> Result<(), 
 }
 
 fn drop_audience(api: &Api, arguments: DropArguments, terminal: &Terminal) -> Result<(), Failure> {
-    ask(api, Method::Delete, &arguments.app.named("audiences", &arguments.name, ""), None)?;
+    ask(api, Method::Delete, &arguments.app.named(api, "audiences", &arguments.name, ""), None)?;
     if terminal.is_json() {
         return terminal.json(&json!({"name": arguments.name, "dropped": true}));
     }
@@ -126,7 +126,7 @@ fn preview(api: &Api, arguments: PreviewArguments, terminal: &Terminal) -> Resul
     if let Some(devices) = arguments.per_second {
         body["pace"] = json!({"per_second": devices});
     }
-    let preview = ask(api, Method::Post, &arguments.app.path("/audiences/preview"), Some(&body))?;
+    let preview = ask(api, Method::Post, &arguments.app.path(api, "/audiences/preview"), Some(&body))?;
     if terminal.is_json() {
         return terminal.json(&preview);
     }

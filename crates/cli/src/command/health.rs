@@ -5,8 +5,9 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::api::{Api, ServerFlags};
+use crate::api::Api;
 use crate::failure::Failure;
+use crate::server::ServerFlags;
 use crate::terminal::{Style, Terminal};
 
 /// Which server, and which question.

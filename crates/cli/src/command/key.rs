@@ -7,10 +7,12 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use stadium_node::rights::{self, Role};
 
-use crate::api::{Api, ServerFlags, encoded};
+use crate::api::{Api, encoded};
 use crate::failure::Failure;
+use crate::server::ServerFlags;
+use crate::shown::{Table, items, text, when};
 use crate::span;
-use crate::terminal::{Style, Terminal};
+use crate::terminal::Terminal;
 
 /// What to do with API keys.
 #[derive(Debug, Args)]
@@ -165,21 +167,18 @@ fn list(api: &Api, terminal: &Terminal) -> Result<(), Failure> {
     if terminal.is_json() {
         return terminal.json(&list);
     }
-    for key in list.get("keys").and_then(Value::as_array).into_iter().flatten() {
-        let text = |field: &str| key.get(field).and_then(Value::as_str);
-        let used = match (text("last_used_at"), text("last_used_from")) {
-            (Some(at), Some(from)) => format!("used {at} from {from}"),
-            (Some(at), None) => format!("used {at}"),
-            _ => "never used".to_owned(),
-        };
-        let end = text("expires_at").map(|end| format!(", ends {end}")).unwrap_or_default();
-        terminal.data(&format!(
-            "{}  {:<7}  {}  {}, {used}{end}",
-            terminal.out(Style::Name, text("id").unwrap_or("-")),
-            text("prefix").unwrap_or("-"),
-            text("name").unwrap_or("-"),
+    let mut table = Table::new(&["key", "secret", "name", "rights", "used", "from", "ends"]);
+    for key in items(&list, "keys") {
+        let time = |field: &str| key.get(field).and_then(Value::as_str).map(when);
+        table.row(vec![
+            text(key, "id").to_owned(),
+            format!("{}…", text(key, "prefix")),
+            text(key, "name").to_owned(),
             rights_of(key),
-        ))?;
+            time("last_used_at").unwrap_or_else(|| "never".to_owned()),
+            text(key, "last_used_from").to_owned(),
+            time("expires_at").unwrap_or_else(|| "-".to_owned()),
+        ]);
     }
-    Ok(())
+    table.print(terminal)
 }

@@ -2,6 +2,7 @@
 //!
 //! Commands that talk to a running server do so by its public HTTP API, through [`crate::api`], or by RPC ([`service`]).
 
+pub(crate) mod api;
 pub(crate) mod app;
 pub(crate) mod audience;
 pub(crate) mod audit;
@@ -12,6 +13,7 @@ pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod device;
 pub(crate) mod health;
+pub(crate) mod init;
 pub(crate) mod journal;
 pub(crate) mod key;
 #[cfg(feature = "lab")]
@@ -19,6 +21,7 @@ pub(crate) mod load;
 pub(crate) mod memcache;
 pub(crate) mod openapi;
 pub(crate) mod passwd;
+pub(crate) mod profile;
 pub(crate) mod push;
 pub(crate) mod queue;
 pub(crate) mod retained;

@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failu
 }
 
 fn list(api: &Api, arguments: ListArguments, terminal: &Terminal) -> Result<(), Failure> {
-    let answer = ask(api, Method::Get, &arguments.app.path("/schedules"), None)?;
+    let answer = ask(api, Method::Get, &arguments.app.path(api, "/schedules"), None)?;
     if terminal.is_json() {
         return terminal.json(&answer);
     }
@@ -126,7 +126,7 @@ fn set(api: &Api, arguments: SetArguments, terminal: &Terminal) -> Result<(), Fa
     if let Some(late) = arguments.late {
         body["missed"] = json!({"late_s": (late / 1_000).max(1)});
     }
-    let path = arguments.app.named("schedules", &arguments.name, "");
+    let path = arguments.app.named(api, "schedules", &arguments.name, "");
     let schedule = ask(api, Method::Put, &path, Some(&body))?;
     if terminal.is_json() {
         return terminal.json(&schedule);
@@ -141,7 +141,7 @@ fn change(
     (below, word): (&str, &str),
     terminal: &Terminal,
 ) -> Result<(), Failure> {
-    ask(api, Method::Post, &which.app.named("schedules", &which.name, below), None)?;
+    ask(api, Method::Post, &which.app.named(api, "schedules", &which.name, below), None)?;
     if terminal.is_json() {
         return terminal.json(&json!({"name": which.name, "state": word}));
     }
@@ -149,7 +149,7 @@ fn change(
 }
 
 fn end(api: &Api, which: NameArguments, terminal: &Terminal) -> Result<(), Failure> {
-    ask(api, Method::Delete, &which.app.named("schedules", &which.name, ""), None)?;
+    ask(api, Method::Delete, &which.app.named(api, "schedules", &which.name, ""), None)?;
     if terminal.is_json() {
         return terminal.json(&json!({"name": which.name, "dropped": true}));
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use stadium_node::settings::{Limits, Settings};
+use stadium_node::settings::{Limits, Method, Settings};
 use stadium_node::{Ended, Node, Signals, logging};
 
 use crate::failure::{Context, Failure};
@@ -123,13 +123,12 @@ fn banner(node: &Node, settings: &Settings, terminal: &Terminal) {
         && !has_credentials(settings)
     {
         terminal.note("");
-        terminal.note(format_args!(
-            "  {}",
-            terminal.err(
-                Style::Warning,
-                "No device can connect yet: set up [auth] in stadium.toml, or try `stadium serve --trial`."
-            )
-        ));
+        let advice = if settings.auth.registry.enabled && settings.auth.order.contains(&Method::Registry) {
+            "Devices log in with credentials: `stadium device credential ID --register` makes one."
+        } else {
+            "No device can connect yet: set up [auth] in stadium.toml, `stadium init` shows how."
+        };
+        terminal.note(format_args!("  {}", terminal.err(Style::Warning, advice)));
     }
     terminal.note(format_args!(
         "\n  {}\n",

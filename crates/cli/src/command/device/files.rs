@@ -55,7 +55,7 @@ pub(super) fn import(api: &Api, arguments: ImportArguments, terminal: &Terminal)
         (Some(Format::Ndjson), _) | (None, true) => "ndjson",
         (Some(Format::Csv), _) | (None, false) => "csv",
     };
-    let path = arguments.app.path(&format!("/devices/import?format={format}"));
+    let path = arguments.app.path(api, &format!("/devices/import?format={format}"));
     let (bytes, mut file): (u64, Box<dyn Read>) = if arguments.file == Path::new("-") {
         (0, Box::new(io::stdin().lock()))
     } else {
@@ -93,5 +93,5 @@ pub(super) fn export(api: &Api, arguments: ExportArguments, terminal: &Terminal)
     let format = Format::word(arguments.format, terminal);
     let audience = arguments.audience.map(|audience| format!("&audience={}", encoded(&audience.to_string())));
     let below = format!("/devices/export?format={format}{}", audience.unwrap_or_default());
-    download(api, &arguments.app.path(&below), arguments.output.as_ref(), terminal)
+    download(api, &arguments.app.path(api, &below), arguments.output.as_ref(), terminal)
 }

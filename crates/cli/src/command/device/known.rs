@@ -34,7 +34,10 @@ pub(super) fn list(
     terminal: &Terminal,
 ) -> Result<(), Failure> {
     // A device of another app than `default` connects as APP/DEVICE.
-    let of_app = if app.app == "default" { String::new() } else { format!("{}/", app.app) };
+    let of_app = match app.name(api) {
+        "default" => String::new(),
+        app => format!("{app}/"),
+    };
     let begins = Some(format!("{of_app}{}", prefix.as_deref().unwrap_or_default()));
     let begins = begins.as_deref().filter(|begins| !begins.is_empty());
     let (sessions, more_sessions) = sessions::read(api, begins, None, limit)?;

@@ -25,6 +25,9 @@ pub(super) struct OneArguments {
 pub(super) struct CredentialArguments {
     /// The device's id
     id: String,
+    /// Register the device first, where it is not
+    #[arg(long, conflicts_with = "withdraw")]
+    register: bool,
     /// Take it away instead
     #[arg(long)]
     withdraw: bool,
@@ -105,7 +108,7 @@ pub(super) fn read(api: &Api, app: &AppFlag, which: &Which) -> Result<(Vec<Value
     let given = [("prefix", &which.prefix), ("named_user", &which.user), ("audience", &audience)];
     let given = given.iter().filter_map(|(name, value)| value.as_ref().map(|value| (name, value)));
     let filter: String = given.map(|(name, value)| format!("&{name}={}", encoded(value))).collect();
-    let path = app.path("/devices");
+    let path = app.path(api, "/devices");
     Pages { path: &path, filter: &filter, field: "devices", from: "after", limit: which.limit }.read(api)
 }
 
@@ -146,8 +149,10 @@ pub(super) fn list(api: &Api, app: &AppFlag, which: &Which, terminal: &Terminal)
 
 /// Shows the session and what is registered, whichever there is.
 pub(super) fn show(api: &Api, which: OneArguments, terminal: &Terminal) -> Result<(), Failure> {
-    let client_id =
-        if which.app.app == "default" { which.id.clone() } else { format!("{}/{}", which.app.app, which.id) };
+    let client_id = match which.app.name(api) {
+        "default" => which.id.clone(),
+        app => format!("{app}/{}", which.id),
+    };
     let look =
         |path: &str| match api.ask(Ask { method: Method::Get, path, body: None, idempotency_key: None }) {
             Ok(found) => Ok(Some(found)),
@@ -160,7 +165,7 @@ pub(super) fn show(api: &Api, which: OneArguments, terminal: &Terminal) -> Resul
         };
     let session = look(&format!("/api/devices/{}", encoded(&client_id)))?;
     // Until its shards run, a server still shows who is connected.
-    let registered = match (look(&which.app.named("devices", &which.id, "")), &session) {
+    let registered = match (look(&which.app.named(api, "devices", &which.id, "")), &session) {
         (Err(_), Some(_)) => None,
         (looked, _) => looked?,
     };
@@ -256,7 +261,7 @@ pub(super) fn set(api: &Api, arguments: SetArguments, terminal: &Terminal) -> Re
         device.insert("attributes".to_owned(), Value::Object(arguments.attribute.into_iter().collect()));
     }
     let answer =
-        ask(api, Method::Post, &arguments.app.path("/devices"), Some(&json!({"devices": [device]})))?;
+        ask(api, Method::Post, &arguments.app.path(api, "/devices"), Some(&json!({"devices": [device]})))?;
     let outcome = answer.get("results").and_then(|results| results.get(0)).unwrap_or(&Value::Null);
     if let Some(error) = outcome.get("error") {
         let place = error.get("path").and_then(Value::as_str).map(|path| format!("{path}: "));
@@ -279,13 +284,13 @@ pub(super) fn done(id: &str, word: &str, terminal: &Terminal) -> Result<(), Fail
 
 /// Keeps it out.
 pub(super) fn revoke(api: &Api, which: OneArguments, terminal: &Terminal) -> Result<(), Failure> {
-    ask(api, Method::Post, &which.app.named("devices", &which.id, "/revoke"), None)?;
+    ask(api, Method::Post, &which.app.named(api, "devices", &which.id, "/revoke"), None)?;
     done(&which.id, "revoked", terminal)
 }
 
 /// Lets it in again.
 pub(super) fn restore(api: &Api, which: OneArguments, terminal: &Terminal) -> Result<(), Failure> {
-    ask(api, Method::Post, &which.app.named("devices", &which.id, "/restore"), None)?;
+    ask(api, Method::Post, &which.app.named(api, "devices", &which.id, "/restore"), None)?;
     done(&which.id, "restored", terminal)
 }
 
@@ -295,10 +300,14 @@ pub(super) fn credential(
     arguments: CredentialArguments,
     terminal: &Terminal,
 ) -> Result<(), Failure> {
-    let path = arguments.app.named("devices", &arguments.id, "/credential");
+    let path = arguments.app.named(api, "devices", &arguments.id, "/credential");
     if arguments.withdraw {
         ask(api, Method::Delete, &path, None)?;
         return done(&arguments.id, "without a credential", terminal);
+    }
+    if arguments.register {
+        let body = json!({"devices": [{"device": arguments.id}]});
+        ask(api, Method::Post, &arguments.app.path(api, "/devices"), Some(&body))?;
     }
     let made = ask(api, Method::Post, &path, None)?;
     if terminal.is_json() {

@@ -37,7 +37,7 @@ pub(super) struct Arguments {
 pub(super) fn run(api: &Api, arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
     let Arguments { id, prefix, audience, user, yes, app } = arguments;
     if let Some(id) = id {
-        ask(api, Method::Delete, &app.named("devices", &id, ""), None)?;
+        ask(api, Method::Delete, &app.named(api, "devices", &id, ""), None)?;
         return done(&id, "forgotten", terminal);
     }
     let audience = audience.as_ref().map(Value::to_string);
@@ -46,7 +46,11 @@ pub(super) fn run(api: &Api, arguments: Arguments, terminal: &Terminal) -> Resul
     let which: Vec<(&str, &str)> = given.collect();
     if !yes {
         let words: Vec<String> = which.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        terminal.confirm(&format!("Forget all devices of {} with {}?", app.app, words.join(" and ")))?;
+        terminal.confirm(&format!(
+            "Forget all devices of {} with {}?",
+            app.name(api),
+            words.join(" and ")
+        ))?;
     }
     let bar = terminal.progress(0, "removing");
     let removed = remove(api, &app, &which, &mut |removed| bar.set_position(removed));
@@ -67,7 +71,7 @@ pub(crate) fn remove(
     watch: &mut dyn FnMut(u64),
 ) -> Result<u64, Failure> {
     let query: Vec<String> = which.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
-    let path = format!("{}?{}", app.path("/devices"), query.join("&"));
+    let path = format!("{}?{}", app.path(api, "/devices"), query.join("&"));
     let (mut removed, mut after) = (0, String::new());
     loop {
         let answer = ask(api, Method::Delete, &format!("{path}{after}"), None)?;

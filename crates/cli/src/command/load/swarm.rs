@@ -12,10 +12,11 @@ use stadium_load::run::Swarm;
 use stadium_load::swarm::{self, Progress, SwarmConfig};
 use stadium_load::{Error, on_interrupt};
 
-use crate::api::{Api, ServerFlags};
+use crate::api::Api;
 use crate::command::device::removal::remove;
 use crate::failure::{Context, Failure};
 use crate::of_app::AppFlag;
+use crate::server::ServerFlags;
 use crate::terminal::{Terminal, count, short};
 
 /// A swarm, and the server that it cleans up on.
@@ -26,7 +27,7 @@ pub(super) struct Arguments {
     /// Data directory of the Stadium server on this machine: at the end the devices that it registered for this swarm are removed
     #[arg(long, value_name = "DIR", help_heading = "Clean-up")]
     data: Option<PathBuf>,
-    /// The same for a server elsewhere: its HTTP API; its key is in STADIUM_KEY, or in the data directory
+    /// The same for a server elsewhere: its HTTP API; its key is in STADIUM_KEY, a profile or the data directory
     #[arg(long, value_name = "URL", help_heading = "Clean-up")]
     url: Option<String>,
     /// Leave them registered
@@ -86,14 +87,8 @@ const SLACK_S: u64 = 2;
 impl Registered {
     /// Before the swarm begins: a server that was named wrongly is reported now.
     fn find(arguments: &Arguments, config: &SwarmConfig) -> Result<Self, Failure> {
-        let variable = |name: &str| std::env::var(name).ok();
-        let server = ServerFlags {
-            url: arguments.url.clone(),
-            key: variable("STADIUM_KEY"),
-            key_file: None,
-            ca: variable("STADIUM_CA").map(PathBuf::from),
-            data: arguments.data.clone(),
-        };
+        let (url, data) = (arguments.url.clone(), arguments.data.clone());
+        let server = ServerFlags { url, data, ..ServerFlags::default() };
         let reads_inboxes =
             config.subscriptions.iter().any(|filter| filter.to_string().starts_with("inbox/"));
         let place = if arguments.keep_devices || !reads_inboxes {
@@ -123,7 +118,7 @@ impl Registered {
         let since = json!({"registered": {"within_s": began.elapsed().as_secs() + SLACK_S}}).to_string();
         let which = [("prefix", prefix.as_str()), ("audience", since.as_str())];
         let bar = terminal.progress(0, "removing");
-        let app = AppFlag { app: "default".to_owned() };
+        let app = AppFlag::of("default");
         let removed = remove(&api, &app, &which, &mut |removed| bar.set_position(removed));
         bar.finish_and_clear();
         terminal.note(format_args!("{} devices that the server had registered are removed", count(removed?)));

@@ -9,9 +9,10 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::api::{Api, ServerFlags};
+use crate::api::Api;
 use crate::failure::{Context, Failure};
 use crate::push_report::{Followed, PushReport, follow};
+use crate::server::ServerFlags;
 use crate::terminal::{Style, Terminal, count, short};
 
 /// Bytes of a message read from standard input; the server's own bound is lower unless raised.

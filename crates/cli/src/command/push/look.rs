@@ -94,7 +94,7 @@ impl Format {
 
 /// Lists pushes.
 pub(super) fn list(api: &Api, arguments: ListArguments, terminal: &Terminal) -> Result<(), Failure> {
-    let path = arguments.app.path("/pushes");
+    let path = arguments.app.path(api, "/pushes");
     let pages = Pages { path: &path, filter: "", field: "pushes", from: "before", limit: arguments.limit };
     let (pushes, next) = pages.read(api)?;
     if terminal.is_json() {
@@ -131,7 +131,7 @@ pub(super) fn list(api: &Api, arguments: ListArguments, terminal: &Terminal) -> 
 
 /// Shows one.
 pub(super) fn show(api: &Api, arguments: PushArguments, terminal: &Terminal) -> Result<(), Failure> {
-    let push = ask(api, Method::Get, &arguments.app.named("pushes", &arguments.push, ""), None)?;
+    let push = ask(api, Method::Get, &arguments.app.named(api, "pushes", &arguments.push, ""), None)?;
     if terminal.is_json() {
         return terminal.json(&push);
     }
@@ -140,7 +140,7 @@ pub(super) fn show(api: &Api, arguments: PushArguments, terminal: &Terminal) -> 
 
 /// Ends one.
 pub(super) fn cancel(api: &Api, arguments: PushArguments, terminal: &Terminal) -> Result<(), Failure> {
-    let push = ask(api, Method::Post, &arguments.app.named("pushes", &arguments.push, "/cancel"), None)?;
+    let push = ask(api, Method::Post, &arguments.app.named(api, "pushes", &arguments.push, "/cancel"), None)?;
     if terminal.is_json() {
         return terminal.json(&push);
     }
@@ -149,7 +149,7 @@ pub(super) fn cancel(api: &Api, arguments: PushArguments, terminal: &Terminal) -
 
 /// Looks at a push until it is over, or the time is.
 pub(super) fn watch(api: &Api, arguments: WatchArguments, terminal: &Terminal) -> Result<(), Failure> {
-    let path = arguments.app.named("pushes", &arguments.push, "");
+    let path = arguments.app.named(api, "pushes", &arguments.push, "");
     let deadline = Instant::now() + Duration::from_millis(arguments.timeout);
     let bar = terminal.progress(0, "delivered");
     let (push, over) = loop {
@@ -269,7 +269,7 @@ fn summary(push: &Value, terminal: &Terminal) -> Result<(), Failure> {
 /// Gives the reason.
 pub(super) fn trace(api: &Api, arguments: TraceArguments, terminal: &Terminal) -> Result<(), Failure> {
     let below = format!("/devices/{}", crate::api::encoded(&arguments.device));
-    let trace = ask(api, Method::Get, &arguments.app.named("pushes", &arguments.push, &below), None)?;
+    let trace = ask(api, Method::Get, &arguments.app.named(api, "pushes", &arguments.push, &below), None)?;
     if terminal.is_json() {
         return terminal.json(&trace);
     }
@@ -289,7 +289,7 @@ pub(super) fn deliveries(
     terminal: &Terminal,
 ) -> Result<(), Failure> {
     let format = Format::word(arguments.format, terminal);
-    let path = arguments.app.named("pushes", &arguments.push, &format!("/deliveries?format={format}"));
+    let path = arguments.app.named(api, "pushes", &arguments.push, &format!("/deliveries?format={format}"));
     download(api, &path, arguments.output.as_ref(), terminal)
 }
 

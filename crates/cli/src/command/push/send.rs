@@ -176,7 +176,7 @@ pub(super) fn run(api: &Api, arguments: Arguments, terminal: &Terminal) -> Resul
     if arguments.live {
         body["live"] = json!(true);
     }
-    let path = arguments.app.path(if arguments.dry_run { "/pushes?dry_run=true" } else { "/pushes" });
+    let path = arguments.app.path(api, if arguments.dry_run { "/pushes?dry_run=true" } else { "/pushes" });
     let (text_of, key) = (body.to_string(), arguments.id.as_deref());
     let accepted =
         api.ask(Ask { method: Method::Post, path: &path, body: Some(&text_of), idempotency_key: key })?;

@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 use stadium_audit::{Options, Progress, Report, show_amount};
 
 use super::amount::{Scales, grouped};
-use crate::api::{Api, ServerFlags};
+use crate::api::Api;
 use crate::failure::{Context, Failure};
 use crate::on::Pages;
+use crate::server::ServerFlags;
 use crate::shown::{Table, text};
 use crate::terminal::{ProgressBar, Style, Terminal, count};
 

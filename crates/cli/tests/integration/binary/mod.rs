@@ -33,7 +33,8 @@ pub fn stadium(arguments: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
-    command.args(arguments).stdin(Stdio::null());
+    // Nor its user's profiles.
+    command.args(arguments).env("STADIUM_PROFILES_FILE", "/dev/null").stdin(Stdio::null());
     command
 }
 

@@ -1,0 +1,182 @@
+//! The files that `stadium init` writes, made whole in memory first.
+//!
+//! Each is created anew, so that even one that appears meanwhile is not overwritten. The configuration is the last: a
+//! folder that has it has everything that it names.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use super::decisions::Decisions;
+use super::identity::{self, Authority, Tokens};
+use super::{DeviceLogin, TlsSource};
+use crate::failure::{Context, Failure};
+
+/// A file that its owner alone may read.
+const SECRET: u32 = 0o600;
+
+/// A file that everybody may read.
+const PUBLIC: u32 = 0o644;
+
+/// All files, in the order in which they are written.
+pub(super) struct Files {
+    folder: PathBuf,
+    files: Vec<(PathBuf, u32, String)>,
+}
+
+impl Files {
+    /// Makes their contents; refuses where one is there.
+    pub(super) fn of(decisions: &Decisions) -> Result<Self, Failure> {
+        let mut made = Self { folder: decisions.folder.clone(), files: Vec::new() };
+        // Before anything is computed; `write` looks again.
+        made.refuse(&decisions.config_file())?;
+        if decisions.tls == TlsSource::SelfSigned {
+            let authority = Authority::new("Stadium, a self-signed authority")?;
+            let server = authority.server(&decisions.names)?;
+            made.add("tls/ca.pem", PUBLIC, authority.pem.certificate);
+            made.add("tls/ca.key", SECRET, authority.pem.key);
+            made.add("tls/server.pem", PUBLIC, server.certificate);
+            made.add("tls/server.key", SECRET, server.key);
+        }
+        let (client_id, file) = (decisions.client_id(), |ending| decisions.device_file(ending));
+        match decisions.devices {
+            DeviceLogin::Credentials => {}
+            DeviceLogin::Passwords => {
+                let password = identity::password()?;
+                let line = stadium_node::password_line(&client_id, password.as_bytes(), &[]);
+                let line = line.context(format_args!("the password of {client_id}"))?;
+                made.add("passwords", SECRET, format!("{line}\n"));
+                made.files.push((file("password"), SECRET, format!("{password}\n")));
+            }
+            DeviceLogin::Tokens => {
+                let tokens = Tokens::new(&client_id)?;
+                made.add("keys/tokens.key", SECRET, tokens.private);
+                made.add("keys/tokens.pem", PUBLIC, tokens.public);
+                made.files.push((file("token"), SECRET, format!("{}\n", tokens.first)));
+            }
+            DeviceLogin::Certificates => {
+                let authority = Authority::new("Stadium, authority of devices")?;
+                let device = authority.device(&client_id)?;
+                made.add("tls/devices-ca.pem", PUBLIC, authority.pem.certificate);
+                made.add("tls/devices-ca.key", SECRET, authority.pem.key);
+                made.files.push((file("pem"), PUBLIC, device.certificate));
+                made.files.push((file("key"), SECRET, device.key));
+            }
+        }
+        made.add("apply.toml", PUBLIC, apply(decisions));
+        made.files.push((decisions.config_file(), PUBLIC, config(decisions)));
+        for (path, ..) in &made.files {
+            made.refuse(path)?;
+        }
+        let holds_state =
+            std::fs::read_dir(&decisions.data).is_ok_and(|mut entries| entries.next().is_some());
+        if holds_state || decisions.data.is_file() {
+            return Err(Failure::new(format!(
+                "the data directory {} is not empty, and a new server begins with none of another's state: name another \
+                 with --data",
+                decisions.data.display()
+            )));
+        }
+        Ok(made)
+    }
+
+    fn add(&mut self, name: &str, mode: u32, text: String) {
+        self.files.push((self.folder.join(name), mode, text));
+    }
+
+    fn refuse(&self, path: &Path) -> Result<(), Failure> {
+        if path.symlink_metadata().is_ok() {
+            return Err(Failure::new(format!(
+                "{} is there already, and init overwrites nothing: move it away, or name another folder",
+                path.display()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Writes all of them.
+    pub(super) fn write(&self) -> Result<(), Failure> {
+        for (path, mode, text) in &self.files {
+            let folder = path.parent().unwrap_or(&self.folder);
+            let folder_mode = if folder == self.folder { 0o755 } else { 0o700 };
+            let made = std::fs::DirBuilder::new().recursive(true).mode(folder_mode).create(folder);
+            made.context(format_args!("{} cannot be made", folder.display()))?;
+            let opened = std::fs::OpenOptions::new().create_new(true).write(true).mode(*mode).open(path);
+            let written = opened.and_then(|mut file| {
+                file.write_all(text.as_bytes())?;
+                file.sync_all()
+            });
+            written.context(format_args!("{} cannot be written", path.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Their paths.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(|(path, ..)| path.as_path())
+    }
+}
+
+/// A TOML string.
+fn text(path: &Path) -> String {
+    toml::Value::String(path.display().to_string()).to_string()
+}
+
+/// `stadium.toml`.
+fn config(decisions: &Decisions) -> String {
+    let mut out = String::from(
+        "# Written by `stadium init`. `stadium config reference` describes all settings.\n\n[server]\n",
+    );
+    let folder = &decisions.folder;
+    // Writing to a `String` cannot fail.
+    let _ = writeln!(out, "data = {}  # all state, and admin.key", text(&decisions.data));
+    let mqtt = decisions.mqtt.map_or_else(|| "off".to_owned(), |address| address.to_string());
+    let reason = if decisions.mqtt.is_some() { "plain text: for this machine" } else { "it has no TLS" };
+    let _ = writeln!(out, "\n[mqtt]\nlisten = \"{mqtt}\"  # {reason}");
+    if let (Some(address), Some((certificate, key))) = (decisions.mqtts, &decisions.identity) {
+        let (certificate, key) = (text(certificate), text(key));
+        let _ = writeln!(out, "\n[mqtts]\nlisten = \"{address}\"\ncertificate = {certificate}\nkey = {key}");
+        if decisions.devices == DeviceLogin::Certificates {
+            let _ = writeln!(out, "client_ca = {}", text(&folder.join("tls/devices-ca.pem")));
+            let _ = writeln!(out, "client_certificates = \"required\"");
+        }
+    }
+    let _ = writeln!(out, "\n[http]\nlisten = \"{}\"  # the API and the console", decisions.http);
+    if let (true, Some((certificate, key))) = (decisions.http_has_tls(), &decisions.identity) {
+        let _ = writeln!(out, "certificate = {}\nkey = {}", text(certificate), text(key));
+    }
+    let _ = match decisions.devices {
+        DeviceLogin::Credentials => {
+            writeln!(
+                out,
+                "\n[auth]\norder = [\"registry\"]  # `stadium device credential ID` makes a password"
+            )
+        }
+        DeviceLogin::Passwords => {
+            let file = text(&folder.join("passwords"));
+            writeln!(out, "\n[auth.password]\nfile = {file}  # `stadium device passwd USER` adds a line")
+        }
+        DeviceLogin::Tokens => {
+            let key = format!("eddsa {}", folder.join("keys/tokens.pem").display());
+            let key = toml::Value::String(key).to_string();
+            writeln!(out, "\n[auth.token]\nkeys = [{key}]  # `sub` of a token is the client id")
+        }
+        DeviceLogin::Certificates => {
+            writeln!(out, "\n[auth.certificate]\nenabled = true  # the common name is the client id")
+        }
+    };
+    out
+}
+
+/// `apply.toml`: the app, and a key for the application's backend.
+fn apply(decisions: &Decisions) -> String {
+    let app = &decisions.app;
+    let table = if app.contains('.') { format!("\"{app}\"") } else { app.clone() };
+    format!(
+        "# What the server should have. `stadium apply apply.toml` shows the difference, asks, and makes it so.\n\n\
+         [apps.{table}]\nregister_at_connect = true\n\n\
+         # A key for your backend: it pushes to devices of {app} and registers them.\n\
+         [keys.backend]\nroles = [\"sender\"]\napps = [\"{app}\"]\nsecret_file = \"keys/backend.key\"\n"
+    )
+}
