@@ -31,6 +31,7 @@ enum Origin {
 /// Every generated file of the repository.
 const GENERATED: &[Generated] = &[
     Generated { path: "docs/reference/configuration.md", origin: Origin::Printed(&["config", "reference"]) },
+    Generated { path: "docs/reference/apply.schema.json", origin: Origin::Printed(&["apply", "--schema"]) },
     Generated { path: "docs/reference/openapi.json", origin: Origin::Printed(&["openapi"]) },
     Generated { path: "docs/reference/rights.md", origin: Origin::Printed(&["key", "rights"]) },
     Generated { path: "docs/reference/sdk-features.md", origin: Origin::Features },

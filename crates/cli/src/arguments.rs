@@ -27,6 +27,12 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Write the configuration, certificates and keys of a new server
     Init(Box<command::init::Arguments>),
+    /// Examine this machine, the configuration and the server, and name a remedy for each problem
+    Doctor(Box<command::doctor::Arguments>),
+    /// Make a server have what a file declares: apps, queues, keys, schedules; shows the difference first
+    Apply(Box<command::apply::Arguments>),
+    /// Write a file for `apply` that declares what a server has
+    Export(Box<command::apply::Export>),
     /// Serve devices and the HTTP API until a signal ends it
     Serve(Box<command::serve::Arguments>),
     /// See a whole stadium light up: a server, thousands of simulated devices, pushes, and how fast that was

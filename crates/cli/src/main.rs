@@ -44,6 +44,9 @@ fn main() -> ExitCode {
 fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
     match arguments.command {
         Command::Init(init) => command::init::run(*init, terminal),
+        Command::Doctor(doctor) => command::doctor::run(&doctor, terminal),
+        Command::Apply(apply) => command::apply::run(*apply, terminal),
+        Command::Export(export) => command::apply::export(*export, terminal),
         Command::Serve(serve) => command::serve::run(&serve, terminal),
         #[cfg(feature = "lab")]
         Command::Demo(demo) => command::demo::run(&demo, terminal),

@@ -37,6 +37,7 @@ pub use run::Ended;
 pub use signals::Signals;
 pub use stadium_edge::auth::password_line;
 pub use stadium_http::audit;
+pub use stadium_reactor::clock;
 pub use stadium_shard::{RecordDescription, describe_record};
 
 /// The description of the HTTP API, as this version serves it.

@@ -10,6 +10,7 @@
 
 mod accept;
 mod claim;
+pub mod clock;
 mod close;
 mod connect;
 mod drive;

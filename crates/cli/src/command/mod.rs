@@ -4,6 +4,7 @@
 
 pub(crate) mod api;
 pub(crate) mod app;
+pub(crate) mod apply;
 pub(crate) mod audience;
 pub(crate) mod audit;
 pub(crate) mod cluster;
@@ -12,6 +13,7 @@ pub(crate) mod config;
 #[cfg(feature = "lab")]
 pub(crate) mod demo;
 pub(crate) mod device;
+pub(crate) mod doctor;
 pub(crate) mod health;
 pub(crate) mod init;
 pub(crate) mod journal;

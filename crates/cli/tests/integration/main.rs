@@ -1,12 +1,14 @@
 //! The integration tests of this crate, one program: each module is a suite, and its name
 //! a filter, as in `cargo test -p stadium-cli --test integration command_line::`.
 
+mod apply;
 mod audit;
 mod binary;
 mod cluster;
 mod command_line;
 mod config;
 mod demo;
+mod doctor;
 mod init;
 mod key;
 mod load;

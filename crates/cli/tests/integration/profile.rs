@@ -1,4 +1,6 @@
 //! Profiles and `stadium api`: which server a command talks to, with which key, and any request to it.
+//!
+//! Black box: the built binary, and users with homes of their own.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;

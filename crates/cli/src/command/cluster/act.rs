@@ -1,7 +1,7 @@
 //! The commands, each a call of `stadium-cluster-admin` and a look at its report.
 
 use serde::Serialize;
-use stadium_cluster_admin::{Admin, NewCluster, Settings};
+use stadium_cluster_admin::{Admin, DoctorReport, NewCluster, Settings};
 use stadium_membership::{ClusterId, NodeName, Shard};
 use stadium_node::Stores;
 
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failu
             terminal.data(&format!("balancing is {now}{before}"))
         }
         Action::Doctor { brief, config } => {
-            let report = open(&config)?.examine().map_err(failed)?;
+            let report = examine(&config)?;
             match terminal.is_json() {
                 true => terminal.json(&report)?,
                 false => look::doctor(&report, brief, terminal)?,
@@ -79,6 +79,11 @@ pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failu
         Action::Import(arguments) => copy::import(arguments, terminal),
         Action::RestoreLog(arguments) => copy::restore_log(arguments, terminal),
     }
+}
+
+/// The findings of the cluster's doctor.
+pub(crate) fn examine(flags: &ConfigFlags) -> Result<DoctorReport, Failure> {
+    open(flags)?.examine().map_err(failed)
 }
 
 /// The cluster of the configuration.

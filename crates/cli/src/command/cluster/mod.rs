@@ -19,7 +19,7 @@ use clap::{Args, Subcommand, ValueEnum};
 #[cfg(all(feature = "cluster", feature = "lab"))]
 pub(crate) use act::admin_of;
 #[cfg(feature = "cluster")]
-pub(crate) use act::run;
+pub(crate) use act::{examine, run};
 
 use self::copy_flags::{
     BackupArguments, ExportArguments, ImportArguments, RestoreArguments, RestoreLogArguments,

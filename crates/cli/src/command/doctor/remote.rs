@@ -1,0 +1,137 @@
+//! The server, where it runs, and the services that the configuration depends on: etcd, ZooKeeper, Kafka, memcached.
+//!
+//! Each address is connected to. Of a cluster, `stadium cluster doctor` looks further, in builds that have it; its
+//! problems and warnings are shown here too.
+
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::time::Duration;
+
+use stadium_node::settings::Loaded;
+
+use super::{Arguments, Checks};
+use crate::api::Api;
+use crate::server::ServerFlags;
+
+/// The longest time that a connection to a service may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Settings that list addresses of services, with the setting and the value without which they are not used.
+const SERVICES: [(&str, &str, &str, &[&str]); 5] = [
+    ("etcd", "discovery.endpoints", "discovery.backend", &["etcd"]),
+    ("zookeeper", "discovery.endpoints", "discovery.backend", &["zookeeper"]),
+    ("etcd", "cluster.etcd.endpoints", "cluster.name", &[]),
+    ("kafka", "cluster.kafka.brokers", "cluster.name", &[]),
+    ("cache", "cache.servers", "cache.servers", &[]),
+];
+
+/// Examines them.
+pub(super) fn examine(arguments: &Arguments, loaded: &Loaded, checks: &mut Checks) {
+    server(loaded, checks);
+    for (area, setting, switch, words) in SERVICES {
+        let value = |name: &str| loaded.effective.iter().find(|one| one.name == name).map(|one| &one.value);
+        let is_used = match value(switch) {
+            Some(toml::Value::String(word)) => {
+                words.contains(&word.as_str()) || (words.is_empty() && !word.is_empty())
+            }
+            Some(toml::Value::Array(list)) => !list.is_empty(),
+            _ => false,
+        };
+        let list = value(setting).and_then(toml::Value::as_array);
+        for address in list.into_iter().flatten().filter_map(toml::Value::as_str).filter(|_| is_used) {
+            service(area, setting, address, checks);
+        }
+    }
+    #[cfg(feature = "cluster")]
+    cluster(arguments, loaded, checks);
+    #[cfg(not(feature = "cluster"))]
+    let _ = arguments;
+}
+
+/// A server of this data directory that runs, by its own readiness.
+fn server(loaded: &Loaded, checks: &mut Checks) {
+    let data = &loaded.settings.server.data;
+    let Some(running) = stadium_node::running::read(data) else {
+        checks.ok("server", format!("none runs on {}", data.display()));
+        return;
+    };
+    let Some(url) = running.http_url else {
+        checks.ok("server", format!("pid {} runs without an HTTP API", running.pid));
+        return;
+    };
+    let flags = ServerFlags {
+        data: Some(data.clone()),
+        ca: loaded.settings.http.certificate.clone(),
+        ..ServerFlags::default()
+    };
+    let asked = Api::open(&flags).and_then(|api| api.probe("/readyz"));
+    let is_alive = std::path::Path::new("/proc").join(running.pid.to_string()).exists();
+    match asked {
+        Ok((200, _)) => checks.ok("server", format!("pid {} at {url} is ready", running.pid)),
+        Ok((status, body)) => {
+            let problem: serde_json::Value = serde_json::from_str(&body).unwrap_or_default();
+            let why =
+                problem.get("detail").and_then(serde_json::Value::as_str).unwrap_or("it gave no reason");
+            let found = format!("pid {} at {url} is not ready: {why} (status {status})", running.pid);
+            checks.problem("server", found, "its log has the cause; `stadium health` asks again");
+        }
+        Err(_) if !is_alive => checks.warning(
+            "server",
+            format!("the server of {} ended without a farewell: pid {} is gone", data.display(), running.pid),
+            "start it again; it recovers from its journal",
+        ),
+        Err(failure) => checks.problem("server", failure.to_string(), "its log has the cause"),
+    }
+}
+
+/// Whether something accepts connections there.
+fn service(area: &'static str, setting: &str, given: &str, checks: &mut Checks) {
+    let address = given.split_once("://").map_or(given, |(_, rest)| rest).trim_end_matches('/');
+    let connected = address.to_socket_addrs().and_then(|addresses| {
+        let mut failed = std::io::Error::other("the name has no address");
+        for address in addresses {
+            match TcpStream::connect_timeout(&address, PATIENCE) {
+                Ok(_) => return Ok(()),
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
+    });
+    match connected {
+        Ok(()) => checks.ok(area, format!("{address} accepts connections")),
+        Err(error) => checks.problem(
+            area,
+            format!("{address} of {setting} cannot be reached: {error}"),
+            "start it, or correct the address; firewalls between must let this machine through",
+        ),
+    }
+}
+
+/// What the doctor of a cluster finds.
+#[cfg(feature = "cluster")]
+fn cluster(arguments: &Arguments, loaded: &Loaded, checks: &mut Checks) {
+    use stadium_cluster_admin::Verdict;
+
+    if loaded.settings.cluster.name.is_none() {
+        return;
+    }
+    let examined = crate::command::cluster::examine(&arguments.settings.common);
+    let report = match examined {
+        Ok(report) => report,
+        Err(failure) => {
+            checks.problem("cluster", failure.to_string(), "`stadium cluster doctor` looks further");
+            return;
+        }
+    };
+    for check in report.checks {
+        let found = format!("{}: {}", check.area.name(), check.finding);
+        let remedy = check.remedy.unwrap_or_default();
+        match check.verdict {
+            Verdict::Ok => {}
+            Verdict::Warning => checks.warning("cluster", found, remedy),
+            Verdict::Problem => checks.problem("cluster", found, remedy),
+        }
+    }
+    if report.problems == 0 {
+        checks.ok("cluster", format!("{}: no problem found", report.cluster));
+    }
+}
