@@ -19,7 +19,7 @@ import server as servers
 from pages import ROOT
 
 # What stands on pages, and where it listens here.
-PORTS = (1883, 8080, 7800, 7801, 7900, 7901, 7910, 7943)
+PORTS = (1883, 8883, 8080, 7800, 7801, 7900, 7901, 7910, 7943)
 # Commands that stay, and when they are ready: a condition for this shell.
 STAYING = [
     (r"^stadium serve\b(?!.*&$)", None),
@@ -32,6 +32,7 @@ PROGRAMS = {"stadium", "geo-service", "geo-client", "voting"}
 PRELUDE = """
 shopt -s expand_aliases
 set -m
+DATA=stadium-data
 cargo() {
   case "$*" in
     "build --release") return 0 ;;
@@ -95,6 +96,8 @@ class Shell:
             "STADIUM_HTTP__LISTEN": f"127.0.0.1:{self.ports[8080]}",
             "STADIUM_RPC__LISTEN": f"127.0.0.1:{self.ports[7800]}",
             "STADIUM_SHARDS__COUNT": "2",
+            # Profiles of this shell's own.
+            "XDG_CONFIG_HOME": f"{self.folder}/config",
         }
         self.process = subprocess.Popen(
             ["bash", "--noprofile", "--norc"],

@@ -236,10 +236,10 @@ impl Api {
         let mut out = LineEnded { out, ended: true };
         let mut copied = Ok(());
         if raw.include {
-            copied = write!(out, "{:?} {status}\n", response.version());
+            copied = writeln!(out, "{:?} {status}", response.version());
             for (name, value) in response.headers() {
                 let value = String::from_utf8_lossy(value.as_bytes());
-                copied = copied.and_then(|()| write!(out, "{name}: {value}\n"));
+                copied = copied.and_then(|()| writeln!(out, "{name}: {value}"));
             }
             copied = copied.and_then(|()| out.write_all(b"\n"));
         }

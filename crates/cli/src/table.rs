@@ -150,7 +150,7 @@ fn total(widths: &[usize]) -> usize {
 }
 
 /// Text in lines of at most `width`, broken at blanks; a longer word has a line of its own.
-fn broken(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn broken(text: &str, width: usize) -> Vec<String> {
     if length(text) <= width {
         return vec![text.to_owned()];
     }

@@ -253,6 +253,18 @@ fn an_export_applies_to_another_server() {
 }
 
 #[test]
+fn the_example_is_the_one_of_the_page() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).expect("it is there");
+    let (page, example) = (read("docs/apply.md"), read("examples/site.toml"));
+    let (_, declared) = example.split_once("\n\n").expect("a comment comes first");
+    assert!(
+        page.contains(&format!("```toml\n{declared}```")),
+        "docs/apply.md shows another examples/site.toml"
+    );
+}
+
+#[test]
 fn the_documented_schema_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/apply.schema.json");
     let kept = std::fs::read_to_string(path).unwrap_or_default();

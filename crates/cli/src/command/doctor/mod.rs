@@ -16,7 +16,14 @@ use serde_json::json;
 
 use crate::failure::Failure;
 use crate::settings_flags::SettingsFlags;
+use crate::table::broken;
 use crate::terminal::{Style, Terminal};
+
+/// Characters before the text of a finding: its verdict and its area.
+const INDENT: usize = 19;
+
+/// The narrowest text of a finding, however narrow the terminal is.
+const TEXT_CHARS_MIN: usize = 30;
 
 /// The configuration whose server is examined.
 #[derive(Debug, Args)]
@@ -116,6 +123,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
 }
 
 fn show(checks: &Checks, brief: bool, terminal: &Terminal) -> Result<(), Failure> {
+    let width = terminal.width().map_or(usize::MAX, |width| width.saturating_sub(INDENT).max(TEXT_CHARS_MIN));
     for check in checks.0.iter().filter(|check| !brief || check.verdict != Verdict::Ok) {
         let (word, style) = match check.verdict {
             Verdict::Ok => ("ok", Style::Good),
@@ -123,9 +131,12 @@ fn show(checks: &Checks, brief: bool, terminal: &Terminal) -> Result<(), Failure
             Verdict::Problem => ("problem", Style::Bad),
         };
         let word = terminal.out(style, format!("{word:<7}"));
-        terminal.data(&format!("{word}  {:<8}  {}", check.area, check.found))?;
-        if !check.remedy.is_empty() {
-            terminal.data(&format!("                   -> {}", check.remedy))?;
+        let mut lines = broken(&check.found, width).into_iter();
+        terminal.data(&format!("{word}  {:<8}  {}", check.area, lines.next().unwrap_or_default()))?;
+        let remedy = Some(&check.remedy).filter(|remedy| !remedy.is_empty());
+        let remedy = remedy.map(|remedy| broken(&format!("-> {remedy}"), width)).unwrap_or_default();
+        for line in lines.chain(remedy) {
+            terminal.data(&format!("{:INDENT$}{line}", ""))?;
         }
     }
     Ok(())
