@@ -29,7 +29,7 @@ impl Grant {
     ///
     /// # Errors
     /// The pattern is empty, too long, has spaces or control characters, a `*` before its end, or
-    /// names no resource of the verb; or devices alone hold the verb.
+    /// names no resource of the verb.
     pub fn new(verb: Verb, pattern: &str) -> Result<Self, Invalid> {
         let wrong = |reason: &str| Err(Invalid(format!("`{verb}:{pattern}`: {reason}")));
         if pattern.is_empty() || pattern.len() > RESOURCE_BYTES_MAX {
@@ -43,7 +43,6 @@ impl Grant {
             return wrong("`*` stands at the end of a pattern");
         }
         match verb.kind() {
-            Kind::Topic => return wrong("devices hold it by the rules file, keys do not"),
             Kind::Node if pattern != "*" => return wrong("the verb takes no resource"),
             Kind::App if name.contains('/') => return wrong("the resource is an app: `shop`"),
             Kind::OfApp if pattern == name && !name.contains('/') => {

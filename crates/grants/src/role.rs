@@ -106,7 +106,7 @@ impl Role {
     /// An app's name that is no pattern.
     pub fn grants(self, apps: Option<&[String]>) -> Result<Vec<Grant>, Invalid> {
         let mut grants = Vec::new();
-        for &verb in self.verbs().iter().filter(|verb| verb.kind() != Kind::Topic) {
+        for &verb in self.verbs() {
             match apps {
                 None => {
                     grants.push(Grant::new(verb, "*")?);

@@ -16,8 +16,8 @@ pub enum Kind {
     OfApp,
     /// A name that belongs to no app: a queue, a wallet.
     Name,
-    /// An MQTT topic or topic filter. Devices alone hold such verbs, by rules
-    /// ([`crate::topics`]).
+    /// An MQTT topic or topic filter. Devices hold such verbs by rules ([`crate::topics`]), keys and
+    /// people by grants. The text of a filter that begins as a pattern does is meant by it.
     Topic,
 }
 
@@ -60,6 +60,9 @@ macro_rules! verbs {
 /// Queues that the server fills or empties itself.
 const QUEUES: &[&str] = &["events.", "stadium."];
 
+/// Topics of the server. As in MQTT, what means all topics does not mean these.
+const TOPICS: &[&str] = &["$"];
+
 /// Wallets of the house, which may be overdrawn.
 const SYSTEM: &[&str] = &["debit=@"];
 
@@ -86,9 +89,9 @@ verbs! {
     QueueManage "queue.manage" Name QUEUES, "Declare, drop and purge queues.";
     RetainedRead "retained.read" Node &[], "List retained messages, without their payloads.";
     RetainedManage "retained.manage" Node &[], "Remove retained messages.";
-    StreamPublish "stream.publish" Topic &[], "Publish to a topic, or have a will there, without RETAIN.";
-    StreamRetain "stream.retain" Topic &[], "Set or remove a topic's retained message, by a PUBLISH or a will.";
-    StreamSubscribe "stream.subscribe" Topic &[], "Subscribe to a filter, and be sent messages of its topics.";
+    StreamPublish "stream.publish" Topic TOPICS, "Publish to a topic, or have a will there, without RETAIN.";
+    StreamRetain "stream.retain" Topic TOPICS, "Set or remove a topic's retained message, by a PUBLISH or a will.";
+    StreamSubscribe "stream.subscribe" Topic TOPICS, "Subscribe to a filter, and be sent messages of its topics.";
     WalletRead "wallet.read" Name &[], "See wallets, transfers and statements.";
     WalletTransfer "wallet.transfer" Name SYSTEM, "Transfer, hold, capture, void and reverse; the resource is `debit=WALLET`, the wallet that pays.";
     WalletManage "wallet.manage" Name &["@"], "Declare assets, open accounts and change their rules.";
