@@ -234,6 +234,12 @@ pub fn publish<'a>(frame: &Frame<'a>, version: Version) -> Result<Publish<'a>, D
     })
 }
 
+/// Decodes the properties that a message passes on, as
+/// [`PublishProperties::encode_forwardable`] wrote them.
+pub fn forwarded(properties: &[u8]) -> Result<PublishProperties<'_>, DecodeError> {
+    Ok(Block::of(properties).message(MessageOf::Publish)?.0)
+}
+
 /// Decodes a PUBACK, PUBREC, PUBREL or PUBCOMP, by the frame's first byte (sections 3.4 to 3.7).
 #[inline]
 pub fn ack<'a>(frame: &Frame<'a>, version: Version) -> Result<Ack<'a>, DecodeError> {

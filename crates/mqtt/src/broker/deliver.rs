@@ -175,6 +175,9 @@ where
             }
             anybody = true;
         }
+        if scope == Scope::Everywhere {
+            anybody |= host.observe(message);
+        }
         // Turns of members on other loops that keep it.
         let mut turns = Vec::new();
         anybody |= self.route_here(host, message, scope, &mut parcel, &mut turns);

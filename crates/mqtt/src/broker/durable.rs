@@ -27,6 +27,10 @@ use crate::reason::ReasonCode;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PurgeId(pub u64);
 
+/// The host's name for a message of an application, see [`super::Broker::publish_for`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PublishId(pub u64);
+
 /// Names what waits for a change to be durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Then(u32);
@@ -299,6 +303,8 @@ pub(super) enum What<L> {
     },
     /// Another loop hears of it, or something else of this one.
     Reply(ReplyTo),
+    /// The host hears what became of a message of an application.
+    Published(PublishId),
     /// A will is gone: it is owed durably to all its receivers.
     WillPublished {
         key: SessionKey,
@@ -535,6 +541,7 @@ where
             What::Retained { publication, stored, purge } => {
                 self.retained_apart(host, publication, (stored, purge), worst);
             }
+            What::Published(publish) => host.published(publish, worst),
             What::Reply(to) => self.reply(host, to, Part { persisted: worst, shards, is_known, held: None }),
             What::WillPublished { client_id: None, origin, .. } => {
                 if let Some(origin) = origin {

@@ -22,6 +22,13 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct FilterId(u32);
 
+impl FilterId {
+    /// The number of the filter, which is free again once it is removed.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
 /// A session's place in a filter's list.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Subscriber {

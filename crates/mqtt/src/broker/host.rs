@@ -7,9 +7,9 @@
 
 use std::sync::Arc;
 
-use super::durable::{Change, Keep, Origin, Persisted, PurgeId, ReplyTo, Then};
+use super::durable::{Change, Keep, Origin, Persisted, PublishId, PurgeId, ReplyTo, Then};
 use super::parts::{Part, Retain, Verdict, Withdraw};
-use super::publication::Publication;
+use super::publication::{Message, Publication};
 use super::request::{NotTaken, Request};
 use super::retained::Owner;
 use super::session::SessionKey;
@@ -146,6 +146,16 @@ pub trait Host {
     /// One of the retained messages that [`super::Broker::purge_retained`] removed is gone durably,
     /// or is there again because a shard refused that. By default nobody waits for it.
     fn purged(&mut self, _purge: PurgeId, _persisted: Persisted) {}
+
+    /// A message that [`super::Broker::publish_for`] took is owed durably to all its receivers, or
+    /// reaches nobody because a shard refused it. By default nobody waits for it.
+    fn published(&mut self, _publish: PublishId, _persisted: Persisted) {}
+
+    /// Shows a message to those beside subscribers who read topics, once: on the loop where it came
+    /// in. Returns whether any of them may want it. It is to cost next to nothing where nobody does.
+    fn observe(&mut self, _message: &Message<'_>) -> bool {
+        false
+    }
 
     /// Has a shard take back what it keeps of a message: its publisher hears of a refusal after that. The shard takes it
     /// wholly or not at all, also where the server is killed.

@@ -6,14 +6,16 @@
 //! store and reach each other through their hosts: a client id lives on one loop, a shared
 //! subscription group on one, and a publish goes to every loop that has a matching subscription.
 //!
-//! By event: [`connect`] a client comes or goes, [`publish`] a message arrives, [`deliver`] it leaves, [`acknowledge`] it is
+//! By event: [`connect`] a client comes or goes, [`publish`] a message arrives, [`application`] one of an application, [`deliver`] it leaves, [`acknowledge`] it is
 //! answered, [`subscribe`] filters change, [`replay`] retained messages follow, [`request`] a client asks a service.
 
 mod acknowledge;
+mod application;
 mod connect;
 mod deadlines;
 mod deliver;
 mod durable;
+mod filter_index;
 mod filters;
 mod flight;
 mod group;
@@ -45,11 +47,13 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use slab::Slab;
 
+pub use application::Published;
 pub use connect::{Admitted, Arrival, refuse, refuse_within};
 pub use durable::{
-    Away, Change, Connected, Keep, KeptSubscription, KeptWill, Origin, Persisted, PurgeId, Receiver, ReplyTo,
-    ShardSet, Then,
+    Away, Change, Connected, Keep, KeptSubscription, KeptWill, Origin, Persisted, PublishId, PurgeId,
+    Receiver, ReplyTo, ShardSet, Then,
 };
+pub use filter_index::FilterIndex;
 pub use host::{Action, Client, Close, Drop, Event, Grant, Host, Interest, LoopIndex, Progress, Uplink};
 pub use mailbox::{InMemory, MailboxLimits, Mailboxes, QueuedMessage};
 pub use parts::{Decides, Part, Retain, Verdict, Withdraw};

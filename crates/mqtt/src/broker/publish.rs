@@ -24,7 +24,7 @@ use crate::topic::{self, TopicName};
 
 /// What becomes of a message that is to be retained where there is no room for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Otherwise {
+pub(super) enum Otherwise {
     /// It is delivered to those who are there.
     Deliver,
     /// Its publisher hears of it, and nobody gets it.
@@ -316,7 +316,7 @@ where
 
     /// Retains a message where it asks for that, and routes it. It is of the client of the session
     /// `by`, or of the server's own.
-    fn take_over_message<H>(
+    pub(super) fn take_over_message<H>(
         &mut self,
         host: &mut H,
         message: &Message<'_>,

@@ -53,6 +53,10 @@ pub struct TestHost {
     pub changes: VecDeque<KeptChange>,
     /// Outcomes of the retained messages that an operator removed.
     pub purged: Vec<(PurgeId, Persisted)>,
+    /// What became of messages of applications.
+    pub published: Vec<(PublishId, Persisted)>,
+    /// Topics of the messages that were shown to observers.
+    pub observed: Vec<String>,
     /// Subscriptions of sessions that are kept.
     kept_filters: usize,
     /// Links that were let in after their CONNECT was durable.
@@ -280,6 +284,15 @@ impl Host for TestHost {
 
     fn purged(&mut self, purge: PurgeId, persisted: Persisted) {
         self.purged.push((purge, persisted));
+    }
+
+    fn published(&mut self, publish: PublishId, persisted: Persisted) {
+        self.published.push((publish, persisted));
+    }
+
+    fn observe(&mut self, message: &Message<'_>) -> bool {
+        self.observed.push(message.topic.to_owned());
+        false
     }
 
     fn withdraw(&mut self, shard: u16, withdraw: &Withdraw<'_>, then: Then) {

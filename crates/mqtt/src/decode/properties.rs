@@ -39,14 +39,18 @@ impl<'a> Block<'a> {
     #[inline]
     pub(super) fn take(cursor: &mut Cursor<'a>) -> Result<Self, DecodeError> {
         let len = cursor.varint()?;
-        let whole = cursor.take(len as usize)?;
-        Ok(Self {
+        Ok(Self::of(cursor.take(len as usize)?))
+    }
+
+    /// A block without its length.
+    pub(super) fn of(whole: &'a [u8]) -> Self {
+        Self {
             whole,
             cursor: Cursor::new(whole),
             seen: 0,
             user: Run::default(),
             subscription_ids: Run::default(),
-        })
+        }
     }
 
     /// The identifier of the next property; its value is to be read next.

@@ -1,6 +1,7 @@
 //! The integration tests of this crate, one program: each module is a suite, and its name
 //! a filter, as in `cargo test -p stadium-mqtt --test integration broker_behaviours::`.
 
+mod application;
 mod broker_behaviours;
 mod codec_allocation;
 mod codec_fuzz;

@@ -1,8 +1,12 @@
-//! Retained messages for an operator: which there are, and whose, without their payloads.
+//! Retained messages for an operator: which there are, and whose, without their payloads; and for
+//! readers that are not sessions.
 //!
 //! A page looks at a bounded number of topics, in pieces: publishers wait for the lock no longer
 //! than for a reader of a loop. What changes between two pieces is seen as it is then.
 
+use std::sync::Arc;
+
+use super::super::publication::Publication;
 use super::{Allowance, Owner, Place, Retained};
 use crate::packet::QoS;
 
@@ -53,6 +57,22 @@ pub struct RetainedSummary {
 }
 
 impl Retained {
+    /// The next messages whose topics match a filter, in the order of their topics, at most so many;
+    /// and the topic from which the next ones go on. Fewer, or none, is not the end.
+    pub fn messages(
+        &self,
+        filter: &str,
+        from: Option<&str>,
+        now_ms: u64,
+        messages_max: usize,
+    ) -> (Vec<Arc<Publication>>, Option<String>) {
+        let mut place = Place { next: from.unwrap_or_default().to_owned() };
+        let mut allowed = Allowance { steps: PIECE_STEPS, messages: messages_max };
+        let mut found = Vec::new();
+        let is_over = self.take(filter, &mut place, now_ms, &mut allowed, &mut found);
+        (found, (!is_over).then_some(place.next))
+    }
+
     /// A page of at most so many messages. Those whose time is over are left out.
     pub fn list(&self, query: &RetainedQuery<'_>, now_ms: u64, messages_max: usize) -> RetainedPage {
         let mut place = Place { next: query.from.unwrap_or_default().to_owned() };
@@ -91,7 +111,7 @@ impl Retained {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::publication::{Head, Message, Publication};
+    use super::super::super::publication::{Head, Message};
     use super::*;
 
     fn set(retained: &Retained, topic: &str, owner: Option<&Owner>, expires_at_ms: Option<u64>, now_ms: u64) {
