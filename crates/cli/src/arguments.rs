@@ -52,6 +52,8 @@ pub(crate) enum Command {
     Wallet(Box<command::wallet::Arguments>),
     /// List, show and disconnect devices; register, import and export them; write their passwords
     Device(Box<command::device::Arguments>),
+    /// Publish a message to a topic
+    Publish(command::publish::Arguments),
     /// List and remove retained messages
     Retained(command::retained::Arguments),
     /// Find, describe, call and look after services

@@ -59,6 +59,7 @@ fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
         Command::Queue(queue) => command::queue::run(*queue, terminal),
         Command::Wallet(wallet) => command::wallet::run(*wallet, terminal),
         Command::Device(device) => command::device::run(*device, terminal),
+        Command::Publish(publish) => command::publish::run(publish, terminal),
         Command::Retained(retained) => command::retained::run(retained, terminal),
         Command::Service(service) => command::service::run(*service, terminal),
         Command::Memcache(memcache) => command::memcache::run(*memcache, terminal),

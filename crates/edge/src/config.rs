@@ -12,6 +12,7 @@ use stadium_reactor::{ListenerSettings, LoopSettings};
 
 use crate::auth::Authenticator;
 use crate::requests::Services;
+use crate::streams::StreamLimits;
 
 /// The edge of one node.
 #[derive(Clone)]
@@ -55,6 +56,8 @@ pub struct Config {
     /// Who takes devices' requests, i.e. what they publish to `rpc/SERVICE/METHOD`. Without it such a
     /// topic is like any other.
     pub services: Option<Services>,
+    /// Bounds of streams.
+    pub streams: StreamLimits,
 }
 
 /// An address where devices connect.
@@ -182,6 +185,7 @@ impl Config {
             pushes_max: 1_024,
             authenticator,
             services: None,
+            streams: StreamLimits::default(),
         }
     }
 

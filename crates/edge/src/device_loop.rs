@@ -369,6 +369,7 @@ impl Handler for DeviceLoop {
                     }
                 }
             }
+            Kind::Publish(batch) => self.publish_batch(io, batch),
             Kind::Query(query) => self.answer(io, query),
             Kind::Drain { within_ms, server_reference } => self.begin_drain(io, within_ms, server_reference),
             Kind::Platform => self.take_transport_commands(io),

@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use foldhash::fast::FixedState;
+use ring::rand::{SecureRandom, SystemRandom};
 use stadium_mqtt::broker::{self, Broker, InMemory, LoopIndex, MailboxLimits, Retained};
 use stadium_push::LiveOrigins;
 use stadium_reactor::{Claims, ListenerTag, Loop, LoopSettings, Sharing};
@@ -30,6 +31,7 @@ use crate::push::Pushes;
 use crate::push::transport::{Inboxes, PushShards, TransportQueue};
 use crate::requests::{OwnRequests, REQUEST_PREFIX, RequestGate};
 use crate::sessions::{Returning, SessionWriter};
+use crate::streams::TopicStreams;
 use crate::trace::Traces;
 use crate::turn::{Shared, Surroundings};
 use crate::uplinks::{Followed, Uplinks};
@@ -165,6 +167,7 @@ impl Edge {
             policy: Arc::clone(config.authenticator.policy()),
             retained,
             followed: Followed::default(),
+            streams: TopicStreams::new(config.streams, config.broker.topic_levels_max, stream_epoch()),
             published: (0..loops).map(|_| Published::default()).collect(),
             hasher: FixedState::default(),
             closed: AtomicBool::new(false),
@@ -248,6 +251,7 @@ impl Edge {
     pub fn drain(&self, drain: &Drain) -> u64 {
         let shared = &self.handle.shared;
         shared.draining.store(true, Ordering::Release);
+        shared.streams.close();
         let until = Instant::now() + drain.within;
         let within_ms = u64::try_from(drain.within.as_millis()).unwrap_or(u64::MAX);
         let server_reference: Option<Arc<str>> = drain.server_reference.as_deref().map(Arc::from);
@@ -301,6 +305,17 @@ impl std::fmt::Debug for Edge {
 impl Drop for Edge {
     fn drop(&mut self) {
         self.stop_loops();
+    }
+}
+
+/// A number that no process before has used for its streams.
+fn stream_epoch() -> u64 {
+    let mut bytes = [0; 8];
+    match SystemRandom::new().fill(&mut bytes) {
+        Ok(()) => u64::from_ne_bytes(bytes),
+        Err(_) => {
+            SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos() as u64
+        }
     }
 }
 

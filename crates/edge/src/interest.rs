@@ -83,6 +83,11 @@ impl Interests {
         wanted
     }
 
+    /// Whether the loop may want a topic.
+    pub(crate) fn wanted_by(&self, loop_index: usize, topic: &str) -> bool {
+        self.wants(&self.loops[loop_index], topic, self.place(topic, TOPICS))
+    }
+
     fn wants(&self, counts: &LoopInterests, topic: &str, topic_place: usize) -> bool {
         if counts.topics[topic_place].load(Ordering::Acquire) > 0 {
             return true;

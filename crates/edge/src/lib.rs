@@ -21,6 +21,7 @@ mod interest;
 mod limits;
 mod message;
 mod principals;
+mod publishes;
 mod purges;
 mod push;
 mod query;
@@ -29,6 +30,7 @@ mod refusals;
 pub mod requests;
 mod retained;
 mod sessions;
+mod streams;
 mod timer;
 mod trace;
 mod turn;
@@ -42,10 +44,15 @@ pub use counts::{CLOSES, Counts, DROPS, LATENCY_BUCKETS, latency_bucket_bound_us
 pub use edge::{Behind, Bound, Drain, Edge, Error};
 pub use handle::{EdgeHandle, LoopAnswers};
 pub use message::Message;
+pub use publishes::{ApplicationMessage, NotPublished, PUBLISH_BATCH_MAX, PublishOutcome, PublishReply, QoS};
 pub use purges::Purged;
 pub use push::{PushRecord, PushShards, Refused};
 pub use query::{DeviceConnection, DeviceView, DevicesQuery, Kicked, WhichDevices};
 pub use retained::{PurgeMode, RetainedList, RetainedMessage};
 pub use stadium_mqtt::broker::RetainedQuery;
+pub use streams::{
+    Gap, NoStream, RingLimits, SendRetained, StreamCounts, StreamItem, StreamLimits, StreamMessage,
+    StreamPlace, TopicStream, TopicStreams,
+};
 pub use trace::{Direction, TRACES_MAX, Taken, TraceGuard, TraceLine, TraceSink, Traced, TracesFull};
 pub use uplinks::MessageFeed;

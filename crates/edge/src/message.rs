@@ -9,6 +9,7 @@ use stadium_reactor::{ConnectionId, ListenerTag};
 
 use crate::auth::Late;
 use crate::limits::HeldPart;
+use crate::publishes::Publishing;
 use crate::push::PushRecord;
 use crate::query::Query;
 
@@ -26,6 +27,8 @@ pub(crate) enum Kind {
     Forwards(Vec<Forward>),
     /// A push, in the parts that each loop has to do.
     Push(Vec<(usize, PushPart)>),
+    /// Messages of an application.
+    Publish(Publishing),
     /// A question from outside the loops.
     Query(Query),
     /// Stop accepting, and move everybody away within this time.

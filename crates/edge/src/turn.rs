@@ -11,8 +11,8 @@ use std::time::Instant;
 use foldhash::fast::FixedState;
 use stadium_mqtt::broker::{
     self, Client, Close, Event, GroupMessage, Host, Interest, LoopIndex, NotTaken, Origin, Owner, Part,
-    Persisted, Prior, Progress, Publication, PurgeId, ReplyTo, Request, Retain, SessionKey, Stored, Then,
-    Uplink, Verdict, Withdraw,
+    Persisted, Prior, Progress, Publication, PublishId, PurgeId, ReplyTo, Request, Retain, SessionKey,
+    Stored, Then, Uplink, Verdict, Withdraw,
 };
 use stadium_reactor::{ConnectionId, Io, LoopHandle, Segment};
 
@@ -22,11 +22,13 @@ use crate::counts::{Counts, Published};
 use crate::interest::Interests;
 use crate::limits::{Addresses, HeldBytes};
 use crate::message::{Forward, Kind, Message};
+use crate::publishes::Publishes;
 use crate::purges::Purges;
 use crate::push::transport::{Inboxes, TransportQueue};
 use crate::push::{Pushes, Receipts};
 use crate::requests::{OwnRequests, RequestGate};
 use crate::sessions::SessionWriter;
+use crate::streams::TopicStreams;
 use crate::trace::{Traces, Tracing};
 use crate::uplinks::{Followed, Uplinks};
 
@@ -53,6 +55,8 @@ pub(crate) struct Shared {
     pub(crate) retained: Arc<broker::Retained>,
     /// The feeds that want what devices publish.
     pub(crate) followed: Followed,
+    /// Readers of topics that are no devices.
+    pub(crate) streams: Arc<TopicStreams>,
     /// No device is let in any more; pushes are still taken.
     pub(crate) closed: std::sync::atomic::AtomicBool,
     pub(crate) draining: std::sync::atomic::AtomicBool,
@@ -119,6 +123,8 @@ pub(crate) struct Surroundings {
     pub(crate) tracing: Tracing,
     /// Retained messages that operators remove.
     pub(crate) purges: Purges,
+    /// Messages of applications that are not answered.
+    pub(crate) publishes: Publishes,
 }
 
 impl Surroundings {
@@ -140,6 +146,7 @@ impl Surroundings {
             wanted_by: 0,
             kept_by: 0,
             purges: Purges::default(),
+            publishes: Publishes::default(),
             session_writer: None,
             uplinks: None,
             endings: HashMap::new(),
@@ -417,6 +424,14 @@ impl Host for Turn<'_> {
 
     fn purged(&mut self, purge: PurgeId, persisted: Persisted) {
         self.around.purges.purged(purge, persisted);
+    }
+
+    fn published(&mut self, publish: PublishId, persisted: Persisted) {
+        self.around.publishes.published(publish, persisted);
+    }
+
+    fn observe(&mut self, message: &broker::Message<'_>) -> bool {
+        self.around.shared.streams.observe(message)
     }
 
     fn withdraw(&mut self, shard: u16, withdraw: &Withdraw<'_>, then: Then) {

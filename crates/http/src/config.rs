@@ -39,6 +39,8 @@ pub struct Config {
     /// Origins of pages, besides those of this port, that may make changes in a person's session;
     /// `"*"` for all.
     pub allowed_origins: Vec<String>,
+    /// Origins of pages elsewhere that may use the API with a key or a ticket of their own (CORS).
+    pub cors_origins: Vec<String>,
     /// Bytes of a request's body. A larger one gets 413 before it is read whole.
     pub body_bytes_max: usize,
     /// Bytes of one push's message. A larger one gets 413: it would be multiplied by the audience.
@@ -99,6 +101,7 @@ impl Config {
             tls: None,
             oidc: None,
             allowed_origins: Vec::new(),
+            cors_origins: Vec::new(),
             body_bytes_max: 2 * 1024 * 1024,
             message_bytes_max: 256 * 1024,
             audience_devices_max: 10_000,

@@ -5,7 +5,8 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::port::Port;
 use crate::{
-    apps, audiences, cluster, devices, keys, live, me, metrics, push, queue, retained, wallet, webpush,
+    apps, audiences, cluster, devices, keys, live, me, metrics, push, queue, retained, topics, wallet,
+    webpush,
 };
 
 /// All of them, in the order in which the description has their tags.
@@ -15,6 +16,7 @@ pub(crate) fn endpoints() -> OpenApiRouter<Port> {
         .merge(audiences::routes::endpoints())
         .merge(webpush::routes::endpoints())
         .merge(devices::routes::endpoints())
+        .merge(topics::routes::endpoints())
         .merge(retained::routes::endpoints())
         .merge(me::routes::endpoints())
         .merge(queue::routes::endpoints())
@@ -26,7 +28,7 @@ pub(crate) fn endpoints() -> OpenApiRouter<Port> {
 }
 
 /// The rules that each feature lays over the description of its endpoints.
-pub(crate) const RULES: [&str; 11] = [
+pub(crate) const RULES: [&str; 12] = [
     apps::description::RULES,
     audiences::description::RULES,
     cluster::description::RULES,
@@ -36,6 +38,7 @@ pub(crate) const RULES: [&str; 11] = [
     push::description::RULES,
     queue::description::RULES,
     retained::description::RULES,
+    topics::description::RULES,
     wallet::description::RULES,
     webpush::description::RULES,
 ];

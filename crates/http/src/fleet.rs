@@ -14,9 +14,11 @@ use stadium_push::{AppName, PushId, Time};
 mod cluster;
 mod device;
 pub mod memory;
+mod publish;
 mod push;
 mod retained;
 mod stats;
+mod stream;
 mod trace;
 
 pub use cluster::{
@@ -27,13 +29,16 @@ pub use cluster::{
 pub use device::{
     ConnectionFilter, DeviceConnection, DevicePage, DeviceQuery, DeviceReport, DeviceSubscription,
 };
+pub use publish::{NotPublished, PublishOutcome, TopicMessage};
 pub use push::{KickOutcome, Refusal};
 pub use retained::{NoRetained, PurgeMode, Purged, RetainedPage, RetainedQuery, RetainedReport};
 pub use stats::{
     ArchiveStats, AuthCacheStats, BytesHeld, ClusterStats, DiscoveryStats, FleetStats, Histogram,
     LATENCY_BOUNDS_S, LinkStats, LocationStats, LoopStats, MethodStats, Readiness, RequestStats,
-    ServiceStats, Tally,
+    ServiceStats, StreamStats, Tally,
 };
+
+pub use stream::{NoStream, StreamItem, StreamQuery, TopicStream};
 
 pub use trace::{NoTrace, Trace, TraceLine, Traced};
 
@@ -101,6 +106,22 @@ pub trait Fleet: Send + Sync + 'static {
         query: RetainedQuery,
         mode: PurgeMode,
     ) -> BoxFuture<'_, Result<Purged, NoRetained>>;
+
+    /// Publishes messages to topics. They are taken as a whole or not at all, and each has an
+    /// outcome then, in the order of the messages.
+    ///
+    /// # Errors
+    /// [`NotPublished`]; then nothing happened.
+    fn publish(
+        &self,
+        messages: Vec<TopicMessage>,
+    ) -> BoxFuture<'_, Result<Vec<PublishOutcome>, NotPublished>>;
+
+    /// Begins a stream of messages. Never blocks.
+    ///
+    /// # Errors
+    /// [`NoStream`].
+    fn stream(&self, query: &StreamQuery) -> Result<Box<dyn TopicStream>, NoStream>;
 
     /// Traces a device or a topic. Never blocks; where nobody traces it costs nothing.
     ///

@@ -201,6 +201,15 @@ impl KeyStore {
         }
     }
 
+    /// Whether the key of this id may still be used. Revocations of other nodes and commands are seen
+    /// with the next request of any key.
+    pub fn is_valid(&self, id: &str) -> bool {
+        let now = SystemTime::now();
+        let is_it = |key: &&Arc<Key>| key.id == id;
+        let loaded = self.loaded.read();
+        loaded.keys.iter().find(is_it).is_some_and(|key| key.expires_at.is_none_or(|end| now < end))
+    }
+
     /// The time on the clock by which limits of grants are kept, the same at every door.
     pub fn clock(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.opened)

@@ -46,6 +46,7 @@ mod shared_documents;
 mod sign_in;
 mod spelling;
 mod start_error;
+mod topics;
 mod wallet;
 mod webpush;
 
@@ -67,3 +68,4 @@ pub use server::{Queues, Reloader, Server};
 pub use shared_documents::{Documents, NotChanged, SharedDocuments, Texts};
 pub use sign_in::config::{OidcConfig, WrongSetting};
 pub use start_error::StartError;
+pub use topics::event::{TopicEvent, render as render_topic_event};

@@ -12,3 +12,4 @@ mod scrape;
 mod services;
 mod shards;
 pub(crate) mod sources;
+mod topics;

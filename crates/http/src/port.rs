@@ -19,6 +19,9 @@ use crate::queue::samples::Samples;
 use crate::request::app::App;
 use crate::request::idempotency::Ids;
 use crate::start_error::StartError;
+use crate::topics::routes::PublishIds;
+use crate::topics::stream::StreamEnds;
+use crate::topics::tickets::Tickets;
 use crate::wallet::figures::Figures;
 use crate::wallet::movers::Movers;
 use crate::webpush::WebPush;
@@ -30,6 +33,9 @@ pub(crate) struct Port(Arc<Parts>);
 struct Parts {
     app: Arc<App>,
     push_ids: Arc<Mutex<Ids>>,
+    publish_ids: Arc<PublishIds>,
+    tickets: Arc<Tickets>,
+    stream_ends: Arc<StreamEnds>,
     connections: Arc<Connections>,
     live: Arc<Live>,
     queues: Arc<Samples>,
@@ -42,15 +48,19 @@ struct Parts {
 }
 
 impl Port {
-    /// Reads the keys and the secrets of Web Push and of device tokens in the data directory or of
+    /// Reads the keys and the secrets of Web Push, of device tokens and of tickets in the data directory or of
     /// the cluster, or makes them.
     pub(crate) fn open(config: Config, fleet: Arc<dyn Fleet>) -> Result<Self, StartError> {
         let app = Arc::new(App::open(config, fleet)?);
         let webpush = WebPush::open(&app.config).map_err(StartError::WebPush)?;
         let device_tokens = DeviceTokens::open(&app.config).map_err(StartError::DeviceTokens)?;
+        let tickets = Tickets::open(&app.config).map_err(StartError::Tickets)?;
         Ok(Self(Arc::new(Parts {
             app,
             push_ids: Arc::default(),
+            publish_ids: Arc::default(),
+            tickets: Arc::new(tickets),
+            stream_ends: Arc::default(),
             connections: Arc::default(),
             live: Arc::default(),
             queues: Arc::default(),
@@ -85,6 +95,9 @@ macro_rules! parts {
 parts! {
     app: App;
     push_ids: Mutex<Ids>;
+    publish_ids: PublishIds;
+    tickets: Tickets;
+    stream_ends: StreamEnds;
     connections: Connections;
     live: Live;
     queues: Samples;
@@ -104,6 +117,7 @@ impl FromRef<Port> for Sources {
             requests: port.part(),
             queues: port.part(),
             wallets: port.part(),
+            stream_ends: port.part(),
         }
     }
 }

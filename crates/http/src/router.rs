@@ -4,12 +4,15 @@
 //! and the rest.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::middleware;
 use axum::response::Redirect;
 use axum::routing::get;
 use axum::{Extension, Router};
+use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use crate::docs::Documents;
 use crate::endpoints::endpoints;
@@ -45,8 +48,34 @@ pub(crate) fn router(port: &Port) -> Router {
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(app.config.body_bytes_max))
         .layer(middleware::from_fn_with_state(port.clone(), around))
+        .layer(cors(&app.config.cors_origins))
         .with_state(port.clone())
 }
+
+/// What pages of other origins may do: all of the API, with a key of their own and without cookies.
+/// A page of another origin gets answers without these headers, and its browser keeps them from it.
+fn cors(origins: &[String]) -> CorsLayer {
+    let origins = origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok());
+    CorsLayer::new()
+        .allow_origin(AllowOrigin::list(origins))
+        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
+        .allow_headers([
+            header::AUTHORIZATION,
+            header::CONTENT_TYPE,
+            HeaderName::from_static("idempotency-key"),
+            HeaderName::from_static("last-event-id"),
+        ])
+        .expose_headers([
+            header::LOCATION,
+            header::RETRY_AFTER,
+            HeaderName::from_static("idempotent-replayed"),
+            HeaderName::from_static("stadium-error"),
+        ])
+        .max_age(PREFLIGHT_MAX_AGE)
+}
+
+/// How long a browser remembers what a page may do.
+const PREFLIGHT_MAX_AGE: Duration = Duration::from_secs(600);
 
 async fn unknown_path(request: Request) -> Problem {
     Problem::new(PATH_UNKNOWN, format!("nothing is at {}; /docs lists what there is", request.uri().path()))

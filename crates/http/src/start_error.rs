@@ -22,6 +22,8 @@ pub enum StartError {
     WebPush(io::Error),
     /// The secret of device tokens cannot be read or made.
     DeviceTokens(io::Error),
+    /// The secret of tickets of topics cannot be read or made.
+    Tickets(io::Error),
     /// The certificate or its key cannot be used.
     Certificate(io::Error),
     /// The settings of sign-in, or their files, cannot be used.
@@ -36,6 +38,7 @@ impl fmt::Display for StartError {
             Self::WebPush(error) => write!(f, "Web Push: {error}"),
             Self::SignIn(error) => write!(f, "sign-in: {error}"),
             Self::DeviceTokens(error) => write!(f, "device tokens: {error}"),
+            Self::Tickets(error) => write!(f, "tickets of topics: {error}"),
             Self::Certificate(error) => write!(f, "HTTPS certificate: {error}"),
         }
     }

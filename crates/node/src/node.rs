@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use crate::cluster;
 use crate::data_directory::DataDirectory;
 use crate::error::Error;
-use crate::fleet::{EdgeFleet, Phase, SharedFleet};
+use crate::fleet::{EdgeFleet, Phase, SharedFleet, distribute};
 use crate::http_port::HttpPort;
 use crate::inboxes;
 use crate::locations::Locations;
@@ -196,6 +196,7 @@ impl Node {
             runtime.block_on(webhooks::introduce(&opened, &follow));
         }
         edge.run(&behind).map_err(edge_error)?;
+        runtime.spawn(distribute(edge.handle().clone()));
         let listeners = plan
             .names
             .iter()

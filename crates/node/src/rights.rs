@@ -57,8 +57,8 @@ const TOPICS: &str = "
 ## MQTT topics
 
 Devices hold the verbs `stream.*` by [the rules file](rules-file.md), which grants them to all
-principals that a rule names; keys do not hold them. `stadium device explain` says which rule
-decides.
+principals that a rule names. `stadium device explain` says which rule decides. Keys and people hold
+them by grants, for [topics over HTTP](../web.md).
 
 ";
 

@@ -24,6 +24,7 @@ pub(crate) mod memcache;
 pub(crate) mod openapi;
 pub(crate) mod passwd;
 pub(crate) mod profile;
+pub(crate) mod publish;
 pub(crate) mod push;
 pub(crate) mod queue;
 pub(crate) mod retained;

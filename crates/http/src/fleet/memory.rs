@@ -4,6 +4,8 @@
 //! A connected device gets and acknowledges a push at once; an absent one keeps it in its session. Everything that
 //! a real fleet would measure can be set by [`MemoryFleet::change_stats`] and [`MemoryFleet::change_push`].
 
+mod streams;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
@@ -18,9 +20,12 @@ use stadium_push::{AppName, PushId, Time};
 use crate::fleet::{
     BoxFuture, ClusterReport, ClusterShard, ClusterShardPage, ClusterShardQuery, ConnectionFilter,
     DeviceConnection, DevicePage, DeviceQuery, DeviceReport, DeviceSubscription, Fleet, FleetStats,
-    KickOutcome, NoCluster, NoRetained, NoTrace, PurgeMode, Purged, Readiness, Refusal, RetainedPage,
-    RetainedQuery, RetainedReport, Tally, Trace, TraceLine, Traced,
+    KickOutcome, NoCluster, NoRetained, NoStream, NoTrace, NotPublished, PublishOutcome, PurgeMode, Purged,
+    Readiness, Refusal, RetainedPage, RetainedQuery, RetainedReport, StreamItem, StreamQuery, Tally,
+    TopicMessage, TopicStream, Trace, TraceLine, Traced,
 };
+
+use streams::Streams;
 
 /// Pushes remembered; the oldest is forgotten first. Enough for any test, small enough for a page left open.
 const PUSHES_MAX: usize = 1_024;
@@ -34,6 +39,8 @@ struct State {
     devices: BTreeMap<ClientId, DeviceReport>,
     pushes: BTreeMap<LiveToken, LiveReport>,
     accepted: Vec<TopicPush>,
+    published: Vec<TopicMessage>,
+    streams: Streams,
     last_push: u64,
     stats: FleetStats,
     readiness: Readiness,
@@ -56,6 +63,8 @@ impl MemoryFleet {
                 devices: BTreeMap::new(),
                 pushes: BTreeMap::new(),
                 accepted: Vec::new(),
+                published: Vec::new(),
+                streams: Streams::default(),
                 last_push: 0,
                 stats: FleetStats::default(),
                 readiness: Readiness::Ready,
@@ -114,7 +123,22 @@ impl MemoryFleet {
         self.state.lock().close(id, "disconnected");
     }
 
-    /// Answers every following push with this; `None` accepts again.
+    /// The streams that were asked for, in order.
+    pub fn streams(&self) -> Vec<StreamQuery> {
+        self.state.lock().streams.asked()
+    }
+
+    /// Gives an item to all streams that are open; returns how many that are.
+    pub fn show(&self, item: &StreamItem) -> usize {
+        self.state.lock().streams.show(item)
+    }
+
+    /// The messages that were published, in order.
+    pub fn published(&self) -> Vec<TopicMessage> {
+        self.state.lock().published.clone()
+    }
+
+    /// Answers every following push and publish with this; `None` accepts again.
     pub fn refuse_pushes(&self, refusal: Option<Refusal>) {
         self.state.lock().refusal = refusal;
     }
@@ -370,6 +394,35 @@ impl Fleet for MemoryFleet {
             }
             Ok(Purged { removed: page.messages.len() as u64, refused: 0, next: page.next })
         })
+    }
+
+    fn publish(
+        &self,
+        messages: Vec<TopicMessage>,
+    ) -> BoxFuture<'_, Result<Vec<PublishOutcome>, NotPublished>> {
+        Box::pin(async move {
+            let mut state = self.state.lock();
+            if let Some(refusal) = state.refusal.clone() {
+                return Err(NotPublished::Refused(refusal));
+            }
+            let is_wrong = |message: &TopicMessage| message.topic.contains(['+', '#']);
+            if let Some(place) = messages.iter().position(is_wrong) {
+                return Err(NotPublished::Topic(place, "a topic name holds + or #".to_owned()));
+            }
+            let outcome = |message: &TopicMessage| {
+                let reads = |device: &DeviceReport| {
+                    device.subscriptions.iter().any(|one| one.filter == message.topic)
+                };
+                PublishOutcome::Accepted { matched: state.devices.values().any(reads) }
+            };
+            let outcomes = messages.iter().map(outcome).collect();
+            state.published.extend(messages);
+            Ok(outcomes)
+        })
+    }
+
+    fn stream(&self, query: &StreamQuery) -> Result<Box<dyn TopicStream>, NoStream> {
+        self.state.lock().streams.begin(query)
     }
 
     fn trace(&self, traced: Traced) -> Result<Trace, NoTrace> {

@@ -65,6 +65,8 @@ pub struct FleetStats {
     pub push_latency: Histogram,
     /// Requests of devices to services.
     pub requests: RequestStats,
+    /// Streams of topics.
+    pub streams: StreamStats,
     /// Messages of devices taken for feeds, once for each feed.
     pub feed_messages_total: u64,
     /// Of those: no queue took them.
@@ -77,6 +79,29 @@ pub struct FleetStats {
     pub locations: Option<LocationStats>,
     /// The node's part in its cluster; `None` of a standalone server, and of a node that leaves.
     pub cluster: Option<ClusterStats>,
+}
+
+/// What streams did so far, and what they hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StreamStats {
+    /// Streams that are open.
+    pub open: u64,
+    /// Streams at most.
+    pub open_max: u64,
+    /// Topic filters that are kept.
+    pub filters: u64,
+    /// Messages that streams may still read.
+    pub ring_messages: u64,
+    /// Their bytes.
+    pub ring_bytes: u64,
+    /// Messages that were kept for streams.
+    pub messages_total: u64,
+    /// Messages that were given to streams, each as often as it was.
+    pub deliveries_total: u64,
+    /// Messages that were lost to streams because the node was too busy.
+    pub lost_total: u64,
+    /// Gaps that streams were told of, by reason.
+    pub gaps: Vec<Tally>,
 }
 
 /// The cache of the authentication callback's answers.

@@ -13,7 +13,7 @@ use prometheus_client::registry::{Registry, Unit};
 use crate::fleet::Readiness;
 use crate::metrics::encoder::Encoder;
 use crate::metrics::sources::Sources;
-use crate::metrics::{cluster, fleet, requests, services, shards};
+use crate::metrics::{cluster, fleet, requests, services, shards, topics};
 
 /// Everything `/metrics` shows, in the OpenMetrics text format.
 pub(crate) fn text(sources: &Sources) -> Result<String, fmt::Error> {
@@ -51,6 +51,7 @@ impl Collector for Scrape {
         to.counter("feed_messages", "Messages of devices taken for feeds", stats.feed_messages_total)?;
         let dropped = stats.feed_messages_dropped_total;
         to.counter("feed_messages_dropped", "Messages of devices that no feed's queue took", dropped)?;
+        topics::encode(&mut to, &stats.streams, &self.0.stream_ends)?;
         if let Some(stats) = &stats.services {
             services::services(&mut to, stats)?;
         }

@@ -6,6 +6,7 @@ use crate::connections::Connections;
 use crate::metrics::requests::Requests;
 use crate::queue::samples::Samples;
 use crate::request::app::App;
+use crate::topics::stream::StreamEnds;
 use crate::wallet::figures::Figures;
 
 /// The parts of the port that have figures.
@@ -16,4 +17,5 @@ pub(crate) struct Sources {
     pub(crate) requests: Arc<Requests>,
     pub(crate) queues: Arc<Samples>,
     pub(crate) wallets: Arc<Figures>,
+    pub(crate) stream_ends: Arc<StreamEnds>,
 }

@@ -54,6 +54,14 @@ impl Caller {
         }
     }
 
+    /// The id of the caller's key, or of the person; none of anyone.
+    pub(crate) fn key(&self) -> Option<String> {
+        match &self.who {
+            Who::Anyone(_) => None,
+            Who::Key(_) | Who::Person(_) => Some(self.key_id().to_owned()),
+        }
+    }
+
     /// The principal that records name for what the caller asks for; none of anyone, and of an id
     /// that none can name.
     pub(crate) fn principal(&self) -> Option<PrincipalId> {
@@ -86,6 +94,16 @@ impl Caller {
     /// Refuses the request unless the caller may do this beside the thing in the path.
     pub(crate) fn may_also(&self, verb: Verb, resource: &str) -> Result<(), Problem> {
         self.asking().may_also(verb, resource).map_err(|refused| self.refused(&refused))
+    }
+
+    /// Refuses the request unless the caller may do all of this. It counts once against limits.
+    pub(crate) fn may_each<'r>(
+        &self,
+        rights: impl IntoIterator<Item = (Verb, &'r str)>,
+    ) -> Result<(), Problem> {
+        let mut parts = self.asking().parts();
+        let may = rights.into_iter().try_for_each(|(verb, resource)| parts.may(verb, resource));
+        may.map_err(|refused| self.refused(&refused))
     }
 
     /// Refuses the request unless the caller may hand this command to the queues.

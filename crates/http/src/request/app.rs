@@ -65,7 +65,8 @@ impl App {
             People::open(oidc, &config.allowed_origins, by_address)
         });
         let people = people.transpose().map_err(StartError::SignIn)?.map(Arc::new);
-        let payloads = [Verb::PushPayload, Verb::QueuePayload].map(|verb| Grant::new(verb, "*"));
+        let payloads =
+            [Verb::PushPayload, Verb::QueuePayload, Verb::StreamSubscribe].map(|verb| Grant::new(verb, "*"));
         let payloads: Vec<Grant> = payloads.into_iter().flatten().collect();
         Ok(Self {
             views: LiveViews::new(config.live_views_max),

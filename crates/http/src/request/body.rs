@@ -45,7 +45,8 @@ fn json_type(headers: &HeaderMap) -> Result<(), Problem> {
     Err(Problem::new(CONTENT_TYPE_WRONG, format!("the content type is {given}")))
 }
 
-async fn bytes(app: &App, request: Request) -> Result<Bytes, Problem> {
+/// The bytes of a body, within the bound.
+pub(crate) async fn bytes(app: &App, request: Request) -> Result<Bytes, Problem> {
     Bytes::from_request(request, &()).await.map_err(|error| {
         if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
             let bound = app.config.body_bytes_max;

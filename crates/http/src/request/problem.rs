@@ -1,6 +1,6 @@
 //! Errors as the API answers them: RFC 9457 problem documents with a stable code.
 //!
-//! Every code of this crate is a row of [`CODES`] and has a section in docs/reference/errors/http.md, see
+//! Every code of this crate is a row of [`CODES`] and has a section in docs/reference/errors/http.md or topic.md, see
 //! [`crate::error_pages`]. Codes of a fleet's or a shard's refusal pass through under their own name.
 
 use std::borrow::Cow;
@@ -71,6 +71,10 @@ codes! {
     DEVICE_TOKEN_WRONG = "HTTP-036" 401 "The device token is not valid";
     NO_CLUSTER = "HTTP-037" 404 "The server is not part of a cluster";
     KEYS_AWAY = "HTTP-038" 503 "API keys cannot be changed now";
+    TOPIC_WRONG = "TOPIC-001" 422 "The topic or the filter is not valid";
+    RETAINED_FULL = "TOPIC-002" 409 "There is no room to keep the message";
+    STREAMS_FULL = "TOPIC-003" 503 "Too many streams are open";
+    TICKET_WRONG = "TOPIC-004" 401 "The ticket is not valid";
 }
 
 /// An error on its way to the caller.

@@ -102,6 +102,11 @@ pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
     pub(crate) fn read(uri: &Uri, known: &[&str]) -> Result<Self, Problem> {
+        Self::read_lists(uri, known, &[])
+    }
+
+    /// As [`Self::read`], where some parameters may be given several times.
+    pub(crate) fn read_lists(uri: &Uri, known: &[&str], lists: &[&str]) -> Result<Self, Problem> {
         let pairs: axum::extract::Query<Vec<(String, String)>> = axum::extract::Query::try_from_uri(uri)
             .map_err(|error| Problem::new(QUERY_WRONG, format!("the query cannot be read: {error}")))?;
         for (index, (name, _)) in pairs.0.iter().enumerate() {
@@ -112,7 +117,8 @@ impl Query {
                 };
                 return Err(Problem::new(QUERY_WRONG, detail).at(name));
             }
-            if pairs.0[..index].iter().any(|(earlier, _)| earlier == name) {
+            let is_list = lists.contains(&name.as_str());
+            if !is_list && pairs.0[..index].iter().any(|(earlier, _)| earlier == name) {
                 return Err(Problem::new(QUERY_WRONG, format!("`{name}` is given twice")).at(name));
             }
         }
@@ -121,6 +127,11 @@ impl Query {
 
     pub(crate) fn value(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
+    }
+
+    /// All values of a parameter that may be given several times.
+    pub(crate) fn values(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(given, _)| given == name).map(|(_, value)| value.as_str())
     }
 
     /// A parameter that is a whole number.

@@ -109,10 +109,20 @@ struct ChangeAsked {
 }
 
 impl ChangeAsked {
-    /// None of a request that only looks, and of work on jobs and transfers, which have histories of their own.
+    /// None of a request that only looks, of work on jobs and transfers, which have histories of their
+    /// own, and of messages to topics, which are counted.
     fn of(request: &mut Request, route: Option<&str>) -> Option<Self> {
         let route = route?;
-        let own_history = ["/api/jobs", "/api/leases", "/api/transfers", "/api/together", RESERVE, PUT_JOBS];
+        let own_history = [
+            "/api/jobs",
+            "/api/leases",
+            "/api/transfers",
+            "/api/together",
+            "/api/publish",
+            "/api/topics",
+            RESERVE,
+            PUT_JOBS,
+        ];
         let looks = *request.method() == Method::GET || *request.method() == Method::HEAD;
         let is_sign_in = match route {
             CALLBACK => looks,

@@ -21,6 +21,7 @@ mod retained;
 mod rights;
 mod sign_in;
 mod support;
+mod topics;
 #[path = "../../../oidc/tests/integration/browser.rs"]
 mod walk;
 mod wallets;

@@ -1,13 +1,15 @@
 //! The fleet as the HTTP API sees it, over the edge's handle.
 //!
-//! Translates and nothing more: refusals in [`push`], devices in [`device`], retained messages in
-//! [`retained`], figures in [`stats`]. Questions that wait for a loop run beside the control
+//! Translates and nothing more: messages of applications in [`publish`], refusals in [`push`], devices in [`device`], retained messages in
+//! [`retained`], figures in [`stats`], streams in [`stream`]. Questions that wait for a loop run beside the control
 //! plane's threads, so that none of those ever blocks.
 
 mod device;
+mod publish;
 mod push;
 mod retained;
 mod stats;
+mod stream;
 mod trace;
 
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -17,13 +19,15 @@ use parking_lot::Mutex;
 use stadium_edge::{EdgeHandle, LoopAnswers, PushRecord, Refused};
 use stadium_http::fleet::{
     BoxFuture, ClusterReport, ClusterShardPage, ClusterShardQuery, ClusterStats, DevicePage, DeviceQuery,
-    DeviceReport, Fleet, FleetStats, KickOutcome, NoCluster, NoRetained, NoTrace, PurgeMode, Purged,
-    Readiness, Refusal, RetainedPage, RetainedQuery, Trace, Traced,
+    DeviceReport, Fleet, FleetStats, KickOutcome, NoCluster, NoRetained, NoStream, NoTrace, NotPublished,
+    PublishOutcome, PurgeMode, Purged, Readiness, Refusal, RetainedPage, RetainedQuery, StreamQuery,
+    TopicMessage, TopicStream, Trace, Traced,
 };
 use stadium_push::live::{ClientId, LivePush, LiveReach, LiveReport, LiveToken, TopicPush};
 use stadium_push::{AppName, PushId, Time};
 
 use stats::Observer;
+pub(crate) use stream::distribute;
 
 use crate::locations;
 use crate::services::Services;
@@ -235,6 +239,17 @@ impl Fleet for EdgeFleet {
             });
             purged.await.unwrap_or_else(|| Err(retained::ending()))
         })
+    }
+
+    fn publish(
+        &self,
+        messages: Vec<TopicMessage>,
+    ) -> BoxFuture<'_, Result<Vec<PublishOutcome>, NotPublished>> {
+        Box::pin(publish::publish(&self.edge, messages))
+    }
+
+    fn stream(&self, query: &StreamQuery) -> Result<Box<dyn TopicStream>, NoStream> {
+        stream::begin(&self.edge, query)
     }
 
     fn trace(&self, traced: Traced) -> Result<Trace, NoTrace> {

@@ -105,6 +105,7 @@ impl Observer {
                     mailbox_depth: counts.forwards_waiting,
                 })
                 .collect(),
+            streams: super::stream::stats(edge),
             connected: all.connected,
             sessions: all.sessions,
             subscriptions: all.subscriptions,

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use stadium_edge::auth::Authenticator;
 use stadium_edge::requests::Services;
 use stadium_edge::{
-    AddressLimits, BeforeAuthentication, Config, ConnectBudget, ConnectionRates, Listener, Transport,
+    AddressLimits, BeforeAuthentication, Config, ConnectBudget, ConnectionRates, Listener, RingLimits,
+    StreamLimits, Transport,
 };
 use stadium_mqtt::broker;
 use stadium_reactor::tls::ServerTls;
@@ -103,6 +104,14 @@ pub(crate) fn plan(
         forwards_waiting_max: limits.forwards_waiting_max as usize,
         pushes_max: limits.pushes_max as usize,
         services,
+        streams: StreamLimits {
+            streams_max: settings.http.topic_streams_max as usize,
+            ring: RingLimits {
+                bytes_max: usize::try_from(settings.http.topic_ring_bytes_max).unwrap_or(usize::MAX),
+                age_ms_max: u64::from(settings.http.topic_ring_ms),
+            },
+            ..StreamLimits::default()
+        },
         ..Config::new(authenticator)
     };
     let mut names = Vec::new();

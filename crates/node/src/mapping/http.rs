@@ -29,6 +29,7 @@ pub(crate) fn config(settings: &Settings, listen: SocketAddr) -> Config {
             .map(|(certificate, key)| TlsFiles { certificate, key }),
         oidc: oidc(http),
         allowed_origins: settings.server.allowed_origins.clone(),
+        cors_origins: http.cors_origins.clone(),
         body_bytes_max: http.body_bytes_max as usize,
         message_bytes_max: http.message_bytes_max as usize,
         audience_devices_max: http.audience_devices_max as usize,

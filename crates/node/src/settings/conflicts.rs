@@ -99,6 +99,11 @@ impl Finder<'_> {
                 "must be a scheme and a host, with a port where it needs one: \"https://app.example.org\"";
             self.add("server.allowed_origins", format!("holds {odd:?}, which {shape}"));
         }
+        if let Some(odd) = settings.http.cors_origins.iter().find(|origin| !is_origin(origin)) {
+            let shape =
+                "must be a scheme and a host, with a port where it needs one: \"https://app.example.org\"";
+            self.add("http.cors_origins", format!("holds {odd:?}, which {shape}"));
+        }
     }
 
     fn proxies(&mut self, settings: &Settings) {
@@ -622,6 +627,7 @@ mod tests {
                 "[server]\nallowed_origins = [\"app.example.org\"]\n",
                 "server.allowed_origins holds \"app.example.org\", which must be a scheme",
             ),
+            ("[http]\ncors_origins = [\"*\"]\n", "http.cors_origins holds \"*\", which must be a scheme"),
             (
                 "[journal]\nsegment_bytes = 4_194_304\n[queue]\npayload_bytes_max = 4_194_304\n",
                 "queue.payload_bytes_max = 4194304 does not fit in a segment",

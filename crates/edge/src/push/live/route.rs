@@ -18,6 +18,10 @@ impl DeviceLoop {
         match to {
             PushTo::Subscribers => {
                 let mut turn = Turn { io, around: &mut self.around };
+                // All loops get it; it came in by the first.
+                if turn.around.index == 0 {
+                    turn.around.shared.streams.observe(&publication.message());
+                }
                 self.broker.pushed(&mut turn, &publication);
             }
             PushTo::Inboxes(devices) => {

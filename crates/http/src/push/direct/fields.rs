@@ -106,6 +106,13 @@ impl<'de> Deserialize<'de> for ChannelField {
 /// 0 or 1.
 pub(crate) struct QosField(Qos);
 
+impl QosField {
+    /// The level.
+    pub(crate) fn level(&self) -> Qos {
+        self.0
+    }
+}
+
 impl Default for QosField {
     fn default() -> Self {
         Self(Qos::AtLeastOnce)
@@ -124,6 +131,13 @@ impl<'de> Deserialize<'de> for QosField {
 
 /// Whole seconds, at least one: what an MQTT message expiry interval holds (MQTT 5.0, 3.3.2.3.3).
 pub(crate) struct ExpiryField(u32);
+
+impl ExpiryField {
+    /// The seconds.
+    pub(crate) fn seconds(self) -> u32 {
+        self.0
+    }
+}
 
 impl<'de> Deserialize<'de> for ExpiryField {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {

@@ -54,6 +54,17 @@ group! {
             cost "CPU that strangers can use";
         /// Live views open at once (`/api/live`); one more is answered busy.
         live_views_max: u32 = 64, unit "views", in 0..=10_000, cost "a snapshot each second for each";
+        /// Streams of topics open at once (`/api/topics/stream`); one more is answered busy. Each is
+        /// a connection and counts in `connections_max`.
+        topic_streams_max: u32 = 500, unit "streams", in 0..=100_000, cost "a connection of about 20 KB each";
+        /// Messages of the topics that streams read, kept so that a stream can begin again where it
+        /// ended. Of all streams together; the oldest leaves.
+        topic_ring_bytes_max: u64 = 67_108_864, unit "bytes", in 65_536..=17_179_869_184, cost "as much memory";
+        /// How long these messages are kept, and how long a stream may be away without missing any.
+        topic_ring_ms: u32 = 30_000, unit "ms", in 1_000..=3_600_000, cost "memory, up to `topic_ring_bytes_max`";
+        /// Origins of web pages elsewhere that may use the API with a key or a ticket (CORS), each
+        /// a scheme and a host, with a port where it needs one: `https://app.example.org`.
+        cors_origins: Vec<String> = Vec::new(), cost "what a page of that origin does with the keys that it is given";
         /// Files of 64 MiB of the audit log that are kept in the data directory; then the oldest is
         /// removed. 0 keeps all.
         audit_files_max: u32 = 16, unit "files", in 0..=1_000_000, cost "64 MiB of disk each";

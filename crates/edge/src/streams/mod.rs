@@ -1,0 +1,289 @@
+//! Streams: readers of topics that are not devices, such as web pages by server-sent events.
+//!
+//! ```text
+//! loop ─ observe ─▶ intake (bounded) ─▶ distribute ─▶ ring and logs ─▶ each stream, at its pace
+//!        one look                       a task of the node            (poll)
+//! ```
+//!
+//! A loop shows each message once, where it came in: a look at a flag, or one copy. The rest is
+//! done by [`TopicStreams::distribute`], never on a loop. A stream reads from the ring ([`ring`])
+//! and has no queue: a slow one finds that its next message has left. Rights are the door's.
+
+mod hub;
+mod ring;
+mod stream;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use stadium_mqtt::broker::{Interest, Message as MqttMessage, Publication};
+use stadium_mqtt::decode;
+use stadium_mqtt::packet::PublishProperties;
+
+use crate::interest::Interests;
+
+use hub::Hub;
+pub use ring::{Gap, RingLimits};
+pub use stream::{SendRetained, StreamItem, StreamPlace, TopicStream};
+
+/// Bytes of messages between the loops and the ring. The task that empties it runs each few
+/// milliseconds on a busy machine; where it does not for longer, messages are lost to streams, and
+/// each stream is told so.
+const INTAKE_BYTES_MAX: usize = 8 << 20;
+
+/// Bytes that a message counts for beside its own.
+const MESSAGE_BYTES: usize = 200;
+
+/// The bounds of streams, for the whole node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamLimits {
+    /// Streams at once.
+    pub streams_max: usize,
+    /// Topic filters of one stream.
+    pub filters_max: usize,
+    /// The ring, and how long the topics of a stream that ended are kept in it.
+    pub ring: RingLimits,
+}
+
+impl Default for StreamLimits {
+    fn default() -> Self {
+        Self {
+            streams_max: 500,
+            filters_max: 16,
+            ring: RingLimits { bytes_max: 64 << 20, age_ms_max: 30_000 },
+        }
+    }
+}
+
+/// A message for streams. All streams share it.
+#[derive(Debug)]
+pub struct StreamMessage {
+    publication: Publication,
+    is_retained: bool,
+    /// What a door made of it, once for all its readers.
+    rendered: std::sync::OnceLock<Bytes>,
+}
+
+impl StreamMessage {
+    fn new(publication: Publication, is_retained: bool) -> Self {
+        Self { publication, is_retained, rendered: std::sync::OnceLock::new() }
+    }
+
+    /// Topic Name.
+    pub fn topic(&self) -> &str {
+        self.publication.topic()
+    }
+
+    /// The application's bytes.
+    pub fn payload(&self) -> &[u8] {
+        self.publication.payload()
+    }
+
+    /// QoS it was published with, 0 to 2.
+    pub fn qos(&self) -> u8 {
+        self.publication.head.qos as u8
+    }
+
+    /// Whether it is the topic's retained message, sent because a stream began.
+    pub fn is_retained(&self) -> bool {
+        self.is_retained
+    }
+
+    /// The properties that its publisher gave it.
+    pub fn properties(&self) -> PublishProperties<'_> {
+        // They were encoded by a broker, and are read back as they are.
+        decode::forwarded(self.publication.message().properties).unwrap_or_default()
+    }
+
+    /// What a door shows of it; made by the first reader.
+    pub fn rendered(&self, render: impl FnOnce() -> Bytes) -> Bytes {
+        self.rendered.get_or_init(render).clone()
+    }
+
+    fn bytes(&self) -> usize {
+        MESSAGE_BYTES + self.publication.bytes_held()
+    }
+}
+
+/// Why a stream cannot begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoStream {
+    /// There are so many already.
+    Full(usize),
+    /// It has more filters than this.
+    Filters(usize),
+    /// The filter at this place is none, and why.
+    Filter(usize, String),
+    /// The node drains.
+    Draining,
+}
+
+/// What streams did so far, and what they hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamCounts {
+    /// Streams that are open now.
+    pub open: u64,
+    /// Topic filters that are kept in the ring now.
+    pub filters: u64,
+    /// Messages in the ring now.
+    pub ring_messages: u64,
+    /// Their bytes.
+    pub ring_bytes: u64,
+    /// Messages that were put into the ring.
+    pub messages_total: u64,
+    /// Messages that were given to streams, each as often as it was.
+    pub deliveries_total: u64,
+    /// Messages that were lost on their way to the ring.
+    pub lost_total: u64,
+    /// Gaps that streams were told of: expired, unwatched, overload.
+    pub gaps_total: [u64; 3],
+}
+
+/// All streams of the node.
+#[derive(Debug)]
+pub struct TopicStreams {
+    /// Distinguishes the numbers of this process's messages from those of another.
+    epoch: u64,
+    limits: StreamLimits,
+    topic_levels_max: usize,
+    /// Filters in the hub: a loop looks no further where there is none.
+    watched: AtomicUsize,
+    /// Which topics they may match, as between loops.
+    interests: Interests,
+    intake: Mutex<Intake>,
+    hub: Mutex<Hub>,
+    /// No stream begins any more.
+    closed: AtomicBool,
+    counts: Totals,
+}
+
+#[derive(Debug, Default)]
+struct Totals {
+    messages: AtomicU64,
+    deliveries: AtomicU64,
+    lost: AtomicU64,
+    gaps: [AtomicU64; 3],
+}
+
+/// What loops have shown and nobody has distributed.
+#[derive(Debug, Default)]
+struct Intake {
+    messages: Vec<StreamMessage>,
+    bytes: usize,
+    /// Messages were lost behind those.
+    lost: bool,
+    waker: Option<Waker>,
+}
+
+impl TopicStreams {
+    pub(crate) fn new(limits: StreamLimits, topic_levels_max: usize, epoch: u64) -> Arc<Self> {
+        Arc::new(Self {
+            epoch,
+            limits,
+            topic_levels_max,
+            watched: AtomicUsize::new(0),
+            interests: Interests::new(1),
+            intake: Mutex::default(),
+            hub: Mutex::new(Hub::new(limits.ring)),
+            closed: AtomicBool::new(false),
+            counts: Totals::default(),
+        })
+    }
+
+    /// Shows a message, on the loop where it came in. Returns whether a stream may want it.
+    pub(crate) fn observe(&self, message: &MqttMessage<'_>) -> bool {
+        if self.watched.load(Ordering::Acquire) == 0 || !self.interests.wanted_by(0, message.topic) {
+            return false;
+        }
+        let mut intake = self.intake.lock();
+        if intake.bytes >= INTAKE_BYTES_MAX {
+            intake.lost = true;
+            self.counts.lost.fetch_add(1, Ordering::Relaxed);
+            return true;
+        }
+        let message = StreamMessage::new(Publication::new(message), false);
+        intake.bytes += message.bytes();
+        intake.messages.push(message);
+        let waker = if intake.messages.len() == 1 { intake.waker.take() } else { None };
+        drop(intake);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        true
+    }
+
+    /// Waits until messages have been shown.
+    pub fn poll_shown(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut intake = self.intake.lock();
+        if !intake.messages.is_empty() {
+            return Poll::Ready(());
+        }
+        match &mut intake.waker {
+            Some(waker) => waker.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
+        Poll::Pending
+    }
+
+    /// Gives streams what was shown since the last time, and lets go of what is too old. To be
+    /// called when [`Self::poll_shown`] is ready, and about each second, by one task.
+    pub fn distribute(&self, now_ms: u64) {
+        let (messages, lost) = {
+            let mut intake = self.intake.lock();
+            intake.bytes = 0;
+            let fresh = Vec::with_capacity(intake.messages.len());
+            (std::mem::replace(&mut intake.messages, fresh), std::mem::take(&mut intake.lost))
+        };
+        let mut hub = self.hub.lock();
+        let mut kept = 0;
+        for message in messages {
+            kept += u64::from(hub.append(message, now_ms));
+        }
+        if lost {
+            hub.lose();
+        }
+        hub.expire(now_ms, |filter| {
+            self.interests.change(0, filter, Interest::Lost);
+            self.watched.fetch_sub(1, Ordering::AcqRel);
+        });
+        let wakers = hub.take_wakers();
+        drop(hub);
+        self.counts.messages.fetch_add(kept, Ordering::Relaxed);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// No stream begins from now on, and those that are open end.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        let mut hub = self.hub.lock();
+        hub.wake_all();
+        let wakers = hub.take_wakers();
+        drop(hub);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Streams at once, at most.
+    pub fn streams_max(&self) -> usize {
+        self.limits.streams_max
+    }
+
+    /// Everything that is counted.
+    pub fn counts(&self) -> StreamCounts {
+        let (open, filters, (ring_messages, ring_bytes)) = self.hub.lock().held();
+        let Totals { messages, deliveries, lost, gaps } = &self.counts;
+        let total = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        StreamCounts {
+            open: open as u64,
+            filters: filters as u64,
+            ring_messages: ring_messages as u64,
+            ring_bytes: ring_bytes as u64,
+            messages_total: total(messages),
+            deliveries_total: total(deliveries),
+            lost_total: total(lost),
+            gaps_total: [total(&gaps[0]), total(&gaps[1]), total(&gaps[2])],
+        }
+    }
+}
