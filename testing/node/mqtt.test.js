@@ -207,6 +207,26 @@ describe('TLS', () => {
     })
   }
 
+  for (const { name, protocolVersion } of VERSIONS) {
+    test(`messages pass over WebSocket on the HTTPS port, MQTT ${name}`, async (context) => {
+      const server = await Server.start({
+        ca: file('ca.pem'),
+        settings: '[http]\ncertificate = "@server.pem"\nkey = "@server.key"\n',
+        files: { 'server.pem': file('server.pem'), 'server.key': file('server.key') }
+      })
+      context.after(() => server.stop())
+      const options = { protocolVersion, ca: file('ca.pem') }
+      const [reader, writer] = [await Device.connect(server.url('wss'), options), await Device.connect(server.url('wss'), options)]
+      await reader.subscribe('t', { qos: 2 })
+      for (const size of [1, 100_000]) {
+        await writer.publish('t', 'x'.repeat(size), { qos: 2 })
+        assert.equal((await reader.take()).payload.length, size)
+      }
+      await assert.rejects(Device.connect(server.url('wss'), { ca: file('other.pem') }))
+      await Promise.all([reader.end(), writer.end()])
+    })
+  }
+
   test('an unknown server is refused by the client', async (context) => {
     const server = await secure('none')
     context.after(() => server.stop())

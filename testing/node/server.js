@@ -6,6 +6,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
+import https from 'node:https'
 import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
@@ -60,9 +61,17 @@ export async function within (what, promise) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
 
+/** Whether the server on this HTTP port is ready; on an HTTPS port, whose certificate `ca` signed. */
+async function isReady (port, ca) {
+  if (!ca) return (await fetch(`http://127.0.0.1:${port}/readyz`)).ok
+  const [answer] = await once(https.get(`https://127.0.0.1:${port}/readyz`, { ca, agent: false }), 'response')
+  answer.resume()
+  return answer.statusCode === 200
+}
+
 /** A running trial server. */
 export class Server {
-  static async start ({ loops = 2, settings = '', tls = false, files = {} } = {}) {
+  static async start ({ loops = 2, settings = '', tls = false, ca = null, files = {} } = {}) {
     const server = new Server()
     const binary = process.env.STADIUM_BIN ?? path.join(ROOT, 'target/debug/stadium')
     if (!fs.existsSync(binary)) throw new Error(`${binary} is not there: run \`cargo build -p stadium-cli\``)
@@ -86,7 +95,7 @@ export class Server {
     await until('the server to be ready', async () => {
       if (server.child.exitCode !== null) throw new Error(`the server ended: ${server.log()}`)
       try {
-        return (await fetch(`http://127.0.0.1:${server.http}/readyz`)).ok
+        return await isReady(server.http, ca)
       } catch {
         return false
       }
@@ -98,11 +107,12 @@ export class Server {
     return fs.readFileSync(path.join(this.folder, 'log'), 'utf8')
   }
 
-  /** The URL of a transport: `mqtt`, `ws` or `mqtts`. */
+  /** The URL of a transport: `mqtt`, `ws`, `wss` of an HTTPS port, or `mqtts`. */
   url (transport) {
     return {
       mqtt: `mqtt://127.0.0.1:${this.tcp}`,
       ws: `ws://127.0.0.1:${this.http}/mqtt`,
+      wss: `wss://localhost:${this.http}/mqtt`,
       mqtts: `mqtts://localhost:${this.tls}`
     }[transport]
   }

@@ -11,6 +11,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import time
@@ -64,14 +65,16 @@ def binary():
 class Server:
     """A running server. `tcp`, `ws` and `tls` are ports of 127.0.0.1; `http` is the API's base URL."""
 
-    def __init__(self, *, loops=2, settings="", trial=True, tls=False, files=(), rpc="127.0.0.1:0"):
+    def __init__(self, *, loops=2, settings="", trial=True, tls=False, files=(), rpc="127.0.0.1:0", https=None):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="stadium-test-"))
         for name, text in dict(files).items():
             (self.folder / name).write_text(text)
         self.tcp = free_port()
         self.ws = free_port()
         self.tls = free_port() if tls else None
-        self.http = f"http://127.0.0.1:{self.ws}"
+        # The certificate that an HTTPS port shows.
+        self.trust = ssl.create_default_context(cafile=https) if https else None
+        self.http = f"{'https' if https else 'http'}://127.0.0.1:{self.ws}"
         self.log = open(self.folder / "log", "w+", encoding="utf-8", errors="replace")
         if PEER == "mosquitto":
             command = self._mosquitto(tls)
@@ -146,7 +149,7 @@ class Server:
             request.data = json.dumps(body).encode()
             request.add_header("Content-Type", "application/json")
         try:
-            with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE_S, context=self.trust) as answer:
                 status, text = answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:

@@ -14,7 +14,7 @@ use stadium_push::live::{
     Away, ClientId, LiveAudience, LiveDispatch, LivePush, LiveTally, LiveToken, TopicPush,
 };
 use stadium_push::{AppName, Dispatch, PushId, Time, TransportCommand};
-use stadium_reactor::{Adopt, Carries, ConnectionLimits, LoopStats};
+use stadium_reactor::{Adopt, AdoptedTls, Carries, ConnectionLimits, LoopStats};
 
 use crate::auth::Counts as AuthCounts;
 use crate::config::{CONNECT_BYTES_FREE, Config};
@@ -292,8 +292,14 @@ impl EdgeHandle {
     }
 
     /// Gives a socket that another server accepted, and whose bytes ask for MQTT over WebSocket, to a loop.
-    /// It comes back if no loop has room, or if the configuration takes no such sockets.
-    pub fn adopt(&self, stream: std::net::TcpStream) -> Result<(), std::net::TcpStream> {
+    /// `tls` is what that server shook hands for, and `unread` what it read beyond that. The socket
+    /// comes back if no loop has room, or if the configuration takes no such sockets.
+    pub fn adopt(
+        &self,
+        stream: std::net::TcpStream,
+        tls: Option<AdoptedTls>,
+        unread: Vec<u8>,
+    ) -> Result<(), std::net::TcpStream> {
         let Some(handed_over) = &self.config.handed_over else { return Err(stream) };
         let next = self.shared.next_adopted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let carries = match &handed_over.settings.websocket {
@@ -307,7 +313,7 @@ impl EdgeHandle {
             carry_bytes_max: self.config.before_authentication.bytes.min(CONNECT_BYTES_FREE),
             ..handed_over.settings.limits
         };
-        let adopt = Adopt { listener: self.config.handed_over_tag(), carries, limits, ..Adopt::default() };
+        let adopt = Adopt { listener: self.config.handed_over_tag(), carries, leftover: unread, tls, limits };
         self.shared.handle(next % self.config.loops).adopt(stream, adopt).map_err(|full| full.0)
     }
 

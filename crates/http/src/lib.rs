@@ -1,7 +1,7 @@
 //! Stadium's HTTP port: the JSON API with its OpenAPI description, API keys, metrics, health and the live page.
 //!
 //! This crate knows nothing of MQTT or of the event loops. It reaches the devices through one small trait,
-//! [`Fleet`], which the node implements, and gives sockets that ask for `/mqtt` away unread through
+//! [`Fleet`], which the node implements, and gives sockets that ask for `/mqtt` away, with their TLS, through
 //! [`SocketTaker`]. It runs on Tokio: nothing here touches a loop's thread.
 //!
 //! Errors are RFC 9457 problems with a stable code; docs/reference/errors/ explains each.
@@ -63,7 +63,7 @@ pub use platform::ids::new_push_id;
 pub use principal::{Holder, HolderRights, Principal};
 pub use push::direct::fields::{PUSHES_QUEUE, read_push};
 pub use request::problem::{CODES, Code};
-pub use server::socket_taker::{SocketTaker, TakenPath, TakenSocket};
+pub use server::socket_taker::{SocketTaker, TakenPath, TakenSocket, TakenTls};
 pub use server::{Queues, Reloader, Server};
 pub use shared_documents::{Documents, NotChanged, SharedDocuments, Texts};
 pub use sign_in::config::{OidcConfig, WrongSetting};

@@ -87,5 +87,8 @@ async fn wrong_method(request: Request) -> Problem {
 }
 
 async fn mqtt_elsewhere() -> Problem {
-    Problem::new(WEBSOCKET_ELSEWHERE, "use a plain HTTP port, or the edge's own WebSocket listener")
+    Problem::new(
+        WEBSOCKET_ELSEWHERE,
+        "this server has no event loops that take it; ask for it as `GET /mqtt` with `Upgrade: websocket`",
+    )
 }

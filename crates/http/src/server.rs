@@ -38,8 +38,9 @@ use crate::router;
 use crate::server::peek::FirstBytes;
 use crate::server::places::{Entry, Full, Places};
 use crate::server::progress::{Progress, Reset};
-use crate::server::socket_taker::{SocketTaker, TakenSocket};
+use crate::server::socket_taker::{SocketTaker, TakenPath, TakenSocket, TakenTls};
 use crate::server::tls::Certificate;
+use crate::server::tls::stream::TlsStream;
 use crate::server::unread::watched;
 use crate::start_error::StartError;
 use crate::wallet::figures;
@@ -276,6 +277,20 @@ struct Connection {
     head_timeout: Duration,
 }
 
+/// Gives a socket to the event loops.
+fn give(
+    taker: &dyn SocketTaker,
+    stream: TcpStream,
+    tls: Option<Box<TakenTls>>,
+    peer: SocketAddr,
+    path: TakenPath,
+) {
+    match stream.into_std() {
+        Ok(stream) => taker.take(TakenSocket { stream, tls, peer, path }),
+        Err(error) => tracing::warn!(error = %error, "a socket could not be given to the event loops"),
+    }
+}
+
 /// The requests that a connection may make.
 enum Serving {
     /// Everything, until the server stops.
@@ -286,26 +301,40 @@ enum Serving {
 
 impl Connection {
     async fn begin(self, stream: TcpStream, serving: Serving) {
-        if let Some(certificate) = &self.certificate {
-            let handshake = certificate.acceptor().accept(stream);
-            match tokio::time::timeout(self.head_timeout, handshake).await {
-                Ok(Ok(stream)) => self.serve(stream, serving).await,
-                Ok(Err(error)) => {
-                    tracing::debug!(error = %error, peer = %self.peer, "HTTPS handshake failed")
-                }
-                Err(_) => tracing::debug!(peer = %self.peer, "HTTPS handshake took too long"),
-            }
-            return;
+        match self.certificate.clone() {
+            Some(certificate) => self.begin_tls(&certificate, stream, serving).await,
+            None => self.begin_plain(stream, serving).await,
         }
+    }
+
+    async fn begin_plain(self, stream: TcpStream, serving: Serving) {
         let Some(taker) = self.taker.clone() else { return self.serve(stream, serving).await };
         match peek::first_bytes(&stream, self.app.config.echo, self.head_timeout).await {
             FirstBytes::Ours => self.serve(stream, serving).await,
-            FirstBytes::Theirs(path) => match stream.into_std() {
-                Ok(stream) => taker.take(TakenSocket { stream, peer: self.peer, path }),
-                Err(error) => {
-                    tracing::warn!(error = %error, "a socket could not be given to the event loops")
+            FirstBytes::Theirs(path) => give(&*taker, stream, None, self.peer, path),
+            FirstBytes::Gone => {}
+        }
+    }
+
+    async fn begin_tls(self, certificate: &Certificate, stream: TcpStream, serving: Serving) {
+        let peer = self.peer;
+        let handshake = TlsStream::accept(certificate.config(), stream);
+        let mut stream = match tokio::time::timeout(self.head_timeout, handshake).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => return tracing::debug!(error = %error, %peer, "HTTPS handshake failed"),
+            Err(_) => return tracing::debug!(%peer, "HTTPS handshake took too long"),
+        };
+        let Some(taker) = self.taker.clone() else { return self.serve(stream, serving).await };
+        match peek::first_bytes_of_tls(&mut stream, self.app.config.echo, self.head_timeout).await {
+            FirstBytes::Ours => self.serve(stream, serving).await,
+            FirstBytes::Theirs(path) => {
+                let given = tokio::time::timeout(self.head_timeout, stream.give_away()).await;
+                match given {
+                    Ok(Ok((stream, tls))) => give(&*taker, stream, Some(tls), peer, path),
+                    Ok(Err(error)) => tracing::debug!(error = %error, %peer, "HTTPS connection ended early"),
+                    Err(_) => tracing::debug!(%peer, "HTTPS peer does not read"),
                 }
-            },
+            }
             FirstBytes::Gone => {}
         }
     }

@@ -20,7 +20,7 @@ use crate::lifecycle::TOKEN_LISTENERS;
 use crate::moved::Moved;
 use crate::settings::{Adopt, Carries, ListenerSettings, ProxyProtocol, Sharing, SocketSettings};
 use crate::slab::{Opening, flag};
-use crate::tls::{Handshake, Tls};
+use crate::tls::{Handshake, Records, Tls};
 use crate::websocket::{Role, WebSocket};
 use crate::{socket, sys};
 
@@ -202,16 +202,11 @@ impl<M: Send + 'static> Loop<M> {
     /// The peer's address is known: notifies the handler, and begins what comes before the
     /// protocol.
     pub(crate) fn introduce<H: Handler<Message = M>>(&mut self, handler: &mut H, id: ConnectionId) {
-        let Some(opening) = self
-            .io
-            .slab
-            .find(id)
-            .and_then(|entry| entry.extra.as_mut())
-            .and_then(|extra| extra.opening.as_mut())
-        else {
-            return;
-        };
-        let security = if opening.server_tls.is_some() { Security::Tls } else { Security::Plain };
+        let Some(extra) = self.io.slab.find(id).and_then(|entry| entry.extra.as_mut()) else { return };
+        let is_open = extra.tls.is_some();
+        let Some(opening) = extra.opening.as_mut() else { return };
+        let is_tls = is_open || opening.server_tls.is_some();
+        let security = if is_tls { Security::Tls } else { Security::Plain };
         let accepted = Accepted {
             listener: ListenerTag(opening.listener),
             peer: opening.peer,
@@ -286,6 +281,25 @@ impl<M: Send + 'static> Loop<M> {
         let Ok(id) = self.io.admit(fd, profile, &adopt.limits, Interest::READABLE) else { return };
         self.io.counts.accepts += 1;
         self.io.counts.handshakes += 1;
+        let mut plain = Vec::new();
+        if let Some(adopted) = adopt.tls {
+            let serial = self.io.next_serial();
+            match Records::server(adopted.secrets, adopted.kernel, serial) {
+                Ok(records) => self.io.set_tls(id.index, Tls::Open(Box::new(records))),
+                Err(error) => {
+                    tracing::debug!(error = %error, "TLS from outside cannot be taken over");
+                    return self
+                        .io
+                        .fail(id.index, crate::CloseReason::Tls(crate::tls::alert::INTERNAL_ERROR));
+                }
+            }
+            plain = adopted.plain;
+        }
+        let security = if self.io.slab.at(id.index).extra.as_ref().is_some_and(|extra| extra.tls.is_some()) {
+            Security::Tls
+        } else {
+            Security::Plain
+        };
         if let Carries::WebSocket(settings) = &adopt.carries {
             let websocket = WebSocket::new(
                 Role::Server,
@@ -313,12 +327,17 @@ impl<M: Send + 'static> Loop<M> {
             self.io.arm(id.index);
             self.introduce(handler, id);
         } else {
-            let accepted = Accepted { listener: adopt.listener, peer, local, security: Security::Plain };
+            let accepted = Accepted { listener: adopt.listener, peer, local, security };
             self.announce(handler, id, &accepted);
             self.establish(handler, id);
         }
         self.io.store_raw(id.index, &adopt.leftover);
-        self.io.read_soon(id.index);
+        if !plain.is_empty() {
+            self.decrypted(handler, id, &plain);
+        }
+        if self.io.slab.find(id).is_some() {
+            self.io.read_soon(id.index);
+        }
     }
 
     /// Takes a connection in that another loop gave away.

@@ -49,7 +49,7 @@ pub use id::{ConnectionId, ListenerTag, UdpId};
 pub use io::{Io, TICK_MS};
 pub use mailbox::{Full, LoopHandle, Mailbox};
 pub use settings::{
-    AcceptBudget, Adopt, Carries, ConnectOptions, ConnectionLimits, KeepAlive, ListenerSettings,
+    AcceptBudget, Adopt, AdoptedTls, Carries, ConnectOptions, ConnectionLimits, KeepAlive, ListenerSettings,
     LoopSettings, Messages, ProxyProtocol, Sharing, SocketSettings, UdpSettings, UdpSharing,
     WebSocketRequest, WebSocketSettings,
 };

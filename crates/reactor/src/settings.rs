@@ -319,8 +319,27 @@ pub struct Adopt {
     pub carries: Carries,
     /// Bytes that the other server had read beyond what it used.
     pub leftover: Vec<u8>,
+    /// The TLS that the other server has shaken hands for. `leftover` is ciphertext then.
+    pub tls: Option<AdoptedTls>,
     /// What the connection may hold.
     pub limits: ConnectionLimits,
+}
+
+/// TLS of an adopted connection, open, and the plaintext that was read of it.
+pub struct AdoptedTls {
+    /// The keys, and how far each direction has come.
+    pub secrets: rustls::ExtractedSecrets,
+    /// What key updates need.
+    pub kernel: rustls::kernel::KernelConnection<rustls::server::ServerConnectionData>,
+    /// What the other server has decrypted and not used.
+    pub plain: Vec<u8>,
+}
+
+impl std::fmt::Debug for AdoptedTls {
+    /// Without the keys.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AdoptedTls").field("plain", &self.plain.len()).finish_non_exhaustive()
+    }
 }
 
 /// A UDP socket.

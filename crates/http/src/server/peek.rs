@@ -1,4 +1,4 @@
-//! Looks at a connection's first bytes without reading them, to see whose it is.
+//! Looks at a connection's first bytes without using them, to see whose it is.
 //!
 //! `GET /mqtt` (and `GET /echo` in a trial) belongs to the event loops; everything else is served here. At most
 //! ten bytes and the head's time limit are spent on the question.
@@ -9,6 +9,7 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use crate::server::socket_taker::TakenPath;
+use crate::server::tls::stream::TlsStream;
 
 /// Whose a connection is.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,6 +40,23 @@ pub(crate) async fn first_bytes(stream: &TcpStream, echo: bool, limit: Duration)
         }
         tokio::time::sleep(PIECES_PAUSE).await;
     }
+}
+
+/// The same of a connection over TLS, whose plaintext is read and kept.
+pub(crate) async fn first_bytes_of_tls(stream: &mut TlsStream, echo: bool, limit: Duration) -> FirstBytes {
+    let looked = async {
+        loop {
+            if !stream.unread().is_empty()
+                && let Some(whose) = decide(stream.unread(), echo)
+            {
+                return whose;
+            }
+            if !stream.read_more().await.unwrap_or(false) {
+                return FirstBytes::Gone;
+            }
+        }
+    };
+    tokio::time::timeout(limit, looked).await.unwrap_or(FirstBytes::Gone)
 }
 
 /// `None` while the bytes could still become either.

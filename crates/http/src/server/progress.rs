@@ -18,7 +18,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
-use tokio_rustls::server::TlsStream;
+
+use crate::server::tls::stream::TlsStream;
 
 /// Time in which a peer that was answered early may end its body and read the answer.
 const LINGER: Duration = Duration::from_secs(2);
@@ -39,9 +40,9 @@ impl Reset for TcpStream {
     }
 }
 
-impl Reset for TlsStream<TcpStream> {
+impl Reset for TlsStream {
     fn reset_on_drop(&self) {
-        self.get_ref().0.reset_on_drop();
+        self.socket().reset_on_drop();
     }
 }
 

@@ -1,5 +1,7 @@
 //! HTTPS: the certificate and its key, read again on request without losing a connection.
 
+pub(crate) mod stream;
+
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +10,6 @@ use parking_lot::RwLock;
 use rustls::ServerConfig;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::TlsAcceptor;
 
 use crate::config::TlsFiles;
 
@@ -31,8 +32,9 @@ impl Certificate {
         Ok(())
     }
 
-    pub(crate) fn acceptor(&self) -> TlsAcceptor {
-        TlsAcceptor::from(Arc::clone(&self.current.read()))
+    /// What a new connection shakes hands with.
+    pub(crate) fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.current.read())
     }
 }
 
@@ -48,6 +50,8 @@ fn server_config(files: &TlsFiles) -> io::Result<Arc<ServerConfig>> {
         .with_no_client_auth()
         .with_single_cert(chain, key)
         .map_err(|error| about(&files.certificate, error))?;
+    // Connections are given to event loops with their keys.
+    config.enable_secret_extraction = true;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }

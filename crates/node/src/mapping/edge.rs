@@ -125,7 +125,7 @@ pub(crate) fn plan(
     // WebSockets that came by the HTTP port.
     let by_http = Listening {
         name: "http",
-        transport: Transport::Ws,
+        transport: if settings.http.certificate.is_some() { Transport::Wss } else { Transport::Ws },
         listen: vec![],
         sockets: &settings.ws.sockets,
         tls: None,

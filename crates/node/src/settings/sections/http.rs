@@ -13,8 +13,8 @@ group! {
     pub struct Http {
         /// Where to listen. The default is this machine only.
         listen: Option<SocketAddr> = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)));
-        /// Certificate chain, PEM. With it and `key` the port speaks HTTPS (and no MQTT over WebSocket: that is `[wss]`). SIGHUP
-        /// reads both again.
+        /// Certificate chain, PEM. With it and `key` the port speaks HTTPS, and MQTT over WebSocket
+        /// with TLS. SIGHUP reads both again.
         certificate: Option<PathBuf> = None;
         /// Private key of the certificate, PEM.
         key: Option<PathBuf> = None;
