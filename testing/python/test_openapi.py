@@ -53,8 +53,8 @@ def test_the_server_answers_as_in_its_description(start):
     )
     report = run.stdout + run.stderr
     assert run.returncode == 0, report
-    # All of it was asked but the three streams.
-    assert re.search(rf"Tested:\s+{operations - 3}\b", report), report
+    # All of it was asked but the four streams.
+    assert re.search(rf"Tested:\s+{operations - 4}\b", report), report
     assert "panicked" not in server.output(), server.output()
 
 

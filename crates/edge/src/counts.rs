@@ -144,6 +144,10 @@ counts! {
     session_bytes,
     /// Publications now waiting for the mailbox of another loop.
     forwards_waiting,
+    /// Messages of applications that were accepted.
+    application_messages,
+    /// Messages of applications that nobody got, or of which that is not known.
+    application_messages_refused,
     /// Publications given to other loops.
     forwarded,
     /// CONNECTs accepted.

@@ -266,6 +266,8 @@ impl DeviceLoop {
         counts.session_bytes = totals.bytes as u64;
         counts.requests_in_flight =
             self.around.request_gate.as_ref().map_or(0, RequestGate::in_flight) as u64;
+        counts.application_messages = self.around.publishes.accepted;
+        counts.application_messages_refused = self.around.publishes.refused;
         counts.forwards_waiting = self.around.forwards_waiting as u64;
         if let Some(uplinks) = &self.around.uplinks {
             (counts.uplinks, counts.uplinks_dropped) = (uplinks.taken, uplinks.dropped);

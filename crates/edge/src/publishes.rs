@@ -88,7 +88,7 @@ pub enum NotPublished {
 
 /// Hears the outcomes of a batch, in the order of its messages. Called on a loop: it must not block.
 /// It is dropped uncalled where the edge ends before.
-pub type PublishReply = Box<dyn FnOnce(Vec<PublishOutcome>) + Send>;
+pub type PublishReply = Box<dyn FnOnce(Vec<PublishOutcome>) + Send + Sync>;
 
 /// A batch on its way to the loop.
 pub(crate) struct Publishing {
@@ -184,6 +184,7 @@ impl DeviceLoop {
         let is_behind = self.around.forwards_waiting > self.config.forwards_waiting_max;
         if is_behind || !self.around.keeps_up() {
             // As publishing devices are not read then; an application can be told to wait.
+            self.around.publishes.refused += messages.len() as u64;
             reply(vec![PublishOutcome::Busy; messages.len()]);
             return;
         }
@@ -204,6 +205,10 @@ impl DeviceLoop {
 pub(crate) struct Publishes {
     last: u64,
     waiting: HashMap<u64, Batch>,
+    /// Messages that were accepted.
+    pub(crate) accepted: u64,
+    /// Messages that were not, or of which it is not known.
+    pub(crate) refused: u64,
 }
 
 struct Batch {
@@ -263,6 +268,10 @@ impl Publishes {
         if self.waiting.get(&batch).is_some_and(|waiting| waiting.left == 0)
             && let Some(Batch { outcomes, reply, .. }) = self.waiting.remove(&batch)
         {
+            let is_accepted = |outcome: &&PublishOutcome| matches!(outcome, PublishOutcome::Accepted { .. });
+            let accepted = outcomes.iter().filter(is_accepted).count();
+            self.accepted += accepted as u64;
+            self.refused += (outcomes.len() - accepted) as u64;
             reply(outcomes);
         }
     }

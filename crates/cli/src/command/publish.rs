@@ -118,6 +118,6 @@ fn publish(api: &Api, arguments: PublishArguments, terminal: &Terminal) -> Resul
         Some(true) => " and retained",
         _ => "",
     };
-    terminal.note(&format!("published{retained}{matched}"));
+    terminal.note(format!("published{retained}{matched}"));
     Ok(())
 }

@@ -15,6 +15,9 @@ use super::ring::{Gap, Ring, RingLimits};
 /// Filters without a stream that are kept; the ones that ended first leave for one more.
 const IDLE_FILTERS_MAX: usize = 4_096;
 
+/// How often filters without a stream are looked at, in milliseconds.
+const IDLE_LOOK_MS: u64 = 1_000;
+
 /// Names a filter, and its log in the ring.
 pub(super) type FilterNumber = u32;
 
@@ -31,6 +34,8 @@ pub(super) struct Hub {
     last_stream: StreamNumber,
     /// Filters that have no stream.
     idle: usize,
+    /// When those were looked at.
+    idle_looked_ms: u64,
     matched: Vec<FilterNumber>,
     /// Streams that go on once the lock is given back.
     woken: Vec<Waker>,
@@ -59,6 +64,7 @@ impl Hub {
             streams: HashMap::new(),
             last_stream: 0,
             idle: 0,
+            idle_looked_ms: 0,
             matched: Vec::new(),
             woken: Vec::new(),
         }
@@ -120,7 +126,7 @@ impl Hub {
         if self.matched.is_empty() {
             return false;
         }
-        let bytes = message.bytes();
+        let bytes = message.ring_bytes();
         self.ring.append(&self.matched, Arc::new(message), bytes, now_ms);
         for number in &self.matched {
             let Some(filter) = self.filters.get(number) else { continue };
@@ -146,9 +152,11 @@ impl Hub {
     /// What is too old leaves, and filters that nobody has read for as long; `lost` hears of those.
     pub(super) fn expire(&mut self, now_ms: u64, mut lost: impl FnMut(&str)) {
         self.ring.expire(now_ms);
-        if self.idle == 0 {
+        let is_due = now_ms.saturating_sub(self.idle_looked_ms) >= IDLE_LOOK_MS;
+        if self.idle == 0 || (!is_due && self.idle <= IDLE_FILTERS_MAX) {
             return;
         }
+        self.idle_looked_ms = now_ms;
         let mut over: Vec<(u64, FilterNumber)> = self
             .filters
             .iter()

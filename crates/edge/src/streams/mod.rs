@@ -106,6 +106,11 @@ impl StreamMessage {
     fn bytes(&self) -> usize {
         MESSAGE_BYTES + self.publication.bytes_held()
     }
+
+    /// Bytes in the ring, where a door's text of it is kept too: about as long as the message.
+    fn ring_bytes(&self) -> usize {
+        self.bytes() + self.publication.bytes_held()
+    }
 }
 
 /// Why a stream cannot begin.
@@ -285,5 +290,100 @@ impl TopicStreams {
             lost_total: total(lost),
             gaps_total: [total(&gaps[0]), total(&gaps[1]), total(&gaps[2])],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use stadium_mqtt::broker::Head;
+
+    use super::*;
+    use crate::auth::{AuthConfig, Authenticator};
+    use crate::{Config, Edge};
+
+    fn edge(limits: StreamLimits) -> Edge {
+        let authenticator = Authenticator::open(&AuthConfig::default()).expect("the defaults are right");
+        let config = Config { streams: limits, ..Config::new(Arc::new(authenticator)) };
+        // Nothing is needed of its loops: they do not run.
+        Edge::bind(config).expect("it listens nowhere")
+    }
+
+    fn show(edge: &Edge, topic: &str, payload: &[u8]) -> bool {
+        let message = MqttMessage { topic, properties: &[], payload, head: Head::default() };
+        edge.handle().streams().observe(&message)
+    }
+
+    fn next(stream: &mut TopicStream) -> Option<StreamItem> {
+        match stream.poll_next(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(item) => item,
+            Poll::Pending => None,
+        }
+    }
+
+    fn stream(edge: &Edge, filter: &str, from: Option<StreamPlace>) -> Result<TopicStream, NoStream> {
+        edge.handle().stream(&[filter.to_owned()], from, SendRetained::Yes)
+    }
+
+    #[test]
+    fn a_message_that_no_stream_wants_is_not_taken_in() {
+        let edge = edge(StreamLimits::default());
+        assert!(!show(&edge, "a", b"x"));
+        let mut reader = stream(&edge, "b/+", None).expect("there is room");
+        assert!(!show(&edge, "a", b"x"), "another topic");
+        assert!(show(&edge, "b/1", b"x"));
+        assert!(next(&mut reader).is_none(), "nobody has distributed it");
+        edge.handle().streams().distribute(0);
+        assert!(matches!(next(&mut reader), Some(StreamItem::Message(one, Some(_))) if one.topic() == "b/1"));
+        drop(reader);
+        // It may come back for a while, and then nobody looks any more.
+        edge.handle().streams().distribute(29_999);
+        assert!(show(&edge, "b/1", b"x"));
+        edge.handle().streams().distribute(u64::MAX);
+        assert!(!show(&edge, "b/1", b"x"));
+        assert_eq!(edge.handle().streams().counts().filters, 0);
+    }
+
+    #[test]
+    fn what_is_lost_before_the_ring_is_a_gap_for_every_stream() {
+        let edge = edge(StreamLimits::default());
+        let mut readers = ["a", "b"].map(|filter| stream(&edge, filter, None).expect("there is room"));
+        let payload = vec![0; 1 << 20];
+        for _ in 0..INTAKE_BYTES_MAX >> 20 {
+            assert!(show(&edge, "a", &payload));
+        }
+        assert_eq!(edge.handle().streams().counts().lost_total, 0);
+        assert!(show(&edge, "a", b"lost"));
+        edge.handle().streams().distribute(0);
+        assert_eq!(edge.handle().streams().counts().lost_total, 1);
+        for reader in &mut readers {
+            assert!(matches!(next(reader), Some(StreamItem::Gap(Gap::Overload))));
+        }
+        for _ in 0..INTAKE_BYTES_MAX >> 20 {
+            assert!(matches!(next(&mut readers[0]), Some(StreamItem::Message(..))), "what was taken");
+        }
+        assert!(readers.iter_mut().all(|reader| next(reader).is_none()), "told once");
+        assert_eq!(edge.handle().streams().counts().gaps_total, [0, 0, 2]);
+    }
+
+    #[test]
+    fn streams_are_bounded_and_wrong_filters_named() {
+        let edge = edge(StreamLimits { streams_max: 1, filters_max: 2, ..StreamLimits::default() });
+        let handle = edge.handle();
+        let ask = |filters: &[&str]| {
+            let filters: Vec<String> = filters.iter().map(|filter| (*filter).to_owned()).collect();
+            handle.stream(&filters, None, SendRetained::No).map(drop)
+        };
+        assert_eq!(ask(&["a", "b", "c"]), Err(NoStream::Filters(2)));
+        for wrong in ["a/#/b", "", "$share/g/a", "me/opened"] {
+            assert!(matches!(ask(&["a", wrong]), Err(NoStream::Filter(1, _))), "{wrong}");
+        }
+        let reader = stream(&edge, "a", None).expect("there is room");
+        assert_eq!(ask(&["a"]), Err(NoStream::Full(1)));
+        drop(reader);
+        assert_eq!(ask(&["a"]), Ok(()));
+        handle.streams().close();
+        assert_eq!(ask(&["a"]), Err(NoStream::Draining));
     }
 }

@@ -41,6 +41,10 @@ pub struct FleetStats {
     pub connects_total: u64,
     /// Messages that devices published.
     pub publishes_in_total: u64,
+    /// Messages of applications that were published.
+    pub application_messages_total: u64,
+    /// Messages of applications that nobody got, or of which that is not known.
+    pub application_messages_refused_total: u64,
     /// Messages written to devices' sockets, retries included.
     pub deliveries_total: u64,
     /// Deliveries that devices acknowledged.

@@ -33,6 +33,14 @@ fn fleet(to: &mut Encoder<'_>, stats: &FleetStats) -> fmt::Result {
     to.counter("accepts", "Sockets accepted", stats.accepts_total)?;
     to.counter("connects", "CONNECT packets answered with success", stats.connects_total)?;
     to.counter("publishes_in", "Messages that devices published", stats.publishes_in_total)?;
+    let published = stats.application_messages_total;
+    to.counter("application_messages", "Messages that applications published to topics", published)?;
+    let refused = stats.application_messages_refused_total;
+    to.counter(
+        "application_messages_refused",
+        "Messages of applications that were refused, or whose outcome is unknown",
+        refused,
+    )?;
     to.counter("deliveries", "Messages written to devices' sockets", stats.deliveries_total)?;
     to.counter("acknowledgements", "Deliveries that devices acknowledged", stats.acknowledgements_total)?;
     to.counter("pushes", "Pushes taken over", stats.pushes_total)?;

@@ -95,7 +95,7 @@ pub(crate) struct PublishedBatch {
 /// that was asked for. 503: nobody got it, try again after `Retry-After`. 4xx: nobody ever will. 504: somebody may have
 /// got it. With the header `Idempotency-Key` a repeated request gets the first answer and publishes nothing.
 #[utoipa::path(post, operation_id = "publish", path = "/api/publish", tag = "Topics",
-    extensions(("x-right" = json!(["stream.publish:{topic}?", "stream.retain:{topic}?"]))), request_body = PublishRequest,
+    extensions(("x-right" = json!(["stream.publish:{topic}", "stream.retain:{topic}?"]))), request_body = PublishRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters that name this request.")),
     responses((status = 200, description = "Published.", body = PublishedMessage,
                headers(("Idempotent-Replayed" = Option<String>, description = "`true` when this is the answer to an earlier request."))),
@@ -124,7 +124,7 @@ pub(crate) async fn one(
 ///
 /// The answers are those of `POST /api/publish`. The request's content type is the message's.
 #[utoipa::path(post, operation_id = "publish_raw", path = "/api/publish/raw", tag = "Topics",
-    extensions(("x-right" = json!(["stream.publish:{topic}?", "stream.retain:{topic}?"]))),
+    extensions(("x-right" = json!(["stream.publish:{topic}", "stream.retain:{topic}?"]))),
     request_body(content = String, content_type = "application/octet-stream", description = "The payload."),
     params(("topic" = String, Query, description = "Where to.", example = "chat/lobby"),
            ("qos" = Option<u8>, Query, minimum = 0, maximum = 1, description = "0, or 1 by default."),
@@ -186,7 +186,7 @@ pub(crate) async fn raw(
 /// own. With the header `Idempotency-Key` a repeated request of which all messages were accepted
 /// publishes nothing.
 #[utoipa::path(post, operation_id = "publish_batch", path = "/api/publish/batch", tag = "Topics",
-    extensions(("x-right" = json!(["stream.publish:{topic}?", "stream.retain:{topic}?"]))), request_body = PublishBatchRequest,
+    extensions(("x-right" = json!(["stream.publish:{topic}", "stream.retain:{topic}?"]))), request_body = PublishBatchRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters that name this request.")),
     responses((status = 200, description = "Each message has a result.", body = PublishedBatch,
                headers(("Idempotent-Replayed" = Option<String>, description = "`true` when this is the answer to an earlier request."))),
@@ -248,7 +248,7 @@ async fn publish_one(
     };
     match accepted_or(answer, outcome) {
         Ok(message) => Ok(published.replayed(Json(message).into_response())),
-        Err((_, problem)) => Err(problem),
+        Err((_, problem)) => Err(*problem),
     }
 }
 
@@ -282,9 +282,10 @@ async fn publish(
     messages: Vec<TopicMessage>,
     at: impl Fn(usize) -> String,
 ) -> Result<Published, Problem> {
-    let right =
-        |message: &TopicMessage| if message.retain { Verb::StreamRetain } else { Verb::StreamPublish };
-    caller.may_each(messages.iter().map(|message| (right(message), message.topic.as_str())))?;
+    let publishes = messages.iter().map(|message| (Verb::StreamPublish, message.topic.as_str()));
+    let retained = messages.iter().filter(|message| message.retain);
+    let retains = retained.map(|message| (Verb::StreamRetain, message.topic.as_str()));
+    caller.may_each(publishes.chain(retains))?;
     if let Some(problem) = not_ready(&app.fleet.readiness()) {
         return Err(problem);
     }
@@ -354,7 +355,9 @@ impl Drop for UnderWay<'_> {
 fn result(message: (String, bool), outcome: Option<PublishOutcome>) -> BatchResult {
     match accepted_or(message, outcome) {
         Ok(message) => BatchResult::Accepted(message),
-        Err((status, problem)) => BatchResult::Failed { status, problem: Box::new(problem.into_document()) },
+        Err((status, problem)) => {
+            BatchResult::Failed { status, problem: Box::new((*problem).into_document()) }
+        }
     }
 }
 
@@ -363,22 +366,23 @@ fn result(message: (String, bool), outcome: Option<PublishOutcome>) -> BatchResu
 fn accepted_or(
     (topic, retained): (String, bool),
     outcome: Option<PublishOutcome>,
-) -> Result<PublishedMessage, (&'static str, Problem)> {
+) -> Result<PublishedMessage, (&'static str, Box<Problem>)> {
     let accepted = |matched| Ok(PublishedMessage { topic, status: "accepted", matched, retained });
+    let failed = |status, problem| Err((status, Box::new(problem)));
     match outcome {
         None => accepted(None),
         Some(PublishOutcome::Accepted { matched }) => accepted(Some(matched)),
         Some(PublishOutcome::NoRoom) => {
             let detail = "a bound of retained messages or of kept messages is reached; nobody got it";
-            Err(("rejected", Problem::new(RETAINED_FULL, detail)))
+            failed("rejected", Problem::new(RETAINED_FULL, detail))
         }
         Some(PublishOutcome::Busy) => {
             let detail = "a loop or a shard does not keep up; nobody got the message";
-            Err(("busy", Problem::new(FLEET_BUSY, detail).retry_after(RETRY_AFTER)))
+            failed("busy", Problem::new(FLEET_BUSY, detail).retry_after(RETRY_AFTER))
         }
         Some(PublishOutcome::Unknown) => {
             let detail = "a shard did not answer; the message may have been published";
-            Err(("unknown", Problem::new(TIMED_OUT, detail).retry_after(RETRY_AFTER)))
+            failed("unknown", Problem::new(TIMED_OUT, detail).retry_after(RETRY_AFTER))
         }
     }
 }

@@ -80,7 +80,7 @@ impl StreamEnds {
 /// that ended, for as long as the server remembers, or begins with a `gap`. A browser's EventSource
 /// sends no key: it gives a `ticket`.
 #[utoipa::path(get, operation_id = "stream_topics", path = "/api/topics/stream", tag = "Topics",
-    extensions(("x-right" = json!("stream.subscribe:{filter}?"))),
+    extensions(("x-right" = json!("stream.subscribe:{filter}"))),
     params(("topic" = Option<Vec<String>>, Query, description = "A topic filter; may be given several times. With a ticket: those of the ticket by default.", example = json!(["chat/+"])),
            ("ticket" = Option<String>, Query, description = "A ticket, in place of an API key."),
            ("retained" = Option<bool>, Query, description = "`false`: do not begin with the retained messages."),

@@ -116,6 +116,8 @@ impl Observer {
             accepts_total: sum(|stats| stats.accepts.value()),
             connects_total: all.connects,
             publishes_in_total: all.publishes_in_total(),
+            application_messages_total: all.application_messages,
+            application_messages_refused_total: all.application_messages_refused,
             deliveries_total: all.deliveries_total(),
             acknowledgements_total: all.acknowledgements,
             pushes_total: pushes.accepted,
