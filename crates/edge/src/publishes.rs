@@ -281,3 +281,79 @@ impl Publishes {
         Some((self.waiting.get_mut(&(name >> PLACE_BITS))?, place))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use stadium_reactor::LoopSettings;
+
+    use super::*;
+    use crate::auth::{AuthConfig, Authenticator};
+    use crate::{Config, Edge};
+
+    fn message(topic: &str) -> ApplicationMessage<'_> {
+        ApplicationMessage {
+            topic,
+            payload: b"x",
+            qos: QoS::AtLeastOnce,
+            retain: false,
+            expiry_s: None,
+            is_text: true,
+            content_type: None,
+            response_topic: None,
+            correlation_data: None,
+            user_properties: &[],
+        }
+    }
+
+    #[test]
+    fn a_full_mailbox_is_busy_and_a_wrong_topic_refuses_its_batch() {
+        let authenticator = Authenticator::open(&AuthConfig::default()).expect("the defaults are right");
+        let config = Config {
+            loop_settings: LoopSettings { mailbox_messages_max: 2, ..LoopSettings::default() },
+            ..Config::new(Arc::new(authenticator))
+        };
+        // Its loop does not run: what is taken waits in the mailbox.
+        let edge = Edge::bind(config).expect("it listens nowhere");
+        let answered = Arc::new(AtomicUsize::new(0));
+        let publish = |topics: &[&str]| {
+            let messages: Vec<_> = topics.iter().map(|topic| message(topic)).collect();
+            let answered = Arc::clone(&answered);
+            let reply: PublishReply = Box::new(move |_| {
+                answered.fetch_add(1, Ordering::Relaxed);
+            });
+            edge.handle().publish(&messages, reply)
+        };
+        for (topics, place) in [(&["a", "b/#"][..], 1), (&["$SYS/x", "a"], 0), (&["a", "b", "me/x"], 2)] {
+            assert!(matches!(publish(topics), Err(NotPublished::Topic(at, _)) if at == place), "{topics:?}");
+        }
+        assert_eq!(publish(&["a"]), Ok(()));
+        assert_eq!(publish(&["a", "b"]), Ok(()));
+        assert_eq!(publish(&["a"]), Err(NotPublished::Busy { retry_after: RETRY_AFTER }));
+        drop(edge);
+        assert_eq!(answered.load(Ordering::Relaxed), 0, "nobody is told what is not known");
+    }
+
+    #[test]
+    fn a_batch_is_answered_when_its_last_message_is_settled() {
+        let mut publishes = Publishes::default();
+        let (sender, outcomes) = std::sync::mpsc::channel();
+        let batch = publishes.begin(4, Box::new(move |all| drop(sender.send(all))));
+        let name = |place| Publishes::name(batch, place);
+        publishes.routed(name(0), Ok(Published { anybody: true, waits: true }));
+        publishes.routed(name(1), Err(ReasonCode::QuotaExceeded));
+        publishes.routed(name(2), Ok(Published { anybody: false, waits: false }));
+        publishes.routed(name(3), Ok(Published { anybody: true, waits: true }));
+        publishes.settle(batch);
+        publishes.published(name(3), Persisted::Unknown);
+        assert!(outcomes.try_recv().is_err(), "one is not settled");
+        publishes.published(name(0), Persisted::Done);
+        let accepted = |matched| PublishOutcome::Accepted { matched };
+        let expected = [accepted(true), PublishOutcome::NoRoom, accepted(false), PublishOutcome::Unknown];
+        assert_eq!(outcomes.try_recv().expect("all are settled"), expected);
+        assert_eq!((publishes.accepted, publishes.refused, publishes.waiting.len()), (2, 2, 0));
+        publishes.published(name(0), Persisted::Done);
+    }
+}

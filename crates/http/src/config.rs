@@ -63,6 +63,9 @@ pub struct Config {
     pub keyless_requests_per_second_max: u32,
     /// Live views at a time. One more gets 503.
     pub live_views_max: usize,
+    /// Time between two heartbeats of a stream of topics; with each, the key behind the stream is
+    /// looked at again. Proxies close what is silent for a minute.
+    pub stream_heartbeat: Duration,
     /// Files of 64 MiB of the audit log that are kept; 0 keeps all.
     pub audit_files_max: usize,
     /// Time that running requests get to finish after the shutdown signal.
@@ -112,6 +115,7 @@ impl Config {
             connections_per_address_max: 256,
             keyless_requests_per_second_max: 500,
             live_views_max: 64,
+            stream_heartbeat: Duration::from_secs(15),
             audit_files_max: 16,
             drain_timeout: Duration::from_secs(10),
         }

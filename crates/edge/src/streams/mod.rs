@@ -236,13 +236,15 @@ impl TopicStreams {
     /// Gives streams what was shown since the last time, and lets go of what is too old. To be
     /// called when [`Self::poll_shown`] is ready, and about each second, by one task.
     pub fn distribute(&self, now_ms: u64) {
+        // Held while the intake is emptied: who gets it next finds all that was shown before in the
+        // ring.
+        let mut hub = self.hub.lock();
         let (messages, lost) = {
             let mut intake = self.intake.lock();
             intake.bytes = 0;
             let fresh = Vec::with_capacity(intake.messages.len());
             (std::mem::replace(&mut intake.messages, fresh), std::mem::take(&mut intake.lost))
         };
-        let mut hub = self.hub.lock();
         let mut kept = 0;
         for message in messages {
             kept += u64::from(hub.append(message, now_ms));
@@ -334,9 +336,11 @@ mod tests {
         assert!(!show(&edge, "a", b"x"), "another topic");
         assert!(show(&edge, "b/1", b"x"));
         assert!(next(&mut reader).is_none(), "nobody has distributed it");
+        let mut late = stream(&edge, "b/+", None).expect("there is room");
         edge.handle().streams().distribute(0);
         assert!(matches!(next(&mut reader), Some(StreamItem::Message(one, Some(_))) if one.topic() == "b/1"));
-        drop(reader);
+        assert!(next(&mut late).is_none(), "it came before that one began");
+        drop((reader, late));
         // It may come back for a while, and then nobody looks any more.
         edge.handle().streams().distribute(29_999);
         assert!(show(&edge, "b/1", b"x"));

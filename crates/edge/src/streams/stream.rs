@@ -145,6 +145,8 @@ impl EdgeHandle {
                 distinct.push(filter);
             }
         }
+        // What was accepted before it begins is behind its place.
+        streams.distribute(self.shared.now_ms());
         let mut hub = streams.hub.lock();
         if hub.held().0 >= limits.streams_max {
             return Err(NoStream::Full(limits.streams_max));

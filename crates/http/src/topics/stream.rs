@@ -34,10 +34,6 @@ use crate::rfc3339;
 use crate::spelling::field;
 use crate::topics::tickets::{TICKET_CHARS_MAX, Ticket, Tickets};
 
-/// Time between two heartbeats: proxies close what is silent for a minute. With each, the key behind
-/// the stream is looked at again.
-const HEARTBEAT: Duration = Duration::from_secs(15);
-
 /// When a caller asks again that found no place.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 
@@ -140,7 +136,8 @@ pub(crate) async fn events(
         stream.place(),
         asked.from.is_some()
     );
-    let mut heartbeat = tokio::time::interval_at(tokio::time::Instant::now() + HEARTBEAT, HEARTBEAT);
+    let every = app.config.stream_heartbeat;
+    let mut heartbeat = tokio::time::interval_at(tokio::time::Instant::now() + every, every);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut stopping = app.draining.subscribe();
     let stopped = Box::pin(async move {

@@ -173,7 +173,10 @@ impl Reader {
                 return None;
             }
             let line = line.trim_end();
-            // Sizes of chunks are hexadecimal digits alone.
+            // The last chunk is empty; the sizes of the others are hexadecimal digits alone too.
+            if line == "0" {
+                return None;
+            }
             if line.starts_with(':') || (!line.is_empty() && !line.contains(": ")) {
                 continue;
             }
@@ -221,6 +224,31 @@ fn a_stream_ends_when_the_server_stops() {
     reader.event().expect("it begins");
     assert!(fixture.stop(), "it stops in time");
     assert_eq!(reader.event().expect("an end")[1..], ["event: end", r#"data: {"reason":"draining"}"#]);
+}
+
+#[test]
+fn a_stream_shows_that_it_lives_and_ends_with_its_key() {
+    let fixture = Fixture::with(|config| config.stream_heartbeat = Duration::from_millis(20), None);
+    let made =
+        fixture.post("/api/keys", r#"{"name": "web", "roles": [], "grants": ["stream.subscribe:a"]}"#).json();
+    let secret = made["secret"].as_str().expect("a secret");
+    let (_, mut reader) = Reader::open(&fixture, "topic=a", &bearer(secret));
+    reader.event().expect("it begins");
+    fixture.fleet.show(&StreamItem::Message("id: 1-1\ndata: {}\n\n".into()));
+    assert_eq!(reader.event().expect("a message"), ["id: 1-1", "data: {}"]);
+    for _ in 0..2 {
+        assert_eq!(reader.event().expect("a heartbeat"), ["id: 1-1"], "a quiet stream keeps its place");
+    }
+    let id = made["key"]["id"].as_str().expect("an id");
+    assert_eq!(fixture.delete(&format!("/api/keys/{id}")).status, 204);
+    let end = loop {
+        let event = reader.event().expect("an end");
+        if event.len() > 1 {
+            break event;
+        }
+    };
+    assert_eq!(end, ["id: 1-1", "event: end", r#"data: {"reason":"revoked"}"#]);
+    assert_eq!(reader.event(), None);
 }
 
 #[test]
