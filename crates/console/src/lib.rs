@@ -9,4 +9,4 @@ mod assets;
 mod pages;
 
 pub use assets::{Asset, asset};
-pub use pages::{PAGES, POLICY, Page};
+pub use pages::{PAGES, POLICY, Page, UNKNOWN, docs};

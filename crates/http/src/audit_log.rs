@@ -326,6 +326,13 @@ impl Writing {
 }
 
 impl Entry {
+    /// Whether one of its texts contains this, which is in lower case.
+    pub(crate) fn mentions(&self, text: &str) -> bool {
+        let texts = [&self.key, &self.name, &self.route].into_iter();
+        let given = [&self.role, &self.address, &self.path, &self.made, &self.code].into_iter().flatten();
+        texts.chain(given).any(|each| each.to_lowercase().contains(text))
+    }
+
     /// One of a caller, without what only a single change has.
     fn of(caller: Option<&Caller>, route: &Arc<str>, status: u16) -> Self {
         let (key, name, role) = match caller {

@@ -4,7 +4,7 @@ use axum::Router;
 use axum::http::{HeaderValue, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
-use stadium_console::{Asset, PAGES, POLICY, Page};
+use stadium_console::{Asset, PAGES, POLICY, Page, UNKNOWN};
 
 use crate::request::problem::{PATH_UNKNOWN, Problem};
 use crate::request::query::Name;
@@ -29,6 +29,11 @@ async fn asset(Name(file): Name) -> Result<Response, Problem> {
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
     ];
     Ok((headers, text).into_response())
+}
+
+/// The page where there is none.
+pub(crate) fn unknown() -> Response {
+    with_policy(Html(UNKNOWN.document()).into_response())
 }
 
 /// Gives a page the policy of the console.

@@ -1,6 +1,10 @@
 //! The API's description, for programs and for people, and the page of each error.
 //!
-//! The people's page is made here from the description itself, without scripts or anything from elsewhere.
+//! The people's page is made here from the description itself: contents, and for each operation its
+//! parameters, body, answers, and an example as a command. It reads without scripts; the console's
+//! script adds the search and the form that tries an operation. Examples are in [`examples`].
+
+mod examples;
 
 use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
@@ -40,7 +44,7 @@ impl Documents {
     fn reference(&self) -> Bytes {
         let made = || {
             let api: Value = serde_json::from_slice(&self.openapi()).expect("our own JSON");
-            document("Stadium API", &reference_of(&api)).into()
+            stadium_console::docs(&reference_of(&api)).into()
         };
         self.reference.get_or_init(made).clone()
     }
@@ -57,40 +61,79 @@ pub(crate) async fn reference(Extension(documents): Extension<Arc<Documents>>) -
     with_policy(Html(documents.reference()).into_response())
 }
 
-/// The body of the page for people.
+/// The body of the page for people: contents beside the operations.
 fn reference_of(api: &Value) -> String {
-    let mut body = String::with_capacity(64 * 1024);
+    let mut body = String::with_capacity(256 * 1024);
+    write_contents(&mut body, api);
     let version = api["info"]["version"].as_str().unwrap_or_default();
     let intro = prose(api["info"]["description"].as_str().unwrap_or_default());
     let _ = write!(
         body,
-        "<h1>Stadium API <small>{}</small></h1>{intro}<p>For programs: <a href=\"/openapi.json\">/openapi.json</a>. \
-         The fleet at work: <a href=\"/live\">the live page</a>; \
-         the queues: <a href=\"/queues\">theirs</a>; the wallets: <a href=\"/wallets\">theirs</a>.</p>",
+        "<div class=\"operations\"><h1>Stadium API <small>{}</small></h1>{intro}\
+         <p>For programs: <a href=\"/openapi.json\">/openapi.json</a>. The examples take the server's address \
+         from <code>STADIUM_URL</code> and an API key from <code>STADIUM_KEY</code>.</p>",
         escape(version)
     );
     for tag in list(&api["tags"]) {
         let name = tag["name"].as_str().unwrap_or_default();
         let _ = write!(
             body,
-            "<h2>{}</h2>{}",
+            "<section><h2 id=\"{}\">{}</h2>{}",
+            anchor(name),
             escape(name),
             prose(tag["description"].as_str().unwrap_or_default())
         );
-        for (path, item) in fields(&api["paths"]) {
-            for (method, operation) in fields(item) {
-                if list(&operation["tags"]).any(|tag| tag == name) {
-                    write_operation(&mut body, api, path, method, operation);
-                }
-            }
+        for (path, method, operation) in operations(api, name) {
+            write_operation(&mut body, api, path, method, operation);
         }
+        body.push_str("</section>");
     }
-    body.push_str("<h2>Errors</h2><dl>");
+    body.push_str("<section><h2 id=\"errors\">Errors</h2><dl>");
     for error_pages::Section { code, title, .. } in error_pages::sections() {
         let _ = write!(body, "<dt><a href=\"/docs/errors/{code}\">{code}</a></dt><dd>{}</dd>", escape(title));
     }
-    body.push_str("</dl>");
+    body.push_str("</dl></section></div>");
     body
+}
+
+/// The operations of a tag, in the order of their paths.
+fn operations<'a>(api: &'a Value, tag: &'a str) -> impl Iterator<Item = (&'a str, &'a str, &'a Value)> {
+    let all = fields(&api["paths"])
+        .flat_map(|(path, item)| fields(item).map(move |(method, operation)| (path, method, operation)));
+    all.filter(move |(_, _, operation)| list(&operation["tags"]).any(|known| known == tag))
+}
+
+fn write_contents(body: &mut String, api: &Value) {
+    body.push_str(
+        "<nav class=\"contents\" aria-label=\"Operations\"><label class=\"off\" for=\"search\">Operations with this in \
+         their path or summary</label><input id=\"search\" type=\"search\" autocomplete=\"off\" spellcheck=\"false\" \
+         placeholder=\"Search operations …\"><p class=\"empty\" id=\"none\" hidden>No operation is like that.</p>",
+    );
+    for tag in list(&api["tags"]) {
+        let name = tag["name"].as_str().unwrap_or_default();
+        let _ = write!(
+            body,
+            "<details><summary>{1}</summary><ul><li><a href=\"#{0}\">About</a></li>",
+            anchor(name),
+            escape(name)
+        );
+        for (path, method, operation) in operations(api, name) {
+            let _ = write!(
+                body,
+                "<li><a href=\"#{}\"><b class=\"method {method}\">{}</b> {}</a></li>",
+                operation["operationId"].as_str().unwrap_or_default(),
+                method.to_uppercase(),
+                escape(path)
+            );
+        }
+        body.push_str("</ul></details>");
+    }
+    body.push_str("<p><a href=\"#errors\">Errors</a></p></nav>");
+}
+
+/// A name as the end of an address.
+fn anchor(name: &str) -> String {
+    name.to_ascii_lowercase().replace(|letter: char| !letter.is_ascii_alphanumeric(), "-")
 }
 
 /// The page of one error's code.
@@ -110,20 +153,24 @@ pub(crate) async fn error(Name(code): Name) -> Result<Response, Problem> {
 fn write_operation(body: &mut String, api: &Value, path: &str, method: &str, operation: &Value) {
     let _ = write!(
         body,
-        "<details><summary><code class=\"method\">{}</code> <code>{}</code> <span>{}</span></summary>",
+        "<details class=\"operation\" id=\"{}\" data-method=\"{method}\" data-path=\"{}\"><summary><code class=\"method \
+         {method}\">{}</code> <code>{}</code> <span>{}</span></summary>",
+        operation["operationId"].as_str().unwrap_or_default(),
+        escape(path),
         method.to_uppercase(),
         escape(path),
         inline(operation["summary"].as_str().unwrap_or_default())
     );
     body.push_str(&prose(operation["description"].as_str().unwrap_or_default()));
     if list(&operation["parameters"]).next().is_some() {
-        body.push_str("<h4>Parameters</h4><dl>");
+        body.push_str("<h3>Parameters</h3><dl>");
         for parameter in list(&operation["parameters"]) {
             let _ = write!(
                 body,
-                "<dt><code>{}</code> <small>{}</small></dt><dd>{}</dd>",
+                "<dt data-in=\"{1}\" data-name=\"{0}\" data-example=\"{2}\"><code>{0}</code> <small>{1}</small></dt><dd>{3}</dd>",
                 escape(parameter["name"].as_str().unwrap_or_default()),
                 escape(parameter["in"].as_str().unwrap_or_default()),
+                escape(&examples::parameter(parameter)),
                 inline(parameter["description"].as_str().unwrap_or_default())
             );
         }
@@ -132,10 +179,24 @@ fn write_operation(body: &mut String, api: &Value, path: &str, method: &str, ope
     let request = &operation["requestBody"]["content"]["application/json"]["schema"];
     if request.is_object() {
         let optional = operation["requestBody"]["required"] != true;
-        body.push_str(if optional { "<h4>Body <small>optional</small></h4>" } else { "<h4>Body</h4>" });
+        body.push_str(if optional { "<h3>Body <small>optional</small></h3>" } else { "<h3>Body</h3>" });
         write_schema(body, api, request);
     }
-    body.push_str("<h4>Answers</h4><dl>");
+    write_right(body, operation);
+    let command = examples::command(api, path, method, operation);
+    let _ = write!(
+        body,
+        "<h3>Example</h3><pre class=\"example\" tabindex=\"0\" aria-label=\"Example\">{}</pre>",
+        escape(&command)
+    );
+    if let Some(answer) = examples::answer(api, operation) {
+        let _ = write!(
+            body,
+            "<pre class=\"example answer\" tabindex=\"0\" aria-label=\"Example of an answer\">{}</pre>",
+            escape(&answer)
+        );
+    }
+    body.push_str("<h3>Answers</h3><dl>");
     for (status, response) in fields(&operation["responses"]) {
         let description = inline(response["description"].as_str().unwrap_or_default());
         let _ = write!(body, "<dt><code>{}</code></dt><dd>{description}", escape(status));
@@ -148,6 +209,16 @@ fn write_operation(body: &mut String, api: &Value, path: &str, method: &str, ope
         body.push_str("</dd>");
     }
     body.push_str("</dl></details>");
+}
+
+/// The right that an operation asks for.
+fn write_right(body: &mut String, operation: &Value) {
+    let right = &operation["x-right"];
+    let rights: Vec<_> = right.as_str().into_iter().chain(list(right).filter_map(Value::as_str)).collect();
+    if !rights.is_empty() {
+        let rights = rights.iter().map(|right| format!("<code>{}</code>", escape(right))).collect::<Vec<_>>();
+        let _ = write!(body, "<h3>Right</h3><p>{}</p>", rights.join(", "));
+    }
 }
 
 /// The fields of an object's schema, one level deep, or of each of its cases; what they refer to is named.

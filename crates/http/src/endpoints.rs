@@ -5,7 +5,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::port::Port;
 use crate::{
-    apps, audiences, cluster, devices, keys, live, me, metrics, push, queue, retained, topics, wallet,
+    about, apps, audiences, cluster, devices, keys, live, me, metrics, push, queue, retained, topics, wallet,
     webpush,
 };
 
@@ -23,6 +23,7 @@ pub(crate) fn endpoints() -> OpenApiRouter<Port> {
         .merge(wallet::routes::endpoints())
         .merge(keys::routes::endpoints())
         .merge(live::routes::endpoints())
+        .merge(about::routes::endpoints())
         .merge(cluster::routes::endpoints())
         .merge(metrics::routes::endpoints())
 }

@@ -6,6 +6,7 @@
 //!
 //! Errors are RFC 9457 problems with a stable code; docs/reference/errors/ explains each.
 
+mod about;
 mod apps;
 mod audiences;
 mod audit_log;
@@ -55,6 +56,7 @@ pub mod audit {
     pub use crate::audit_log::verify::{Broken, Verified, each_line, verify};
 }
 
+pub use about::facts::{About, Facts, ListenerFact, SettingFact};
 pub use change_log::{ChangeLog, LoggedChange};
 pub use config::{Config, PushBounds, TlsFiles};
 pub use fleet::Fleet;

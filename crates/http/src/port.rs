@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::connections::Connections;
 use crate::fleet::Fleet;
 use crate::live::broadcast::Live;
+use crate::live::history::History;
 use crate::me::device::DeviceRates;
 use crate::me::tokens::DeviceTokens;
 use crate::metrics::requests::Requests;
@@ -38,6 +39,7 @@ struct Parts {
     stream_ends: Arc<StreamEnds>,
     connections: Arc<Connections>,
     live: Arc<Live>,
+    history: Arc<History>,
     queues: Arc<Samples>,
     requests: Arc<Requests>,
     wallets: Arc<Figures>,
@@ -63,6 +65,7 @@ impl Port {
             stream_ends: Arc::default(),
             connections: Arc::default(),
             live: Arc::default(),
+            history: Arc::default(),
             queues: Arc::default(),
             requests: Arc::default(),
             wallets: Arc::default(),
@@ -100,6 +103,7 @@ parts! {
     stream_ends: StreamEnds;
     connections: Connections;
     live: Live;
+    history: History;
     queues: Samples;
     requests: Requests;
     wallets: Figures;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, Request};
-use axum::http::{HeaderName, HeaderValue, Method, header};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware;
-use axum::response::Redirect;
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use axum::{Extension, Router};
 use tower_http::cors::{AllowOrigin, CorsLayer};
@@ -77,8 +77,16 @@ fn cors(origins: &[String]) -> CorsLayer {
 /// How long a browser remembers what a page may do.
 const PREFLIGHT_MAX_AGE: Duration = Duration::from_secs(600);
 
-async fn unknown_path(request: Request) -> Problem {
-    Problem::new(PATH_UNKNOWN, format!("nothing is at {}; /docs lists what there is", request.uri().path()))
+async fn unknown_path(request: Request) -> Response {
+    let path = request.uri().path();
+    let is_api = ["/api/", "/auth/", "/wp/"].iter().any(|start| path.starts_with(start));
+    let accepted = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    // A person's browser asks for HTML by name; a program that takes anything gets the problem.
+    if !is_api && accepted.is_some_and(|kinds| kinds.contains("text/html")) {
+        return (StatusCode::NOT_FOUND, console::unknown()).into_response();
+    }
+    let detail = format!("nothing is at {path}; /docs lists what there is");
+    Problem::new(PATH_UNKNOWN, detail).into_response()
 }
 
 async fn wrong_method(request: Request) -> Problem {

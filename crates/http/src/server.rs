@@ -21,6 +21,7 @@ use stadium_shard::Shards;
 use tokio::net::{TcpListener, TcpStream};
 use tower::ServiceExt;
 
+use crate::about::facts::About;
 use crate::audit_log;
 use crate::change_log::ChangeLog;
 use crate::config::Config;
@@ -146,6 +147,11 @@ impl Server {
         Queues { app: Arc::clone(&self.app) }
     }
 
+    /// Takes the facts of the process that it runs in, before [`Server::run`] or while it runs.
+    pub fn about(&self) -> About {
+        self.app.about.clone()
+    }
+
     /// The API keys in use.
     pub fn keys(&self) -> Arc<KeyStore> {
         Arc::clone(&self.app.keys)
@@ -167,7 +173,7 @@ impl Server {
         let drain_timeout = self.app.config.drain_timeout;
         let graceful = GracefulShutdown::new();
         let samplers = [
-            tokio::spawn(live::sample(self.port.part(), self.port.part())),
+            tokio::spawn(live::sample(self.port.part(), self.port.part(), self.port.part())),
             tokio::spawn(samples::sample(self.port.part(), self.port.part())),
             tokio::spawn(figures::sample(self.port.part(), self.port.part())),
             tokio::spawn(settle_audit(Arc::clone(&self.app))),

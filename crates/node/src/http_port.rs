@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use stadium_http::ChangeLog;
 use stadium_http::key_store::KeyStore;
-use stadium_http::{Config, Fleet, Queues, Reloader, Server, SharedDocuments, SocketTaker};
+use stadium_http::{About, Config, Fleet, Queues, Reloader, Server, SharedDocuments, SocketTaker};
 use stadium_shard::Shards;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -29,6 +29,8 @@ pub(crate) struct HttpPort {
     pub(crate) keys: Arc<KeyStore>,
     /// The audit log.
     pub(crate) change_log: ChangeLog,
+    /// Takes what the console shows of this process.
+    pub(crate) about: About,
     queues: Queues,
     reloader: Reloader,
     shutdown: Option<oneshot::Sender<()>>,
@@ -52,7 +54,7 @@ impl HttpPort {
             .block_on(Server::bind(config, fleet, Some(taker)))
             .map_err(|error| Error::Http(error.to_string()))?;
         let (address, reloader, queues) = (server.address(), server.reloader(), server.queues());
-        let (keys, change_log) = (server.keys(), server.change_log());
+        let (keys, change_log, about) = (server.keys(), server.change_log(), server.about());
         let (shutdown, stopped) = oneshot::channel::<()>();
         let served = runtime.spawn(server.run(async move {
             // A dropped sender means that the node is going, too.
@@ -63,6 +65,7 @@ impl HttpPort {
             scheme,
             keys,
             change_log,
+            about,
             queues,
             reloader,
             shutdown: Some(shutdown),

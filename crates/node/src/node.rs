@@ -32,7 +32,7 @@ use crate::open_files;
 use crate::pushes::{self, Pushes};
 use crate::running::{Listener, Published, Running};
 use crate::services::{Around, Bridge, Services};
-use crate::settings::Settings;
+use crate::settings::{Loaded, Settings};
 use crate::shards::{self, Count, ShardsDoor};
 use crate::web_sockets::Adopter;
 use crate::webhooks::{self, Reach, Webhooks};
@@ -259,6 +259,13 @@ impl Node {
     #[must_use]
     pub fn running(&self) -> &Running {
         &self.running
+    }
+
+    /// Shows the listeners and this configuration over the API, to those who may operate the node.
+    pub fn show(&self, loaded: &Loaded) {
+        if let Some(http) = &self.http {
+            http.about.set(mapping::about::facts(loaded, &self.running));
+        }
     }
 
     /// Where the first listener of this name listens: `mqtt`, `mqtts`, `ws`, `wss`, `http`, `rpc`,

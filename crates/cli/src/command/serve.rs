@@ -35,6 +35,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
         terminal.note("Left before the server was ready.");
         return Ok(());
     };
+    node.show(&loaded);
     if terminal.is_json() {
         let running = node.running();
         terminal.json(&json!({

@@ -2,6 +2,7 @@
 //
 // A push has one id from the moment when it is composed: sending it twice, because an answer was lost, pushes it once.
 
+import { confirmed } from "./confirm.js";
 import { ask, at, count, element, looking, onKey, say, show, showState } from "./console.js";
 import { change, of, page, readJson, showApps, showPreview, told } from "./platform.js";
 
@@ -102,11 +103,8 @@ at("push").addEventListener("submit", async (event) => {
   const preview = await dryRun();
   if (!preview) return;
   const left = preview.missing_values.map(({ name, devices }) => ` ${count(devices)} lack a value for ${name}.`).join("");
-  show("confirm-text", preview.warning ? `Warning: ${preview.warning}.` : `It would reach ${count(preview.reached)} of ${count(preview.devices)} devices; ${count(preview.connected)} of them are connected now.${left}`);
-  at("confirm").showModal();
-});
-at("confirm").querySelector("form").addEventListener("submit", async (event) => {
-  if (event.submitter?.value !== "yes") return;
+  const text = preview.warning ? `Warning: ${preview.warning}.` : `It would reach ${count(preview.reached)} of ${count(preview.devices)} devices; ${count(preview.connected)} of them are connected now.${left}`;
+  if (!(await confirmed({ title: "Send it?", text, yes: "Send" }))) return;
   try {
     const accepted = await change("POST", of("/pushes"), push());
     location.href = page(`/pushes/${accepted.id}`);

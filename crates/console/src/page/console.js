@@ -173,6 +173,9 @@ if (fragment.has("key")) {
 
 let unlocked = () => {};
 
+/** Changes that wait for a key: what each asks for, and what lets it go on. */
+const waiting = [];
+
 /** Calls `then` whenever a key was typed in. */
 export function onKey(then) {
   unlocked = then;
@@ -181,8 +184,13 @@ export function onKey(then) {
 /** Shows the form for a key instead of the page. */
 export function askForKey(why) {
   document.body.classList.add("locked");
+  // A modal lies above everything else of the document.
+  const dialog = document.querySelector("dialog[open]");
+  if (dialog) dialog.append(at("login")); else document.querySelector("header").after(at("login"));
   at("login").hidden = false;
   show("login-error", why);
+  at("login-then").hidden = !waiting.length;
+  show("login-then", waiting.length ? `Then this goes on: ${waiting.map(({ what }) => what).join(", ")}` : "");
   showState("lost", "Locked");
   at("key").focus();
   session = askForSession();
@@ -197,8 +205,32 @@ at("login").addEventListener("submit", (event) => {
   at("key").value = "";
   at("login").hidden = true;
   document.body.classList.remove("locked");
+  for (const { go } of waiting.splice(0)) go();
   unlocked();
 });
+
+/** Where a change waits that was begun before somebody signed in elsewhere. */
+const PENDING = "stadium.pending";
+
+/** How long such a change may wait: it was meant for what was seen then. */
+const PENDING_MS = 600_000;
+
+at("sign-in").addEventListener("click", () => {
+  const pending = waiting.find(({ body }) => typeof body === "string" || body === undefined);
+  if (!pending) return;
+  const { method, path, body } = pending;
+  sessionStorage.setItem(PENDING, JSON.stringify({ method, path, body, at: Date.now() }));
+});
+
+/** The change that was begun before the sign-in, once; null where there is none, or nobody is signed in. */
+export async function pendingChange() {
+  const text = sessionStorage.getItem(PENDING);
+  sessionStorage.removeItem(PENDING);
+  const pending = text && JSON.parse(text);
+  if (!pending || Date.now() - pending.at > PENDING_MS) return null;
+  await session;
+  return person ? pending : null;
+}
 
 // ---- Sign-in, where the server offers it
 
@@ -238,12 +270,35 @@ export async function request(path, options = {}) {
     const proof = key ? { authorization: `Bearer ${key}` } : changes && person ? { "stadium-csrf": person.csrf } : {};
     return fetch(path, { cache: "no-store", ...options, headers: { ...options.headers, ...proof } });
   };
-  const answer = await send();
-  if (answer.headers.get("stadium-error") !== "HTTP-033") return answer;
-  // Another tab signed in anew: the token is another one.
-  session = askForSession();
-  return send();
+  let answer = await send();
+  if (answer.headers.get("stadium-error") === "HTTP-033") {
+    // Another tab signed in anew: the token is another one.
+    session = askForSession();
+    answer = await send();
+  }
+  if (answer.status !== 401 || !changes || path.startsWith("/auth/")) return answer;
+  // A change goes on once there is a key; what only looks begins anew.
+  const { method, body } = options;
+  const what = `${method} ${path.split("?")[0]}`;
+  const given = new Promise((go) => { waiting.push({ what, method, path, body, go }); });
+  await refused(answer);
+  await given;
+  return request(path, options);
 }
+
+/** A change over the API; an error with the problem document where it is refused. */
+export async function change(method, path, body) {
+  const options = { method };
+  if (body !== undefined) Object.assign(options, { body: JSON.stringify(body), headers: { "content-type": "application/json" } });
+  const answer = await request(path, options);
+  const text = await answer.text();
+  const value = text ? JSON.parse(text) : null;
+  if (!answer.ok) throw Object.assign(new Error(value?.detail ?? value?.title ?? answer.statusText), { problem: value });
+  return value;
+}
+
+/** A problem in one line, the field first. */
+export const told = (error) => (error.problem?.path ? `${error.problem.path}: ${error.message}` : error.message);
 
 /** What an answer to a request without a right key leads to. True where it was one. */
 export async function refused(answer) {

@@ -2,7 +2,10 @@
 //
 // The app is in the address (?app=), `default` unless it says another, and the links to the other pages keep it.
 
-import { ask, at, cell, count, element, refused, request } from "./console.js";
+import { ask, at, count, element } from "./console.js";
+
+export { figure, headLink, word } from "./cells.js";
+export { change, told } from "./console.js";
 
 export const app = new URLSearchParams(location.search).get("app") ?? "default";
 
@@ -12,11 +15,7 @@ export const of = (below) => `/api/apps/${encodeURIComponent(app)}${below}`;
 /** The address of a page, for this app. */
 export const page = (path) => (app === "default" ? path : `${path}${path.includes("?") ? "&" : "?"}app=${encodeURIComponent(app)}`);
 
-for (const link of document.querySelectorAll("#below a")) {
-  const path = link.getAttribute("href");
-  if (location.pathname === path || location.pathname.startsWith(`${path}/`)) link.setAttribute("aria-current", "page");
-  link.href = page(path);
-}
+for (const link of document.querySelectorAll("#below a")) link.href = page(link.getAttribute("href"));
 
 /** Fills the choice of apps; another one is another address. */
 export async function showApps() {
@@ -39,34 +38,10 @@ at("app").addEventListener("change", () => {
   location.href = `${location.pathname.replace(/^(\/(devices|pushes))\/.*/, "$1")}?${query}`;
 });
 
-/** A change over the API; an error with the problem document where it is refused. */
-export async function change(method, path, body) {
-  const options = { method };
-  if (body !== undefined) Object.assign(options, { body: JSON.stringify(body), headers: { "content-type": "application/json" } });
-  const answer = await request(path, options);
-  if (await refused(answer)) throw new Error("a key is needed");
-  const text = await answer.text();
-  const value = text ? JSON.parse(text) : null;
-  if (!answer.ok) throw Object.assign(new Error(value?.detail ?? answer.statusText), { problem: value });
-  return value;
-}
-
-/** A problem in one line, the field first. */
-export const told = (error) => (error.problem?.path ? `${error.problem.path}: ${error.message}` : error.message);
-
 /** What a text field says as JSON; a bare word such as all is one too. */
 export function readJson(text) {
   const trimmed = text.trim();
   return /^[a-z]+$/.test(trimmed) ? trimmed : JSON.parse(trimmed);
-}
-
-/** A cell with a link in it, which heads its row. */
-export function headLink(text, href) {
-  const head = element("th"), link = element("a", "", text);
-  head.scope = "row";
-  link.href = href;
-  head.append(link);
-  return head;
 }
 
 /** Whom a preview says an audience reaches: figures, a bar for each clause, a sample. */
@@ -101,9 +76,3 @@ export function showPreview(into, preview) {
   if (preview.expected_s !== null) parts.push(element("p", "sample", `The connected ones take ${Math.ceil(preview.expected_s)} s at this pace.`));
   into.replaceChildren(...parts);
 }
-
-/** A cell of words, left out on phones where there are none. */
-export const word = (text, label) => cell(text || "–", label, text ? "text" : "text nothing");
-
-/** A cell of figures, faint where it is nothing. */
-export const figure = (n, label) => cell(count(n), label, n ? "" : "nothing");

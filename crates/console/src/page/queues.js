@@ -4,9 +4,10 @@
 
 import { Chart } from "./chart.js";
 import {
-  ago, ask, at, bytes, cell, count, element, looking, onKey, onTheme, onTyped, rate, refused, request, rows, say, served, short, show, spanShort,
-  spark, words,
+  ago, ask, at, bytes, cell, change as send, count, element, looking, onKey, onTheme, onTyped, rate, rows, say, served, short, show, spanShort, spark,
+  words,
 } from "./console.js";
+import { confirmed } from "./confirm.js";
 import { showJob } from "./job.js";
 
 const QUEUES_ON_PAGE = 50;
@@ -358,16 +359,6 @@ at("find").addEventListener("submit", (event) => {
 
 // ---- Changing something
 
-async function send(method, path, body) {
-  const answer = await request(path, {
-    method, headers: body ? { "content-type": "application/json" } : {}, body: body && JSON.stringify(body),
-  });
-  if (await refused(answer)) throw new Error("A key is needed for that");
-  const value = answer.status === 204 ? {} : await answer.json();
-  if (!answer.ok) throw new Error(value.detail ?? value.title);
-  return value;
-}
-
 /** Repeats what concerns a thousand jobs at most each time until none is left. */
 async function sendAll(path) {
   let count = 0;
@@ -389,34 +380,6 @@ async function change(does, done) {
     say(error.message, "error");
     return false;
   }
-}
-
-/** Asks back. The answer is true, or the choice where there is one; false where it is no. */
-function confirmed({ title, text, yes, danger = false, choices = null, type = null }) {
-  show("confirm-title", title);
-  show("confirm-text", text);
-  show("confirm-yes", yes);
-  at("confirm-yes").className = danger ? "danger" : "";
-  at("confirm-choice").hidden = choices === null;
-  at("confirm-state").replaceChildren(...(choices ?? []).map(([value, name]) => {
-    const option = element("option", "", name);
-    option.value = value;
-    return option;
-  }));
-  at("confirm-type").hidden = type === null;
-  at("confirm-name").value = "";
-  const allowed = () => { at("confirm-yes").disabled = type !== null && at("confirm-name").value !== type; };
-  at("confirm-name").oninput = allowed;
-  allowed();
-  at("confirm").showModal();
-  // Not the dialog's `close`, which comes later, when it may be open again for another question.
-  return new Promise((resolve) => {
-    at("confirm-form").onsubmit = (event) => {
-      const yes = event.submitter === at("confirm-yes");
-      resolve(yes && (choices ? { choice: at("confirm-state").value } : true));
-    };
-    at("confirm").oncancel = () => resolve(false);
-  });
 }
 
 const jobs = (n) => (n === 1 ? "1 job" : `${count(n)} jobs`);
@@ -446,14 +409,14 @@ at("do-purge").addEventListener("click", async () => {
   const choices = [["", `All but those in flight (${count(now.total - now.reserved)})`]];
   for (const [state, name] of STATES) if (now[state]) choices.push([state, `${name} (${count(now[state])})`]);
   const text = "They are taken out and do not come back. This needs the right queue.manage.";
-  const answer = await confirmed({ title: `Purge ${view.queue}?`, text, yes: "Purge", danger: true, choices, type: view.queue });
+  const answer = await confirmed({ title: `Purge ${view.queue}?`, text, yes: "Purge", danger: true, choices, choice: "Which jobs", type: view.queue });
   if (!answer) return;
   change(() => send("POST", `${path()}/purge`, answer.choice ? { state: answer.choice } : {}), (value) => `${jobs(value.count)} purged`);
 });
 
 at("do-drop").addEventListener("click", async () => {
   const text = "The empty queue goes with its settings, schedules and figures. A put into it makes another one. This needs the right queue.manage.";
-  if (!(await confirmed({ title: `Drop ${view.queue}?`, text, yes: "Drop", danger: true }))) return;
+  if (!(await confirmed({ title: `Drop ${view.queue}?`, text, yes: "Drop", danger: true, type: view.queue }))) return;
   if (await change(() => send("DELETE", path()), "Dropped")) go({ queue: null, state: "", key: "" }, "push");
 });
 

@@ -1,7 +1,10 @@
 //! The registered devices that a query selects.
+//!
+//! The shards evaluate selectors; a search for a part of a text is done on the pages that they give.
 
 use serde_json::Value;
-use stadium_registry::{Selector, UserName};
+use stadium_push::DeviceView;
+use stadium_registry::{Selector, UserName, Value as Attribute};
 
 use crate::platform::mistake;
 use crate::request::problem::Problem;
@@ -24,4 +27,69 @@ fn selector(name: &str, text: &str) -> Result<Selector, Problem> {
         crate::request::query::wrong(name, format!("`{name}` is a selector as JSON: {error}"))
     })?;
     Selector::parse(&json).map_err(|error| mistake(name, error))
+}
+
+/// The states of devices that a query can ask for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum DeviceState {
+    Any,
+    Connected,
+    Away,
+    OptedOut,
+    Revoked,
+}
+
+/// The parts of a query that are looked for in devices one by one.
+pub(crate) struct Sought {
+    /// In lower case; empty for any.
+    text: String,
+    state: DeviceState,
+}
+
+impl Sought {
+    pub(crate) fn read(query: &Query) -> Result<Self, Problem> {
+        let states = [
+            ("all", DeviceState::Any),
+            ("connected", DeviceState::Connected),
+            ("away", DeviceState::Away),
+            ("opted_out", DeviceState::OptedOut),
+            ("revoked", DeviceState::Revoked),
+        ];
+        let text = query.value("search").unwrap_or_default().to_lowercase();
+        Ok(Self { text, state: query.one_of("state", &states)? })
+    }
+
+    /// Whether every device fits.
+    pub(crate) fn is_any(&self) -> bool {
+        self.text.is_empty() && self.state == DeviceState::Any
+    }
+
+    pub(crate) fn fits(&self, view: &DeviceView) -> bool {
+        let device = &view.device;
+        let in_state = match self.state {
+            DeviceState::Any => true,
+            DeviceState::Connected => view.connection.is_some(),
+            DeviceState::Away => view.connection.is_none() && !device.revoked,
+            DeviceState::OptedOut => !device.opt_in,
+            DeviceState::Revoked => device.revoked,
+        };
+        in_state && (self.text.is_empty() || self.is_in(view))
+    }
+
+    fn is_in(&self, view: &DeviceView) -> bool {
+        let device = &view.device;
+        let has = |text: &str| text.to_lowercase().contains(&self.text);
+        let texts = [
+            device.user.as_ref().map(ToString::to_string),
+            device.platform.as_ref().map(ToString::to_string),
+            device.app_version.as_ref().map(ToString::to_string),
+            device.language.as_ref().map(ToString::to_string),
+            device.country.as_ref().map(ToString::to_string),
+            device.time_zone.as_ref().map(ToString::to_string),
+        ];
+        has(device.id.as_str())
+            || texts.into_iter().flatten().any(|text| has(&text))
+            || device.tags.iter().any(|tag| has(&tag.to_string()))
+            || device.attributes.iter().any(|(_, value)| matches!(value, Attribute::Text(text) if has(text)))
+    }
 }

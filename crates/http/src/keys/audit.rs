@@ -32,7 +32,9 @@ pub(crate) struct AuditEntries {
 /// key's changes in a second, those beyond 100 are counted by route.
 #[utoipa::path(get, operation_id = "list_audit", path = "/api/audit", tag = "Operating",
     extensions(("x-right" = json!("audit.read"))),
-    params(("limit" = Option<u32>, Query, minimum = 1, maximum = 10000, description = "How many; 100 by default.")),
+    params(("limit" = Option<u32>, Query, minimum = 1, maximum = 10000, description = "How many; 100 by default."),
+           ("skip" = Option<u32>, Query, description = "Entries of the pages before."),
+           ("search" = Option<String>, Query, description = "Only entries with this in their key, name, role, address, route, path or code, in any case. The newest 10,000 entries are looked through.")),
     responses((status = 200, description = "The entries.", body = AuditEntries),
               (status = 400, description = "`HTTP-017`", body = ProblemSchema),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
@@ -43,9 +45,15 @@ pub(crate) async fn list(
     State(app): State<Arc<App>>,
     uri: Uri,
 ) -> Result<Json<AuditEntries>, Problem> {
-    let limit = Query::read(&uri, &["limit"])?.limit(ENTRIES_DEFAULT, ENTRIES_MAX)?;
-    let read = tokio::task::spawn_blocking(move || app.audit.newest(limit)).await;
+    let query = Query::read(&uri, &["limit", "skip", "search"])?;
+    let limit = query.limit(ENTRIES_DEFAULT, ENTRIES_MAX)?;
+    let skip: usize = query.number("skip")?.unwrap_or(0);
+    let search = query.value("search").unwrap_or_default().to_lowercase();
+    // What is searched for may be the oldest of those that are looked through.
+    let read_max = if search.is_empty() { skip.saturating_add(limit).min(ENTRIES_MAX) } else { ENTRIES_MAX };
+    let read = tokio::task::spawn_blocking(move || app.audit.newest(read_max)).await;
     let entries = read.map_err(std::io::Error::other).and_then(|entries| entries);
     let entries = entries.map_err(|error| Problem::new(AUDIT_NOT_READ, error.to_string()))?;
-    Ok(Json(AuditEntries { entries }))
+    let fits = |entry: &Entry| search.is_empty() || entry.mentions(&search);
+    Ok(Json(AuditEntries { entries: entries.into_iter().filter(fits).skip(skip).take(limit).collect() }))
 }

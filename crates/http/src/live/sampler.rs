@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::time::MissedTickBehavior;
 
 use crate::live::broadcast::Live;
+use crate::live::history::History;
 use crate::live::samples::Sample;
 use crate::push::direct::views::PushView;
 use crate::request::app::App;
@@ -20,7 +21,7 @@ const PUSH_PERIOD: Duration = Duration::from_millis(200);
 const LOOKS_PER_SAMPLE: u32 = 5;
 
 /// Takes the samples until it is stopped.
-pub(crate) async fn sample(app: Arc<App>, live: Arc<Live>) {
+pub(crate) async fn sample(app: Arc<App>, live: Arc<Live>, history: Arc<History>) {
     let mut ticks = tokio::time::interval(PUSH_PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut before = (Instant::now(), app.fleet.stats());
@@ -44,6 +45,7 @@ pub(crate) async fn sample(app: Arc<App>, live: Arc<Live>) {
         looks = 0;
         let now = (Instant::now(), app.fleet.stats());
         live.sampled(&Sample::between(&app, &before, &now));
+        history.sampled(&now);
         before = now;
     }
 }

@@ -76,7 +76,7 @@ pub(crate) struct Rates {
 }
 
 /// Recent latency; nothing while nothing was delivered.
-#[derive(Clone, Copy, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
 pub(crate) struct Latency {
     /// Half of the deliveries took at most this many milliseconds.
     p50_ms: Option<f64>,
@@ -195,16 +195,16 @@ pub(crate) fn state_word(readiness: &Readiness) -> &'static str {
     }
 }
 
-fn since_1970_ms() -> u64 {
+pub(crate) fn since_1970_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn sum(tallies: &[Tally]) -> u64 {
+pub(crate) fn sum(tallies: &[Tally]) -> u64 {
     tallies.iter().map(|tally| tally.total).sum()
 }
 
-fn latency(recent: &Histogram) -> Latency {
+pub(crate) fn latency(recent: &Histogram) -> Latency {
     let ms = |part| recent.quantile_s(part).map(|seconds| seconds * 1_000.0);
     Latency { p50_ms: ms(0.5), p99_ms: ms(0.99) }
 }
@@ -231,7 +231,7 @@ fn tallies(before: &[Tally], now: &[Tally], seconds: f64) -> Vec<TallySample> {
     now.iter().map(one).collect()
 }
 
-fn held(bytes: &BytesHeld) -> HeldSample {
+pub(crate) fn held(bytes: &BytesHeld) -> HeldSample {
     HeldSample {
         connections: bytes.connections,
         sessions: bytes.sessions,

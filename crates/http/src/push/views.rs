@@ -244,6 +244,15 @@ pub(crate) fn is_over(stage: Stage) -> bool {
 }
 
 impl PlatformPushReport {
+    /// Whether its id, its title where that is shown, its schedule or its audience contains this,
+    /// which is in lower case.
+    pub(crate) fn mentions(&self, text: &str) -> bool {
+        let given = [self.title.as_deref(), self.schedule.as_deref()].into_iter().flatten();
+        let mut texts = std::iter::once(self.id.as_str()).chain(given);
+        texts.any(|each| each.to_lowercase().contains(text))
+            || self.audience.to_string().to_lowercase().contains(text)
+    }
+
     pub(crate) fn of(view: &PushView, shown: Shown) -> Self {
         let push = &view.push;
         let Shown { whole, payload } = shown;

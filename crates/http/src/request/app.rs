@@ -10,6 +10,7 @@ use stadium_grants::{Grant, Grants, Role, Verb};
 use stadium_shard::Shards;
 use tokio::sync::watch;
 
+use crate::about::facts::About;
 use crate::audit_log::AuditLog;
 use crate::config::Config;
 use crate::fleet::Fleet;
@@ -30,6 +31,8 @@ pub(crate) struct App {
     pub(crate) shards: OnceLock<Shards>,
     pub(crate) keys: Arc<KeyStore>,
     pub(crate) audit: Arc<AuditLog>,
+    /// Empty until the node says what it runs with.
+    pub(crate) about: About,
     /// Set where people can sign in.
     pub(crate) people: Option<Arc<People>>,
     pub(crate) keyless: Keyless,
@@ -71,6 +74,7 @@ impl App {
         Ok(Self {
             views: LiveViews::new(config.live_views_max),
             audit: Arc::new(AuditLog::of(&config.data_dir, config.audit_files_max)),
+            about: About::default(),
             parameters: OnceLock::new(),
             rights: OnceLock::new(),
             open: Arc::new(Grants::new(&[Role::Viewer], None, &payloads).unwrap_or_default()),

@@ -3,6 +3,7 @@
 //! The parts know nothing of settings, and the settings nothing of the parts; only here do both names stand side by
 //! side. Zero in a setting becomes `None` where zero means off by its help.
 
+pub(crate) mod about;
 pub(crate) mod auth;
 pub(crate) mod cache;
 pub(crate) mod discovery;

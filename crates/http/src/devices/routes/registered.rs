@@ -13,7 +13,7 @@ use stadium_push::{Changed, Command, DeviceView};
 use stadium_registry::DeviceId;
 
 use crate::devices::registry::{apply, disconnect, find, known, several};
-use crate::devices::selection::audience;
+use crate::devices::selection::{Sought, audience};
 use crate::devices::views::{
     ChangedDevices, DeviceFields, DevicePage, DeviceReport, DevicesFields, RemovedDevices, device_id, listed,
     replacing, whole,
@@ -35,12 +35,17 @@ const PAGE_DEFAULT: usize = 100;
 const PAGE_MAX: usize = 1_000;
 
 /// Registered devices by id, page by page.
+///
+/// With `search` or `state` up to 20,000 devices after `after` are looked through: a page may have
+/// fewer devices than `limit`, or none, while `next` leads on.
 #[utoipa::path(get, operation_id = "list_registered_devices", path = "/api/apps/{app}/devices", tag = "Push platform",
     extensions(("x-right" = json!("device.read:{app}/*"))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("prefix" = Option<String>, Query, description = "Only devices whose ids begin with this."),
            ("named_user" = Option<String>, Query, description = "Only devices of this named user."),
            ("audience" = Option<String>, Query, description = "Only devices that this selector means, as JSON."),
+           ("search" = Option<String>, Query, description = "Only devices with this in their id, named user, platform, version, language, country, time zone, a tag or the text of an attribute; in any case."),
+           ("state" = Option<String>, Query, description = "Only devices that are `connected`, `away`, `opted_out` or `revoked`; `all` by default."),
            ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Devices on the page; 100 by default."),
            ("after" = Option<String>, Query, description = "Only devices after this one: `next` of the page before.")),
     responses((status = 200, description = "A page of devices.", body = DevicePage),
@@ -52,20 +57,46 @@ pub(crate) async fn list(
     uri: Uri,
 ) -> Result<Json<DevicePage>, Problem> {
     let name = app_name(&name)?;
-    let query = Query::read(&uri, &["prefix", "named_user", "audience", "limit", "after"])?;
+    let known = ["prefix", "named_user", "audience", "search", "state", "limit", "after"];
+    let query = Query::read(&uri, &known)?;
     let limit = query.limit(PAGE_DEFAULT, PAGE_MAX)?;
+    let sought = Sought::read(&query)?;
+    let audience = audience(&query)?;
+    let prefix = query.value("prefix").unwrap_or_default();
     let after = query.value("after").map(DeviceId::new).transpose();
-    let command = Command::Devices {
-        app: name,
-        audience: audience(&query)?,
-        prefix: query.value("prefix").unwrap_or_default().to_owned(),
-        after: after.map_err(|error| wrong("after", error.to_string()))?,
-        devices_max: limit as u32,
-    };
-    let devices: Vec<DeviceView> = ask_for(&app, command).await?;
-    let next = devices.last().filter(|_| devices.len() >= limit).map(|view| view.device.id.to_string());
-    Ok(Json(DevicePage { devices: devices.iter().map(listed).collect(), next }))
+    let mut after = after.map_err(|error| wrong("after", error.to_string()))?;
+    let (looked_at_max, pages) = if sought.is_any() { (limit, 1) } else { (PAGE_MAX, SOUGHT_PAGES_MAX) };
+    let mut devices = Vec::new();
+    for _ in 0..pages {
+        let command = Command::Devices {
+            app: name.clone(),
+            audience: audience.clone(),
+            prefix: prefix.to_owned(),
+            after: after.clone(),
+            devices_max: looked_at_max as u32,
+        };
+        let found: Vec<DeviceView> = ask_for(&app, command).await?;
+        let is_last = found.len() < looked_at_max;
+        for view in found {
+            if sought.fits(&view) {
+                devices.push(listed(&view));
+            }
+            after = Some(view.device.id);
+            if devices.len() >= limit {
+                let next = after.map(|device| device.to_string());
+                return Ok(Json(DevicePage { devices, next }));
+            }
+        }
+        if is_last {
+            return Ok(Json(DevicePage { devices, next: None }));
+        }
+    }
+    Ok(Json(DevicePage { devices, next: after.map(|device| device.to_string()) }))
 }
+
+/// Pages of [`PAGE_MAX`] devices that one request looks through, so that a search takes a bounded
+/// time of the shards.
+const SOUGHT_PAGES_MAX: usize = 20;
 
 /// One device: what is registered, where it is connected, what it is owed, and its newest pushes.
 #[utoipa::path(get, operation_id = "find_registered_device", path = "/api/apps/{app}/devices/{device}", tag = "Push platform",

@@ -132,10 +132,15 @@ fn answer(id: PushId, url: String, accepted: Accepted) -> Response {
 }
 
 /// The pushes of an app, newest first, page by page.
+///
+/// With `search` or `status` the newest 10,000 pushes from `before` on are looked through: a page may
+/// have fewer pushes than `limit`, or none, while `next` leads on.
 #[utoipa::path(get, operation_id = "list_platform_pushes", path = "/api/apps/{app}/pushes", tag = "Push platform",
     extensions(("x-right" = json!(["push.read:{app}", "push.payload:{app}?"]))),
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("live" = Option<bool>, Query, description = "`true`: live pushes alone; `false`: durable ones alone."),
+           ("search" = Option<String>, Query, description = "Only pushes with this in their id, schedule or audience, or in their title where the caller may see it; in any case."),
+           ("status" = Option<String>, Query, description = "Only pushes that are `scheduled`, `sending`, `settled` or `cancelled`; `all` by default."),
            ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Pushes on the page; 50 by default."),
            ("before" = Option<String>, Query, description = "Only pushes before this one: `next` of the page before.")),
     responses((status = 200, description = "A page of pushes.", body = PlatformPushPage), PlatformLookProblems))]
@@ -145,36 +150,88 @@ pub(crate) async fn list(
     Name(of): Name,
     uri: Uri,
 ) -> Result<Json<PlatformPushPage>, Problem> {
-    let query = Query::read(&uri, &["live", "limit", "before"])?;
-    let kinds = [("all", (true, true)), ("true", (true, false)), ("false", (false, true))];
-    let (live, durable) = query.one_of("live", &kinds)?;
+    let query = Query::read(&uri, &["live", "search", "status", "limit", "before"])?;
+    let kinds = [("all", Kinds::Both), ("true", Kinds::Live), ("false", Kinds::Durable)];
+    let kinds = query.one_of("live", &kinds)?;
     let limit = query.limit(PAGE_DEFAULT, PAGE_MAX)?;
-    let before = query.value("before").map(before).transpose()?;
+    let mut from = query.value("before").map(before).transpose()?;
+    let search = query.value("search").unwrap_or_default().to_lowercase();
+    let stage = query.one_of("status", &STAGES)?;
     let of = app_name(&of)?;
     let shown = Shown::listed(&caller, &of);
+    let is_sought = !search.is_empty() || stage.is_some();
+    let (looked_at_max, pages) = if is_sought { (PAGE_MAX, SOUGHT_PAGES_MAX) } else { (limit, 1) };
+    let mut pushes = Vec::new();
+    for _ in 0..pages {
+        let found = page(&app, &of, kinds, from, looked_at_max).await?;
+        let is_last = found.len() < looked_at_max;
+        for push in &found {
+            from = Some(push.place());
+            let report = push.report(shown);
+            if stage.is_none_or(|stage| push.stage() == stage)
+                && (search.is_empty() || report.mentions(&search))
+            {
+                pushes.push(report);
+            }
+            if pushes.len() >= limit {
+                return Ok(Json(PlatformPushPage { pushes, next: next(from) }));
+            }
+        }
+        if is_last {
+            return Ok(Json(PlatformPushPage { pushes, next: None }));
+        }
+    }
+    Ok(Json(PlatformPushPage { pushes, next: next(from) }))
+}
+
+/// The values of `status`.
+const STAGES: [(&str, Option<Stage>); 5] = [
+    ("all", None),
+    ("scheduled", Some(Stage::Scheduled)),
+    ("sending", Some(Stage::Sending)),
+    ("settled", Some(Stage::Settled)),
+    ("cancelled", Some(Stage::Cancelled)),
+];
+
+/// Pages of [`PAGE_MAX`] pushes that one request looks through, so that a search takes a bounded time
+/// of the shards.
+const SOUGHT_PAGES_MAX: usize = 10;
+
+/// Which pushes are listed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kinds {
+    Both,
+    Live,
+    Durable,
+}
+
+/// So many pushes, live and durable ones, newest first.
+async fn page(
+    app: &App,
+    of: &AppName,
+    kinds: Kinds,
+    before: Option<(Time, PushId)>,
+    limit: usize,
+) -> Result<Vec<Found>, Problem> {
     let mut found: Vec<Found> = Vec::new();
-    if live {
-        found.extend(
-            app.fleet
-                .pushes(Some(&of), before, limit)
-                .into_iter()
-                .map(|report| Found::Live(Box::new(report))),
-        );
+    if kinds != Kinds::Durable {
+        let live = app.fleet.pushes(Some(of), before, limit);
+        found.extend(live.into_iter().map(|report| Found::Live(Box::new(report))));
     }
     // Also where they are not listed: they show whether the app is known.
-    let command = Command::Pushes { app: of, before, pushes_max: limit as u32 };
-    let kept: Vec<PushView> = ask_for(&app, command).await?;
-    if durable {
+    let command = Command::Pushes { app: of.clone(), before, pushes_max: limit as u32 };
+    let kept: Vec<PushView> = ask_for(app, command).await?;
+    if kinds != Kinds::Live {
         found.extend(kept.into_iter().map(|view| Found::Durable(Box::new(view))));
     }
     found.sort_by_key(|found| Reverse(found.place()));
     found.truncate(limit);
-    let next = found.last().filter(|_| found.len() >= limit).map(|found| {
-        let (at, id) = found.place();
-        format!("{}/{id}", at.0)
-    });
-    let pushes = found.iter().map(|found| found.report(shown)).collect();
-    Ok(Json(PlatformPushPage { pushes, next }))
+    Ok(found)
+}
+
+/// The `before` of the next page.
+fn next(place: Option<(Time, PushId)>) -> Option<String> {
+    place.map(|(at, id)| format!("{}/{id}", at.0))
 }
 
 /// The last push of the page before: when it was accepted, in milliseconds since 1970, and its id.

@@ -132,7 +132,7 @@ impl LiveQueue {
 
 /// One shard.
 #[derive(Serialize, ToSchema)]
-struct LiveShard {
+pub(crate) struct LiveShard {
     shard: u16,
     /// Whether it takes commands.
     serving: bool,
@@ -154,6 +154,24 @@ struct LiveShard {
     tail_bytes: u64,
     /// How long a recovery would take now.
     recovery_expected_ms: u64,
+}
+
+impl LiveShard {
+    pub(crate) fn of(shard: stadium_shard::ShardMetrics) -> Self {
+        Self {
+            shard: shard.shard,
+            serving: shard.serving,
+            trouble: shard.trouble,
+            jobs: shard.jobs,
+            mailbox_commands: shard.mailbox_commands,
+            state_bytes: shard.state_bytes,
+            segment_bytes: shard.segment_bytes,
+            live_bytes: shard.live_bytes,
+            checkpoint_at: shard.checkpoint_at.map(timestamp),
+            tail_bytes: shard.tail_bytes,
+            recovery_expected_ms: shard.recovery_expected_ms,
+        }
+    }
 }
 
 /// The queues as they were at most two seconds ago, with rates and their last two minutes.
@@ -238,18 +256,5 @@ fn count(stats: &QueueStats, state: JobState) -> u64 {
 }
 
 fn shards(app: &App) -> Result<Vec<LiveShard>, Problem> {
-    let of = |shard: stadium_shard::ShardMetrics| LiveShard {
-        shard: shard.shard,
-        serving: shard.serving,
-        trouble: shard.trouble,
-        jobs: shard.jobs,
-        mailbox_commands: shard.mailbox_commands,
-        state_bytes: shard.state_bytes,
-        segment_bytes: shard.segment_bytes,
-        live_bytes: shard.live_bytes,
-        checkpoint_at: shard.checkpoint_at.map(timestamp),
-        tail_bytes: shard.tail_bytes,
-        recovery_expected_ms: shard.recovery_expected_ms,
-    };
-    Ok(running(app)?.metrics().into_iter().map(of).collect())
+    Ok(running(app)?.metrics().into_iter().map(LiveShard::of).collect())
 }
