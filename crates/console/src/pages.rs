@@ -320,7 +320,7 @@ pub static UNKNOWN: Page = Page {
     api: "",
     text: include_str!("page/unknown.html"),
     document: OnceLock::new(),
-    };
+};
 
 static DOCS: Page = Page {
     name: "docs",
@@ -333,7 +333,7 @@ static DOCS: Page = Page {
     api: " and <code>/openapi.json</code>",
     text: include_str!("page/docs.html"),
     document: OnceLock::new(),
-    };
+};
 
 /// The page of the API's description, of which `operations` is the HTML.
 #[must_use]

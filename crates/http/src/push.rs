@@ -6,6 +6,7 @@ pub(crate) mod description;
 pub(crate) mod direct;
 pub(crate) mod fields;
 pub(crate) mod live;
+pub(crate) mod rendered;
 pub(crate) mod routes;
 pub(crate) mod schedules;
 pub(crate) mod views;

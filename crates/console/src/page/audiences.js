@@ -1,8 +1,10 @@
-// The audiences' page: a selector with its live preview, and the saved ones.
+// The audiences' page: a selector as clauses and as JSON, with its live preview, and the saved ones.
 //
-// The preview follows what is typed; a mistake is told with its path, where it stands.
+// Clauses and JSON follow each other. The preview follows both; a mistake is reported with its path, where it stands.
 
-import { at, ask, cell, element, looking, onKey, onTyped, say, show, showState } from "./console.js";
+import { at, ask, cell, element, looking, onKey, onTyped, say, show, showState, refill } from "./console.js";
+import { builder } from "./builder.js";
+import { confirmed } from "./confirm.js";
 import { change, of, page, readJson, showApps, showPreview, told } from "./platform.js";
 
 const refresh = looking(async (mine) => {
@@ -10,16 +12,20 @@ const refresh = looking(async (mine) => {
   if (!mine()) return;
   showState("ready", "Ready");
   at("audience-none").hidden = audiences.length > 0;
-  at("audience-rows").replaceChildren(...audiences.map(({ name, audience }) => {
+  refill("audience-rows", audiences.map(({ name, audience }) => {
     const row = element("tr"), head = element("th"), open = element("button", "open", name), tools = cell(""), drop = element("button", "small danger", "Forget");
     head.scope = "row";
     open.type = drop.type = "button";
     open.addEventListener("click", () => {
       at("selector").value = JSON.stringify(audience, null, 2);
       at("name").value = name;
+      built.show(audience);
       preview();
     });
+    drop.setAttribute("aria-label", `Forget ${name}`);
     drop.addEventListener("click", async () => {
+      const text = "Its selector goes for good. Pushes and schedules that name it find nobody from then on.";
+      if (!(await confirmed({ title: `Forget the audience ${name}?`, text, yes: "Forget", danger: true, type: name }))) return;
       try {
         await change("DELETE", of(`/audiences/${name}`));
         say(`${name} is forgotten`);
@@ -34,7 +40,12 @@ const refresh = looking(async (mine) => {
 });
 onKey(() => { refresh(); preview(); });
 
-let turn = 0;
+const built = builder(at("builder"), (selector) => {
+  at("selector").value = JSON.stringify(selector, null, 2);
+  clearTimeout(soon);
+  soon = setTimeout(preview, 200);
+});
+let turn = 0, soon = 0;
 
 /** Counts whom the selector reaches; the newest answer is shown. */
 async function preview() {
@@ -60,7 +71,15 @@ async function preview() {
     if (mine === turn) wrong(told(error));
   }
 }
-onTyped("selector", preview);
+onTyped("selector", () => {
+  try {
+    built.show(readJson(at("selector").value));
+  } catch {
+    // Half typed: the clauses stay as they are, and the preview says what is wrong.
+  }
+  preview();
+});
+built.show(readJson(at("selector").value));
 
 at("save").addEventListener("submit", async (event) => {
   event.preventDefault();

@@ -1,6 +1,6 @@
 // The page of the audit log: who changed what, newest first, searched and paged.
 
-import { ask, at, cell, element, looking, moment, onKey, onTyped, showState } from "./console.js";
+import { ask, at, cell, element, looking, moment, onKey, onTyped, showState, refill } from "./console.js";
 import { paging } from "./paging.js";
 import { word } from "./cells.js";
 
@@ -16,7 +16,7 @@ const refresh = looking(async (mine) => {
   showState("ready", "Ready");
   const shown = entries.slice(0, PAGE).filter(({ status }) => !only || (only === "made") === status < 400);
   at("audit-none").hidden = shown.length > 0;
-  at("audit-rows").replaceChildren(...shown.map(row));
+  refill("audit-rows", shown.map(row));
   pages.came(entries.length > PAGE ? skip + PAGE : null);
 });
 const pages = paging({ refresh });

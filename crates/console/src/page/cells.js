@@ -21,3 +21,12 @@ export function headLink(text, href) {
   head.append(link);
   return head;
 }
+
+/** A row below another one that says why it is as it is, over so many columns. */
+export function reasonRow(sentence, columns) {
+  const row = element("tr", "reason"), made = element("td", "", sentence);
+  made.colSpan = columns;
+  made.setAttribute("role", "status");
+  row.append(made);
+  return row;
+}

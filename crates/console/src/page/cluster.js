@@ -4,7 +4,7 @@
 // The address says what is shown: /cluster?node= for the shards of one node, with #shard-N for a shard. A shard's cell
 // has its owner's letter too, so that colour alone says nothing.
 
-import { ago, ask, at, bytes, cell, count, element, looking, moment, ms, onKey, rows, show, showState, spanShort, words } from "./console.js";
+import { ago, ask, at, bytes, cell, count, element, looking, moment, ms, onKey, rows, show, showState, spanShort, words, refill } from "./console.js";
 
 /** All shards that a cluster may have: one request. */
 const SHARDS = 1024;
@@ -249,7 +249,7 @@ function word(state, text) {
 }
 
 function showNodes() {
-  at("node-rows").replaceChildren(...cluster.nodes.map((node) => {
+  refill("node-rows", cluster.nodes.map((node) => {
     const { alive } = node, row = element("tr"), head = element("th");
     head.scope = "row";
     head.append(swatch(node.node, node.state === "away"), node.node);
@@ -279,7 +279,7 @@ function showMoves() {
   const { moves, drains } = cluster;
   at("move-none").hidden = moves.length > 0;
   show("moves-say", moves.length ? `${count(moves.length)} on their way` : "");
-  at("move-rows").replaceChildren(...moves.map((way) => {
+  refill("move-rows", moves.map((way) => {
     const row = element("tr"), head = element("th"), link = element("a", "", `Shard ${way.shard}`), step = cell("", "", "text");
     head.scope = "row";
     link.href = `#shard-${way.shard}`;
@@ -303,7 +303,7 @@ function showLag() {
   show("lag-say", behind.length > LAGS ? `the ${LAGS} that are behind for longest, of ${count(behind.length)}` : behind.length ? `${count(behind.length)} of ${count(mine.length)} behind` : "");
   at("lag-none").hidden = behind.length > 0;
   show("lag-none", mine.length ? `${some(mine.length, "standby has", "standbys have")} all that the logs had half a second ago.` : "This node is no standby.");
-  at("lag-rows").replaceChildren(...behind.slice(0, LAGS).map(({ shard, lag }) => {
+  refill("lag-rows", behind.slice(0, LAGS).map(({ shard, lag }) => {
     const row = element("tr"), head = element("th"), link = element("a", "", `Shard ${shard.shard}`);
     head.scope = "row";
     link.href = `#shard-${shard.shard}`;
@@ -319,7 +319,7 @@ function showLag() {
 function showLinks() {
   const nodes = [...new Set(cluster.links.map((link) => link.node))].sort();
   at("link-none").hidden = nodes.length > 0;
-  at("link-rows").replaceChildren(...nodes.map((node) => {
+  refill("link-rows", nodes.map((node) => {
     const links = cluster.links.filter((link) => link.node === node), row = element("tr"), head = element("th");
     const sum = (name) => links.reduce((all, link) => all + link[name], 0);
     const up = links.filter((link) => link.up), trips = up.map((link) => link.round_trip_us).filter((one) => one !== undefined);

@@ -2,14 +2,26 @@
 //
 // A push has one id from the moment when it is composed: sending it twice, because an answer was lost, pushes it once.
 
+import { builder } from "./builder.js";
 import { confirmed } from "./confirm.js";
-import { ask, at, count, element, looking, onKey, say, show, showState } from "./console.js";
+import { ask, at, count, element, looking, onKey, onTyped, say, show, showState } from "./console.js";
 import { change, of, page, readJson, showApps, showPreview, told } from "./platform.js";
 
 const id = crypto.randomUUID?.() ?? [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 const variants = { platforms: {}, languages: {} };
 const given = new URLSearchParams(location.search).get("audience");
 if (given) at("audience").value = given;
+
+const built = builder(at("builder"), (selector) => { at("audience").value = JSON.stringify(selector); });
+function build() {
+  try {
+    built.show(readJson(at("audience").value));
+  } catch {
+    // Half typed: the clauses stay as they are.
+  }
+}
+at("audience").addEventListener("input", build);
+build();
 
 const refresh = looking(async (mine) => {
   const [, { audiences }] = await Promise.all([showApps(), ask(of("/audiences"))]);
@@ -26,7 +38,9 @@ const refresh = looking(async (mine) => {
 onKey(refresh);
 
 at("saved").addEventListener("change", () => {
-  if (at("saved").value) at("audience").value = JSON.stringify({ saved: at("saved").value });
+  if (!at("saved").value) return;
+  at("audience").value = JSON.stringify({ saved: at("saved").value });
+  build();
 });
 at("when").addEventListener("change", () => { at("time").disabled = at("when").value === "now"; });
 
@@ -38,7 +52,30 @@ const filled = (text) => text.replace(/\{\{\s*([^|}]+?)\s*(?:\|([^}]*))?\}\}/g, 
 function phone() {
   show("shown-title", filled(at("title").value) || "Title");
   show("shown-body", filled(at("body").value));
+  show("shown-for", "now");
+  show("rendered-note", "");
 }
+
+/** The texts as the server makes them for one device: its variant, with its own values. */
+async function asDevice() {
+  phone();
+  const device = at("as-device").value.trim();
+  if (!device) return;
+  const mine = (turn += 1);
+  try {
+    const { rendered } = await change("POST", of(`/pushes?dry_run=true&device=${encodeURIComponent(device)}`), push());
+    if (mine !== turn) return;
+    if (rendered?.missing) return show("rendered-note", `${device} would be left out: it lacks a value for ${rendered.missing}.`);
+    show("shown-title", rendered?.title ?? "");
+    show("shown-body", rendered?.body ?? "");
+    show("shown-for", device);
+    show("rendered-note", rendered?.data ? `Data: ${JSON.stringify(rendered.data)}` : "");
+  } catch (error) {
+    if (mine === turn) show("rendered-note", told(error));
+  }
+}
+let turn = 0;
+for (const field of ["title", "body", "data", "as-device"]) onTyped(field, asDevice);
 for (const field of ["title", "body"]) at(field).addEventListener("input", phone);
 phone();
 
@@ -55,6 +92,7 @@ at("variant-add").addEventListener("click", () => {
 });
 
 function showVariants() {
+  asDevice();
   at("variants").replaceChildren(...Object.entries(variants).flatMap(([kind, all]) => Object.keys(all).map((key) => {
     const button = element("button", "", `${key}: ${all[key].title ?? all[key].body} ✕`);
     button.type = "button";
@@ -89,6 +127,9 @@ async function dryRun() {
   try {
     const { preview } = await change("POST", of("/pushes?dry_run=true"), push());
     showPreview(at("preview"), preview);
+    at("as-devices").replaceChildren(...preview.sample.map((device) => Object.assign(element("option"), { value: device })));
+    if (!at("as-device").value && preview.sample.length) at("as-device").value = preview.sample[0];
+    asDevice();
     return preview;
   } catch (error) {
     show("wrong", told(error));

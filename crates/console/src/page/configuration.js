@@ -1,6 +1,6 @@
 // The page of the configuration: each setting in force, its default, and the place that it comes from.
 
-import { ask, at, cell, count, element, looking, onKey, onTyped, show, showState } from "./console.js";
+import { ask, at, cell, count, element, looking, onKey, onTyped, show, showState, refill } from "./console.js";
 
 let settings = [], file = null, onlySet = false;
 
@@ -31,7 +31,7 @@ function lay() {
   const now = found.map(({ name }) => name).join();
   if (now === shown && at("setting-rows").children.length) return;
   shown = now;
-  at("setting-rows").replaceChildren(...found.map((one) => {
+  refill("setting-rows", found.map((one) => {
     const row = element("tr"), head = element("th", "", one.name);
     head.scope = "row";
     const value = cell(`${one.value}${one.unit && /^\d/.test(one.value) ? ` ${one.unit}` : ""}`, "Value", one.is_set ? "text set" : "text");

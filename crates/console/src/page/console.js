@@ -74,6 +74,16 @@ export function rows(id, facts) {
   }));
 }
 
+/** Replaces the rows of a table; the focus stays in the row and on the control where it was. */
+export function refill(id, made) {
+  const body = at(id), focused = body.contains(document.activeElement) ? document.activeElement : null;
+  const row = focused && [...body.children].findIndex((one) => one.contains(focused));
+  const controls = (one) => [...one.querySelectorAll("a, button, input, select")];
+  const place = focused && controls(body.children[row]).indexOf(focused);
+  body.replaceChildren(...made);
+  if (focused && body.children.length) controls(body.children[Math.min(row, body.children.length - 1)])[place]?.focus({ preventScroll: true });
+}
+
 /** A cell of a table; on a phone its label stands before it. */
 export function cell(text, label, className = "") {
   const made = element("td", className, text);
@@ -324,7 +334,8 @@ const PERIOD = 2000;
 
 /**
  * Calls `look` now, and again every two seconds while somebody looks at the page. `look` gets a function that says whether
- * it is still the newest call; what it throws is shown in the header. Returns what makes it look at once.
+ * it is still the newest call; what it throws is shown in the header. What it returns is the time to the next look, in
+ * milliseconds, where that is another one. Returns what makes it look at once.
  */
 export function looking(look) {
   let timer = 0, turn = 0;
@@ -334,7 +345,7 @@ export function looking(look) {
     if (document.hidden || locked()) return;
     let wait = PERIOD;
     try {
-      await look(() => mine === turn);
+      wait = (await look(() => mine === turn)) ?? PERIOD;
       if (mine !== turn) return;
       document.body.classList.remove("stale");
     } catch (error) {

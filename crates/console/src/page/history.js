@@ -53,8 +53,8 @@ const refresh = looking(async (mine) => {
     const known = points.flatMap(one.of).filter((value) => value !== null);
     one.canvas.setAttribute("aria-label", known.length ? `${one.title}: at most ${one.say(Math.max(...known))}, at least ${one.say(Math.min(...known))}` : `${one.title}: nothing yet`);
     const [from, half] = one.axis.children;
-    from.textContent = `${spanOf(most * step)} ago`;
-    half.textContent = `${spanOf(most * step / 2)}`;
+    from.textContent = asked === "hour" ? "1 h ago" : "1 d ago";
+    half.textContent = asked === "hour" ? "30 min" : "12 h";
   }
   const kept = spanOf(points.length * step);
   show("says", points.length ? `${kept} are kept so far, a point every ${step} s. The server keeps them in memory: a restart begins anew.` : `The first point comes ${step} s after the start.`);

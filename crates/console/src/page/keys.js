@@ -3,7 +3,7 @@
 // A secret is in one dialog, once, and leaves the document with it.
 
 import { confirmed } from "./confirm.js";
-import { ago, ask, at, cell, change, count, element, looking, onKey, onTyped, say, show, showState, told } from "./console.js";
+import { ago, ask, at, cell, change, count, element, looking, onKey, onTyped, say, show, showState, told, refill } from "./console.js";
 import { word } from "./cells.js";
 
 const ROLES = ["viewer", "sender", "bookkeeper", "worker", "operator", "admin"];
@@ -32,7 +32,7 @@ function lay() {
   const found = keys.filter((key) => [key.name, key.id, key.prefix ?? "", ...key.roles, ...key.grants, ...(key.apps ?? [])].some((text) => text.toLowerCase().includes(search)));
   show("says", `${count(found.length)} of ${count(keys.length)} keys`);
   at("key-none").hidden = found.length > 0;
-  at("key-rows").replaceChildren(...found.map(row));
+  refill("key-rows", found.map(row));
   if (at("explain-key").children.length !== keys.length) {
     at("explain-key").replaceChildren(...keys.map((key) => {
       const option = element("option", "", `${key.name} (${key.id})`);

@@ -1,6 +1,6 @@
 // The page of nodes: this node's listeners, loops and shards, and the nodes of its cluster where it is of one.
 
-import { ago, ask, at, bytes, cell, count, element, looking, onKey, rows, show, showState, span, spanShort, words } from "./console.js";
+import { ago, ask, at, bytes, cell, count, element, looking, onKey, rows, show, showState, span, spanShort, words, refill } from "./console.js";
 import { figure, headLink, word } from "./cells.js";
 
 const refresh = looking(async (mine) => {
@@ -21,7 +21,7 @@ const refresh = looking(async (mine) => {
   rows("listeners", node.listeners.map(({ name, address }) => [name, address]));
   showLoops(node.loops);
   at("shard-none").hidden = node.shards.length > 0;
-  at("shard-rows").replaceChildren(...node.shards.map((shard) => {
+  refill("shard-rows", node.shards.map((shard) => {
     const row = element("tr"), head = element("th", "", `Shard ${shard.shard}`);
     head.scope = "row";
     row.append(
@@ -33,7 +33,7 @@ const refresh = looking(async (mine) => {
   }));
   at("cluster-card").hidden = !cluster;
   if (!cluster) return;
-  at("node-rows").replaceChildren(...cluster.nodes.map((one) => {
+  refill("node-rows", cluster.nodes.map((one) => {
     const row = element("tr");
     const tags = [one.node === cluster.node && "this node", one.node === cluster.planner && "plans"].filter(Boolean).join(", ");
     row.append(headLink(tags ? `${one.node} (${tags})` : one.node, `/cluster?node=${encodeURIComponent(one.node)}`), word(words(one.state), "State"), figure(one.owned, "Owned"), figure(one.standby, "Standby"), figure(one.in_step, "In step"));

@@ -5,7 +5,7 @@
 import { Chart } from "./chart.js";
 import {
   ago, ask, at, bytes, cell, change as send, count, element, looking, onKey, onTheme, onTyped, rate, rows, say, served, short, show, spanShort, spark,
-  words,
+  words, refill,
 } from "./console.js";
 import { confirmed } from "./confirm.js";
 import { showJob } from "./job.js";
@@ -110,7 +110,7 @@ async function refreshList(mine) {
   show("sum-settled", rate(all.per_s.settled));
   at("sum-put-line").replaceChildren(spark(all.put_line, "put"));
   at("sum-settled-line").replaceChildren(spark(all.settled_line, "settled"));
-  at("queue-rows").replaceChildren(...live.queues.map((queue) => queueRow(queue, live.at_ms)));
+  refill("queue-rows", live.queues.map((queue) => queueRow(queue, live.at_ms)));
   const filtered = view.search || view.state;
   at("queue-none").hidden = live.queues.length > 0;
   show("queue-none", filtered ? "No queue is like that." : "No queue yet. The first put makes one: POST /api/queues/NAME/jobs");
@@ -160,7 +160,7 @@ function rateCell(now, line, className, label) {
 }
 
 function showShards(shards) {
-  at("shard-rows").replaceChildren(...shards.map((shard) => {
+  refill("shard-rows", shards.map((shard) => {
     const row = element("tr"), head = element("th", "", `Shard ${shard.shard}`);
     head.scope = "row";
     if (!shard.serving) {
@@ -263,7 +263,7 @@ function showSettings(settings) {
 }
 
 function showJobs(page) {
-  at("job-rows").replaceChildren(...page.jobs.map(jobRow));
+  refill("job-rows", page.jobs.map(jobRow));
   at("job-none").hidden = page.jobs.length > 0;
   show("job-none", view.state || view.key ? "No job is like that." : "The queue is empty.");
   show("jobs-say", page.jobs.length ? `${view.after ? "From further on: " : ""}${jobs(page.jobs.length)}${view.state ? ", oldest due first" : ", those that are due first"}` : "");
@@ -297,7 +297,7 @@ function jobRow(job) {
 
 function showSchedules(schedules) {
   at("schedules-card").hidden = schedules.length === 0;
-  at("schedule-rows").replaceChildren(...schedules.map((schedule) => {
+  refill("schedule-rows", schedules.map((schedule) => {
     const row = element("tr"), head = element("th", "", schedule.name), when = element("td");
     head.scope = "row";
     when.append(element("code", "", schedule.cron));

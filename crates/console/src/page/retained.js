@@ -3,7 +3,7 @@
 // A topic has bytes of any device's choosing: it is only ever set as text.
 
 import { confirmed } from "./confirm.js";
-import { ago, ask, at, bytes, cell, change, count, element, looking, onKey, onTyped, say, show, showState, told } from "./console.js";
+import { ago, ask, at, bytes, cell, change, count, element, looking, onKey, onTyped, say, show, showState, told, refill } from "./console.js";
 import { paging } from "./paging.js";
 import { word } from "./cells.js";
 
@@ -36,7 +36,7 @@ const refresh = looking(async (mine) => {
   at("remove").disabled = !filtered || !answer.messages.length;
   at("retained-none").hidden = answer.messages.length > 0;
   show("retained-none", filtered ? "No retained message matches." : "No message is retained. MQTT clients retain the last message of a topic with the flag RETAIN.");
-  at("retained-rows").replaceChildren(...answer.messages.map((message) => {
+  refill("retained-rows", answer.messages.map((message) => {
     const row = element("tr"), head = element("th", "", message.topic);
     head.scope = "row";
     head.title = message.topic;

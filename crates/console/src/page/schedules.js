@@ -2,7 +2,8 @@
 //
 // Each occurrence makes one push, to which its time leads.
 
-import { ago, ask, at, cell, element, looking, onKey, say, show, showState } from "./console.js";
+import { confirmed } from "./confirm.js";
+import { ago, ask, at, cell, element, looking, onKey, say, show, showState, refill } from "./console.js";
 import { change, figure, of, page, readJson, showApps, told, word } from "./platform.js";
 
 const refresh = looking(async (mine) => {
@@ -10,7 +11,7 @@ const refresh = looking(async (mine) => {
   if (!mine()) return;
   showState("ready", "Ready");
   at("schedule-none").hidden = schedules.length > 0;
-  at("schedule-rows").replaceChildren(...schedules.map((schedule) => {
+  refill("schedule-rows", schedules.map((schedule) => {
     const row = element("tr"), head = element("th"), open = element("button", "open", schedule.name);
     head.scope = "row";
     open.type = "button";
@@ -23,10 +24,12 @@ const refresh = looking(async (mine) => {
       last.append(link);
     } else { last.textContent = newest ? `${ago(newest.at)}, skipped` : "–"; }
     const tools = cell("");
-    const tool = (text, method, below, done) => {
+    const tool = (text, method, below, done, sure = async () => true) => {
       const button = element("button", "small", text);
       button.type = "button";
+      button.setAttribute("aria-label", `${text} ${schedule.name}`);
       button.addEventListener("click", async () => {
+        if (!(await sure())) return;
         try {
           await change(method, of(`/schedules/${encodeURIComponent(schedule.name)}${below}`));
           say(`${schedule.name} ${done}`);
@@ -36,7 +39,8 @@ const refresh = looking(async (mine) => {
       tools.append(button, " ");
     };
     if (schedule.paused) tool("Resume", "POST", "/resume", "goes on"); else tool("Pause", "POST", "/pause", "is paused");
-    tool("End", "DELETE", "", "is ended");
+    const text = "It makes no push any more, and its settings go. Pushes that it made stay.";
+    tool("End …", "DELETE", "", "is ended", () => confirmed({ title: `End ${schedule.name}?`, text, yes: "End it", danger: true }));
     row.append(
       head, word(schedule.cron, "When"), word(schedule.time_zone, "Time zone"), word(schedule.paused ? "Paused" : "Active", "State"),
       cell(schedule.paused ? "–" : schedule.next[0] ? ago(schedule.next[0]) : "never", "Next"), last, figure(schedule.made, "Made"), figure(schedule.skipped, "Skipped"), tools,

@@ -1,6 +1,6 @@
 // The page of services: the methods that this node serves over RPC, how others are found, requests of devices.
 
-import { ask, at, cell, count, element, looking, ms, onKey, rows, show, showState, words } from "./console.js";
+import { ask, at, cell, count, element, looking, ms, onKey, rows, show, showState, words, refill } from "./console.js";
 import { figure, word } from "./cells.js";
 
 const refresh = looking(async (mine) => {
@@ -18,7 +18,7 @@ const refresh = looking(async (mine) => {
   }));
   const methods = server?.methods ?? [];
   at("method-none").hidden = methods.length > 0;
-  at("method-rows").replaceChildren(...methods.map((method) => {
+  refill("method-rows", methods.map((method) => {
     const row = element("tr"), head = element("th", "", method.route);
     head.scope = "row";
     const all = method.outcomes.reduce((sum, { total }) => sum + total, 0);

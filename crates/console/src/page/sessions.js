@@ -1,7 +1,7 @@
 // The page of MQTT sessions: of connected devices and of those away, with their subscriptions; a connection can be cut.
 
 import { confirmed } from "./confirm.js";
-import { ago, ask, at, cell, change, count, element, looking, moment, onKey, onTyped, rows, say, show, showState, told } from "./console.js";
+import { ago, ask, at, cell, change, count, element, looking, moment, onKey, onTyped, rows, say, show, showState, told, refill } from "./console.js";
 import { paging } from "./paging.js";
 import { figure, word } from "./cells.js";
 
@@ -19,7 +19,7 @@ const refresh = looking(async (mine) => {
   if (!mine()) return;
   showState("ready", "Ready");
   at("session-none").hidden = answer.devices.length > 0;
-  at("session-rows").replaceChildren(...answer.devices.map(row));
+  refill("session-rows", answer.devices.map(row));
   pages.came(answer.next);
 });
 const pages = paging({ refresh });
@@ -75,7 +75,7 @@ async function openSession(id) {
     ]);
     const subscriptions = session.subscriptions ?? [];
     show("session-count", count(session.subscription_count));
-    at("subscription-rows").replaceChildren(...subscriptions.map(({ filter, qos }) => {
+    refill("subscription-rows", subscriptions.map(({ filter, qos }) => {
       const line = element("tr"), head = element("th", "", filter);
       head.scope = "row";
       line.append(head, cell(qos, "QoS"));

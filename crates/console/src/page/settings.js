@@ -3,7 +3,7 @@
 // A form that somebody changes is not overwritten by what is read meanwhile.
 
 import { confirmed } from "./confirm.js";
-import { ask, at, cell, count, element, looking, onKey, say, show, showState } from "./console.js";
+import { ask, at, cell, count, element, looking, onKey, say, show, showState, refill } from "./console.js";
 import { app, change, figure, of, page, showApps, told, word } from "./platform.js";
 
 const KINDS = ["delivered", "opened", "clicked", "expired", "refused", "connected", "disconnected", "message"];
@@ -72,7 +72,7 @@ at("app-form").addEventListener("submit", async (event) => {
 
 function showFeeds(feeds, figures) {
   at("feed-none").hidden = feeds.length > 0;
-  at("feed-rows").replaceChildren(...feeds.map((feed, index) => {
+  refill("feed-rows", feeds.map((feed, index) => {
     const row = element("tr"), head = element("th"), open = element("button", "open", feed.name), tools = cell(""), drop = element("button", "small danger", "Remove");
     head.scope = "row";
     open.type = drop.type = "button";

@@ -6,7 +6,7 @@
 import { Chart } from "./chart.js";
 import {
   ago, ask, at, cell, count, element, looking, moment, onKey, onTheme, onTyped, rate, refused, request, rows, say, served, short, show, spanShort,
-  spark, words,
+  spark, words, refill,
 } from "./console.js";
 
 const ACCOUNTS_ON_PAGE = 25;
@@ -133,7 +133,7 @@ function showBooks(live) {
   show("sum-booked", rate(live.booked_per_s));
   at("sum-booked-line").replaceChildren(spark(live.booked_line, "settled"));
   at("asset-none").hidden = live.assets.length > 0;
-  at("asset-rows").replaceChildren(...live.assets.map((asset) => {
+  refill("asset-rows", live.assets.map((asset) => {
     const row = element("tr"), head = element("th", "", asset.asset);
     head.scope = "row";
     const verdict = element("span", "mark", asset.balanced ? "balance" : "do not balance");
@@ -177,7 +177,7 @@ function headOf(wallet, asset) {
 }
 
 function showAccounts(page) {
-  at("account-rows").replaceChildren(...page.accounts.map((account) => {
+  refill("account-rows", page.accounts.map((account) => {
     const row = element("tr"), head = headOf(account.wallet, account.asset);
     const system = account.wallet.startsWith("@");
     const tags = [account.closed && "Closed", system ? "System" : account.overdraft === "allowed" && "Overdraft"].filter(Boolean);
@@ -204,7 +204,7 @@ function showAccounts(page) {
 function showMovers(live) {
   show("movers-window", `last ${spanShort(live.movers_window_ms)}, over HTTP`);
   at("mover-none").hidden = live.movers.length > 0;
-  at("mover-rows").replaceChildren(...live.movers.map((mover) => {
+  refill("mover-rows", live.movers.map((mover) => {
     const row = element("tr");
     row.append(
       headOf(mover.wallet, mover.asset), cell(mover.asset, "", "unit-cell"), cell(count(mover.transfers), "Transfers"),
@@ -215,7 +215,7 @@ function showMovers(live) {
 }
 
 function showRoots(live) {
-  at("root-rows").replaceChildren(...live.shards.map((shard) => {
+  refill("root-rows", live.shards.map((shard) => {
     const row = element("tr"), head = element("th", "", `Shard ${shard.shard}`), { seal } = shard;
     head.scope = "row";
     const root = cell("", "Root");
@@ -327,7 +327,7 @@ function transferLink(id, className = "open") {
 function showHolds(holds) {
   at("holds-card").hidden = holds.length === 0;
   show("holds-say", holds.length === 100 ? "the 100 oldest" : "oldest first");
-  at("hold-rows").replaceChildren(...holds.map((hold) => {
+  refill("hold-rows", holds.map((hold) => {
     const row = element("tr"), head = element("th");
     head.scope = "row";
     head.append(transferLink(hold.id));
@@ -340,7 +340,7 @@ function showHolds(holds) {
 
 function showEntries(page, account) {
   const { asset } = account;
-  at("entry-rows").replaceChildren(...page.entries.map((entry) => {
+  refill("entry-rows", page.entries.map((entry) => {
     const row = element("tr"), head = element("th", "", `#${count(entry.number)}`);
     head.scope = "row";
     const booked = cell(moment(entry.transfer.booked_at), "Booked");

@@ -91,13 +91,20 @@ fn example(api: &Value, schema: &Value, depth: usize, which: Which) -> Value {
         let name = path.rsplit('/').next().unwrap_or_default();
         return example(api, &api["components"]["schemas"][name], depth, which);
     }
-    if let Some(given) = [&schema["example"], &schema["const"], &schema["enum"][0]].into_iter().find(|value| !value.is_null()) {
+    if let Some(given) =
+        [&schema["example"], &schema["const"], &schema["enum"][0]].into_iter().find(|value| !value.is_null())
+    {
         return given.clone();
     }
     for cases in ["oneOf", "anyOf"] {
         let mut cases = schema[cases].as_array().into_iter().flatten();
         // An object's `anyOf` only says which of its fields are needed.
-        if let Some(case) = cases.find(|case| case["type"] != "null" && case.get("required").is_none_or(|_| case.get("properties").is_some() && case["type"] == "object")) {
+        if let Some(case) = cases.find(|case| {
+            case["type"] != "null"
+                && case
+                    .get("required")
+                    .is_none_or(|_| case.get("properties").is_some() && case["type"] == "object")
+        }) {
             return example(api, case, depth, which);
         }
     }
@@ -124,7 +131,9 @@ fn example(api: &Value, schema: &Value, depth: usize, which: Which) -> Value {
 
 fn kind(schema: &Value) -> &str {
     match &schema["type"] {
-        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or_default(),
+        Value::Array(kinds) => {
+            kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or_default()
+        }
         Value::String(kind) => kind,
         _ if schema["properties"].is_object() => "object",
         _ => "",
@@ -135,7 +144,8 @@ fn object(api: &Value, schema: &Value, depth: usize, which: Which) -> Value {
     if depth >= DEPTH_MAX {
         return json!({});
     }
-    let required: Vec<_> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<_> =
+        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let shown = |(name, field): &(&String, &Value)| {
         which == Which::All || required.contains(&name.as_str()) || !field["example"].is_null()
     };
@@ -165,7 +175,10 @@ mod tests {
         for (path, item) in api["paths"].as_object().expect("an object") {
             for (method, operation) in item.as_object().expect("an object") {
                 let command = command(&api, path, method, operation);
-                assert!(command.starts_with("curl") && !command.contains('{') || command.contains("-d '"), "{command}");
+                assert!(
+                    command.starts_with("curl") && !command.contains('{') || command.contains("-d '"),
+                    "{command}"
+                );
                 if let Some(body) = body(&api, operation) {
                     assert!(body.is_object(), "{method} {path}: {body}");
                 }

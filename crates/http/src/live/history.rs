@@ -67,9 +67,8 @@ impl HistoryPoint {
         let (before, now) = (&before.1, &now.1);
         // Three digits behind the point are more than a chart shows, and keep the answer short.
         let short = |number: f64| ((number * 1_000.0).round() / 1_000.0) as f32;
-        let rate = |value: fn(&FleetStats) -> u64| {
-            short(value(now).saturating_sub(value(before)) as f64 / seconds)
-        };
+        let rate =
+            |value: fn(&FleetStats) -> u64| short(value(now).saturating_sub(value(before)) as f64 / seconds);
         let held = &now.bytes_held;
         Self {
             at_ms: since_1970_ms(),
@@ -176,7 +175,8 @@ mod tests {
 
     /// A fleet that delivers ten messages a second, after so many seconds.
     fn after(began: Instant, seconds: u64) -> Snapshot {
-        let stats = FleetStats { deliveries_total: 10 * seconds, connected: seconds, ..FleetStats::default() };
+        let stats =
+            FleetStats { deliveries_total: 10 * seconds, connected: seconds, ..FleetStats::default() };
         (began + Duration::from_secs(seconds), stats)
     }
 
@@ -204,7 +204,10 @@ mod tests {
         let (history, began) = (History::default(), Instant::now());
         for second in 0..=100 {
             let (at, stats) = after(began, second);
-            history.sampled(&(at - Duration::from_millis(if second % 10 == 0 && second > 0 { 3 } else { 0 }), stats));
+            history.sampled(&(
+                at - Duration::from_millis(if second % 10 == 0 && second > 0 { 3 } else { 0 }),
+                stats,
+            ));
         }
         assert_eq!(history.view(HistorySpan::Hour).points.len(), 10);
         assert_eq!(history.view(HistorySpan::Day).points.len(), 1);

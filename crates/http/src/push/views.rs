@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 use crate::audiences::fields::audience_json;
 use crate::audiences::views::PreviewReport;
 use crate::push::fields::{ContentReport, OptionsFields, WhenField};
+use crate::push::rendered::RenderedReport;
 use crate::request::access::Caller;
 use crate::spelling::timestamp;
 
@@ -33,11 +34,21 @@ pub(crate) struct AcceptedPushReport {
     /// Whom it would reach, of a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) preview: Option<PreviewReport>,
+    /// The texts that `device` would get, of a dry run that names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rendered: Option<RenderedReport>,
 }
 
 impl AcceptedPushReport {
     pub(crate) fn of(id: String, url: String, accepted: Accepted) -> Self {
-        Self { id, status: "accepted", duplicate: accepted == Accepted::Before, url, preview: None }
+        Self {
+            id,
+            status: "accepted",
+            duplicate: accepted == Accepted::Before,
+            url,
+            preview: None,
+            rendered: None,
+        }
     }
 }
 

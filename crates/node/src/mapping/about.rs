@@ -63,12 +63,15 @@ mod tests {
     fn each_setting_is_shown_with_its_origin_and_no_password() {
         let text = "[auth.callback]\nurl = \"https://user:s3cret@auth.example.org/login?next=/a@b\"\n";
         let facts = facts(&from_toml(text, Path::new("s.toml")).expect("it is right"), &Running::default());
-        let of = |name: &str| facts.settings.iter().find(|setting| setting.name == name).expect("it is known");
+        let of =
+            |name: &str| facts.settings.iter().find(|setting| setting.name == name).expect("it is known");
         let url = of("auth.callback.url");
         assert_eq!(url.value, "\"https://***@auth.example.org/login?next=/a@b\"");
         assert!(url.is_set && url.from.contains("s.toml"), "{url:?}");
         let connections = of("limits.connections_max");
-        assert!(!connections.is_set && connections.value == connections.default && !connections.help.is_empty());
+        assert!(
+            !connections.is_set && connections.value == connections.default && !connections.help.is_empty()
+        );
     }
 
     #[test]

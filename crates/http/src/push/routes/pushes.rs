@@ -12,19 +12,22 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use bytes::Bytes;
 use parking_lot::Mutex;
+use stadium_grants::Verb;
 use stadium_push::live::LiveReport;
 use stadium_push::{Accepted, Command, NewPush, PushId, PushView, Refusal, Stage, Time, refusal};
-use stadium_registry::AppName;
+use stadium_registry::{AppName, DeviceId};
 
 use crate::audiences::routes::count;
 use crate::audiences::views::PreviewReport;
 use crate::audit_log::DryRun;
+use crate::devices::registry;
 use crate::platform::app_name;
 use crate::platform::ids::push_id;
 use crate::platform::in_path;
 use crate::platform::problems::{PlatformLookProblems, PlatformProblems};
 use crate::push::fields::{LiveFields, PushFields};
 use crate::push::live;
+use crate::push::rendered::RenderedReport;
 use crate::push::views::{AcceptedPushReport, PlatformPushPage, PlatformPushReport, Shown};
 use crate::request::access::Caller;
 use crate::request::app::App;
@@ -53,9 +56,10 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 /// pushed: 200 means that it would be accepted, and has the devices that it would reach now and
 /// those that it would leave out for which reason; `warning` is set where it would reach nobody.
 #[utoipa::path(post, operation_id = "send_push", path = "/api/apps/{app}/pushes", tag = "Push platform",
-    extensions(("x-right" = json!("push.send:{app}"))), request_body = PushFields,
+    extensions(("x-right" = json!(["push.send:{app}", "device.read:{app}/{device}?"]))), request_body = PushFields,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("dry_run" = Option<bool>, Query, description = "`true`: check it and preview its audience, push nothing."),
+           ("device" = Option<String>, Query, description = "Of a dry run: show the texts that this device would get, with its own values in them. Takes the right `device.read`."),
            ("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters that name this request, best a UUID.")),
     responses((status = 202, description = "It is accepted: on disk, or as a live push.", body = AcceptedPushReport,
                headers(("Location" = String, description = "Where to see what becomes of it."))),
@@ -70,8 +74,13 @@ pub(crate) async fn create(
     request: Request,
 ) -> Result<Response, Problem> {
     let of = app_name(&of)?;
-    let dry_run =
-        Query::read(request.uri(), &["dry_run"])?.one_of("dry_run", &[("false", false), ("true", true)])?;
+    let query = Query::read(request.uri(), &["dry_run", "device"])?;
+    let dry_run = query.one_of("dry_run", &[("false", false), ("true", true)])?;
+    let device = query.value("device").map(DeviceId::new).transpose();
+    let device = device.map_err(|error| wrong("device", error.to_string()))?;
+    if device.is_some() && !dry_run {
+        return Err(wrong("device", "`device` is for a dry run".to_owned()));
+    }
     let headers = request.headers().clone();
     let (fields, body): (PushFields, Bytes) = read_json(&app, request).await?;
     let id = push_id(&headers, caller.key_id(), fields.id.as_deref())?;
@@ -85,7 +94,7 @@ pub(crate) async fn create(
                 LiveFields::Registered(push) => Some(preview(&app, &of, push).await?),
                 LiveFields::Channel(_) => None,
             };
-            return Ok(valid(id, url, Accepted::Now, preview));
+            return Ok(valid(id, url, Accepted::Now, preview, None));
         }
         let accepted = live::accept(&app, &ids, push, named_by).await?;
         return Ok(answer(id, url, accepted));
@@ -93,8 +102,12 @@ pub(crate) async fn create(
     let push = Box::new(fields.check("", of.clone(), id)?);
     if dry_run {
         let known: Accepted = ask_for(&app, Command::Check { push: push.clone() }).await?;
+        let rendered = match device {
+            Some(device) => rendered(&app, &caller, &of, &push, &device).await?,
+            None => None,
+        };
         let preview = preview(&app, &of, push).await?;
-        return Ok(valid(id, url, known, Some(preview)));
+        return Ok(valid(id, url, known, Some(preview), rendered));
     }
     // An id that nobody named is no live push's.
     if is_named && app.fleet.push_report(&of, id).is_some() {
@@ -112,10 +125,30 @@ async fn preview(app: &App, of: &AppName, push: Box<NewPush>) -> Result<PreviewR
     Ok(PreviewReport::of(&preview, pace))
 }
 
+/// The texts that a device would get, to a caller that may see its values.
+async fn rendered(
+    app: &App,
+    caller: &Caller,
+    of: &AppName,
+    push: &NewPush,
+    device: &DeviceId,
+) -> Result<Option<RenderedReport>, Problem> {
+    caller.may_also(Verb::DeviceRead, &format!("{of}/{device}"))?;
+    let view = registry::known(app, of, device).await?;
+    Ok(RenderedReport::of(push, &view.device))
+}
+
 /// The answer to a dry run.
-fn valid(id: PushId, url: String, known: Accepted, preview: Option<PreviewReport>) -> Response {
+fn valid(
+    id: PushId,
+    url: String,
+    known: Accepted,
+    preview: Option<PreviewReport>,
+    rendered: Option<RenderedReport>,
+) -> Response {
     let duplicate = known == Accepted::Before;
-    let report = AcceptedPushReport { id: id.to_string(), status: "valid", duplicate, url, preview };
+    let report =
+        AcceptedPushReport { id: id.to_string(), status: "valid", duplicate, url, preview, rendered };
     (StatusCode::OK, Extension(DryRun), Json(report)).into_response()
 }
 
