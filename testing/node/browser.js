@@ -75,6 +75,8 @@ export class Browser {
     this.session = sessionId
     for (const domain of ['Page', 'Runtime', 'Log']) await this.#call(`${domain}.enable`)
     await this.look(look)
+    // Keys go to the tab in front alone.
+    await this.#call('Page.bringToFront')
     await this.#call('Page.navigate', { url })
   }
 

@@ -278,7 +278,9 @@ export async function request(path, options = {}) {
     const key = sessionStorage.getItem(KEY);
     if (changes && !key) await session;
     const proof = key ? { authorization: `Bearer ${key}` } : changes && person ? { "stadium-csrf": person.csrf } : {};
-    return fetch(path, { cache: "no-store", ...options, headers: { ...options.headers, ...proof } });
+    const answer = await fetch(path, { cache: "no-store", ...options, headers: { ...options.headers, ...proof } });
+    shown.set(answer, key);
+    return answer;
   };
   let answer = await send();
   if (answer.headers.get("stadium-error") === "HTTP-033") {
@@ -290,9 +292,10 @@ export async function request(path, options = {}) {
   // A change goes on once there is a key; what only looks begins anew.
   const { method, body } = options;
   const what = `${method} ${path.split("?")[0]}`;
-  const given = new Promise((go) => { waiting.push({ what, method, path, body, go }); });
+  const asked = { what, method, path, body };
+  const given = new Promise((go) => { waiting.push(Object.assign(asked, { go })); });
   await refused(answer);
-  await given;
+  if (locked()) await given; else waiting.splice(waiting.indexOf(asked), 1);
   return request(path, options);
 }
 
@@ -310,10 +313,15 @@ export async function change(method, path, body) {
 /** A problem in one line, the field first. */
 export const told = (error) => (error.problem?.path ? `${error.problem.path}: ${error.message}` : error.message);
 
+/** The key that each request showed; none of a person. */
+const shown = new WeakMap();
+
 /** What an answer to a request without a right key leads to. True where it was one. */
 export async function refused(answer) {
   if (answer.status !== 401) return false;
   const had = sessionStorage.getItem(KEY);
+  // A late answer to another key says nothing about the one that was typed in meanwhile.
+  if (had && had !== shown.get(answer)) return true;
   sessionStorage.removeItem(KEY);
   askForKey(had ? (await answer.json()).detail : person ? "Your session has ended." : "");
   return true;

@@ -103,7 +103,7 @@ at("help-open").addEventListener("click", openHelp);
 
 /** How long a key after `g` is waited for. */
 const PREFIX_MS = 1500;
-let prefixAt = 0;
+let prefixAt = -Infinity;
 
 /** The field to search with on this page. */
 const search = () => [...document.querySelectorAll("main input[type=search], header input[type=search]")].find((field) => field.offsetParent);
@@ -119,7 +119,7 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   const after = performance.now() - prefixAt < PREFIX_MS;
-  prefixAt = 0;
+  prefixAt = -Infinity;
   if (after) {
     const place = PLACES.find(({ key }) => key === event.key);
     if (place) {

@@ -426,8 +426,10 @@ fn the_description_names_every_path_and_each_is_answered() {
             "GET /api/audit",
             "GET /api/cluster",
             "GET /api/cluster/shards",
+            "GET /api/configuration",
             "GET /api/devices",
             "GET /api/devices/{id}",
+            "GET /api/history",
             "GET /api/jobs/{job}",
             "GET /api/jobs/{job}/history",
             "GET /api/keys",
@@ -437,6 +439,7 @@ fn the_description_names_every_path_and_each_is_answered() {
             "GET /api/live/wallets",
             "GET /api/me/device",
             "GET /api/me/inbox",
+            "GET /api/node",
             "GET /api/pushes",
             "GET /api/pushes/{id}",
             "GET /api/queues",
@@ -444,6 +447,7 @@ fn the_description_names_every_path_and_each_is_answered() {
             "GET /api/queues/{queue}/jobs",
             "GET /api/queues/{queue}/schedules",
             "GET /api/retained",
+            "GET /api/services",
             "GET /api/topics/stream",
             "GET /api/trace",
             "GET /api/transfers/{id}",
@@ -537,7 +541,7 @@ fn pages_for_people_need_no_key_and_nothing_from_elsewhere() {
     let root = fixture.ask("GET", "/", &[], None);
     assert_eq!((root.status, root.header("location")), (307, Some("/live")));
     for path in
-        ["/live", "/queues", "/queues/mails", "/wallets", "/wallets/@shop", "/docs", "/docs/errors/WAL-023"]
+        ["/live", "/queues", "/queues/mails", "/wallets", "/wallets/@shop", "/nodes", "/docs", "/docs/errors/WAL-023"]
     {
         let page = fixture.ask("GET", path, &[], None);
         assert_eq!(page.status, 200, "{path}");

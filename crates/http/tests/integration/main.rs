@@ -9,6 +9,7 @@ mod cluster_page;
 mod connections;
 mod jobs;
 mod live_page;
+mod operators;
 mod own_rights;
 mod platform_page;
 mod platform_pushes;

@@ -60,7 +60,7 @@ fn a_device_is_found_with_the_reason_why_it_did_not_get_a_push() {
     browser.evaluate("document.querySelector('#device-rows a').click()");
     browser.wait_until(&rows("inbox-rows", 1));
     browser.evaluate("document.querySelector('#newest-rows button').click()");
-    browser.wait_until(&format!("{}.includes('phone-04')", text("sentence")));
+    browser.wait_until("document.querySelector('#newest-rows .reason').textContent.includes('phone-04')");
     assert_eq!(browser.evaluate("document.getElementById('injected')"), Value::Null, "text stays text");
     browser.evaluate("document.getElementById('revoke').click()");
     browser.wait_until("!document.getElementById('restore').hidden");
@@ -72,6 +72,7 @@ fn a_device_is_found_with_the_reason_why_it_did_not_get_a_push() {
     browser.evaluate("document.getElementById('why-device').value = 'phone-05'; document.getElementById('why').requestSubmit()");
     browser.wait_until(&format!("{}.includes('vip')", text("sentence")));
     browser.evaluate("document.getElementById('cancel').click()");
+    browser.evaluate("document.getElementById('confirm-yes').click()");
     browser.wait_until(&format!("{} === 'Cancelled'", text("status")));
     assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
 }

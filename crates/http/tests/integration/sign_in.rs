@@ -365,6 +365,11 @@ fn a_person_signs_in_and_out_in_the_console() {
     chromium.wait_until("!document.getElementById('login-person').hidden");
     assert_eq!(chromium.evaluate("document.getElementById('login').hidden"), false);
     picture(&mut chromium, "form");
+    // A change that is begun now goes on after the sign-in, which leaves the page.
+    chromium.evaluate(
+        "import('/assets/console.js').then((console) => { console.change('PUT', '/api/apps/begun', {}); })",
+    );
+    chromium.wait_until("document.getElementById('login-then').textContent.includes('PUT /api/apps/begun')");
     chromium.evaluate("document.getElementById('sign-in').click()");
     chromium.wait_until("Boolean(document.querySelector('form')?.login)");
     chromium.evaluate(LOG_IN);
@@ -376,6 +381,11 @@ fn a_person_signs_in_and_out_in_the_console() {
     assert_eq!(chromium.evaluate("location.search"), "?state=dead");
     assert_eq!(chromium.evaluate("document.getElementById('person-name').textContent"), "Ann Example");
     chromium.wait_until("document.getElementById('state-text').textContent === 'Ready'");
+    chromium.wait_until("document.getElementById('confirm').open");
+    assert_eq!(scene.fixture.get("/api/apps/begun").status, 404, "the person is asked first");
+    chromium.evaluate("document.getElementById('confirm-yes').click()");
+    chromium.wait_until("document.getElementById('toast').textContent === 'Done'");
+    assert_eq!(scene.fixture.get("/api/apps/begun").status, 200);
     picture(&mut chromium, "person");
     for look in [PHONE, DESKTOP] {
         chromium.look(look);
