@@ -10,11 +10,12 @@ let only = "";
 const refresh = looking(async (mine) => {
   const skip = Number(pages.cursor ?? 0);
   const query = new URLSearchParams({ limit: PAGE + 1, skip });
+  if (only) query.set("outcome", only);
   if (at("search").value.trim()) query.set("search", at("search").value.trim());
   const { entries } = await ask(`/api/audit?${query}`);
   if (!mine()) return;
   showState("ready", "Ready");
-  const shown = entries.slice(0, PAGE).filter(({ status }) => !only || (only === "made") === status < 400);
+  const shown = entries.slice(0, PAGE);
   at("audit-none").hidden = shown.length > 0;
   refill("audit-rows", shown.map(row));
   pages.came(entries.length > PAGE ? skip + PAGE : null);
@@ -26,6 +27,7 @@ at("filter").addEventListener("click", (event) => {
   if (event.target.dataset.only === undefined) return;
   only = event.target.dataset.only;
   for (const button of at("filter").children) button.setAttribute("aria-pressed", button === event.target);
+  pages.reset();
   refresh();
 });
 

@@ -1,6 +1,6 @@
 // The page of services: the methods that this node serves over RPC, how others are found, requests of devices.
 
-import { ask, at, cell, count, element, looking, ms, onKey, rows, show, showState, words, refill } from "./console.js";
+import { ask, at, cell, count, element, looking, ms, onKey, onTyped, rows, show, showState, words, refill } from "./console.js";
 import { figure, word } from "./cells.js";
 
 const refresh = looking(async (mine) => {
@@ -16,12 +16,15 @@ const refresh = looking(async (mine) => {
     fact.append(element("dt", "", name), element("dd", "", value));
     return fact;
   }));
-  const methods = server?.methods ?? [];
+  const search = at("search").value.trim().toLowerCase();
+  const asked = (method) => method.outcomes.reduce((sum, { total }) => sum + total, 0);
+  const methods = (server?.methods ?? []).filter(({ route }) => route.toLowerCase().includes(search)).toSorted((one, other) => asked(other) - asked(one));
   at("method-none").hidden = methods.length > 0;
+  show("method-none", server ? "No method is like that." : "This node serves no services: set rpc.listen.");
   refill("method-rows", methods.map((method) => {
     const row = element("tr"), head = element("th", "", method.route);
     head.scope = "row";
-    const all = method.outcomes.reduce((sum, { total }) => sum + total, 0);
+    const all = asked(method);
     const outcomes = method.outcomes.filter(({ total }) => total > 0).map(({ outcome, total }) => `${words(outcome)} ${count(total)}`).join(", ");
     row.append(head, figure(all, "Requests"), word(outcomes, "Outcomes"), cell(all ? ms(method.p50_ms) : "–", "Half within", all ? "" : "nothing"), cell(all ? ms(method.p99_ms) : "–", "99% within", all ? "" : "nothing"));
     return row;
@@ -37,4 +40,5 @@ const refresh = looking(async (mine) => {
   ]);
 });
 onKey(refresh);
+onTyped("search", refresh);
 refresh();

@@ -1,4 +1,6 @@
 //! This process and its services in answers.
+//!
+//! All of it is read from the figures of one moment; totals count from the start of the process.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -34,6 +34,7 @@ pub(crate) struct AuditEntries {
     extensions(("x-right" = json!("audit.read"))),
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 10000, description = "How many; 100 by default."),
            ("skip" = Option<u32>, Query, description = "Entries of the pages before."),
+           ("outcome" = Option<String>, Query, description = "Only changes that were `made`, or `refused`; `all` by default."),
            ("search" = Option<String>, Query, description = "Only entries with this in their key, name, role, address, route, path or code, in any case. The newest 10,000 entries are looked through.")),
     responses((status = 200, description = "The entries.", body = AuditEntries),
               (status = 400, description = "`HTTP-017`", body = ProblemSchema),
@@ -45,15 +46,19 @@ pub(crate) async fn list(
     State(app): State<Arc<App>>,
     uri: Uri,
 ) -> Result<Json<AuditEntries>, Problem> {
-    let query = Query::read(&uri, &["limit", "skip", "search"])?;
+    let query = Query::read(&uri, &["limit", "skip", "outcome", "search"])?;
     let limit = query.limit(ENTRIES_DEFAULT, ENTRIES_MAX)?;
     let skip: usize = query.number("skip")?.unwrap_or(0);
     let search = query.value("search").unwrap_or_default().to_lowercase();
+    let refused = query.one_of("outcome", &[("all", None), ("made", Some(false)), ("refused", Some(true))])?;
     // What is searched for may be the oldest of those that are looked through.
-    let read_max = if search.is_empty() { skip.saturating_add(limit).min(ENTRIES_MAX) } else { ENTRIES_MAX };
+    let read_max = if search.is_empty() && refused.is_none() { skip.saturating_add(limit).min(ENTRIES_MAX) } else { ENTRIES_MAX };
     let read = tokio::task::spawn_blocking(move || app.audit.newest(read_max)).await;
     let entries = read.map_err(std::io::Error::other).and_then(|entries| entries);
     let entries = entries.map_err(|error| Problem::new(AUDIT_NOT_READ, error.to_string()))?;
-    let fits = |entry: &Entry| search.is_empty() || entry.mentions(&search);
+    let fits = |entry: &Entry| {
+        refused.is_none_or(|refused| (entry.status >= 400) == refused)
+            && (search.is_empty() || entry.mentions(&search))
+    };
     Ok(Json(AuditEntries { entries: entries.into_iter().filter(fits).skip(skip).take(limit).collect() }))
 }

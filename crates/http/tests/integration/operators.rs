@@ -115,7 +115,11 @@ fn the_audit_log_is_searched_and_paged() {
     assert_eq!(revoked, ["27", "24", "21"].map(|n| format!("/api/apps/default/devices/phone-{n}/revoke")));
     assert_eq!(found("search=revoke&limit=3&skip=3")[0], "/api/apps/default/devices/phone-18/revoke");
     assert_eq!(found("search=revoke&skip=10").len(), 0);
-    assert_eq!(found("limit=1&skip=1")[0], "/api/apps/default/devices/phone-24/revoke");
+    fixture.get("/api/audit?outcome=lost").problem(400, "HTTP-017");
+    fixture.post("/api/apps/default/devices/nobody/revoke", "{}").problem(404, "PSH-022");
+    assert_eq!(found("outcome=refused"), ["/api/apps/default/devices/nobody/revoke"]);
+    assert_eq!(found("search=revoke&outcome=made").len(), 10);
+    assert_eq!(found("limit=1&skip=2")[0], "/api/apps/default/devices/phone-24/revoke");
 }
 
 #[test]
