@@ -37,8 +37,12 @@ describe('the console', () => {
   const text = (selector) => browser.evaluate(`document.querySelector(${JSON.stringify(selector)}).textContent`)
   const shows = (selector, part) => browser.until(`document.querySelector(${JSON.stringify(selector)})?.textContent.includes(${JSON.stringify(part)}) === true`)
   const rows = (id, n) => browser.until(`document.querySelectorAll('#${id} tr').length === ${n}`)
-  const type = (id, value) => browser.evaluate(`(() => { const field = document.getElementById('${id}'); field.value = ${JSON.stringify(value)};
+  // The script of a page has set the state in its header once it listens.
+  const type = async (id, value) => {
+    await browser.until("document.getElementById('state')?.dataset.state !== 'connecting'")
+    await browser.evaluate(`(() => { const field = document.getElementById('${id}'); field.value = ${JSON.stringify(value)};
     field.dispatchEvent(new Event('input', { bubbles: true })); field.dispatchEvent(new Event('change', { bubbles: true })) })()`)
+  }
   /** Answers the dialog that asks back, after the name is typed where it asks for one. */
   const confirm = async (name) => {
     await browser.until("document.getElementById('confirm').open")
@@ -51,6 +55,24 @@ describe('the console', () => {
   const complains = (known = []) => {
     const complaints = browser.complaints.splice(0).filter((one) => !known.some((part) => one.includes(part)))
     assert.deepEqual(complaints, [])
+  }
+
+  /** What is open is without a finding of axe, and fits, at each width and in each theme. */
+  const looked = async (what) => {
+    await browser.evaluate(`${AXE};0`)
+    for (const look of LOOKS) {
+      await browser.look(look)
+      await browser.until(`getComputedStyle(document.documentElement).backgroundColor === '${BACKGROUND[look.scheme]}' && innerWidth === ${look.width}`)
+      const found = await browser.evaluate(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, nodes }) =>
+        \`\${id}: \${nodes.slice(0, 3).map(({ target, failureSummary }) => \`\${target} \${failureSummary}\`).join('; ')}\`))`)
+      assert.deepEqual(found, [], `${what} at ${look.width}, ${look.scheme}`)
+      await browser.until(`document.documentElement.scrollWidth === ${look.width}`)
+      // Cells cut their text off; everything else stays within its card and the page.
+      const outside = await browser.evaluate(`[...document.querySelectorAll('main *, header *, dialog[open] *')].filter((one) => !one.closest('.off, .scroll, pre, .skip') &&
+        !one.parentElement.closest('th, td') && one.getBoundingClientRect().right > Math.min(${look.width}, one.closest('.card')?.getBoundingClientRect().right ?? Infinity) + 1)
+        .map((one) => one.outerHTML.slice(0, 120)).slice(0, 3)`)
+      assert.deepEqual(outside, [], `${what} at ${look.width}: something stands out`)
+    }
   }
 
   describe('every page is without a finding of axe, fits, and shows hostile names as text', () => {
@@ -73,23 +95,31 @@ describe('the console', () => {
         const at = typeof where === 'string' ? where : where()
         await open(at)
         await browser.until(`['ready', 'starting', 'lost'].includes(document.getElementById('state').dataset.state) && (${there})`)
-        await browser.evaluate(`${AXE};0`)
-        for (const look of LOOKS) {
-          await browser.look(look)
-          await browser.until(`getComputedStyle(document.documentElement).backgroundColor === '${BACKGROUND[look.scheme]}' && innerWidth === ${look.width}`)
-          const found = await browser.evaluate(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, nodes }) =>
-            \`\${id}: \${nodes.slice(0, 3).map(({ target, failureSummary }) => \`\${target} \${failureSummary}\`).join('; ')}\`))`)
-          assert.deepEqual(found, [], `${at} at ${look.width}, ${look.scheme}`)
-          await browser.until(`document.documentElement.scrollWidth === ${look.width}`)
-          const outside = await browser.evaluate(`[...document.querySelectorAll('main *, header *')].filter((one) => !one.closest('.off, .scroll, pre, .skip') && !one.parentElement.closest('th, td') &&
-            one.getBoundingClientRect().right > Math.min(${look.width}, one.closest('.card')?.getBoundingClientRect().right ?? Infinity) + 1).map((one) => one.outerHTML.slice(0, 120)).slice(0, 3)`)
-          assert.deepEqual(outside, [], `${at} at ${look.width}: something stands out`)
-        }
+        await looked(at)
         assert.equal(await browser.evaluate("document.getElementById('injected')"), null, 'text stays text')
         assert.notEqual(await browser.evaluate('document.title'), 'injected')
         complains()
       })
     }
+  })
+
+  test('dialogs and the log-in are without a finding of axe and fit, too', async () => {
+    const dialogs = [
+      ['/devices', "document.getElementById('help-open').click()", 'help'], ['/devices', "document.getElementById('go-open').click()", 'go'],
+      [`/devices/${LONG}`, "document.getElementById('forget').click()", 'confirm'], ['/sessions', "document.querySelector('#session-rows .open').click()", 'session'],
+      ['/queues/mails', "document.querySelector('#job-rows .open').click()", 'job']
+    ]
+    for (const [where, opens, id] of dialogs) {
+      await open(where)
+      await ready()
+      await browser.until(`(() => { ${opens}; return true })()`)
+      await browser.until(`document.getElementById('${id}').open`)
+      await looked(`the dialog ${id}`)
+    }
+    await browser.open(`${api.base}/keys`, DESKTOP)
+    await browser.until("!document.getElementById('login').hidden")
+    await looked('the log-in')
+    complains(['status of 401'])
   })
 
   test('keys search, go to pages, and list themselves', async () => {
@@ -309,6 +339,23 @@ describe('the console', () => {
     await type('search', 'explain_key no such')
     await browser.until("!document.getElementById('none').hidden")
     complains()
+  })
+
+  test('the server understands each example of the reference', async () => {
+    await open('/docs')
+    await ready()
+    const examples = await browser.evaluate(`[...document.querySelectorAll('.operation')].map((one) => [one.dataset.method.toUpperCase(),
+      one.querySelector('pre.example').textContent.match(/STADIUM_URL([^"]*)"/)[1], one.querySelector('pre.example').textContent.match(/-d '([^]*)'$/)?.[1]])`)
+    const sent = examples.filter(([,, body]) => body)
+    assert.ok(sent.length > 40, `${sent.length}`)
+    for (const [method, where, body] of sent) {
+      const answer = await fetch(api.base + where, {
+        method, headers: { authorization: `Bearer ${api.key}`, 'content-type': 'application/json' }, body: body.replaceAll("'\\''", "'"), signal: AbortSignal.timeout(20_000)
+      })
+      const code = answer.ok ? '' : (await answer.json()).code
+      // What is named may be unknown; how it is spelled is right.
+      assert.ok(!['HTTP-004', 'HTTP-005', 'HTTP-006', 'HTTP-017'].includes(code), `${method} ${where} ${body}: ${code}`)
+    }
   })
 
   test('the history has points of the last minutes', async () => {

@@ -2,14 +2,18 @@
 
 import { ask, at, cell, count, element, looking, onKey, onTyped, show, showState, refill } from "./console.js";
 
+/** Settings change with a restart alone. */
+const PERIOD = 60_000;
+
 let settings = [], file = null, onlySet = false;
 
 const refresh = looking(async (mine) => {
   const answer = await ask("/api/configuration");
-  if (!mine()) return;
+  if (!mine()) return undefined;
   ({ settings, file } = answer);
   showState("ready", "Ready");
   lay();
+  return PERIOD;
 });
 onKey(refresh);
 onTyped("search", lay);

@@ -196,7 +196,9 @@ export function askForKey(why) {
   document.body.classList.add("locked");
   // A modal lies above everything else of the document.
   const dialog = document.querySelector("dialog[open]");
-  if (dialog) dialog.append(at("login")); else document.querySelector("header").after(at("login"));
+  (dialog ?? at("login-home")).append(at("login"));
+  // The page's own main part is hidden meanwhile.
+  if (!dialog) at("login-home").setAttribute("role", "main");
   at("login").hidden = false;
   show("login-error", why);
   at("login-then").hidden = !waiting.length;
@@ -215,6 +217,7 @@ at("login").addEventListener("submit", (event) => {
   at("key").value = "";
   at("login").hidden = true;
   document.body.classList.remove("locked");
+  at("login-home").removeAttribute("role");
   for (const { go } of waiting.splice(0)) go();
   unlocked();
 });

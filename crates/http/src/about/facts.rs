@@ -65,7 +65,8 @@ impl About {
         let _ = self.0.set(facts);
     }
 
-    pub(crate) fn facts(&self) -> Facts {
-        self.0.get().cloned().unwrap_or_default()
+    /// None before the node has set them.
+    pub(crate) fn facts(&self) -> Option<&Facts> {
+        self.0.get()
     }
 }

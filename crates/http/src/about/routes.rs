@@ -37,7 +37,7 @@ pub(crate) async fn node(_: Caller, State(app): State<Arc<App>>) -> Json<NodeVie
         state: state_word(&app.fleet.readiness()),
         pid: std::process::id(),
         uptime_s: app.started.elapsed().as_secs(),
-        listeners: app.about.facts().listeners,
+        listeners: app.about.facts().map(|facts| facts.listeners.clone()).unwrap_or_default(),
         loops: loops(&stats),
         connected: stats.connected,
         sessions: stats.sessions,
@@ -64,6 +64,6 @@ pub(crate) async fn services(_: Caller, State(app): State<Arc<App>>) -> Json<Ser
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
               (status = 403, description = "`HTTP-003`", body = ProblemSchema)))]
 pub(crate) async fn configuration(_: Caller, State(app): State<Arc<App>>) -> Json<ConfigurationView> {
-    let facts = app.about.facts();
+    let facts = app.about.facts().cloned().unwrap_or_default();
     Json(ConfigurationView { file: facts.file, settings: facts.settings })
 }

@@ -1,9 +1,18 @@
 //! Examples of operations, made of the description: a command, its body, and an answer.
 //!
-//! Values are the examples that the fields name, or else the simplest that their types allow. A body
-//! has the fields that are needed, and those with an example of their own.
+//! A body is the one of `bodies.json`, where a whole request says more than its parts; the suite of
+//! the console sends each of them. Elsewhere values are the examples that the fields name, or else the
+//! simplest that their types allow, and a body has the fields that are needed, and those with an
+//! example of their own.
+
+use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
+
+/// Bodies by the ids of operations.
+static BODIES: LazyLock<Value> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("bodies.json")).expect("a unit test reads the same text")
+});
 
 /// How deep an example goes into what a schema refers to; deeper parts are left empty.
 const DEPTH_MAX: usize = 5;
@@ -42,6 +51,10 @@ pub(super) fn command(api: &Value, path: &str, method: &str, operation: &Value) 
 
 /// The body of a request as JSON; none where it takes none.
 fn body(api: &Value, operation: &Value) -> Option<Value> {
+    let known = operation["operationId"].as_str().and_then(|id| BODIES.get(id));
+    if known.is_some() {
+        return known.cloned();
+    }
     let content = &operation["requestBody"]["content"]["application/json"];
     content["schema"].is_object().then(|| match &content["example"] {
         Value::Null => example(api, &content["schema"], 0, Which::Useful),
@@ -171,7 +184,7 @@ mod tests {
     #[test]
     fn each_operation_has_a_command_and_each_json_answer_an_example() {
         let api: Value = serde_json::from_str(&description("1")).expect("our own JSON");
-        let mut commands = 0;
+        let (mut commands, mut named) = (0, 0);
         for (path, item) in api["paths"].as_object().expect("an object") {
             for (method, operation) in item.as_object().expect("an object") {
                 let command = command(&api, path, method, operation);
@@ -183,9 +196,12 @@ mod tests {
                     assert!(body.is_object(), "{method} {path}: {body}");
                 }
                 commands += 1;
+                named +=
+                    usize::from(BODIES.get(operation["operationId"].as_str().unwrap_or_default()).is_some());
             }
         }
         assert!(commands > 90, "{commands}");
+        assert_eq!(BODIES.as_object().map(Map::len), Some(named), "each body is of an operation");
         let push = &api["paths"]["/api/apps/{app}/pushes"]["post"];
         let sent = command(&api, "/api/apps/{app}/pushes", "post", push);
         assert!(sent.contains("$STADIUM_URL/api/apps/default/pushes") && sent.contains("audience"), "{sent}");

@@ -50,9 +50,14 @@ pub(crate) async fn list(
     let limit = query.limit(ENTRIES_DEFAULT, ENTRIES_MAX)?;
     let skip: usize = query.number("skip")?.unwrap_or(0);
     let search = query.value("search").unwrap_or_default().to_lowercase();
-    let refused = query.one_of("outcome", &[("all", None), ("made", Some(false)), ("refused", Some(true))])?;
+    let refused =
+        query.one_of("outcome", &[("all", None), ("made", Some(false)), ("refused", Some(true))])?;
     // What is searched for may be the oldest of those that are looked through.
-    let read_max = if search.is_empty() && refused.is_none() { skip.saturating_add(limit).min(ENTRIES_MAX) } else { ENTRIES_MAX };
+    let read_max = if search.is_empty() && refused.is_none() {
+        skip.saturating_add(limit).min(ENTRIES_MAX)
+    } else {
+        ENTRIES_MAX
+    };
     let read = tokio::task::spawn_blocking(move || app.audit.newest(read_max)).await;
     let entries = read.map_err(std::io::Error::other).and_then(|entries| entries);
     let entries = entries.map_err(|error| Problem::new(AUDIT_NOT_READ, error.to_string()))?;

@@ -540,9 +540,16 @@ fn pages_for_people_need_no_key_and_nothing_from_elsewhere() {
     let fixture = Fixture::begin();
     let root = fixture.ask("GET", "/", &[], None);
     assert_eq!((root.status, root.header("location")), (307, Some("/live")));
-    for path in
-        ["/live", "/queues", "/queues/mails", "/wallets", "/wallets/@shop", "/nodes", "/docs", "/docs/errors/WAL-023"]
-    {
+    for path in [
+        "/live",
+        "/queues",
+        "/queues/mails",
+        "/wallets",
+        "/wallets/@shop",
+        "/nodes",
+        "/docs",
+        "/docs/errors/WAL-023",
+    ] {
         let page = fixture.ask("GET", path, &[], None);
         assert_eq!(page.status, 200, "{path}");
         let policy = page.header("content-security-policy").expect("a policy");
