@@ -1,7 +1,7 @@
-// Builds a selector clause by clause, beside its JSON: what is built is written as JSON, and what is written is built.
+// Edits a selector clause by clause, beside its JSON: each change of the clauses writes the JSON, and the reverse.
 //
-// A group joins clauses with `and` or `or`; a clause or a group can be turned round by `not`. A clause that this has no fields
-// for stays as its JSON, so that nothing of a selector is lost on the way.
+// A group joins clauses with `and` or `or`; `not` negates a clause or a group. A clause without fields here stays as JSON, so that
+// no part of a selector is lost.
 
 import { element } from "./console.js";
 

@@ -1,6 +1,6 @@
-// Asks back before something is done, above all before what cannot be undone.
+// Asks back before a change, above all before one that cannot be undone.
 //
-// One dialog for all pages, in the frame. The worst things ask for the name of the thing to be typed.
+// All pages share one dialog, which is in the frame. The worst changes require the name of the thing to be typed.
 
 import { at, element, show } from "./console.js";
 
@@ -26,16 +26,20 @@ export function confirmed({ title, text, yes, danger = false, choices = null, ch
   at("confirm-name").value = "";
   const allowed = () => { at("confirm-yes").disabled = type !== null && at("confirm-name").value !== type; };
   at("confirm-name").oninput = allowed;
+  // Enter would press the first button of the form, which is no.
+  at("confirm-name").onkeydown = (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    at("confirm-yes").click();
+  };
   allowed();
   at("confirm").showModal();
-  // Enter must not do by accident what cannot be undone.
+  // Enter alone must not confirm a change that cannot be undone.
   if (danger && type === null) at("confirm-form").querySelector("[value=no]").focus();
   // Not the dialog's `close`, which comes later, when it may be open again for another question.
   return new Promise((resolve) => {
     at("confirm-form").onsubmit = (event) => {
-      // Enter in the field presses the first button, which is no: it means yes where yes is possible.
-      const typed = event.submitter !== at("confirm-yes") && document.activeElement === at("confirm-name");
-      const yes = event.submitter === at("confirm-yes") || (typed && !at("confirm-yes").disabled);
+      const yes = event.submitter === at("confirm-yes");
       resolve(yes && (choices ? { choice: at("confirm-state").value } : true));
     };
     at("confirm").oncancel = () => resolve(false);

@@ -42,7 +42,7 @@ onTheme(() => drawn.forEach(({ chart }) => chart?.draw()));
 const refresh = looking(async (mine) => {
   const asked = span;
   const { step_s: step, points_max: most, points } = await ask(`/api/history?span=${asked}`);
-  if (!mine() || asked !== span) return;
+  if (!mine() || asked !== span) return undefined;
   showState("ready", "Ready");
   for (const one of drawn) {
     one.chart ??= new Chart(one.canvas, one);
@@ -58,6 +58,8 @@ const refresh = looking(async (mine) => {
   }
   const kept = spanOf(points.length * step);
   show("says", points.length ? `${kept} are kept so far, a point every ${step} s. The server keeps them in memory: a restart begins anew.` : `The first point comes ${step} s after the start.`);
+  // Nothing changes between two points.
+  return step * 500;
 });
 onKey(refresh);
 

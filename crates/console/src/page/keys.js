@@ -1,6 +1,6 @@
-// The page of API keys: who may what, made, rotated, revoked, explained.
+// The page of API keys: lists them with their rights, makes, rotates, revokes and explains them.
 //
-// A secret is in one dialog, once, and leaves the document with it.
+// A secret is shown in one dialog, once. Closing the dialog removes it from the document.
 
 import { confirmed } from "./confirm.js";
 import { ago, ask, at, cell, change, count, element, looking, onKey, onTyped, say, show, showState, told, refill } from "./console.js";

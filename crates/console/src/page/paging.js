@@ -1,6 +1,6 @@
-// Pages of a list that the API gives by cursors, walked both ways.
+// Pages of a list that the API gives by cursors, in both directions.
 //
-// The API names the next page only. The cursors of the pages before are kept here, so that one can go back.
+// The API names the next page only. The cursors of the pages before are kept here, for the way back.
 
 import { at, show } from "./console.js";
 

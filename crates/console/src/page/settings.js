@@ -1,6 +1,6 @@
 // The settings' page of an app: how it behaves, its feeds and webhooks, and its end.
 //
-// A form that somebody changes is not overwritten by what is read meanwhile.
+// A form with changes that are not saved is not overwritten by the settings that are read meanwhile.
 
 import { confirmed } from "./confirm.js";
 import { ask, at, cell, count, element, looking, onKey, say, show, showState, refill } from "./console.js";

@@ -1,6 +1,6 @@
-// What every page answers to: the keyboard, the dialog that goes to a page or a thing, the list of keys.
+// The keyboard on every page: the dialog that goes to a page or a thing, and the list of keys.
 //
-// Keys are left alone while somebody types, and while a dialog is open.
+// Keys have no effect while a field has the focus, and while a dialog is open.
 
 import { confirmed } from "./confirm.js";
 import { at, change, element, pendingChange, say, told } from "./console.js";

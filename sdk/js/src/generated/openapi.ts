@@ -96,7 +96,11 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Registered devices by id, page by page. */
+        /**
+         * Registered devices by id, page by page.
+         * @description With `search` or `state` up to 20,000 devices after `after` are looked through: a page may have
+         *     fewer devices than `limit`, or none, while `next` leads on.
+         */
         readonly get: operations["list_registered_devices"];
         readonly put?: never;
         /** Registers up to 1,000 devices or changes them, each with an outcome of its own. */
@@ -311,7 +315,11 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The pushes of an app, newest first, page by page. */
+        /**
+         * The pushes of an app, newest first, page by page.
+         * @description With `search` or `status` the newest 10,000 pushes from `before` on are looked through: a page may
+         *     have fewer pushes than `limit`, or none, while `next` leads on.
+         */
         readonly get: operations["list_platform_pushes"];
         readonly put?: never;
         /**
@@ -622,6 +630,23 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/configuration": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Each setting in force, and the place that it comes from. */
+        readonly get: operations["configuration"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/devices": {
         readonly parameters: {
             readonly query?: never;
@@ -668,6 +693,26 @@ export interface paths {
         readonly post?: never;
         /** Closes a device's connection. Its session stays, and it may connect again. */
         readonly delete: operations["disconnect_device"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/history": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * The fleet over the last hour or the last day.
+         * @description `hour` has a point every 10 seconds, `day` one every minute. They are kept in this process: a restart begins anew.
+         */
+        readonly get: operations["history"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
         readonly patch?: never;
@@ -1110,6 +1155,23 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/node": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** This process: its version, listeners, loops, memory and shards. */
+        readonly get: operations["node"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/push": {
         readonly parameters: {
             readonly query?: never;
@@ -1391,6 +1453,23 @@ export interface paths {
          *     none. One that was cut off is sent again: a removed message is not counted twice.
          */
         readonly delete: operations["purge_retained_messages"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/services": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** The services of this process, their methods, and how other services are found. */
+        readonly get: operations["services"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
         readonly patch?: never;
@@ -1834,6 +1913,7 @@ export interface components {
              */
             readonly id: string;
             readonly preview?: components["schemas"]["PreviewReport"] | null;
+            readonly rendered?: components["schemas"]["RenderedReport"] | null;
             /**
              * @description `accepted`: it is on disk, or a live push is under way. With `dry_run`: `valid`, and nothing
              *     happened.
@@ -2365,6 +2445,16 @@ export interface components {
         readonly ClusterView: {
             readonly cluster?: components["schemas"]["ClusterReport"] | null;
         };
+        /** @description The configuration in force. */
+        readonly ConfigurationView: {
+            /**
+             * @description The file that was read; none where there is none.
+             * @example /etc/stadium/stadium.toml
+             */
+            readonly file?: string | null;
+            /** @description Each setting, in the order of the reference. */
+            readonly settings: readonly components["schemas"]["SettingFact"][];
+        };
         /** @description A device's open connection. */
         readonly ConnectionView: {
             /**
@@ -2647,6 +2737,17 @@ export interface components {
          * @enum {string}
          */
         readonly DirectionWord: "credit" | "debit";
+        /** @description How finding services goes. */
+        readonly DiscoveryView: {
+            /** @description Whether the backend answers, or none is needed. */
+            readonly connected: boolean;
+            /** @description Of these, how many the backend is known to hold. */
+            readonly registered: number;
+            /** @description Registrations that are wanted. */
+            readonly registrations: number;
+            /** @description Troubles that were mended. */
+            readonly troubles: readonly components["schemas"]["OutcomeView"][];
+        };
         /** @description What became of one transfer of several: `booked_at` and `duplicate`, or `error`. */
         readonly EachBooked: {
             /** @description When it was booked. */
@@ -2896,6 +2997,62 @@ export interface components {
             /** @description Who began it. */
             readonly worker?: string | null;
         };
+        /** @description The fleet at a time, and what it did since the point before. */
+        readonly HistoryPoint: {
+            /** @description When it was taken, milliseconds since 1970. */
+            readonly at_ms: number;
+            /**
+             * Format: float
+             * @description The busiest loop when it was taken, 0 to 1.
+             */
+            readonly busy_ratio: number;
+            /** @description Bytes of memory that connections, sessions, queues and retained messages hold. */
+            readonly bytes_held: number;
+            /**
+             * Format: float
+             * @description Connections that closed in a second.
+             */
+            readonly closes: number;
+            /** @description Devices with an open connection. */
+            readonly connected: number;
+            /**
+             * Format: float
+             * @description Devices that connected in a second.
+             */
+            readonly connects: number;
+            /**
+             * Format: float
+             * @description Messages written to devices' sockets in a second.
+             */
+            readonly deliveries: number;
+            /**
+             * Format: float
+             * @description Messages given up in a second.
+             */
+            readonly drops: number;
+            /** @description Latency of the deliveries since the point before. */
+            readonly latency: components["schemas"]["Latency"];
+            /**
+             * Format: float
+             * @description Messages that devices published in a second.
+             */
+            readonly publishes: number;
+        };
+        /** @description A part of the history. */
+        readonly HistoryView: {
+            /** @description The oldest first. */
+            readonly points: readonly components["schemas"]["HistoryPoint"][];
+            /**
+             * @description Points that are kept at most.
+             * @example 360
+             */
+            readonly points_max: number;
+            /**
+             * @description Seconds between two points.
+             * @example 10
+             */
+            readonly step_s: number;
+        };
         /** @description An open hold. */
         readonly HoldReport: {
             /** @description How much. */
@@ -3144,6 +3301,19 @@ export interface components {
              */
             readonly rate: number;
         };
+        /** @description A listener. */
+        readonly ListenerFact: {
+            /**
+             * @description Its address, with the port that the system chose where port 0 was asked for.
+             * @example 0.0.0.0:8883
+             */
+            readonly address: string;
+            /**
+             * @description `mqtt`, `mqtts`, `ws`, `wss`, `http`, `rpc`, `rpc-websocket` or `rpc-udp`.
+             * @example mqtts
+             */
+            readonly name: string;
+        };
         /** @description Devices that come onto a static list, or leave it. */
         readonly ListFields: {
             /** @description Up to 1,000 ids. One that is not registered gets an error of its own. */
@@ -3306,6 +3476,42 @@ export interface components {
             /** @description Commands waiting in its mailbox. */
             readonly mailbox_depth: number;
         };
+        /** @description An event loop. */
+        readonly LoopView: {
+            /**
+             * Format: double
+             * @description The part of the last second that it worked, 0 to 1.
+             */
+            readonly busy_ratio: number;
+            /** @description Bytes written to sockets since the start. */
+            readonly bytes_out_total: number;
+            /** @description Its connections. */
+            readonly connections: number;
+            /** @description Messages written to devices' sockets since the start. */
+            readonly deliveries_total: number;
+            /** @description Commands waiting in its mailbox. */
+            readonly mailbox_depth: number;
+        };
+        /** @description A method of a service. */
+        readonly MethodView: {
+            /** @description How its requests ended. */
+            readonly outcomes: readonly components["schemas"]["OutcomeView"][];
+            /**
+             * Format: double
+             * @description Half of the requests took at most this.
+             */
+            readonly p50_ms: number;
+            /**
+             * Format: double
+             * @description 99 of a hundred took at most this.
+             */
+            readonly p99_ms: number;
+            /**
+             * @description `SERVICE/METHOD`.
+             * @example push/Send
+             */
+            readonly route: string;
+        };
         /** @description What becomes of a missed occurrence. */
         readonly MissedField: "skip" | {
             readonly late_s: number;
@@ -3407,6 +3613,34 @@ export interface components {
          * @enum {string}
          */
         readonly NodeState: "alive" | "draining" | "away";
+        /** @description This process. */
+        readonly NodeView: {
+            /** @description Memory held. */
+            readonly bytes_held: components["schemas"]["HeldSample"];
+            /** @description The name of the cluster that it is a node of; none of a standalone server. */
+            readonly cluster?: string | null;
+            /** @description Devices with an open connection. */
+            readonly connected: number;
+            /** @description Its open listeners. */
+            readonly listeners: readonly components["schemas"]["ListenerFact"][];
+            /** @description Its event loops. */
+            readonly loops: readonly components["schemas"]["LoopView"][];
+            /** @description Its process id. */
+            readonly pid: number;
+            /** @description Sessions, of connected devices and of those away. */
+            readonly sessions: number;
+            /** @description Its shards. */
+            readonly shards: readonly components["schemas"]["LiveShard"][];
+            /**
+             * @description `ready`, `draining` or `starting`.
+             * @example ready
+             */
+            readonly state: string;
+            /** @description Seconds since the HTTP port started. */
+            readonly uptime_s: number;
+            /** @description The server's version. */
+            readonly version: string;
+        };
         /**
          * @description A message to people. Texts may hold `{{name}}` and `{{name|text without a value}}`: a device's
          *     attribute or built-in field.
@@ -3481,6 +3715,13 @@ export interface components {
         /** @description What became of each, in the order of the request. */
         readonly Outcomes: {
             readonly results: readonly components["schemas"]["EachOutcome"][];
+        };
+        /** @description How often something happened. */
+        readonly OutcomeView: {
+            /** @description The outcome. */
+            readonly outcome: string;
+            /** @description Times since the start. */
+            readonly total: number;
         };
         /**
          * @description What became of a job.
@@ -4187,6 +4428,38 @@ export interface components {
             /** @description Devices that are forgotten now and were not before. */
             readonly removed: number;
         };
+        /** @description The texts that a device would get. */
+        readonly RenderedReport: {
+            /** @description Its body. */
+            readonly body?: string | null;
+            /** @description Its data for the application. */
+            readonly data?: unknown;
+            /**
+             * @description The device.
+             * @example phone-7
+             */
+            readonly device: string;
+            /** @description The value that it lacks and the texts need: it would be left out. */
+            readonly missing?: string | null;
+            /**
+             * @description Its title.
+             * @example Hello Ada
+             */
+            readonly title?: string | null;
+        };
+        /** @description Requests of devices to services. */
+        readonly RequestsView: {
+            /** @description Answers dropped: the device was gone or had not subscribed. */
+            readonly answers_dropped_total: number;
+            /** @description Answers given to devices. */
+            readonly answers_total: number;
+            /** @description Requests whose answer has not left. */
+            readonly in_flight: number;
+            /** @description Requests refused as busy, or because there is no such service. */
+            readonly refused_total: number;
+            /** @description Requests taken. */
+            readonly taken_total: number;
+        };
         /** @description A job to work on until its lease ends. */
         readonly ReservedJob: {
             /** @description Which attempt this is, from 1. */
@@ -4472,6 +4745,68 @@ export interface components {
             readonly or: readonly components["schemas"]["Selector"][];
         } | {
             readonly not: components["schemas"]["Selector"];
+        };
+        /** @description The RPC server of this process. */
+        readonly ServerView: {
+            /** @description Open connections of callers. */
+            readonly connections: number;
+            /** @description Connections closed as they came, because there were too many. */
+            readonly connections_refused_total: number;
+            /** @description Requests that are being worked on. */
+            readonly in_flight: number;
+            /** @description How many may be worked on at once. */
+            readonly limit: number;
+            /**
+             * Format: double
+             * @description The load factor that callers are sent: 0 is idle, 1 is all that admission allows.
+             */
+            readonly load: number;
+            /** @description Its methods. */
+            readonly methods: readonly components["schemas"]["MethodView"][];
+            /** @description Requests that wait for admission. */
+            readonly queued: number;
+            /** @description Open streams and channels. */
+            readonly streams: number;
+        };
+        /** @description The services of this process, and how others are found. */
+        readonly ServicesView: {
+            readonly discovery?: components["schemas"]["DiscoveryView"] | null;
+            /** @description Requests of devices to services. */
+            readonly requests: components["schemas"]["RequestsView"];
+            readonly server?: components["schemas"]["ServerView"] | null;
+        };
+        /**
+         * @description A setting in force. No setting holds a secret itself: secrets are in files that settings name.
+         *     Passwords within URLs are left out.
+         */
+        readonly SettingFact: {
+            /** @description Its default. */
+            readonly default: string;
+            /**
+             * @description The place that it comes from: `default`, a line of the file, a variable of the environment, a
+             *     flag.
+             * @example default
+             */
+            readonly from: string;
+            /** @description Its purpose. */
+            readonly help: string;
+            /** @description Whether something has set it. */
+            readonly is_set: boolean;
+            /**
+             * @description Its full name.
+             * @example limits.connections_max
+             */
+            readonly name: string;
+            /**
+             * @description Its unit; empty where it has none.
+             * @example connections
+             */
+            readonly unit: string;
+            /**
+             * @description Its value, as the file spells it.
+             * @example 100000
+             */
+            readonly value: string;
         };
         /** @description A queue's settings. A setting that is left out gets its default, which `GET` of the queue shows. */
         readonly SettingsFields: {
@@ -5115,6 +5450,10 @@ export interface operations {
                 readonly named_user?: string;
                 /** @description Only devices whose ids begin with this. */
                 readonly prefix?: string;
+                /** @description Only devices with this in their id, named user, platform, version, language, country, time zone, a tag or the text of an attribute; in any case. */
+                readonly search?: string;
+                /** @description Only devices that are `connected`, `away`, `opted_out` or `revoked`; `all` by default. */
+                readonly state?: "all" | "connected" | "away" | "opted_out" | "revoked";
             };
             readonly header?: never;
             readonly path: {
@@ -5740,6 +6079,10 @@ export interface operations {
                 readonly limit?: number;
                 /** @description `true`: live pushes alone; `false`: durable ones alone. */
                 readonly live?: boolean;
+                /** @description Only pushes with this in their id, schedule or audience, or in their title where the caller may see it; in any case. */
+                readonly search?: string;
+                /** @description Only pushes that are `scheduled`, `sending`, `settled` or `cancelled`; `all` by default. */
+                readonly status?: "all" | "scheduled" | "sending" | "settled" | "cancelled";
             };
             readonly header?: never;
             readonly path: {
@@ -5767,6 +6110,8 @@ export interface operations {
     readonly send_push: {
         readonly parameters: {
             readonly query?: {
+                /** @description Of a dry run: show the texts that this device would get, with its own values in them. Takes the right `device.read`. */
+                readonly device?: components["schemas"]["DeviceId"];
                 /** @description `true`: check it and preview its audience, push nothing. */
                 readonly dry_run?: boolean;
             };
@@ -6253,6 +6598,12 @@ export interface operations {
             readonly query?: {
                 /** @description How many; 100 by default. */
                 readonly limit?: number;
+                /** @description Only changes that were `made`, or `refused`; `all` by default. */
+                readonly outcome?: "all" | "made" | "refused";
+                /** @description Only entries with this in their key, name, role, address, route, path or code, in any case. The newest 10,000 entries are looked through. */
+                readonly search?: string;
+                /** @description Entries of the pages before. */
+                readonly skip?: number;
             };
             readonly header?: never;
             readonly path?: never;
@@ -6316,6 +6667,26 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["ClusterShardPage"];
+                };
+            };
+        };
+    };
+    readonly configuration: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The settings. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ConfigurationView"];
                 };
             };
         };
@@ -6390,6 +6761,29 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    readonly history: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description `hour` or `day`; `hour` by default. */
+                readonly span?: "hour" | "day";
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The points, the oldest first. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["HistoryView"];
+                };
             };
         };
     };
@@ -7073,6 +7467,26 @@ export interface operations {
             };
         };
     };
+    readonly node: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The node that answers. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["NodeView"];
+                };
+            };
+        };
+    };
     readonly push: {
         readonly parameters: {
             readonly query?: never;
@@ -7604,6 +8018,26 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["PurgedRetained"];
+                };
+            };
+        };
+    };
+    readonly services: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The services. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ServicesView"];
                 };
             };
         };
