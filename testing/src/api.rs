@@ -39,6 +39,13 @@ impl Api {
         self.call("GET", path, None, None, None)
     }
 
+    /// GET of a text with the admin key, which must be there.
+    pub fn text(&self, path: &str) -> Result<String> {
+        let (status, text) = self.call("GET", path, None, Some(&self.admin_key()?), None)?;
+        ensure!(status == 200, "{path} answered {status}: {text}");
+        Ok(text)
+    }
+
     /// GET with the admin key.
     pub fn read(&self, path: &str) -> Result<(u16, Value)> {
         self.json("GET", path, None)
@@ -95,8 +102,7 @@ impl Api {
 
     /// The sum of a metric over its labels that contain `label`; 0 when there is none.
     pub fn metric(&self, name: &str, label: &str) -> Result<f64> {
-        let (status, text) = self.call("GET", "/metrics", None, Some(&self.admin_key()?), None)?;
-        ensure!(status == 200, "/metrics answered {status}: {text}");
+        let text = self.text("/metrics")?;
         let mut sum = 0.0;
         for line in text.lines() {
             let (series, value) = match line.rsplit_once(' ') {

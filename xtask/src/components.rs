@@ -29,6 +29,7 @@ const COMPONENTS: &[Component] = &[
     Component { probe: &["mosquitto", "-h"], package: "mosquitto" },
     Component { probe: &["mosquitto_sub", "--help"], package: "mosquitto-clients" },
     Component { probe: &["mosquitto_pub", "--help"], package: "mosquitto-clients" },
+    Component { probe: &["promtool", "--version"], package: "prometheus" },
     Component { probe: &["chromium", "--version"], package: "chromium" },
     Component { probe: &["ip", "-V"], package: "iproute2" },
     Component { probe: &["nft", "--version"], package: "nftables" },

@@ -34,6 +34,42 @@ const GENERATED: &[Generated] = &[
     Generated { path: "docs/reference/apply.schema.json", origin: Origin::Printed(&["apply", "--schema"]) },
     Generated { path: "docs/reference/openapi.json", origin: Origin::Printed(&["openapi"]) },
     Generated { path: "docs/reference/rights.md", origin: Origin::Printed(&["key", "rights"]) },
+    Generated { path: "docs/reference/metrics.md", origin: Origin::Printed(&["metrics", "reference"]) },
+    Generated { path: "docs/reference/alerts.md", origin: Origin::Printed(&["metrics", "runbooks"]) },
+    Generated { path: "deploy/prometheus/alerts.yml", origin: Origin::Printed(&["metrics", "alerts"]) },
+    Generated {
+        path: "deploy/prometheus/alerts_test.yml",
+        origin: Origin::Printed(&["metrics", "alert-tests"]),
+    },
+    Generated {
+        path: "deploy/prometheus/prometheus.yml",
+        origin: Origin::Printed(&["metrics", "prometheus"]),
+    },
+    Generated {
+        path: "deploy/grafana/overview.json",
+        origin: Origin::Printed(&["metrics", "dashboard", "overview"]),
+    },
+    Generated {
+        path: "deploy/grafana/devices.json",
+        origin: Origin::Printed(&["metrics", "dashboard", "devices"]),
+    },
+    Generated {
+        path: "deploy/grafana/pushes.json",
+        origin: Origin::Printed(&["metrics", "dashboard", "pushes"]),
+    },
+    Generated {
+        path: "deploy/grafana/queues-and-wallets.json",
+        origin: Origin::Printed(&["metrics", "dashboard", "queues-and-wallets"]),
+    },
+    Generated { path: "deploy/grafana/rpc.json", origin: Origin::Printed(&["metrics", "dashboard", "rpc"]) },
+    Generated {
+        path: "deploy/grafana/shards-and-journal.json",
+        origin: Origin::Printed(&["metrics", "dashboard", "shards-and-journal"]),
+    },
+    Generated {
+        path: "deploy/grafana/cluster.json",
+        origin: Origin::Printed(&["metrics", "dashboard", "cluster"]),
+    },
     Generated { path: "docs/reference/sdk-features.md", origin: Origin::Features },
     Generated { path: "sdk/c/include/stadium.h", origin: Origin::Header("crates/ffi") },
 ];

@@ -79,6 +79,8 @@ pub(crate) enum Command {
     Profile(command::profile::Arguments),
     /// Print the OpenAPI description of the HTTP API
     Openapi,
+    /// Document the metrics of a server, and print dashboards and alert rules for them
+    Metrics(command::metrics::Arguments),
     /// Check, show and document the configuration
     Config(command::config::Arguments),
     /// Print the completions of a shell

@@ -71,6 +71,7 @@ fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
         Command::Api(api) => command::api::run(*api, terminal),
         Command::Profile(profile) => command::profile::run(profile, terminal),
         Command::Openapi => command::openapi::run(terminal),
+        Command::Metrics(metrics) => command::metrics::run(metrics, terminal),
         Command::Config(config) => command::config::run(config, terminal),
         Command::Completions { shell } => command::completions::run(shell),
     }

@@ -5,6 +5,7 @@ mod encoder;
 mod figure;
 mod fleet;
 mod plain;
+mod process;
 mod push;
 pub(crate) mod requests;
 pub(crate) mod routes;

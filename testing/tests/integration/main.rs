@@ -13,6 +13,7 @@ mod hostile;
 mod limits;
 mod locations;
 mod message_feeds;
+mod metrics;
 mod mosquitto_clients;
 mod mqtt_kill;
 mod paho_go;

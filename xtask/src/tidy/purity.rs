@@ -22,6 +22,7 @@ const NO_IO: &[&str] = &[
     "shard-wire",
     "http-client",
     "report",
+    "metrics",
 ];
 
 /// Folders of other crates that keep the same rule.

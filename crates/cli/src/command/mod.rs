@@ -21,6 +21,7 @@ pub(crate) mod key;
 #[cfg(feature = "lab")]
 pub(crate) mod load;
 pub(crate) mod memcache;
+pub(crate) mod metrics;
 pub(crate) mod openapi;
 pub(crate) mod passwd;
 pub(crate) mod profile;

@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use axum::http::Method;
 use parking_lot::Mutex;
-use prometheus_client::encoding::NoLabelSet;
-use prometheus_client::metrics::MetricType;
-use prometheus_client::registry::Unit;
+use stadium_metrics::table::http;
 
 use crate::fleet::Histogram;
 use crate::metrics::encoder::{Encoder, buckets};
@@ -63,26 +61,18 @@ impl Requests {
 /// The series of them.
 pub(crate) fn encode(to: &mut Encoder<'_>, requests: &Requests) -> fmt::Result {
     let by_answer = requests.by_answer.lock().clone();
-    let mut family =
-        to.0.encode_descriptor("http_requests", "HTTP requests answered", None, MetricType::Counter)?;
+    let mut family = to.family(http::HTTP_REQUESTS)?;
     for ((route, status), answered) in &by_answer {
         let labels = [("route", route.to_string()), ("status", status.to_string())];
-        family.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(&answered.count, None)?;
+        family.series(&labels, answered.count)?;
     }
     let mut by_route: BTreeMap<&str, Histogram> = BTreeMap::new();
     for ((route, _), answered) in &by_answer {
         by_route.entry(route).or_default().add(&answered.took);
     }
-    let mut family = to.0.encode_descriptor(
-        "http_request_duration",
-        "From a request's head to its answer's",
-        Some(&Unit::Seconds),
-        MetricType::Histogram,
-    )?;
+    let mut family = to.family(http::HTTP_REQUEST_DURATION)?;
     for (route, took) in by_route {
-        let labels = [("route", route)];
-        let mut one = family.encode_family(&labels)?;
-        one.encode_histogram::<NoLabelSet>(took.sum_s, took.count(), &buckets(&took), None)?;
+        family.histogram(&[("route", route)], &buckets(&took), took.sum_s)?;
     }
     Ok(())
 }

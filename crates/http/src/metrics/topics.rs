@@ -1,38 +1,26 @@
-//! The figures of streams of topics: what is open, what is kept for them, what was lost.
+//! The figures of topics over HTTP: messages of applications, and streams with what is kept for them.
 
 use std::fmt;
 
-use prometheus_client::metrics::MetricType;
-use prometheus_client::registry::Unit;
+use stadium_metrics::table::topics as table;
 
-use crate::fleet::StreamStats;
+use crate::fleet::FleetStats;
 use crate::metrics::encoder::Encoder;
 use crate::topics::stream::StreamEnds;
 
 /// All of them.
-pub(crate) fn encode(to: &mut Encoder<'_>, stats: &StreamStats, ends: &StreamEnds) -> fmt::Result {
-    to.gauge("topic_streams", "Open streams of topics", stats.open)?;
-    to.gauge("topic_streams_max", "Streams of topics at most", stats.open_max)?;
-    to.gauge("topic_stream_filters", "Topic filters that streams read, or did lately", stats.filters)?;
-    to.gauge("topic_ring_messages", "Messages that streams may still read", stats.ring_messages)?;
-    let mut family = to.0.encode_descriptor(
-        "topic_ring",
-        "Memory of the messages that streams may still read",
-        Some(&Unit::Bytes),
-        MetricType::Gauge,
-    )?;
-    family.encode_gauge(&stats.ring_bytes)?;
-    to.counter("topic_messages", "Messages kept for streams", stats.messages_total)?;
-    to.counter(
-        "topic_stream_messages",
-        "Messages given to streams, once for each stream",
-        stats.deliveries_total,
-    )?;
-    to.counter(
-        "topic_messages_lost",
-        "Messages that no stream gets because the node was too busy",
-        stats.lost_total,
-    )?;
-    to.tallies("topic_stream_gaps", "Gaps that streams were told of, by reason", &stats.gaps)?;
-    to.tallies("topic_stream_ends", "Streams that ended, by reason", &ends.tallies())
+pub(crate) fn encode(to: &mut Encoder<'_>, stats: &FleetStats, ends: &StreamEnds) -> fmt::Result {
+    to.value(table::APPLICATION_MESSAGES, stats.application_messages_total)?;
+    to.value(table::APPLICATION_MESSAGES_REFUSED, stats.application_messages_refused_total)?;
+    let streams = &stats.streams;
+    to.value(table::TOPIC_STREAMS, streams.open)?;
+    to.value(table::TOPIC_STREAMS_MAX, streams.open_max)?;
+    to.value(table::TOPIC_STREAM_FILTERS, streams.filters)?;
+    to.value(table::TOPIC_RING_MESSAGES, streams.ring_messages)?;
+    to.value(table::TOPIC_RING, streams.ring_bytes)?;
+    to.value(table::TOPIC_MESSAGES, streams.messages_total)?;
+    to.value(table::TOPIC_STREAM_MESSAGES, streams.deliveries_total)?;
+    to.value(table::TOPIC_MESSAGES_LOST, streams.lost_total)?;
+    to.tallies(table::TOPIC_STREAM_GAPS, &streams.gaps)?;
+    to.tallies(table::TOPIC_STREAM_ENDS, &ends.tallies())
 }
