@@ -39,7 +39,7 @@ impl Default for Settings {
 /// An archive of a fixed number of shards. Clones share the bound on the bandwidth.
 #[derive(Clone, Debug)]
 pub struct Archive {
-    root: Arc<Root>,
+    pub(crate) root: Arc<Root>,
 }
 
 impl Archive {

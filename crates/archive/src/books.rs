@@ -26,6 +26,9 @@ pub struct Books {
     /// The segments, oldest first. Those of a running journal must be sealed. With a mark, the
     /// replicated log behind it has all records that stand in none of them.
     pub segments: Vec<SegmentSource>,
+    /// Segments that are no longer here, and that the newest manifest names: the next one names them
+    /// too, since a checkpoint here may need their payloads.
+    pub carried: Vec<SegmentNumber>,
     /// When a file counts as stored.
     pub reuse: Reuse,
 }
@@ -47,6 +50,9 @@ pub struct SegmentSource {
     pub number: SegmentNumber,
     /// Whether its file can still change.
     pub state: SegmentState,
+    /// How many of its bytes are stored, where not all are: those after them may be being written,
+    /// and those before them never change.
+    pub until: Option<u64>,
 }
 
 /// When a file counts as the one that was stored before.
@@ -107,7 +113,7 @@ impl Books {
                 Found::Sealed | Found::Recovered => SegmentState::Sealed,
                 Found::Open | Found::Empty | Found::Damaged => SegmentState::Open,
             };
-            SegmentSource { number: segment.number, state }
+            SegmentSource { number: segment.number, state, until: None }
         });
         Ok(Self {
             folder: folder.to_owned(),
@@ -115,6 +121,7 @@ impl Books {
             epoch,
             checkpoints,
             segments: segments.collect(),
+            carried: Vec::new(),
             reuse: Reuse::ByContent,
         })
     }

@@ -38,6 +38,11 @@ impl ShardArchive {
     /// Of the store; `Fenced`; `Damaged` where a kept manifest cannot be read, and nothing is
     /// removed then.
     pub async fn collect(&self, epoch: Epoch) -> Result<Collected, Error> {
+        self.sweep(epoch, &self.in_kept_cuts().await?).await
+    }
+
+    /// As [`Self::collect`], where the caller knows which manifests are named elsewhere.
+    pub(crate) async fn sweep(&self, epoch: Epoch, elsewhere: &HashSet<u64>) -> Result<Collected, Error> {
         let mut collected = Collected::default();
         let grace_ms = self.root.grace_ms;
         let manifests = self.manifests();
@@ -45,9 +50,8 @@ impl ShardArchive {
         let Some(newest) = entries.last() else { return Ok(collected) };
         let now_ms = newest.stored_ms;
         Self::own(epoch, &self.read(newest.number).await?)?;
-        let in_cuts = self.in_kept_cuts().await?;
         let first_kept = series::kept(&entries, grace_ms).start;
-        let is_kept = |(index, number): (usize, u64)| index >= first_kept || in_cuts.contains(&number);
+        let is_kept = |(index, number): (usize, u64)| index >= first_kept || elsewhere.contains(&number);
         let (mut named, mut old) = (HashSet::new(), Vec::new());
         for (index, entry) in entries.iter().enumerate() {
             if is_kept((index, entry.number)) {

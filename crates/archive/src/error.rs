@@ -47,6 +47,15 @@ pub enum Error {
     Books(String),
     /// The store overwrites an object that was to be created only.
     Unconditional(String),
+    /// The backups there are of another history: the data directory was restored, or is of another
+    /// server.
+    OtherHistory(String),
+    /// No backup has the moment, or the files between two of them are not all there.
+    NotCovered(String),
+    /// The clock was set back, so a moment does not say which records come before it.
+    ClockSetBack(String),
+    /// The restored state is not the one that the backup promises.
+    Unproved(String),
 }
 
 impl Error {
@@ -69,6 +78,10 @@ impl Error {
             Self::Journal(_) => "ARC-013",
             Self::Books(_) => "ARC-014",
             Self::Unconditional(_) => "ARC-015",
+            Self::OtherHistory(_) => "ARC-016",
+            Self::NotCovered(_) => "ARC-017",
+            Self::ClockSetBack(_) => "ARC-018",
+            Self::Unproved(_) => "ARC-019",
         }
     }
 
@@ -78,7 +91,7 @@ impl Error {
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Store(StoreError::Url(_)) => false,
-            Self::Store(_) | Self::Changed(_) | Self::Conflict(_) => true,
+            Self::Store(_) | Self::Changed(_) | Self::Conflict(_) | Self::ClockSetBack(_) => true,
             _ => false,
         }
     }
@@ -121,7 +134,11 @@ impl fmt::Display for Error {
             | Self::Incomplete(what)
             | Self::Damaged(what)
             | Self::Books(what)
-            | Self::Unconditional(what) => f.write_str(what)?,
+            | Self::Unconditional(what)
+            | Self::OtherHistory(what)
+            | Self::NotCovered(what)
+            | Self::ClockSetBack(what)
+            | Self::Unproved(what) => f.write_str(what)?,
             Self::NotEmpty(path) => {
                 write!(f, "{} is not empty: a restore writes into an empty folder only", path.display())?
             }
@@ -167,6 +184,10 @@ mod tests {
             Error::Journal(stadium_journal::Error::Full),
             Error::Books(text()),
             Error::Unconditional(text()),
+            Error::OtherHistory(text()),
+            Error::NotCovered(text()),
+            Error::ClockSetBack(text()),
+            Error::Unproved(text()),
         ];
         let page = include_str!("../../../docs/reference/errors/archive.md");
         let sections = page.lines().filter_map(|line| line.strip_prefix("## ")?.split(' ').next());

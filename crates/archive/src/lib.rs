@@ -5,10 +5,12 @@
 //! complete objects. [`ShardArchive::collect`] removes objects that no kept manifest names.
 //! [`ShardArchive::restore`] writes the folder of a shard again, each checksum verified. A cut
 //! ([`Archive::cut`]) names a manifest of each shard: [`export`] and [`import`] copy the shards of
-//! a stopped server as one state. docs/formats/archive.md has the layout and the reasons why
+//! a stopped server as one state. Backups are many such states in one archive, of a running server
+//! too ([`Creation`], [`restore`]). docs/formats/archive.md has the layout and the reasons why
 //! nothing that is needed is removed.
 
 mod archive;
+mod backup;
 mod books;
 mod collect;
 mod cut;
@@ -24,6 +26,10 @@ mod whole;
 mod wire;
 
 pub use archive::{Archive, Settings};
+pub use backup::{
+    Backup, Creation, Inventory, Keep, Moment, OfShard, Pruned, Restoration, RestoredShard, SealOf,
+    SecretsKey, State, StoredFile, TimeOf, create_stopped, history, list, prune, restore,
+};
 pub use books::{Books, CheckpointSource, Progress, Reuse, SegmentSource};
 pub use collect::Collected;
 pub use cut::Cut;

@@ -178,7 +178,7 @@ impl ShardArchive {
     ) -> Result<Manifest, Error> {
         let (mut segments, mut checkpoints) = (Vec::new(), Vec::new());
         for source in &books.segments {
-            segments.push(PlannedSegment::of(books, self.shard, *source).await?);
+            segments.push(PlannedSegment::of(books, self.shard, *source, newest).await?);
         }
         for source in &books.checkpoints {
             checkpoints.push(PlannedCheckpoint::of(books, source, newest)?);
@@ -203,6 +203,13 @@ impl ShardArchive {
         for planned in &checkpoints {
             manifest.checkpoints.push(self.checkpoint(books, planned, newest, &mut meter).await?);
         }
+        for number in &books.carried {
+            let stored = newest.and_then(|newest| newest.segments.iter().find(|at| at.number == *number));
+            // One that nobody stored is gone: the list of files was made too late.
+            let path = || books.journal_folder().join(segment_name(*number));
+            manifest.segments.push(*stored.ok_or_else(|| Error::Changed(path()))?);
+        }
+        manifest.segments.sort_unstable_by_key(|segment| segment.number);
         // The log behind its mark has what it needs.
         if let [only] = &manifest.checkpoints[..]
             && let Some(before) = newest.and_then(|newest| newest.checkpoints.first())
@@ -222,7 +229,7 @@ impl ShardArchive {
         newest: Option<&Manifest>,
         meter: &mut Meter<'_>,
     ) -> Result<Segment, Error> {
-        let PlannedSegment { head, bytes, stored_bytes, state, source, path } = planned;
+        let PlannedSegment { head, bytes, stored_bytes, state, is_prefix, source, path } = planned;
         let stored = newest.into_iter().flat_map(|newest| &newest.segments);
         let done = self.done.iter().filter_map(|done| match done {
             Done::Segment(segment) => Some(segment),
@@ -231,7 +238,7 @@ impl ShardArchive {
         let same = stored
             .chain(done)
             .find(|segment| {
-                *state == SegmentState::Sealed
+                (*state == SegmentState::Sealed || *is_prefix)
                     && segment.is_of(head, *bytes, *state)
                     && segment.stored_bytes == *stored_bytes
             })
@@ -330,12 +337,19 @@ struct PlannedSegment {
     bytes: u64,
     stored_bytes: u64,
     state: SegmentState,
+    /// Only bytes that never change are stored.
+    is_prefix: bool,
     source: Source,
     path: PathBuf,
 }
 
 impl PlannedSegment {
-    async fn of(books: &Books, shard: u16, wanted: SegmentSource) -> Result<Self, Error> {
+    async fn of(
+        books: &Books,
+        shard: u16,
+        wanted: SegmentSource,
+        newest: Option<&Manifest>,
+    ) -> Result<Self, Error> {
         let folder = books.journal_folder();
         let path = folder.join(segment_name(wanted.number));
         let all = opened(&path)?.ok_or_else(|| Error::Changed(path.clone()))?;
@@ -353,9 +367,22 @@ impl PlannedSegment {
                 head.journal
             )));
         }
-        let stored_bytes = without_zeros(&all, bytes).await?;
+        let state = wanted.state;
+        let stored = newest.into_iter().flat_map(|newest| &newest.segments);
+        let mut stored = stored.filter(|stored| {
+            state == SegmentState::Sealed
+                && books.reuse == Reuse::ByHeader
+                && stored.is_of(&head, bytes, state)
+        });
+        let stored_bytes = match (wanted.until, stored.next()) {
+            (Some(until), _) => until.min(bytes),
+            // It is not read again.
+            (None, Some(stored)) => stored.stored_bytes,
+            (None, None) => without_zeros(&all, bytes).await?,
+        };
         let source = Source::open(path.clone(), Some(stored_bytes))?;
-        Ok(Self { head, bytes, stored_bytes, state: wanted.state, source, path })
+        let is_prefix = wanted.until.is_some();
+        Ok(Self { head, bytes, stored_bytes, state, is_prefix, source, path })
     }
 }
 

@@ -119,7 +119,7 @@ pub fn import(
 }
 
 /// Runs to the end on this thread.
-fn run<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+pub(crate) fn run<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     let runtime = stadium_objects::runtime()
         .map_err(|error| StoreError::Refused { object: "a runtime".to_owned(), reason: error.to_string() })?;
     runtime.block_on(work)

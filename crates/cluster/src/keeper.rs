@@ -361,11 +361,13 @@ fn books(folder: &Path, shard: u16, epoch: Epoch) -> Result<Books, Trouble> {
         let (head, _) = copy::segment_head(&journal_folder, number)?;
         // The log has all behind the point.
         if head.base < point.mark.end {
-            segments.push(SegmentSource { number, state: state(&point, head.base.plus(head.capacity)) });
+            let state = state(&point, head.base.plus(head.capacity));
+            segments.push(SegmentSource { number, state, until: None });
         }
     }
     let checkpoints = vec![CheckpointSource { position, mark }];
-    Ok(Books { folder: folder.to_owned(), journal, epoch, checkpoints, segments, reuse: Reuse::ByHeader })
+    let (folder, carried, reuse) = (folder.to_owned(), Vec::new(), Reuse::ByHeader);
+    Ok(Books { folder, journal, epoch, checkpoints, segments, carried, reuse })
 }
 
 /// Whether the file of a segment that begins before the point may still be written. Records are

@@ -284,20 +284,33 @@ impl Inspection {
     pub fn reader(&self) -> Result<Box<dyn Reader>, Error> {
         let options = Options { shard: self.slot.shard, ..Options::default() };
         let table = Segments::new(Arc::clone(&self.disk), options.open_segments_max);
-        let mut end = Position::START;
         for (segment, bytes) in &self.segments {
             table.add(Arc::clone(segment), None, *bytes, None);
         }
-        for (segment, _) in self.segments.iter().rev() {
-            let scan = self.scan(segment)?;
-            if scan.end > segment.header.first() {
-                end = scan.end;
-                break;
-            }
-        }
+        let end = self.last_scan()?.map_or(Position::START, |scan| scan.end);
         let Slot { journal, epoch, .. } = self.slot;
         let shared = Shared::new(Arc::clone(&self.disk), table, &options, journal, epoch, end);
         Ok(Box::new(FileReader::new(Arc::new(shared))))
+    }
+
+    /// The position after the last whole record. The bytes of its segment up to there never change,
+    /// also where a server has the journal open.
+    ///
+    /// # Errors
+    /// `Io`, `Foreign`.
+    pub fn tail(&self) -> Result<Position, Error> {
+        Ok(self.last_scan()?.map_or(Position::START, |scan| scan.records_end))
+    }
+
+    /// The last segment that has frames.
+    fn last_scan(&self) -> Result<Option<Scan>, Error> {
+        for (segment, _) in self.segments.iter().rev() {
+            let scan = self.scan(segment)?;
+            if scan.end > segment.header.first() {
+                return Ok(Some(scan));
+            }
+        }
+        Ok(None)
     }
 
     /// Where the next valid frame after a damaged one is, in the same segment or the next.

@@ -1,6 +1,7 @@
 //! The integration tests of this crate, one program: each module is a suite, and its name a
 //! filter, as in `cargo test -p stadium-archive --test integration writers::`.
 
+mod backups;
 mod export;
 mod faulty;
 mod formats;

@@ -63,6 +63,20 @@ impl Shard {
         }
     }
 
+    /// Appends a record of 8 KiB for each time, which is its beginning, durably.
+    pub(crate) fn write_at(&mut self, times: impl IntoIterator<Item = u64>) {
+        for time in times {
+            let mut body = vec![time as u8; 8 << 10];
+            body[..8].copy_from_slice(&time.to_le_bytes());
+            while let Err(error) = self.journal.append(&body) {
+                assert!(error.is_temporary(), "{error}");
+                self.journal.wait(Duration::from_millis(1)).expect("the disk works");
+            }
+            self.journal.commit().expect("the disk works");
+            self.journal.wait(Duration::from_secs(60)).expect("the disk works");
+        }
+    }
+
     /// Writes a checkpoint of the end, with so many bytes in it.
     pub(crate) fn checkpoint(&mut self, bytes: usize) -> Position {
         let position = self.journal.end();
@@ -89,8 +103,12 @@ impl Shard {
                 .map(|info| CheckpointSource { position: info.position, mark: mark(info.position) })
                 .collect(),
             segments: sealed
-                .map(|segment| SegmentSource { number: segment.number, state: SegmentState::Sealed })
+                .map(|segment| {
+                    let (number, state) = (segment.number, SegmentState::Sealed);
+                    SegmentSource { number, state, until: None }
+                })
                 .collect(),
+            carried: Vec::new(),
             reuse: Reuse::ByHeader,
         }
     }

@@ -165,7 +165,8 @@ impl Shard<'_> {
         let core = CoreSettings::for_shard(ShardPlace { shard, shards: settings.shards, hash_seed: 0 });
         let position = copy_checkpoint(&core, newest, &into, mark.clone())?.position;
         let numbers = copy::segments(&journal)?.into_iter();
-        let segments = numbers.map(|number| SegmentSource { number, state: SegmentState::Sealed });
+        let segments =
+            numbers.map(|number| SegmentSource { number, state: SegmentState::Sealed, until: None });
         let books = Books {
             folder: scratch.to_owned(),
             journal: id,

@@ -1,0 +1,31 @@
+//! Backups: many states of a whole server in one archive, and the way back to any moment between them.
+//!
+//! A backup names a manifest of each shard, small files of the data directory, and its *moment*: it
+//! holds every record whose time is not later. [`Creation`] makes one from the files of a running or
+//! stopped server. [`restore`] writes a data directory as it was at a moment, by cutting all
+//! journals at the same time. [`Keep`] and [`prune`] say which backups go. The format and the reasons
+//! are in docs/formats/backup.md.
+
+mod create;
+mod cut;
+mod files;
+mod history;
+mod keep;
+mod moment;
+mod prune;
+mod record;
+mod restore;
+
+pub use create::{Creation, Inventory, State, create_stopped};
+pub use files::SecretsKey;
+pub use history::history;
+pub use keep::Keep;
+pub use moment::Moment;
+pub use prune::{Pruned, prune};
+pub use record::{Backup, OfShard, SealOf, StoredFile};
+pub use restore::{Restoration, RestoredShard, TimeOf, list, restore};
+
+/// The folder of backups, and the end of their names.
+const BACKUPS: (&str, &str) = ("backups", "backup");
+/// The folder of the pieces of small files.
+const FILES: &str = "files";

@@ -1,0 +1,312 @@
+//! The files of a data directory beside its shards: in pieces that are named by their content.
+//!
+//! The audit log grows at its end, so a backup sends its last piece only. Files that hold secrets in
+//! plain text (`*.key`) are sealed with a key of the operator, or left out.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use futures::TryStreamExt as _;
+use object_store::ObjectStoreExt as _;
+use ring::{aead, hkdf, hmac};
+use sha2::{Digest as _, Sha256};
+use stadium_objects::Place;
+
+use super::record::StoredFile;
+use super::{FILES, history};
+use crate::series::{Refusal, create};
+use crate::{Archive, Error};
+
+/// Bytes of a piece: what a backup of a growing file sends again at most.
+const PIECE_BYTES: usize = 256 << 10;
+/// The end of the name of a file that was sealed.
+const SEALED: &str = ".sealed";
+/// The shortest secret, bytes.
+const SECRET_BYTES_MIN: usize = 32;
+
+/// What seals the files with secrets: a key of the operator, which is in no backup.
+pub struct SecretsKey {
+    seal: aead::LessSafeKey,
+    nonce: hmac::Key,
+}
+
+impl std::fmt::Debug for SecretsKey {
+    /// Without the key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SecretsKey")
+    }
+}
+
+impl SecretsKey {
+    /// Reads the secret in a file: at least 32 bytes, such as the output of `openssl rand -base64 48`.
+    ///
+    /// # Errors
+    /// `File`.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let text = fs::read(path).map_err(Error::file(path))?;
+        let secret = text.trim_ascii();
+        if secret.len() < SECRET_BYTES_MIN {
+            let short = format!("it has fewer than {SECRET_BYTES_MIN} bytes");
+            return Err(Error::file(path)(io::Error::new(io::ErrorKind::InvalidData, short)));
+        }
+        Ok(Self::of(secret))
+    }
+
+    fn of(secret: &[u8]) -> Self {
+        let root = hkdf::Salt::new(hkdf::HKDF_SHA256, b"stadium backup, version 1").extract(secret);
+        let part = |label: &'static [u8]| {
+            let mut key = [0; 32];
+            let label = [label];
+            let derived = root.expand(&label, hkdf::HKDF_SHA256).and_then(|part| part.fill(&mut key));
+            derived.expect("32 bytes can be derived");
+            key
+        };
+        let key = aead::UnboundKey::new(&aead::CHACHA20_POLY1305, &part(b"seal"));
+        Self {
+            seal: aead::LessSafeKey::new(key.expect("the key has 32 bytes")),
+            nonce: hmac::Key::new(hmac::HMAC_SHA256, &part(b"nonce")),
+        }
+    }
+
+    /// The nonce follows from name and content: equal files are one object, and no nonce is used for
+    /// two contents.
+    fn seal(&self, name: &str, content: &[u8]) -> Vec<u8> {
+        let mut of = hmac::Context::with_key(&self.nonce);
+        for part in [name.as_bytes(), &[0], content] {
+            of.update(part);
+        }
+        let nonce: [u8; 12] = *of.sign().as_ref().first_chunk().expect("it has 32 bytes");
+        let mut sealed = content.to_vec();
+        let sealing = self.seal.seal_in_place_append_tag(
+            aead::Nonce::assume_unique_for_key(nonce),
+            aead::Aad::from(name.as_bytes()),
+            &mut sealed,
+        );
+        sealing.expect("a small file can be sealed");
+        [&nonce[..], &sealed].concat()
+    }
+
+    fn open(&self, name: &str, sealed: &[u8]) -> Option<Vec<u8>> {
+        let (nonce, sealed) = sealed.split_first_chunk::<12>()?;
+        let mut content = sealed.to_vec();
+        let opened = self.seal.open_in_place(
+            aead::Nonce::assume_unique_for_key(*nonce),
+            aead::Aad::from(name.as_bytes()),
+            &mut content,
+        );
+        Some(opened.ok()?.to_vec())
+    }
+}
+
+/// The files that are stored, and the names of those that are not.
+pub(super) struct Collected {
+    contents: Vec<(String, Vec<u8>)>,
+    pub(super) left_out: Vec<String>,
+}
+
+/// Reads the files in a data directory, sorted by name.
+///
+/// # Errors
+/// `File`.
+pub(super) fn collect(data: &Path, key: Option<&SecretsKey>) -> Result<Collected, Error> {
+    let failed = |error| Error::file(data)(error);
+    let mut collected = Collected { contents: Vec::new(), left_out: Vec::new() };
+    let mut names = Vec::new();
+    for entry in fs::read_dir(data).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if entry.file_type().map_err(failed)?.is_file()
+            && let Ok(name) = entry.file_name().into_string()
+            && is_kept(&name)
+        {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    for name in names {
+        let path = data.join(&name);
+        let content = match fs::read(&path) {
+            // It was replaced or rotated while the folder was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Error::Changed(path)),
+            read => read.map_err(Error::file(&path))?,
+        };
+        if name.ends_with(".key") {
+            match key {
+                Some(key) => collected.contents.push((format!("{name}{SEALED}"), key.seal(&name, &content))),
+                None => collected.left_out.push(name),
+            }
+            continue;
+        }
+        let whole = match name.ends_with(".ndjson") {
+            // The line that is being written has no end yet.
+            true => content.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1),
+            false => content.len(),
+        };
+        collected.contents.push((name, content[..whole].to_vec()));
+    }
+    Ok(collected)
+}
+
+/// Files of a running process, and files that are being written, belong to no backup.
+fn is_kept(name: &str) -> bool {
+    let is_of_process = name == "running.json" || name == "lock" || name.ends_with(".lock");
+    !is_of_process && name != history::FILE && !name.ends_with(".new")
+}
+
+/// Stores what is not stored yet.
+///
+/// # Errors
+/// Of the store.
+pub(super) async fn store(archive: &Archive, collected: &Collected) -> Result<Vec<StoredFile>, Error> {
+    let mut files = Vec::with_capacity(collected.contents.len());
+    for (name, content) in &collected.contents {
+        let mut pieces = Vec::new();
+        for piece in content.chunks(PIECE_BYTES) {
+            let hash = hex(&Sha256::digest(piece));
+            match create(&archive.root.place, &object(&hash), piece.to_vec()).await {
+                Ok(()) | Err(Refusal::Exists) => pieces.push(hash),
+                Err(Refusal::Failed(error)) => return Err(error),
+            }
+        }
+        files.push(StoredFile { name: name.clone(), bytes: content.len() as u64, pieces });
+    }
+    Ok(files)
+}
+
+/// Reads a file and verifies its pieces.
+///
+/// # Errors
+/// Of the store; `Damaged`.
+async fn read(place: &Place, file: &StoredFile) -> Result<Vec<u8>, Error> {
+    let mut content = Vec::new();
+    for hash in &file.pieces {
+        let name = object(hash);
+        let failed = |error: object_store::Error| place.failed(&name, &error);
+        let found = place.store.get(&place.object(&name)).await.map_err(failed)?;
+        if found.meta.size > PIECE_BYTES as u64 {
+            return Err(Error::Damaged(format!("{name} is damaged: it is too long")));
+        }
+        let piece = found.bytes().await.map_err(failed)?;
+        if hex(&Sha256::digest(&piece)) != *hash {
+            return Err(Error::Damaged(format!("{name} is damaged: its checksum is wrong")));
+        }
+        content.extend_from_slice(&piece);
+    }
+    match content.len() as u64 == file.bytes {
+        true => Ok(content),
+        false => Err(Error::Damaged(format!("{} has another length than the backup says", file.name))),
+    }
+}
+
+/// Writes the files into a folder. Returns the names of those that are sealed and stay so without
+/// the key.
+///
+/// # Errors
+/// Of the store; `Damaged`; `File`; `Unproved` where the key is another one.
+pub(super) async fn restore(
+    archive: &Archive,
+    files: &[StoredFile],
+    folder: &Path,
+    key: Option<&SecretsKey>,
+) -> Result<Vec<String>, Error> {
+    let mut sealed = Vec::new();
+    for file in files {
+        if file.name.contains('/') || file.name.starts_with('.') || file.name == "shards" {
+            return Err(Error::Damaged(format!("the backup has a file of the name {:?}", file.name)));
+        }
+        let mut content = read(&archive.root.place, file).await?;
+        let mut name = file.name.as_str();
+        if let Some(plain) = name.strip_suffix(SEALED) {
+            let Some(key) = key else {
+                sealed.push(plain.to_owned());
+                continue;
+            };
+            content = key.open(plain, &content).ok_or_else(|| {
+                Error::Unproved(format!("{plain} cannot be opened: the key is not the one of the backup"))
+            })?;
+            name = plain;
+        }
+        let path = folder.join(name);
+        let mut options = fs::OpenOptions::new();
+        let made = options.write(true).create_new(true).mode(0o600).open(&path);
+        let written = made.and_then(|mut file| {
+            file.write_all(&content)?;
+            file.sync_all()
+        });
+        written.map_err(Error::file(&path))?;
+    }
+    Ok(sealed)
+}
+
+/// The pieces in the store, with the time at which each was stored.
+///
+/// # Errors
+/// Of the store.
+pub(super) async fn pieces(archive: &Archive) -> Result<Vec<(String, i64, u64)>, Error> {
+    let place = &archive.root.place;
+    let listed: Vec<_> = place
+        .store
+        .list(Some(&place.object(FILES)))
+        .try_collect()
+        .await
+        .map_err(|error| place.refused(FILES, &error))?;
+    let pieces = listed.iter().filter_map(|object| {
+        let name = object.location.filename()?.to_owned();
+        Some((name, object.last_modified.timestamp_millis(), object.size))
+    });
+    Ok(pieces.collect())
+}
+
+/// The name of a piece's object.
+pub(super) fn object(hash: &str) -> String {
+    format!("{FILES}/{hash}")
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sealed_file_opens_with_its_key_and_name_only() {
+        let key = SecretsKey::of(&[7; 32]);
+        let sealed = key.seal("admin.key", b"st_secret");
+        assert_eq!(key.open("admin.key", &sealed).as_deref(), Some(&b"st_secret"[..]));
+        assert_eq!(key.seal("admin.key", b"st_secret"), sealed, "it is one object");
+        assert_eq!(key.open("other.key", &sealed), None);
+        assert_eq!(SecretsKey::of(&[8; 32]).open("admin.key", &sealed), None);
+        assert_eq!(key.open("admin.key", &sealed[..5]), None);
+        assert!(!sealed.windows(9).any(|window| window == b"st_secret"));
+    }
+
+    #[test]
+    fn files_of_the_process_and_unfinished_ones_are_not_kept() {
+        let data = tempfile::tempdir().expect("a folder can be had");
+        for (name, content) in [
+            ("lock", ""),
+            ("api-keys.lock", ""),
+            ("running.json", "{}"),
+            ("backup.id", "x"),
+            ("api-keys.toml.new", "x"),
+            ("api-keys.toml", "version = 2"),
+            ("audit.ndjson", "one\ntwo\nthr"),
+            ("admin.key", "secret"),
+        ] {
+            fs::write(data.path().join(name), content).expect("it is written");
+        }
+        let names = |collected: &Collected| -> Vec<(String, usize)> {
+            collected.contents.iter().map(|(name, content)| (name.clone(), content.len())).collect()
+        };
+        let open = collect(data.path(), None).expect("it is read");
+        let plain = [("api-keys.toml".to_owned(), 11), ("audit.ndjson".to_owned(), 8)];
+        assert_eq!(names(&open), plain);
+        assert_eq!(open.left_out, ["admin.key"]);
+        let sealed = collect(data.path(), Some(&SecretsKey::of(&[1; 32]))).expect("it is read");
+        assert_eq!(names(&sealed)[0], ("admin.key.sealed".to_owned(), 12 + 6 + 16));
+        assert!(sealed.left_out.is_empty());
+    }
+}
