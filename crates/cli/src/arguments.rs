@@ -2,6 +2,8 @@
 //!
 //! Flags that set settings are in [`crate::settings_flags`]; what the commands do is in [`crate::command`].
 
+use std::path::PathBuf;
+
 use clap::{Parser, Subcommand};
 
 use crate::command;
@@ -87,6 +89,11 @@ pub(crate) enum Command {
     Completions {
         /// The shell
         shell: clap_complete::Shell,
+    },
+    /// Write the manual pages, one for each command
+    Man {
+        /// The folder that gets stadium.1, stadium-serve.1 and so on; it is made where it is missing
+        directory: PathBuf,
     },
 }
 

@@ -74,5 +74,6 @@ fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
         Command::Metrics(metrics) => command::metrics::run(metrics, terminal),
         Command::Config(config) => command::config::run(config, terminal),
         Command::Completions { shell } => command::completions::run(shell),
+        Command::Man { directory } => command::man::run(&directory, terminal),
     }
 }

@@ -21,6 +21,7 @@ pub mod replay;
 pub mod rights;
 mod run;
 pub mod running;
+mod service_manager;
 mod services;
 pub mod settings;
 mod shards;

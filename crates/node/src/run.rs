@@ -1,7 +1,8 @@
 //! Running a node as a process: until a signal ends it.
 //!
 //! The first SIGTERM or SIGINT drains; a second one, of either kind, leaves at once. While the node starts, which may take long
-//! where journals are, the first one leaves at once: nothing is owned yet. SIGHUP reads files again.
+//! where journals are, the first one leaves at once: nothing is owned yet. SIGHUP reads files again. The service
+//! manager, where one started the process, is notified of each step.
 
 use std::sync::mpsc::RecvTimeoutError;
 use std::thread;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use crate::error::Error;
 use crate::node::{Drained, Node};
+use crate::service_manager::{ServiceManager, State};
 use crate::settings::Settings;
 use crate::signals::{Event, Signals};
 
@@ -80,17 +82,23 @@ impl Node {
     pub fn run_until_signalled(self, signals: Signals, mut report: impl FnMut(&str)) -> Result<Ended, Error> {
         let Signals { events, sender } = signals;
         let mut node = Some(self);
+        let manager = ServiceManager::of_process();
+        manager.notify(State::Ready);
         // The channel cannot close while `sender` lives, which is as long as this loop.
         while let Ok(event) = events.recv() {
             match (event, node.take()) {
                 (Event::Reload, Some(running)) => {
+                    manager.notify(State::Reloading);
                     reload(&running, &mut report);
+                    // Also where a file was refused: the old one stays in force, and the server serves.
+                    manager.notify(State::Ready);
                     node = Some(running);
                 }
                 (Event::Reload, None) => {}
                 // It did already.
                 (Event::Started(_), running) => node = running,
                 (Event::Leave(_), Some(running)) => {
+                    manager.notify(State::Stopping);
                     report("Draining: devices are being moved away. A second signal leaves at once.");
                     let done = sender.clone();
                     thread::Builder::new()

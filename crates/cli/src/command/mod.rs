@@ -20,6 +20,7 @@ pub(crate) mod journal;
 pub(crate) mod key;
 #[cfg(feature = "lab")]
 pub(crate) mod load;
+pub(crate) mod man;
 pub(crate) mod memcache;
 pub(crate) mod metrics;
 pub(crate) mod openapi;

@@ -4,7 +4,7 @@
 
 use crate::binary;
 
-use binary::{err, json, out, run, stadium};
+use binary::{err, json, out, run, run_in, stadium};
 
 #[test]
 fn help_names_every_command_and_the_exit_codes() {
@@ -24,6 +24,7 @@ fn help_names_every_command_and_the_exit_codes() {
         "openapi",
         "health",
         "completions",
+        "man",
     ] {
         assert!(text.contains(&format!("\n  {command} ")), "{command} is not in {text}");
     }
@@ -58,6 +59,7 @@ fn each_command_explains_itself() {
         &["openapi"],
         &["health"],
         &["completions"],
+        &["man"],
     ] {
         let mut arguments = command.to_vec();
         arguments.push("--help");
@@ -123,6 +125,23 @@ fn completions_know_the_commands() {
         let text = out(&run(&["completions", shell]));
         assert!(text.contains("passwd") && text.contains("swarm"), "{shell}");
     }
+}
+
+#[test]
+fn each_command_has_a_manual_page() {
+    let folder = tempfile::tempdir().expect("a temporary directory can be made");
+    let written = run_in(folder.path(), &["man", "share/man1"]);
+    assert!(written.status.success(), "{}", err(&written));
+    let page = |name: &str| std::fs::read_to_string(folder.path().join("share/man1").join(name));
+    let serve = page("stadium-serve.1").expect("it was written");
+    assert!(serve.contains(".TH stadium\\-serve 1") || serve.contains(".TH stadium-serve 1"), "{serve}");
+    assert!(serve.contains("trial"), "{serve}");
+    for name in ["stadium.1", "stadium-queue-put.1", "stadium-man.1"] {
+        assert!(page(name).is_ok(), "{name}");
+    }
+    let refused = run_in(folder.path(), &["man", "/proc/man1"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(err(&refused).contains("/proc/man1"), "{}", err(&refused));
 }
 
 #[test]

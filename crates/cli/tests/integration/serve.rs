@@ -6,6 +6,7 @@ use crate::binary;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 
 use binary::device::Device;
@@ -24,6 +25,29 @@ fn server_prints_where_it_is_and_keeps_its_key_to_itself() {
     let health = server.client(&["health"]);
     assert!(health.status.success(), "{}", err(&health));
     assert!(out(&health).starts_with("ready http://127.0.0.1:"), "{}", out(&health));
+}
+
+#[test]
+fn a_service_manager_is_notified_of_start_reload_and_drain() {
+    let folder = tempfile::tempdir().expect("a temporary directory can be made");
+    let path = folder.path().join("notify");
+    let manager = UnixDatagram::bind(&path).expect("a socket can be bound");
+    manager.set_read_timeout(Some(binary::PATIENCE)).expect("a socket takes a timeout");
+    let notified = |state: &str| {
+        let mut buffer = [0; 512];
+        let length = manager.recv(&mut buffer).expect("a state is sent");
+        let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
+        assert_eq!(text.lines().next(), Some(state), "{text}");
+    };
+
+    let mut server = Server::under_manager(&path);
+    notified("READY=1");
+    server.signal("HUP");
+    notified("RELOADING=1");
+    notified("READY=1");
+    server.signal("TERM");
+    notified("STOPPING=1");
+    assert_eq!(server.ended().code(), Some(0));
 }
 
 #[test]

@@ -93,7 +93,14 @@ impl Server {
 
     /// Starts one with its own data directory and waits until it is ready.
     pub fn start(arguments: &[&str]) -> Self {
-        Self::start_in(tempfile::tempdir().expect("a temporary directory can be made"), arguments)
+        let data = tempfile::tempdir().expect("a temporary directory can be made");
+        Self::start_in(data, &[], arguments)
+    }
+
+    /// Starts one that a service manager started, whose socket this is.
+    pub fn under_manager(socket: &Path) -> Self {
+        let data = tempfile::tempdir().expect("a temporary directory can be made");
+        Self::start_in(data, &[("NOTIFY_SOCKET", socket)], &[&["--trial"], SMALL.as_slice()].concat())
     }
 
     /// Starts another one in the same data directory, once this one has ended or was sent what ends it.
@@ -101,10 +108,10 @@ impl Server {
         self.ended();
         let unused = tempfile::tempdir().expect("a temporary directory can be made");
         let data = std::mem::replace(&mut self.data, unused);
-        Self::start_in(data, arguments)
+        Self::start_in(data, &[], arguments)
     }
 
-    fn start_in(data: tempfile::TempDir, arguments: &[&str]) -> Self {
+    fn start_in(data: tempfile::TempDir, environment: &[(&str, &Path)], arguments: &[&str]) -> Self {
         let shown = data.path().display().to_string();
         let mut command = stadium(&[
             "serve",
@@ -120,7 +127,8 @@ impl Server {
             "--data",
             &shown,
         ]);
-        command.args(arguments).current_dir(data.path()).stdout(Stdio::piped());
+        command.args(arguments).envs(environment.iter().copied());
+        command.current_dir(data.path()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the binary can be run");
         let stdout = child.stdout.take().expect("it is piped");
         let mut line = String::new();
