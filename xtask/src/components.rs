@@ -130,6 +130,10 @@ const CLUSTER_PARTS: &[Component] = &[
     Component { probe: &["taskset", "--version"], package: "util-linux" },
 ];
 
+/// The emulator in which `dist` runs programs of the other architecture.
+const EMULATORS: &[Component] =
+    &[Component { probe: &["qemu-aarch64-static", "--version"], package: "qemu-user-static" }];
+
 /// Peers that `bench wallet` starts.
 const WALLET_PEERS: &[Component] = &[
     Component { probe: &["redis-server", "--version"], package: "redis-server" },
@@ -140,6 +144,11 @@ const WALLET_PEERS: &[Component] = &[
 /// Makes sure that what builds and runs Kafka is here.
 pub(crate) fn for_cluster_bench() -> Result<()> {
     install(CLUSTER_PARTS)
+}
+
+/// Makes sure that programs of the other architecture can be run.
+pub(crate) fn for_emulation() -> Result<()> {
+    install(EMULATORS)
 }
 
 /// Makes sure that everything the suites need is here.

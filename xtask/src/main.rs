@@ -1,15 +1,16 @@
-//! Project tasks: `cargo xtask test | verify | fix | bench NAME | drill NAME`.
+//! Project tasks: `cargo xtask test | verify | fix | bench NAME | drill NAME | dist`.
 //!
 //! `test` installs what is missing, verifies and runs every suite; `verify` is what CI relies on and
 //! changes nothing; `fix` is the one that edits; `bench` reruns a figure quoted in the documentation;
 //! `drill` has one thing go wrong in a cluster; `sdk` crosses the clients and servers of the SDKs;
-//! `fuzz` and `mutants` look for what the tests do not see.
+//! `fuzz` and `mutants` look for what the tests do not see; `dist` makes what a release consists of.
 //! Every command runs from the workspace root, whatever the caller's directory.
 
 mod advisories;
 mod bench;
 mod components;
 mod cpp;
+mod dist;
 mod drill;
 mod features;
 mod fix;
@@ -57,6 +58,11 @@ enum Task {
     Bench(bench::Options),
     /// Have one thing go wrong in a cluster of three nodes, brokers and members of etcd, under load
     Drill(drill::Options),
+    /// Make archives, packages, images, SBOMs, checksums and their signature in target/dist-packages
+    Dist(dist::Options),
+    /// Check a release's version, or print its notes
+    #[command(subcommand)]
+    Release(dist::version::Task),
     /// Build the actors of the SDKs, and cross their clients and servers
     Sdk(sdk::Options),
     /// Run the libFuzzer targets of fuzz/ with sanitizers; needs the nightly toolchain
@@ -85,6 +91,8 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Fix => fix::run(&root),
         Task::Bench(options) => bench::run(&root, &options),
         Task::Drill(options) => drill::run(&root, &options),
+        Task::Dist(options) => dist::run(&root, &options),
+        Task::Release(task) => dist::version::run(&root, &task),
         Task::Sdk(options) => sdk::run(&root, &options),
         Task::Fuzz(options) => fuzz::run(&root, &options),
         Task::Mutants(options) => mutants::run(&root, &options),

@@ -1,0 +1,161 @@
+//! `cargo xtask dist`: what a release consists of, under target/dist-packages.
+//!
+//! For each architecture: the stripped program in a tar.gz, a deb and an rpm, a container image as an OCI layout, and a
+//! CycloneDX SBOM; for all of them SHA256SUMS and its signature. Of the same program and commit the files come out the
+//! same, byte by byte, whatever the clock: times in them are SOURCE_DATE_EPOCH or that of the commit. The packages are
+//! tried in clean roots by `cargo xtask test packages`.
+
+mod architecture;
+mod archive;
+mod base;
+mod build;
+mod image;
+mod nfpm;
+mod notices;
+mod sbom;
+mod sign;
+mod stage;
+pub(crate) mod version;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+
+use crate::step::{Step, output};
+pub(crate) use architecture::Architecture;
+use sign::Key;
+
+/// What to make, and of what.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Only for this architecture; may be given twice. Both when it is not given
+    #[arg(long, value_name = "ARCHITECTURE")]
+    target: Vec<Architecture>,
+    /// Package the programs that an earlier run built
+    #[arg(long)]
+    skip_build: bool,
+    /// The secret key of minisign that signs. Without it the environment variable STADIUM_SIGNING_KEY has its text,
+    /// and STADIUM_SIGNING_PASSWORD its password; without both a throw-away key signs
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// Build nothing: verify the signature and the checksums of what is there
+    #[arg(long, conflicts_with_all = ["target", "skip_build", "key"])]
+    verify: bool,
+    /// The public key to verify with, in place of the one that lies beside the packages
+    #[arg(long, value_name = "FILE", requires = "verify")]
+    public_key: Option<PathBuf>,
+}
+
+/// What holds for all files of a release.
+struct Release {
+    /// The workspace's root.
+    root: PathBuf,
+    /// The folder of the finished files.
+    packages: PathBuf,
+    version: String,
+    /// Seconds since 1970 that every file carries.
+    epoch: u64,
+    /// The commit that it is made of.
+    commit: String,
+}
+
+impl Release {
+    fn new(root: &Path) -> Result<Self> {
+        let git = |arguments: &[&str]| -> Result<String> {
+            Ok(output(Command::new("git").current_dir(root).args(arguments))?.trim().to_owned())
+        };
+        let epoch = match std::env::var("SOURCE_DATE_EPOCH") {
+            Ok(text) => {
+                text.parse().with_context(|| format!("SOURCE_DATE_EPOCH is {text:?}, not seconds"))?
+            }
+            Err(_) => {
+                git(&["log", "-1", "--format=%ct"])?.parse().context("a commit has a time in seconds")?
+            }
+        };
+        Ok(Self {
+            root: root.to_owned(),
+            packages: folder(root),
+            version: version::of_workspace(root)?,
+            epoch,
+            commit: git(&["rev-parse", "HEAD"])?,
+        })
+    }
+
+    /// A finished file.
+    fn file(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.packages.join(name)
+    }
+}
+
+/// The folder of the finished files.
+pub(crate) fn folder(root: &Path) -> PathBuf {
+    root.join("target/dist-packages")
+}
+
+/// Makes them, or verifies those that are there.
+pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
+    if options.verify {
+        let public = options.public_key.clone();
+        let verified = sign::verify(&folder(root), public.as_deref())?;
+        println!("{verified} files are those that were signed");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let targets = match options.target.is_empty() {
+        true => Architecture::ALL.to_vec(),
+        false => options.target.clone(),
+    };
+    make(root, &targets, options)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn make(root: &Path, targets: &[Architecture], options: &Options) -> Result<()> {
+    // Read before anything is built: a key that cannot be read should not cost the time of a build.
+    let key = Key::find(options.key.as_deref())?;
+    let release = Release::new(root)?;
+    if release.packages.exists() {
+        fs::remove_dir_all(&release.packages).context("the packages of an earlier run cannot be removed")?;
+    }
+    fs::create_dir_all(&release.packages)?;
+    for &architecture in targets {
+        let name = architecture.name();
+        if !options.skip_build {
+            step(format!("{name}: build the program (thin LTO: 10 to 20 min on two cores)"), || {
+                build::program(root, architecture)
+            })?;
+        }
+        let program = step(format!("{name}: strip the program"), || build::stripped(root, architecture))?;
+        let base =
+            step(format!("{name}: the image's base, from Debian"), || base::Base::fetch(root, architecture))?;
+        let bill = step(format!("{name}: SBOM and notices"), || sbom::Bill::of_program(root, architecture))?;
+        let stage = step(format!("{name}: completions, manual pages, configuration"), || {
+            stage::Stage::prepare(&release, architecture, &program, &base, &bill)
+        })?;
+        step(format!("{name}: archive"), || stage.archive(&release))?;
+        step(format!("{name}: deb and rpm"), || nfpm::packages(&release, &stage))?;
+        step(format!("{name}: image"), || image::write(&release, &stage, &base))?;
+        fs::write(release.file(format!("{}.cdx.json", stage.name)), bill.document(&release)?)?;
+    }
+    step("checksums and signature".to_owned(), || sign::seal(&release.packages, &key))?;
+    for entry in sign::files(&release.packages)? {
+        println!("{}", release.file(entry).display());
+    }
+    Ok(())
+}
+
+/// Runs a step that shows its name, outcome and time; a failed one ends the task.
+fn step<T>(name: String, make: impl FnOnce() -> Result<T>) -> Result<T> {
+    let step = Step::start(name.clone());
+    match make() {
+        Ok(made) => {
+            step.end(Ok(()));
+            Ok(made)
+        }
+        Err(error) => {
+            step.end(Err(anyhow::anyhow!("{error:#}")));
+            bail!("{name} failed");
+        }
+    }
+}
