@@ -1,0 +1,96 @@
+"""The deb: installed, used, upgraded, removed and purged in a Debian that systemd has booted."""
+
+import os
+import subprocess
+
+from conftest import HERE, artifact, run, until
+
+ARCH = {"x86_64": "amd64", "aarch64": "arm64"}[HERE]
+CONFIGURATION = "/etc/stadium/stadium.toml"
+
+
+def package():
+    return "/dist/" + artifact(f"stadium_*_{ARCH}.deb").name
+
+
+def install(machine, file):
+    machine.run("apt-get", "install", "--yes", "--no-install-recommends", file)
+
+
+def test_install_starts_a_server_that_serves(machine):
+    install(machine, package())
+    until("readiness", machine.is_ready)
+    assert machine.unit("ActiveState", "SubState", "Type", "StatusText", "UnitFileState") == (
+        "active", "running", "notify", "Serving", "enabled")
+    machine.run("stadium", "config", "check", "--config", CONFIGURATION)
+    # The administrator's commands find server and key by the data directory.
+    machine.run("sh", "-c", "echo letter | stadium queue put mail --data /var/lib/stadium")
+    assert "letter" in machine.run(
+        "sh", "-c", "stadium queue work mail --drain --data /var/lib/stadium -- cat")
+    # What a shell and man(1) look for.
+    machine.run("bash", "-n", "/usr/share/bash-completion/completions/stadium")
+    pages = machine.run("sh", "-c", "gunzip --stdout /usr/share/man/man1/stadium-serve.1.gz")
+    assert ".TH stadium" in pages
+    assert machine.unit("User", "NRestarts") == ("stadium", "0") or machine.unit("DynamicUser") == ("yes",)
+    assert machine.run("sh", "-c", "ps -o user= -p $(systemctl show --value --property=MainPID stadium) || true").strip() != "root"
+
+    machine.run("systemctl", "reload", "stadium")
+    until("the state after the reload", lambda: machine.unit("StatusText") == ("Serving",))
+    machine.run("systemctl", "stop", "stadium")
+    assert machine.unit("Result", "ExecMainStatus") == ("success", "0")
+    assert "Drained" in machine.journal()
+
+
+def test_upgrade_keeps_configuration_and_data_and_restarts(machine, older):
+    install(machine, older("deb"))
+    until("readiness", machine.is_ready)
+    machine.run("sh", "-c", f"echo '# ours' >> {CONFIGURATION}")
+    machine.run("sh", "-c", "echo letter | stadium queue put mail --data /var/lib/stadium")
+    before = machine.unit("MainPID")
+    install(machine, package())
+    until("readiness", machine.is_ready)
+    assert machine.unit("MainPID") != before
+    assert machine.read(CONFIGURATION).endswith("# ours\n")
+    assert "letter" in machine.run("sh", "-c", "stadium queue work mail --drain --data /var/lib/stadium -- cat")
+    assert "0.0.1" not in machine.run("dpkg-query", "--show", "stadium")
+
+
+def test_a_disabled_unit_stays_disabled_after_an_upgrade(machine, older):
+    install(machine, older("deb"))
+    machine.run("systemctl", "disable", "--now", "stadium")
+    install(machine, package())
+    assert machine.unit("UnitFileState") == ("disabled",)
+
+
+def test_remove_keeps_what_purge_deletes(machine):
+    install(machine, package())
+    until("readiness", machine.is_ready)
+    machine.run("apt-get", "remove", "--yes", "stadium")
+    assert not machine.exists("/usr/bin/stadium") and not machine.exists("/lib/systemd/system/stadium.service")
+    assert machine.ask("systemctl", "is-active", "stadium").stdout.strip() != "active"
+    assert machine.exists(CONFIGURATION) and machine.exists("/var/lib/private/stadium/admin.key")
+    machine.run("apt-get", "purge", "--yes", "stadium")
+    for path in ("/etc/stadium", "/var/lib/private/stadium", "/var/lib/stadium"):
+        assert not machine.exists(path), path
+    assert machine.ask("dpkg-query", "--show", "stadium").returncode != 0
+
+
+def test_credentials_of_systemd_carry_the_private_key(machine, shared):
+    """HTTPS with a key that only root can read, as deploy/README.md has it."""
+    install(machine, package())
+    run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+        "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", shared / "key.pem", "-out", shared / "certificate.pem")
+    os.chmod(shared / "key.pem", 0o600)
+    machine.run("sh", "-c", f"""
+        mkdir -p /root/tls /etc/systemd/system/stadium.service.d && cp /shared/*.pem /root/tls/ && chmod 700 /root/tls
+        printf '[Service]\\nLoadCredential=certificate.pem:/root/tls/certificate.pem\\nLoadCredential=key.pem:/root/tls/key.pem\\n' \
+            > /etc/systemd/system/stadium.service.d/tls.conf
+        printf '[http]\\ncertificate = "/run/credentials/stadium.service/certificate.pem"\\n' > {CONFIGURATION}
+        printf 'key = "/run/credentials/stadium.service/key.pem"\\n' >> {CONFIGURATION}
+        systemctl daemon-reload && systemctl restart stadium
+    """)
+    net = ["nsenter", "--target", machine.leader, "--net"]
+    health = run(*net, "curl", "--silent", "--show-error", "--fail", "--cacert", shared / "certificate.pem", "https://localhost:8080/readyz")
+    assert "ready" in health
+    plain = subprocess.run([*net, "curl", "--silent", "http://localhost:8080/readyz"], capture_output=True)
+    assert b"ready" not in plain.stdout
