@@ -173,6 +173,7 @@ impl Shard<'_> {
             epoch,
             checkpoints: vec![CheckpointSource { position, mark }],
             segments: segments.collect(),
+            carried: Vec::new(),
             reuse: Reuse::ByHeader,
         };
         Ok(Prepared { books, point, epoch })

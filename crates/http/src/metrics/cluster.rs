@@ -4,11 +4,10 @@
 
 use std::fmt;
 
-use stadium_metrics::definition::Definition;
 use stadium_metrics::table::cluster as table;
 
 use crate::fleet::{ClusterStats, LinkStats};
-use crate::metrics::encoder::{Encoder, Value};
+use crate::metrics::encoder::{Encoder, Reading};
 
 pub(crate) fn encode(to: &mut Encoder<'_>, stats: &ClusterStats) -> fmt::Result {
     to.value(table::CLUSTER_REGISTERED, stats.registered)?;
@@ -26,7 +25,7 @@ pub(crate) fn encode(to: &mut Encoder<'_>, stats: &ClusterStats) -> fmt::Result 
 }
 
 fn links(to: &mut Encoder<'_>, links: &[LinkStats]) -> fmt::Result {
-    let rows: [(&Definition, fn(&LinkStats) -> Value); 4] = [
+    let rows: [Reading<LinkStats>; 4] = [
         (table::CLUSTER_LINK_UP, |link| link.up.into()),
         (table::CLUSTER_LINK_FAILURES, |link| link.failures_total.into()),
         (table::CLUSTER_LINK_CREDIT_TAKEN, |link| link.credit_taken_bytes.into()),

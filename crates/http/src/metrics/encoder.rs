@@ -120,6 +120,9 @@ fn write(mut encoder: MetricEncoder<'_>, kind: Kind, value: Value) -> fmt::Resul
     }
 }
 
+/// A metric, and how its value is read from `T`.
+pub(crate) type Reading<T> = (&'static Definition, fn(&T) -> Value);
+
 /// The value of a series.
 pub(crate) enum Value {
     Whole(u64),

@@ -12,7 +12,7 @@ use stadium_queue::QueueStats;
 use stadium_shard::{ShardMetrics, ThreadMetrics};
 use stadium_wallet::AssetView;
 
-use crate::metrics::encoder::{Encoder, Value};
+use crate::metrics::encoder::{Encoder, Reading};
 use crate::metrics::figure::Figure;
 use crate::metrics::push;
 use crate::metrics::sources::Sources;
@@ -121,7 +121,7 @@ fn queues(to: &mut Encoder<'_>, look: &Look<'_>) -> fmt::Result {
 
 /// What all accounts of each asset hold; there are at most a thousand assets.
 fn assets(to: &mut Encoder<'_>, assets: &[AssetView]) -> fmt::Result {
-    let sums: [(&Definition, fn(&AssetView) -> Value); 5] = [
+    let sums: [Reading<AssetView>; 5] = [
         (wallets::WALLET_ASSET_ACCOUNTS, |asset| (asset.accounts as f64).into()),
         (wallets::WALLET_ASSET_CREDIT, |asset| (asset.credit as f64).into()),
         (wallets::WALLET_ASSET_DEBIT, |asset| (asset.debit as f64).into()),
