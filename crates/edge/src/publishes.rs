@@ -183,7 +183,7 @@ impl DeviceLoop {
         let Publishing { messages, reply } = batch;
         let is_behind = self.around.forwards_waiting > self.config.forwards_waiting_max;
         if is_behind || !self.around.keeps_up() {
-            // As publishing devices are not read then; an application can be told to wait.
+            // As publishing devices are not read then; an application gets an answer.
             self.around.publishes.refused += messages.len() as u64;
             reply(vec![PublishOutcome::Busy; messages.len()]);
             return;
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(publish(&["a", "b"]), Ok(()));
         assert_eq!(publish(&["a"]), Err(NotPublished::Busy { retry_after: RETRY_AFTER }));
         drop(edge);
-        assert_eq!(answered.load(Ordering::Relaxed), 0, "nobody is told what is not known");
+        assert_eq!(answered.load(Ordering::Relaxed), 0, "no outcome is known");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The filters of all streams, the ring behind them, and who waits for what.
 //!
 //! A filter has one log, however many streams read it. It stays for the ring's time after its last
-//! stream ended, so that one that comes back misses nothing.
+//! stream ended, so that one that reconnects misses nothing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -47,6 +47,17 @@ struct Filter {
     streams: Vec<StreamNumber>,
     /// When its last stream ended; none while it has one.
     idle_since_ms: Option<u64>,
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Appended {
+    /// Streams may read it.
+    Kept,
+    /// No filter matches.
+    Unwanted,
+    /// It is larger than the ring: its streams have a gap.
+    TooLarge,
 }
 
 #[derive(Debug, Default)]
@@ -119,14 +130,19 @@ impl Hub {
         }
     }
 
-    /// Puts a message into the logs of the filters that match. Returns whether there is any.
-    pub(super) fn append(&mut self, message: StreamMessage, now_ms: u64) -> bool {
+    /// Puts a message into the logs of the filters that match.
+    pub(super) fn append(&mut self, message: StreamMessage, now_ms: u64) -> Appended {
         self.matched.clear();
         self.index.matching(message.topic(), &mut self.matched);
         if self.matched.is_empty() {
-            return false;
+            return Appended::Unwanted;
         }
         let bytes = message.ring_bytes();
+        if bytes > self.limits.bytes_max {
+            // It would leave at once, as if all its readers were slow.
+            self.lose();
+            return Appended::TooLarge;
+        }
         self.ring.append(&self.matched, Arc::new(message), bytes, now_ms);
         for number in &self.matched {
             let Some(filter) = self.filters.get(number) else { continue };
@@ -135,7 +151,7 @@ impl Hub {
                 self.woken.extend(waiting.and_then(|waiting| waiting.waker.take()));
             }
         }
-        true
+        Appended::Kept
     }
 
     /// Messages were lost: all streams may miss some.

@@ -25,13 +25,13 @@ use stadium_mqtt::packet::PublishProperties;
 
 use crate::interest::Interests;
 
-use hub::Hub;
+use hub::{Appended, Hub};
 pub use ring::{Gap, RingLimits};
 pub use stream::{SendRetained, StreamItem, StreamPlace, TopicStream};
 
 /// Bytes of messages between the loops and the ring. The task that empties it runs each few
 /// milliseconds on a busy machine; where it does not for longer, messages are lost to streams, and
-/// each stream is told so.
+/// a gap is reported to each stream.
 const INTAKE_BYTES_MAX: usize = 8 << 20;
 
 /// Bytes that a message counts for beside its own.
@@ -143,7 +143,7 @@ pub struct StreamCounts {
     pub deliveries_total: u64,
     /// Messages that were lost on their way to the ring.
     pub lost_total: u64,
-    /// Gaps that streams were told of: expired, unwatched, overload.
+    /// Gaps that were reported to streams: expired, unwatched, overload.
     pub gaps_total: [u64; 3],
 }
 
@@ -245,9 +245,15 @@ impl TopicStreams {
             let fresh = Vec::with_capacity(intake.messages.len());
             (std::mem::replace(&mut intake.messages, fresh), std::mem::take(&mut intake.lost))
         };
-        let mut kept = 0;
+        let count = |total: &AtomicU64| {
+            total.fetch_add(1, Ordering::Relaxed);
+        };
         for message in messages {
-            kept += u64::from(hub.append(message, now_ms));
+            match hub.append(message, now_ms) {
+                Appended::Unwanted => {}
+                Appended::Kept => count(&self.counts.messages),
+                Appended::TooLarge => count(&self.counts.lost),
+            }
         }
         if lost {
             hub.lose();
@@ -258,7 +264,6 @@ impl TopicStreams {
         });
         let wakers = hub.take_wakers();
         drop(hub);
-        self.counts.messages.fetch_add(kept, Ordering::Relaxed);
         wakers.into_iter().for_each(Waker::wake);
     }
 
@@ -367,8 +372,21 @@ mod tests {
         for _ in 0..INTAKE_BYTES_MAX >> 20 {
             assert!(matches!(next(&mut readers[0]), Some(StreamItem::Message(..))), "what was taken");
         }
-        assert!(readers.iter_mut().all(|reader| next(reader).is_none()), "told once");
+        assert!(readers.iter_mut().all(|reader| next(reader).is_none()), "reported once");
         assert_eq!(edge.handle().streams().counts().gaps_total, [0, 0, 2]);
+    }
+
+    #[test]
+    fn a_message_that_is_larger_than_the_ring_is_a_gap_and_ends_no_stream() {
+        let ring = RingLimits { bytes_max: 65_536, age_ms_max: 30_000 };
+        let edge = edge(StreamLimits { ring, ..StreamLimits::default() });
+        let mut reader = stream(&edge, "a", None).expect("there is room");
+        assert!(show(&edge, "a", &vec![0; 65_536]) && show(&edge, "a", b"small"));
+        edge.handle().streams().distribute(0);
+        assert!(matches!(next(&mut reader), Some(StreamItem::Gap(Gap::Overload))));
+        assert!(matches!(next(&mut reader), Some(StreamItem::Message(one, _)) if one.payload() == b"small"));
+        assert!(next(&mut reader).is_none());
+        assert_eq!(edge.handle().streams().counts().lost_total, 1);
     }
 
     #[test]

@@ -6,8 +6,8 @@
 //! log of #     7  8  9
 //! ```
 //!
-//! A reader is a number: it has read all up to it. What may be missing to it, it is told
-//! ([`Ring::gap`]). Without I/O and clocks: the caller gives the time.
+//! A reader is a number: it has read all up to it. Messages that may be missing to
+//! it are reported ([`Ring::gap`]). Without I/O and clocks: the caller gives the time.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -237,7 +237,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_reader_sees_every_message_once_and_in_order_or_is_told_that_some_are_missing(
+        fn a_reader_sees_every_message_once_and_in_order_or_a_gap(
             steps in proptest::collection::vec(step(), 1..200),
         ) {
             let mut ring = Ring::new(RingLimits { bytes_max: 200, age_ms_max: 1_000 });
@@ -298,7 +298,7 @@ mod tests {
                         }
                         let at = usize::from(at) % readers.len();
                         let reader = &mut readers[at];
-                        // As the hub does for a reader that comes back.
+                        // As the hub does for a reader that reconnects.
                         for log in &reader.logs {
                             if !std::mem::replace(&mut open[*log as usize], true) {
                                 ring.open(*log);
@@ -313,7 +313,7 @@ mod tests {
                         prop_assert!(reader.place >= before);
                         for (number, message) in found {
                             prop_assert!(number > before);
-                            // All before it that it was owed is missing; it was told so, if ever.
+                            // All before it that it was owed is missing; a gap was reported, if ever.
                             while let Some(next) = reader.owed.pop_front() {
                                 if next == *message {
                                     break;

@@ -208,7 +208,7 @@ impl TopicStream {
             return Poll::Ready(None);
         }
         if let Some(gap) = self.gap.take() {
-            return Poll::Ready(Some(self.told(gap)));
+            return Poll::Ready(Some(self.report(gap)));
         }
         if let Some(item) = self.next_retained() {
             return Poll::Ready(Some(item));
@@ -226,7 +226,7 @@ impl TopicStream {
                     self.is_over = true;
                     return Poll::Ready(Some(StreamItem::Slow));
                 }
-                Looked::Gap(gap) => return Poll::Ready(Some(self.told(gap))),
+                Looked::Gap(gap) => return Poll::Ready(Some(self.report(gap))),
             }
         }
         let next = self.ready.pop_front();
@@ -237,8 +237,8 @@ impl TopicStream {
         }))
     }
 
-    /// A gap that its reader is told of now.
-    fn told(&self, gap: Gap) -> StreamItem {
+    /// A gap that is reported to its reader now.
+    fn report(&self, gap: Gap) -> StreamItem {
         let kind = match gap {
             Gap::Expired => 0,
             Gap::Unwatched => 1,

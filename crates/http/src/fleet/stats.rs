@@ -104,7 +104,7 @@ pub struct StreamStats {
     pub deliveries_total: u64,
     /// Messages that were lost to streams because the node was too busy.
     pub lost_total: u64,
-    /// Gaps that streams were told of, by reason.
+    /// Gaps that were reported to streams, by reason.
     pub gaps: Vec<Tally>,
 }
 

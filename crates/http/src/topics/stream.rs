@@ -37,7 +37,7 @@ use crate::topics::tickets::{TICKET_CHARS_MAX, Ticket, Tickets};
 /// When a caller asks again that found no place.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 
-/// The shortest and the longest time after which a browser comes back, in milliseconds: spread, so
+/// The shortest and the longest time after which a browser reconnects, in milliseconds: spread, so
 /// that the readers of a server that stops do not come to the next one at once.
 const RETRY_MS: std::ops::Range<u64> = 1_000..5_000;
 

@@ -39,7 +39,7 @@ crate::definition::section! { "Topics over HTTP"
         "Messages that no stream gets because the node was too busy",
         rises "Messages for streams come faster than one thread keeps them. Streams get a `gap`.",
         act "Use narrower filters, or read these topics by MQTT over WebSocket.";
-    TOPIC_STREAM_GAPS = Counter "topic_stream_gaps" by "reason": "Gaps that streams were notified of, by reason",
+    TOPIC_STREAM_GAPS = Counter "topic_stream_gaps" by "reason": "Gaps that were reported to streams, by reason",
         rises "Streams reconnect later than the ring reaches back, or read too slowly.",
         act "Raise the ring's time or its bytes.",
         set by "http.topic_ring_bytes_max" "http.topic_ring_ms";

@@ -93,7 +93,7 @@ impl TlsStream {
         let mut this = Self { stream, tls };
         let shaken = poll_fn(|cx| this.poll_handshake(cx)).await;
         if let Err(error) = shaken {
-            // The peer is told why, if it still listens.
+            // The alert leaves, if the peer still listens.
             let _ = poll_fn(|cx| this.poll_send(cx)).await;
             return Err(error);
         }
