@@ -12,6 +12,12 @@ fn help_names_every_command_and_the_exit_codes() {
     assert!(help.status.success());
     let text = out(&help);
     for command in [
+        "init",
+        "doctor",
+        "apply",
+        "export",
+        "api",
+        "profile",
         "serve",
         "demo",
         "push",
@@ -35,6 +41,12 @@ fn help_names_every_command_and_the_exit_codes() {
 fn each_command_explains_itself() {
     for command in [
         &["serve"][..],
+        &["init"],
+        &["doctor"],
+        &["apply"],
+        &["export"],
+        &["api"],
+        &["profile", "set"],
         &["demo"],
         &["push"],
         &["device"],
