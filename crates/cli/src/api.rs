@@ -392,7 +392,7 @@ impl Api {
 fn in_flags(code: &str, detail: &str) -> String {
     match code {
         "HTTP-001" => {
-            "this needs an API key: give --key-file, STADIUM_KEY or a --profile, or the server's data directory with --data"
+            "this needs an API key: give --key-file or STADIUM_KEY, a --profile, or the server's data directory with --data"
                 .to_owned()
         }
         "HTTP-006" => "the server did not take the body as JSON: is it of another version?".to_owned(),
@@ -490,7 +490,7 @@ mod tests {
         let problem = r#"{"title":"Unauthorized","detail":"a key is needed","code":"HTTP-001"}"#;
         assert_eq!(
             api.refused(StatusCode::UNAUTHORIZED, None, problem),
-            "this needs an API key: give --key-file, STADIUM_KEY or a --profile, or the server's data directory with --data (HTTP-001); there is no key"
+            "this needs an API key: give --key-file or STADIUM_KEY, a --profile, or the server's data directory with --data (HTTP-001); there is no key"
         );
         assert_eq!(
             api.refused(StatusCode::SERVICE_UNAVAILABLE, Some("2"), "<html>"),

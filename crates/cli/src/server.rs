@@ -224,8 +224,10 @@ fn key(layers: &[&Layer], flags: &Layer, place: &Place) -> Result<(Option<String
         if let Some(file) = &layer.key_file {
             let from = layer.from("--key-file", "STADIUM_KEY_FILE", is_flags);
             let key = std::fs::read_to_string(file);
-            let key =
-                key.context(format_args!("the key file {} of {from} cannot be read", file.display()))?;
+            let key = key.context(format_args!(
+                "the key file {} cannot be read, which {from} names",
+                file.display()
+            ))?;
             return Ok((trimmed(key), format!("{from}, {}", file.display())));
         }
         if let Some(key) = &layer.key {

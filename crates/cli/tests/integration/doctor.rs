@@ -11,7 +11,7 @@ use serde_json::Value;
 use stadium_testing::certificates::Authority;
 use stadium_testing::small_disk::SmallDisk;
 
-use crate::binary::{Server, err, json, out, run_in};
+use crate::binary::{Server, err, json, out, run_in, stadium};
 
 /// Ports that nobody has, so that only the broken thing is found.
 const QUIET: [&str; 6] = ["--mqtt", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rpc", "127.0.0.1:0"];
@@ -49,6 +49,10 @@ fn a_healthy_server_has_no_problem() {
     }
     let text = out(&run_in(server.data(), &[&["doctor"][..], &arguments].concat()));
     assert!(text.lines().last().is_some_and(|line| line.starts_with("0 problems")), "{text}");
+    let mut narrow = stadium(&[&["doctor"][..], &arguments].concat());
+    let narrow = narrow.env("COLUMNS", "70").current_dir(server.data()).output().expect("it can be run");
+    let longest = out(&narrow).lines().map(|line| line.chars().count()).max();
+    assert!(longest.is_some_and(|longest| longest <= 70), "{}", out(&narrow));
     let left = std::fs::read_dir(server.data()).expect("it is there").flatten();
     assert!(left.into_iter().all(|entry| !entry.file_name().to_string_lossy().contains("doctor")));
 }
