@@ -144,6 +144,9 @@ fn a_device_with_a_password_gets_a_push_over_tls() {
     let server = house.serve();
     house.does(&["apply", "apply.toml", "--yes"]);
     let password = house.text("devices/shop-till-1.password");
+    let device = house.answer["next"][2].as_str().expect("it is text");
+    assert!(device.starts_with("mosquitto_sub --cafile tls/ca.pem -h localhost -p "), "{device}");
+    assert!(device.contains("-P \"$(cat devices/shop-till-1.password)\""), "{device}");
     let proof = ["-u", "shop/till-1", "-P", password.trim()];
     device_gets_a_push(&house, &server, &proof, ("shop", "shop/till-1"));
 }

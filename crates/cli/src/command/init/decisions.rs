@@ -184,13 +184,43 @@ impl Decisions {
             DeviceLogin::Credentials => {
                 format!("stadium device credential {} --register{app}{server}", self.device)
             }
-            _ => format!("stadium push send device:{} --title Hello{app}{server}", self.device),
+            _ => self.device_command(&shown),
         };
         vec![
             format!("stadium serve{config}"),
             format!("stadium apply {}{server}", shown("apply.toml")),
             third,
         ]
+    }
+}
+
+impl Decisions {
+    /// The first device, as mosquitto_sub; `shown` gives a file of the folder as it is named from here.
+    fn device_command(&self, shown: &dyn Fn(&str) -> String) -> String {
+        let id = self.client_id();
+        let file = |ending: &str| {
+            let path = self.device_file(ending);
+            let name = path.strip_prefix(&self.folder).unwrap_or(&path).display().to_string();
+            shown(&name)
+        };
+        let host = self.names.iter().find(|name| *name == "localhost").or(self.names.first());
+        let trust = match self.tls {
+            TlsSource::SelfSigned => format!("--cafile {} ", shown("tls/ca.pem")),
+            TlsSource::Files => "--tls-use-os-certs ".to_owned(),
+            TlsSource::Off => String::new(),
+        };
+        let host = match self.tls {
+            TlsSource::Off => "localhost",
+            _ => host.map_or("HOST", String::as_str),
+        };
+        let port = self.mqtts.or(self.mqtt).map_or(0, |address| address.port());
+        let proof = match self.devices {
+            DeviceLogin::Credentials => String::new(),
+            DeviceLogin::Passwords => format!("-u {id} -P \"$(cat {})\"", file("password")),
+            DeviceLogin::Tokens => format!("-u {id} -P \"$(cat {})\"", file("token")),
+            DeviceLogin::Certificates => format!("--cert {} --key {}", file("pem"), file("key")),
+        };
+        format!("mosquitto_sub {trust}-h {host} -p {port} -V 5 -i {id} {proof} -q 1 -t inbox/{id}")
     }
 }
 
