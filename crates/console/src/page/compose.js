@@ -58,10 +58,9 @@ function phone() {
 
 /** The texts as the server makes them for one device: its variant, with its own values. */
 async function asDevice() {
-  phone();
   const device = at("as-device").value.trim();
-  if (!device) return;
   const mine = (turn += 1);
+  if (!device) return phone();
   try {
     const { rendered } = await change("POST", of(`/pushes?dry_run=true&device=${encodeURIComponent(device)}`), push());
     if (mine !== turn) return;
