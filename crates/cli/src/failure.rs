@@ -30,6 +30,8 @@ pub(crate) enum Failure {
     Threshold(String),
     /// What failed was shown already, as data: exit code 1.
     Shown,
+    /// What failed stands in the log, which is JSON; the exit code is that of the failure.
+    Logged(u8),
     /// A second signal ended it before it had finished: 128 and the signal's number.
     Signalled(u8),
 }
@@ -55,6 +57,7 @@ impl Failure {
             Self::Unavailable(_) => 69,
             Self::Deadline(_) => 124,
             Self::Threshold(_) => 99,
+            Self::Logged(code) => *code,
             Self::Signalled(signal) => 128_u8.saturating_add(*signal),
         }
     }
@@ -73,6 +76,7 @@ impl fmt::Display for Failure {
             | Self::Deadline(text)
             | Self::Threshold(text) => f.write_str(text),
             Self::Shown => f.write_str("it failed, as was shown"),
+            Self::Logged(_) => f.write_str("it failed, as was logged"),
             Self::Signalled(signal) => write!(f, "left at once on signal {signal}"),
         }
     }

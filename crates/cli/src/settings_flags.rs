@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use stadium_node::settings::{self, Loaded, Override, Sources};
+use stadium_node::settings::{self, Loaded, LogFormat, Override, Sources};
 
 use crate::failure::Failure;
 
@@ -84,6 +84,11 @@ impl SettingsFlags {
                 Failure::new(format!("the configuration has {count} {noun}:\n{problems}"))
             },
         )
+    }
+
+    /// How the log is to be written, also where the configuration is wrong.
+    pub(crate) fn log_format(&self) -> LogFormat {
+        settings::log_format(&Sources::of_process(self.common.config.clone(), self.overrides()))
     }
 
     fn overrides(&self) -> Vec<Override> {

@@ -125,7 +125,7 @@ impl Terminal {
     /// Reports a failure: in words on standard error, and with `--json` as an object on standard
     /// output too.
     pub(crate) fn failure(&self, failure: &Failure) {
-        if matches!(failure, Failure::Signalled(_) | Failure::Shown) {
+        if matches!(failure, Failure::Signalled(_) | Failure::Shown | Failure::Logged(_)) {
             return;
         }
         if self.is_json() {

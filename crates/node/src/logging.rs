@@ -3,10 +3,15 @@
 //! Set up once for the process, by the program rather than by [`crate::Node`], so that several nodes can run in one
 //! test. Each crate decides what it logs and where. The level can be changed while the process
 //! runs.
+//!
+//! As JSON, each line is one object, a panic included: the hook that prints panics is replaced.
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt;
 use std::io::IsTerminal;
+use std::panic::{self, PanicHookInfo};
 use std::sync::OnceLock;
+use std::thread;
 
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt;
@@ -50,9 +55,22 @@ pub fn start(log: &Log) -> Result<(), Error> {
         .with(lines)
         .try_init()
         .map_err(|error| Error(format!("the log cannot be started: {error}")))?;
+    if log.format == LogFormat::Json {
+        panic::set_hook(Box::new(|what| log_panic(what)));
+    }
     // Only the first start gets here.
     let _ = FILTER.set(handle);
     Ok(())
+}
+
+/// A panic as a line of the log, with its backtrace where `RUST_BACKTRACE` asks for one.
+fn log_panic(what: &PanicHookInfo<'_>) {
+    let message = what.payload_as_str().unwrap_or("a value that is no text");
+    let place = what.location().map(ToString::to_string);
+    let thread = thread::current();
+    let backtrace = Backtrace::capture();
+    let backtrace = (backtrace.status() == BacktraceStatus::Captured).then(|| backtrace.to_string());
+    tracing::error!(error = message, place, thread = thread.name(), backtrace, "A thread panicked");
 }
 
 /// Sets what is logged to a level or a filter, where one is wanted, and returns the most detailed
@@ -69,4 +87,46 @@ pub(crate) fn level(wanted: Option<&str>) -> Result<String, String> {
     }
     let level = handle.with_current(Layer::<Registry>::max_level_hint);
     Ok(level.map_err(|error| error.to_string())?.unwrap_or(LevelFilter::TRACE).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Write};
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    /// What was logged.
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("no test panics with it").extend(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_panic_is_one_line_of_json() {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let subscriber = tracing_subscriber::fmt().json().with_writer(move || writer.clone()).finish();
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(|what| log_panic(what)));
+        let panicked = tracing::subscriber::with_default(subscriber, || {
+            panic::catch_unwind(|| panic!("the first line\nthe second"))
+        });
+        panic::set_hook(before);
+        assert!(panicked.is_err());
+        let text = String::from_utf8(lines.0.lock().expect("no test panics with it").clone()).expect("text");
+        assert_eq!(text.lines().count(), 1, "{text}");
+        let line: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(line["fields"]["error"], "the first line\nthe second");
+        assert!(line["fields"]["place"].as_str().is_some_and(|place| place.contains("logging.rs")), "{line}");
+    }
 }

@@ -75,7 +75,7 @@ impl Node {
         Ok(None)
     }
 
-    /// Serves until a signal ends it. `report` gets a line for people at each step.
+    /// Serves until a signal ends it. Each step is logged, and `report` gets a line for people.
     ///
     /// # Errors
     /// When the system refuses a thread for the drain; the node is stopped then.
@@ -99,6 +99,7 @@ impl Node {
                 (Event::Started(_), running) => node = running,
                 (Event::Leave(_), Some(running)) => {
                     manager.notify(State::Stopping);
+                    tracing::info!("Draining");
                     report("Draining: devices are being moved away. A second signal leaves at once.");
                     let done = sender.clone();
                     thread::Builder::new()
@@ -110,14 +111,17 @@ impl Node {
                         .map_err(|error| Error::System(format!("the drain cannot start: {error}")))?;
                 }
                 (Event::Leave(signal), None) => {
+                    tracing::info!(signal, "Leaving at once");
                     report("Leaving at once.");
                     return Ok(Ended::LeftAtOnce { signal });
                 }
                 (Event::Drained(Drained { cut: 0 }), _) => {
+                    tracing::info!("Drained");
                     report("Drained.");
                     break;
                 }
                 (Event::Drained(Drained { cut }), _) => {
+                    tracing::warn!(connections = cut, "Drained; some connections were still open");
                     report(&format!(
                         "Drained, except for {cut} connections that were still open at the end."
                     ));

@@ -10,6 +10,7 @@ mod devices_own_rights;
 mod drain;
 mod durable_sessions;
 mod hostile;
+mod json_log;
 mod limits;
 mod locations;
 mod message_feeds;

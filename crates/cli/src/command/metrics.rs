@@ -83,3 +83,18 @@ fn list() -> String {
     }
     lines.join("\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    #[test]
+    fn metrics_name_settings_that_exist() {
+        let known: HashSet<String> = stadium_node::settings::names().collect();
+        for row in stadium_metrics::table::rows() {
+            for setting in row.settings {
+                assert!(known.contains(*setting), "{}: {setting} is no setting", row.name);
+            }
+        }
+    }
+}

@@ -2,12 +2,13 @@
 //!
 //! The first SIGTERM or Ctrl-C drains: devices are moved away, what is owned is finished, and the process exits with 0
 //! within the grace period. A second one leaves at once. SIGHUP reads certificates, keys, passwords and rules again.
+//! Where the log is JSON, the banner and the steps are lines of the log.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use stadium_node::settings::{Limits, Method, Settings};
+use stadium_node::settings::{Limits, Log, LogFormat, Method, Settings};
 use stadium_node::{Ended, Node, Signals, logging};
 
 use crate::failure::{Context, Failure};
@@ -25,14 +26,36 @@ pub(crate) struct Arguments {
     settings: SettingsFlags,
 }
 
-/// Serves.
+/// Serves. Where the log is JSON, nothing else is written to standard error, errors included.
 pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Failure> {
+    let format = arguments.settings.log_format();
+    let ended = serve(arguments, terminal, format);
+    match (ended, format) {
+        (Err(failure), LogFormat::Json) if !matches!(failure, Failure::Signalled(_)) => {
+            // It logs already, unless the configuration was wrong.
+            let _ = logging::start(&Log { level: "info".to_owned(), format });
+            let exit_code = failure.number();
+            tracing::error!(error = %failure, exit_code, "The server ended");
+            if terminal.is_json() {
+                terminal.json(&json!({ "error": failure.to_string(), "exit_code": exit_code }))?;
+            }
+            Err(Failure::Logged(exit_code))
+        }
+        (ended, _) => ended,
+    }
+}
+
+fn serve(arguments: &Arguments, terminal: &Terminal, format: LogFormat) -> Result<(), Failure> {
     let loaded = arguments.settings.load()?;
     logging::start(&loaded.settings.log).context("the server cannot start")?;
+    let is_quiet = terminal.is_json() || format == LogFormat::Json;
     let signals = Signals::listen().context("the server cannot start")?;
     let started = Node::start_unless_signalled(&loaded.settings, &signals);
     let Some(node) = started.context("the server cannot start")? else {
-        terminal.note("Left before the server was ready.");
+        tracing::info!("Left before the server was ready");
+        if !is_quiet {
+            terminal.note("Left before the server was ready.");
+        }
         return Ok(());
     };
     node.show(&loaded);
@@ -47,11 +70,14 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
             "admin_key_file": admin_key_file(&node),
             "trial": loaded.settings.server.trial,
         }))?;
-    } else {
-        banner(&node, &loaded.settings, terminal);
+    }
+    match format {
+        LogFormat::Json => log_start(&node, &loaded.settings),
+        LogFormat::Text if terminal.is_json() => {}
+        LogFormat::Text => banner(&node, &loaded.settings, terminal),
     }
     let ended = node.run_until_signalled(signals, |step| {
-        if !terminal.is_json() {
+        if !is_quiet {
             terminal.note(step);
         }
     });
@@ -59,6 +85,31 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
         Ended::Drained => Ok(()),
         Ended::LeftAtOnce { signal } => Err(Failure::Signalled(signal)),
     }
+}
+
+/// The banner as lines of the log.
+fn log_start(node: &Node, settings: &Settings) {
+    let running = node.running();
+    for listener in &running.listeners {
+        tracing::info!(listener = listener.name, address = %listener.address, "Listens");
+    }
+    let admin_key_file = admin_key_file(node).map(|file| file.display().to_string());
+    let version = env!("CARGO_PKG_VERSION");
+    tracing::info!(version, pid = running.pid, http_url = running.http_url, admin_key_file, "Ready");
+    let connections_max = settings.limits.connections_max;
+    if node.files_max() < u64::from(connections_max) {
+        let open_files = node.files_max();
+        tracing::warn!(open_files, connections_max, "The open-file limit is below limits.connections_max");
+    }
+    if settings.server.trial {
+        tracing::warn!("Trial mode, not for production: anyone on this machine is a device");
+    } else if no_device_can_connect(settings) {
+        tracing::warn!("No device can connect yet: set up [auth]");
+    }
+}
+
+fn no_device_can_connect(settings: &Settings) -> bool {
+    settings.auth.anonymous == stadium_node::settings::Anonymous::Refused && !has_credentials(settings)
 }
 
 /// The file with the first admin key; none where another node of the cluster made the key.
@@ -120,9 +171,7 @@ fn banner(node: &Node, settings: &Settings, terminal: &Terminal) {
             "  {}",
             warn("page without a key. It listens on loopback only. Run without --trial for a real server.")
         ));
-    } else if settings.auth.anonymous == stadium_node::settings::Anonymous::Refused
-        && !has_credentials(settings)
-    {
+    } else if no_device_can_connect(settings) {
         terminal.note("");
         let advice = if settings.auth.registry.enabled && settings.auth.order.contains(&Method::Registry) {
             "Devices log in with credentials: `stadium device credential ID --register` makes one."

@@ -79,6 +79,18 @@ pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
     settle(layers, problems, file)
 }
 
+/// How a log line is to be written, also where other settings are wrong: so that a start that fails says so in the
+/// form that was asked for. A value of its own that is wrong counts as none.
+pub fn log_format(sources: &Sources) -> LogFormat {
+    let file = sources.file.clone().or_else(|| Some(PathBuf::from(FILE_NAME)).filter(|path| path.is_file()));
+    let mut layers = Layers::default();
+    // `load` reports what is wrong with the file.
+    let _ = file.map(|path| layers.read_file(&path));
+    layers.read_environment(sources.environment.iter().cloned());
+    layers.read_flags(&sources.flags);
+    Settings::read(&mut Reader::new(&layers), "").log.format
+}
+
 /// Reads TOML text alone, as if it were the file `path`, without environment or flags.
 pub fn from_toml(text: &str, path: &Path) -> Result<Loaded, Problems> {
     let mut layers = Layers::default();
