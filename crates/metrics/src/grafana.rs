@@ -70,7 +70,7 @@ fn size(shape: Shape) -> (u64, u64) {
 fn variable(name: &str, label: &str, query: &str, several: bool) -> Value {
     json!({
         "name": name, "label": label, "type": "query", "hide": 0, "refresh": 2, "regex": "", "sort": 1,
-        "datasource": source(), "definition": query, "query": { "query": query, "refId": name },
+        "datasource": source(), "query": { "query": query, "refId": name },
         "includeAll": several, "multi": several, "allValue": if several { json!(".*") } else { Value::Null },
     })
 }

@@ -56,7 +56,7 @@ pub fn start(log: &Log) -> Result<(), Error> {
         .try_init()
         .map_err(|error| Error(format!("the log cannot be started: {error}")))?;
     if log.format == LogFormat::Json {
-        panic::set_hook(Box::new(|what| log_panic(what)));
+        panic::set_hook(Box::new(log_panic));
     }
     // Only the first start gets here.
     let _ = FILTER.set(handle);
@@ -117,7 +117,7 @@ mod tests {
         let writer = lines.clone();
         let subscriber = tracing_subscriber::fmt().json().with_writer(move || writer.clone()).finish();
         let before = panic::take_hook();
-        panic::set_hook(Box::new(|what| log_panic(what)));
+        panic::set_hook(Box::new(log_panic));
         let panicked = tracing::subscriber::with_default(subscriber, || {
             panic::catch_unwind(|| panic!("the first line\nthe second"))
         });
