@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use object_store::ObjectStoreExt as _;
 use stadium_journal::shards::COUNT_MAX;
-use stadium_objects::{Error as StoreError, Pace, Place};
+use stadium_objects::{Access, Error as StoreError, Pace, Place};
 
 use crate::layout::ROOT;
 use crate::root::{Root, now_ms};
@@ -96,6 +96,22 @@ impl Archive {
         let pace = Pace::new(settings.upload_bytes_per_second);
         let grace_ms = i64::try_from(settings.grace.as_millis()).unwrap_or(i64::MAX);
         Ok(Self { root: Arc::new(Root { place, pace, grace_ms, shards }) })
+    }
+
+    /// Opens the archive at a URL and works with it on this thread, to the end.
+    ///
+    /// # Errors
+    /// As for [`Self::open`], and those of the work.
+    pub fn at<T>(
+        url: &str,
+        access: &Access,
+        settings: &Settings,
+        work: impl AsyncFnOnce(Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        crate::whole::run(async {
+            let archive = Self::open(Place::find(url, access).await?, settings).await?;
+            work(archive).await
+        })
     }
 
     /// The number of shards.

@@ -66,6 +66,10 @@ pub(crate) enum Command {
     Cluster(command::cluster::Arguments),
     /// Verify, read and repair the journals of a data directory
     Journal(command::journal::Arguments),
+    /// Back up a stopped server, list, verify and prune backups
+    Backup(command::backup::Arguments),
+    /// Write a data directory as it was at a moment
+    Restore(command::restore::Arguments),
     /// Make, list and revoke API keys
     Key(command::key::Arguments),
     /// Verify and export the audit log of a data directory

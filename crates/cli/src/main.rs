@@ -65,6 +65,8 @@ fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
         Command::Memcache(memcache) => command::memcache::run(*memcache, terminal),
         Command::Cluster(cluster) => command::cluster::run(cluster, terminal),
         Command::Journal(journal) => command::journal::run(journal, terminal),
+        Command::Backup(backup) => command::backup::run(&backup, terminal),
+        Command::Restore(restore) => command::restore::run(&restore, terminal),
         Command::Key(key) => command::key::run(key, terminal),
         Command::Audit(audit) => command::audit::run(audit, terminal),
         Command::Health(health) => command::health::run(&health, terminal),

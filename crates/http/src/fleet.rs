@@ -33,8 +33,8 @@ pub use publish::{NotPublished, PublishOutcome, TopicMessage};
 pub use push::{KickOutcome, Refusal};
 pub use retained::{NoRetained, PurgeMode, Purged, RetainedPage, RetainedQuery, RetainedReport};
 pub use stats::{
-    ArchiveStats, AuthCacheStats, BytesHeld, ClusterStats, DiscoveryStats, FleetStats, Histogram,
-    LATENCY_BOUNDS_S, LinkStats, LocationStats, LoopStats, MethodStats, Readiness, RequestStats,
+    ArchiveStats, AuthCacheStats, BackupStats, BytesHeld, ClusterStats, DiscoveryStats, FleetStats,
+    Histogram, LATENCY_BOUNDS_S, LinkStats, LocationStats, LoopStats, MethodStats, Readiness, RequestStats,
     ServiceStats, StreamStats, Tally,
 };
 

@@ -1,5 +1,6 @@
 //! Prometheus metrics of the whole server.
 
+mod backup;
 mod cluster;
 mod encoder;
 mod figure;

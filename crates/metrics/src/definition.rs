@@ -63,6 +63,8 @@ pub enum When {
     Services,
     /// Servers that take the locations of devices from a service: `push.locations.service` is set.
     Locations,
+    /// Servers that back themselves up: `backup.to` is set.
+    Backup,
     /// Nodes of a cluster.
     Cluster,
     /// Nodes of a cluster with an object store: `cluster.store` is set.
@@ -125,6 +127,7 @@ impl When {
             Self::AuthCache => "auth_cache",
             Self::Services => "services",
             Self::Locations => "locations",
+            Self::Backup => "backup",
             Self::Cluster => "cluster",
             Self::Store => "store",
         }
@@ -137,6 +140,7 @@ impl When {
             Self::AuthCache => "servers that share the callback's answers: `cache.servers` is set",
             Self::Services => "servers with services: `rpc.listen` is set",
             Self::Locations => "servers that follow devices' locations: `push.locations.service` is set",
+            Self::Backup => "servers that back themselves up: `backup.to` is set",
             Self::Cluster => "nodes of a cluster",
             Self::Store => "nodes of a cluster with an object store: `cluster.store` is set",
         }

@@ -1,5 +1,6 @@
 //! The table of all metrics, by section. Each server's series come from these rows.
 
+pub mod backups;
 pub mod cluster;
 pub mod fleet;
 pub mod http;
@@ -15,7 +16,7 @@ pub mod wallets;
 use crate::definition::{Definition, Section};
 
 /// All sections, in the order of the reference page.
-pub const SECTIONS: [&Section; 11] = [
+pub const SECTIONS: [&Section; 12] = [
     &server::SECTION,
     &fleet::SECTION,
     &topics::SECTION,
@@ -24,6 +25,7 @@ pub const SECTIONS: [&Section; 11] = [
     &queues::SECTION,
     &wallets::SECTION,
     &shards::SECTION,
+    &backups::SECTION,
     &services::SECTION,
     &cluster::SECTION,
     &http::SECTION,

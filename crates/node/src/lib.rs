@@ -3,6 +3,7 @@
 //! [`settings`] holds the configuration; [`Node`] puts the parts together from it, watches them and stops them. What the
 //! parts do is theirs: devices in `stadium_edge`, the API in `stadium_http`, services in `stadium_rpc`.
 
+mod backups;
 pub mod check;
 mod cluster;
 mod credentials;

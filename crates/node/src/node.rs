@@ -18,6 +18,7 @@ use stadium_shard::{Shards, Storage};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
+use crate::backups::Backups;
 use crate::cluster;
 use crate::data_directory::DataDirectory;
 use crate::error::Error;
@@ -70,6 +71,7 @@ pub struct Node {
     pushes: Option<Pushes>,
     webhooks: Option<Webhooks>,
     locations: Option<Locations>,
+    backups: Option<Backups>,
     edge: Option<Edge>,
     cluster: Option<cluster::Member>,
     shards: ShardsDoor,
@@ -229,6 +231,9 @@ impl Node {
         let bounds = mapping::http::push_bounds(&settings.http);
         let reach = if settings.webhooks.private_addresses { Reach::Everywhere } else { Reach::PublicOnly };
         let webhooks = Webhooks::start(opened.clone(), follow, reach, &runtime);
+        let backups =
+            Backups::start(&settings.backup, data.path(), opened.clone(), Arc::clone(fleet.backups()));
+        let backups = backups.map_err(Error::Data)?;
         let pushes = Pushes::start(opened, fleet.clone(), bounds, &runtime);
         tracing::info!(pid = running.pid, loops, data = %data.path().display(), "Node runs");
         Ok(Self {
@@ -238,6 +243,7 @@ impl Node {
             pushes: Some(pushes),
             webhooks: Some(webhooks),
             locations,
+            backups,
             edge: Some(edge),
             sessions: cluster.is_some().then_some(sessions),
             cluster,
@@ -407,6 +413,7 @@ impl Node {
 
     fn end(&mut self) {
         self.published = None;
+        self.backups = None;
         self.stop_pushes();
         self.services.stop();
         self.http = None;

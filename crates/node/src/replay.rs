@@ -6,7 +6,7 @@ use std::path::Path;
 
 use stadium_shard::Error;
 
-pub use stadium_shard::Replayed;
+pub use stadium_shard::{Contents, Replayed, record_time};
 
 /// Why a start would refuse.
 #[derive(Debug, Clone, PartialEq, Eq)]

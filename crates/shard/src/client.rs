@@ -6,14 +6,14 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
 use stadium_queue::{Command, Place, Route as QueueRoute, Spread, Spreading as _};
 use stadium_state_machine::{Merge as _, Route, Routed, StateMachine};
 
 use crate::answer::{Answer, of_machine, of_queues};
-use crate::core::{Progress, Search};
+use crate::core::{Progress, Search, SegmentHold};
 use crate::driver::OnProgress;
 use crate::inner::Inner;
 use crate::mailbox::{Item, Mailbox};
@@ -68,6 +68,7 @@ impl Shards {
             elsewhere: RwLock::new(None),
             has_elsewhere: AtomicBool::new(false),
             lease: Mutex::new(None),
+            holds: (0..settings.count).map(|_| SegmentHold::default()).collect(),
             settings,
             stops_next: AtomicUsize::new(0),
         };
@@ -166,6 +167,34 @@ impl Shards {
     #[must_use]
     pub fn lag(&self, shard: u16) -> Option<FollowerLag> {
         *self.inner.threads.lags.get(usize::from(shard))?.lock()
+    }
+
+    /// Keeps the segments of a shard that have records from a position on, although nothing in them is
+    /// alive: a backup has stored those before it. Bounded by [`Settings::hold_bytes_max`].
+    pub fn hold_segments(&self, shard: u16, stored: stadium_journal::Position) {
+        if let Some(hold) = self.inner.holds.get(usize::from(shard)) {
+            hold.from(stored);
+        }
+    }
+
+    /// Waits until every record that any shard wrote with a time up to now is durable, and each later
+    /// record has a later time as long as the clock is not set back. Returns that time. `None` where a
+    /// shard does not answer within `at_most`.
+    #[must_use]
+    pub fn moment(&self, at_most: Duration) -> Option<u64> {
+        let moment = crate::driver::now().0;
+        // A record of this millisecond may still be written until the next one begins.
+        while crate::driver::now().0 <= moment {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // No answer leaves before all that its turn may have seen is durable.
+        let ask = |shard| self.ask_shard::<stadium_wallet::Ledger>(shard, stadium_wallet::Command::Assets);
+        let asked: Vec<_> = (0..self.count()).map(ask).collect();
+        let until = Instant::now() + at_most;
+        for ticket in asked {
+            ticket.wait(until.saturating_duration_since(Instant::now()))?.ok()?;
+        }
+        Some(moment)
     }
 
     /// Has each shard write a checkpoint now, beside its other work.

@@ -72,6 +72,7 @@ pub(crate) fn core_settings(shard: u16, inner: &Inner) -> CoreSettings {
     let place = Place { shard, shards: settings.count, hash_seed };
     CoreSettings {
         stopwatch: micros,
+        hold: inner.holds[usize::from(shard)].clone(),
         checkpoint_permits: inner.threads.checkpoint_permits.clone(),
         ..settings.core(place)
     }

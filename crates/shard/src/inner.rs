@@ -14,7 +14,7 @@ use stadium_state_machine::{Leasing as _, Refusal, StateMachine};
 use crate::answer::Answer;
 use crate::core::{
     AnyCommand, Caller as _, Confirmation, Delivery, Direct as _, GivenBack, Kinds, NodeLease, Request,
-    Search,
+    Search, SegmentHold,
 };
 use crate::elsewhere::{Asker, Elsewhere, Forwarded, GivenUp};
 use crate::error::{STOPPING, busy, not_here, rejected};
@@ -38,6 +38,8 @@ pub(crate) struct Inner {
     /// See [`crate::Shards::attach_lease`].
     pub(crate) lease: Mutex<Option<Arc<dyn NodeLease>>>,
     pub(crate) settings: Settings,
+    /// Of each shard, the segments that stay for a backup.
+    pub(crate) holds: Vec<SegmentHold>,
     /// The next shard that is asked to stop.
     pub(crate) stops_next: AtomicUsize,
 }

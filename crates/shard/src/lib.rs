@@ -46,7 +46,7 @@ pub use error::{
 };
 pub use lag::FollowerLag;
 pub use metrics::{ShardMetrics, ThreadMetrics};
-pub use replay::{Replayed, replay};
+pub use replay::{Contents, Replayed, record_time, replay};
 pub use replica::ReplicaState;
 pub use settings::{NodeBudget, Settings, Storage};
 pub use ticket::Ticket;

@@ -15,12 +15,40 @@ use crate::core::{CoreSettings, replay_all};
 use crate::{Error, directory};
 
 /// What a replay read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replayed {
     /// Of the newest whole checkpoint; the start where there is none.
     pub checkpoint: Position,
     /// Records that were applied after it.
     pub records: u64,
+    /// What the state machines hold then.
+    pub contents: Contents,
+}
+
+/// What the state machines of a shard hold.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Contents {
+    /// Jobs, in whatever state.
+    pub jobs: u64,
+    /// Wallets.
+    pub accounts: u64,
+    /// Apps whose home is here.
+    pub apps: u64,
+    /// Registered devices.
+    pub devices: u64,
+    /// MQTT sessions.
+    pub sessions: u64,
+    /// Retained messages.
+    pub retained: u64,
+    /// The seals over the wallets' books that are in memory, oldest first.
+    pub seals: Vec<stadium_wallet::Seal>,
+}
+
+/// The time of a record, milliseconds since 1970, from its body; `None` where it is of a version that
+/// is not known.
+#[must_use]
+pub fn record_time(body: &[u8]) -> Option<u64> {
+    crate::frame::Header::parse(body).ok().map(|header| header.time.0)
 }
 
 /// Reads the shard `shard` of the directory of all shards. No server should have it open: it would remove files meanwhile.
@@ -44,8 +72,8 @@ pub fn replay(directory: &Path, shard: u16) -> Result<Replayed, Error> {
     let applied = catch_unwind(AssertUnwindSafe(|| {
         replay_all(&settings, newest, checkpoint, &mut *reader, &mut |position| at = position)
     }));
-    let records = applied.unwrap_or_else(|_| {
+    let (records, contents) = applied.unwrap_or_else(|_| {
         Err(Error::Corrupt { position: at, what: "applying it panicked: please report this".into() })
     })?;
-    Ok(Replayed { checkpoint, records })
+    Ok(Replayed { checkpoint, records, contents })
 }

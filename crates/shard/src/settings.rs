@@ -117,6 +117,9 @@ pub struct Settings {
     pub waiting_max: usize,
     /// Bytes of journal after which a checkpoint is written, or so many as the last one had. 64 MiB.
     pub checkpoint_bytes: u64,
+    /// Bytes of dead segments of all shards that stay until a backup has stored them, see
+    /// [`crate::Shards::hold_segments`]. 4 GiB.
+    pub hold_bytes_max: u64,
 }
 
 impl Settings {
@@ -236,6 +239,7 @@ impl Settings {
             waiting_max: self.waiting_max,
             checkpoint_bytes: self.checkpoint_bytes.min(checkpoint_bytes),
             history_keep_bytes: history_keep_bytes.min(HISTORY_BYTES / count),
+            hold_bytes_max: self.hold_bytes_max / count,
             ..usual
         }
     }
@@ -259,6 +263,7 @@ impl Settings {
             mailboxes_bytes_max: 1 << 30,
             waiting_max: 100_000,
             checkpoint_bytes: 64 << 20,
+            hold_bytes_max: 4 << 30,
         }
     }
 }

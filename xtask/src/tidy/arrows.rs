@@ -167,6 +167,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
         "stadium-node",
         &[
             "stadium-addresses",
+            "stadium-archive",
             "stadium-edge",
             "stadium-grants",
             "stadium-http",

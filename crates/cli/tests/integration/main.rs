@@ -3,6 +3,7 @@
 
 mod apply;
 mod audit;
+mod backup;
 mod binary;
 mod cluster;
 mod command_line;

@@ -81,6 +81,8 @@ pub struct FleetStats {
     pub discovery: Option<DiscoveryStats>,
     /// Locations that are taken from a service; `None` where none is watched.
     pub locations: Option<LocationStats>,
+    /// Backups of this server; `None` where they are off.
+    pub backup: Option<BackupStats>,
     /// The node's part in its cluster; `None` of a standalone server, and of a node that leaves.
     pub cluster: Option<ClusterStats>,
 }
@@ -106,6 +108,25 @@ pub struct StreamStats {
     pub lost_total: u64,
     /// Gaps that were reported to streams, by reason.
     pub gaps: Vec<Tally>,
+}
+
+/// Backups of the server by itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BackupStats {
+    /// When the last one was stored, seconds since 1970; 0 before the first of this process.
+    pub last_success_s: u64,
+    /// How old the newest moment in the store is; before the first one, how long the process runs.
+    pub behind: Duration,
+    /// Records of all shards that no backup has.
+    pub behind_records: u64,
+    /// Backups stored.
+    pub succeeded_total: u64,
+    /// Attempts that failed.
+    pub failed_total: u64,
+    /// How long the last one took.
+    pub took: Duration,
+    /// The code of the last failure, until a backup is stored.
+    pub failing: Option<&'static str>,
 }
 
 /// The cache of the authentication callback's answers.

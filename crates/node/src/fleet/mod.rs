@@ -29,6 +29,7 @@ use stadium_push::{AppName, PushId, Time};
 use stats::Observer;
 pub(crate) use stream::distribute;
 
+use crate::backups;
 use crate::locations;
 use crate::services::Services;
 
@@ -53,6 +54,7 @@ pub(crate) struct EdgeFleet {
     observer: Observer,
     services: OnceLock<Arc<Services>>,
     locations: Arc<locations::Figures>,
+    backups: Arc<backups::Figures>,
     cluster: OnceLock<Box<dyn ClusterSight>>,
     has_all_shards: bool,
 }
@@ -81,6 +83,7 @@ impl EdgeFleet {
             observer: Observer::default(),
             services: OnceLock::new(),
             locations: Arc::default(),
+            backups: Arc::default(),
             cluster: OnceLock::new(),
         }
     }
@@ -110,6 +113,11 @@ impl EdgeFleet {
     /// What is counted of locations that are taken from a service.
     pub(crate) fn locations(&self) -> &Arc<locations::Figures> {
         &self.locations
+    }
+
+    /// What is counted of backups.
+    pub(crate) fn backups(&self) -> &Arc<backups::Figures> {
+        &self.backups
     }
 
     /// What a node that is starting does now, in words.
@@ -262,6 +270,7 @@ impl Fleet for EdgeFleet {
             (stats.services, stats.discovery) = services.figures();
         }
         stats.locations = self.locations.stats();
+        stats.backup = self.backups.stats();
         stats.cluster = self.cluster.get().and_then(|sight| sight.stats());
         stats
     }

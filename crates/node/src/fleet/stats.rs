@@ -159,6 +159,7 @@ impl Observer {
             services: None,
             discovery: None,
             locations: None,
+            backup: None,
             cluster: None,
         }
     }

@@ -100,6 +100,7 @@ pub(crate) fn settings(settings: &Settings, data: &Path) -> ShardSettings {
         },
         waiting_max: shards.consumers_max as usize,
         checkpoint_bytes: shards.checkpoint_journal_bytes,
+        hold_bytes_max: settings.backup.hold_bytes_max,
         ..usual
     }
 }

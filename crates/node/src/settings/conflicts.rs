@@ -38,6 +38,7 @@ pub(super) fn find(settings: &Settings, effective: &[Effective]) -> Vec<Problem>
     finder.shards(settings);
     finder.push(settings);
     finder.locations(settings);
+    finder.backup(settings);
     finder.cluster(settings);
     finder.found
 }
@@ -430,6 +431,22 @@ impl Finder<'_> {
     fn advertise(&mut self, setting: &str, address: Option<SocketAddr>) {
         if address.is_some_and(|address| address.ip().is_unspecified() || address.port() == 0) {
             self.add(setting, "must be an address that others can call");
+        }
+    }
+
+    /// A backup is of shards that this server has by itself, in files.
+    fn backup(&mut self, settings: &Settings) {
+        if settings.backup.to.is_none() {
+            return;
+        }
+        if settings.cluster.name.is_some() {
+            self.add(
+                "backup.to",
+                "is for a standalone server: back a cluster up with `stadium cluster backup`",
+            );
+        }
+        if settings.shards.store == ShardStore::Memory {
+            self.add("backup.to", "needs shards.store = \"files\": shards in memory have no files to store");
         }
     }
 

@@ -18,12 +18,13 @@ pub use define::{Described, Effective, Setting};
 pub use layers::{Origin, Override, environment_name};
 pub use problem::{Code, Problem, Problems};
 pub use sections::{
-    Access, Anonymous, AnswerScope, Auth, Cache, CacheRouting, Callback, CallerIdentities, Certificate,
-    CertificateName, ClientCertificates, ClientIdBinding, Cluster, ClusterEtcd, ClusterKafka, ClusterLinks,
-    DeviceRegistry, Devices, Discovery, DiscoveryBackend, GroupRoles, Http, IdentityRights, Journal, Limits,
-    ListedService, Locations, Log, LogFormat, Method, Mqtt, Mqtts, Oidc, Password, ProxyProtocol, Push,
-    Queue, Rpc, SaslMechanism, Server, Session, Settings, ShardStore, Shards, SocketOptions, Sockets, Tls,
-    Token, TokenAlgorithm, TokenKey, TokenKeys, TokenUsername, Tokens, Webhooks, Ws, Wss,
+    Access, Anonymous, AnswerScope, Auth, Backup, Cache, CacheRouting, Callback, CallerIdentities,
+    Certificate, CertificateName, ClientCertificates, ClientIdBinding, Cluster, ClusterEtcd, ClusterKafka,
+    ClusterLinks, DeviceRegistry, Devices, Discovery, DiscoveryBackend, GroupRoles, Http, IdentityRights,
+    Journal, Limits, ListedService, Locations, Log, LogFormat, Method, Mqtt, Mqtts, Oidc, Password,
+    ProxyProtocol, Push, Queue, Rpc, SaslMechanism, Server, Session, Settings, ShardStore, Shards,
+    SocketOptions, Sockets, Tls, Token, TokenAlgorithm, TokenKey, TokenKeys, TokenUsername, Tokens, Webhooks,
+    Ws, Wss,
 };
 pub use value::{Addresses, Bounds, grouped};
 

@@ -13,8 +13,8 @@ use super::machines::Machines;
 use super::progress::Progress;
 use super::segments::Segments;
 use super::settings::CoreSettings;
-use crate::Error;
 use crate::frame;
+use crate::{Contents, Error};
 
 /// The state of a shard after a checkpoint and the records that were applied.
 ///
@@ -265,6 +265,11 @@ impl Follower {
         }
         self.segments.changes().clear();
         self.staying.clear();
+    }
+
+    /// What the machines hold.
+    pub(super) fn contents(&self) -> Contents {
+        self.machines.contents()
     }
 
     /// The parts of which an owner is made.

@@ -49,7 +49,7 @@ pub use ports::{
     Search, Store, Trial,
 };
 pub use progress::Progress;
-pub use settings::{CheckpointPermits, CheckpointWriting, CoreSettings};
+pub use settings::{CheckpointPermits, CheckpointWriting, CoreSettings, SegmentHold};
 pub(crate) use slot::AnyAnswer;
 pub use slot::AnyCommand;
 

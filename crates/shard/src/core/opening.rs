@@ -12,7 +12,7 @@ use super::ports::{Caller, Store};
 use super::progress::Progress;
 use super::running::Running;
 use super::settings::CoreSettings;
-use crate::Error;
+use crate::{Contents, Error};
 
 /// Records between two words about progress.
 const RECORDS_A_STEP: u64 = 4_096;
@@ -105,14 +105,15 @@ pub(super) fn promote<S: Store, C: Caller, M: Direct>(
 }
 
 /// Builds the state of a checkpoint and the records after it, and throws it away. `reached` is
-/// called for each record before it is applied. Returns the number of records.
+/// called for each record before it is applied. Returns the number of records, and what the state
+/// holds.
 pub(crate) fn replay_all(
     settings: &CoreSettings,
     checkpoint: Option<Box<dyn CheckpointReader>>,
     from: Position,
     reader: &mut dyn Reader,
     reached: &mut dyn FnMut(Position),
-) -> Result<u64, Error> {
+) -> Result<(u64, Contents), Error> {
     let mut follower = Follower::new(settings, checkpoint, &mut |_| ())?;
     reader.seek(from)?;
     while let Some(record) = reader.next()? {
@@ -122,5 +123,5 @@ pub(crate) fn replay_all(
             follower.forget_changes();
         }
     }
-    Ok(follower.records())
+    Ok((follower.records(), follower.contents()))
 }

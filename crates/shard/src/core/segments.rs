@@ -168,23 +168,30 @@ impl Segments {
         self.looked = now;
         self.refresh(journal);
         // A disk that is full keeps nothing for histories.
-        let keep = if journal.room().is_some_and(|room| room == stadium_journal::Room::Ordinary) {
-            settings.history_keep_bytes
-        } else {
-            0
-        };
+        let has_room = journal.room().is_some_and(|room| room == stadium_journal::Room::Ordinary);
+        let keep = if has_room { settings.history_keep_bytes } else { 0 };
         if journal.segmented().is_none() {
             self.look_at_stretches(journal.end(), settings, floor, keep);
             return;
         }
         let end = journal.end();
         let may_go = |account: &&Account| !account.pinned;
+        let is_dead = |account: &&Account| account.sealed && account.end <= floor && account.live <= 0;
         let mut bytes: u64 = self.accounts.iter().filter(may_go).map(|account| account.bytes).sum();
+        let held = |account: &&Account| has_room && settings.hold.holds(account.end);
+        let of_held = self.accounts.iter().filter(may_go).filter(is_dead).filter(held);
+        let mut held_bytes: u64 = of_held.map(|account| account.bytes).sum();
         for account in self.accounts.iter().filter(may_go) {
             if bytes <= keep {
                 break;
             }
-            if account.sealed && account.end <= floor && account.live <= 0 {
+            if is_dead(&account) {
+                if held(&account) {
+                    if held_bytes <= settings.hold_bytes_max {
+                        continue;
+                    }
+                    held_bytes -= account.bytes;
+                }
                 // One that was found before frees its bytes too: no other has to go for them.
                 if !self.dead.iter().any(|&(number, _)| number == account.number) {
                     self.dead.push((account.number, end));
@@ -280,6 +287,31 @@ mod tests {
         }
         while stepper.commit() | stepper.keep() {}
         journal
+    }
+
+    #[test]
+    fn segments_that_no_backup_has_stay_up_to_a_bound() {
+        let journal = journal(6);
+        let mut segments = Segments::new(1 << 20);
+        segments.refresh(&journal);
+        let each = segments.accounts[0].bytes;
+        let ends: Vec<_> = segments.accounts.iter().map(|account| account.end).collect();
+        let mut settings = CoreSettings {
+            history_keep_bytes: 0,
+            ..CoreSettings::for_shard(Place { shard: 0, shards: 1, hash_seed: 0 })
+        };
+        let mut now = Time(1_000_000);
+        let mut dead = |settings: &CoreSettings| {
+            now = now.after(LOOK_EVERY);
+            segments.look(&journal, settings, journal.end(), now);
+            segments.dead.len()
+        };
+        settings.hold.from(stadium_journal::Position::START);
+        assert_eq!(dead(&settings), 0, "nothing is stored");
+        settings.hold.from(ends[1]);
+        assert_eq!(dead(&settings), 2, "two are stored");
+        settings.hold_bytes_max = 3 * each;
+        assert_eq!(dead(&settings), 3, "the bound has room for three of four");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Sizes and bounds of one shard.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use stadium_journal::Position;
 use stadium_state_machine::{Milliseconds, Place};
 
 use super::composition::bounds::MachineBounds;
@@ -49,6 +50,11 @@ pub struct CoreSettings {
     /// Bytes of segments in which nothing is alive that are kept all the same, for histories of finished jobs;
     /// none while the disk is full. 256 MiB.
     pub history_keep_bytes: u64,
+    /// The segments that a backup has yet to store: they stay although nothing in them is alive.
+    pub hold: SegmentHold,
+    /// Bytes of such segments at most; then the oldest go, and moments between two backups cannot be
+    /// restored. None stay while the disk is full. 4 GiB.
+    pub hold_bytes_max: u64,
     /// Bytes of a log without segments that are accounted for together. Fewer are given back
     /// earlier, and make more accounts, which are looked at every second. 1 MiB.
     pub stretch_bytes: u64,
@@ -68,6 +74,30 @@ pub struct CoreSettings {
     /// A stopwatch: microseconds since an arbitrary time. Metrics, lengths of slices and
     /// `commit_wait` depend on it.
     pub stopwatch: fn() -> u64,
+}
+
+/// Which segments of a shard stay for a backup. Clones share it: the thread that stores backups moves
+/// it on, and the shard reads it once a second.
+#[derive(Debug, Clone)]
+pub struct SegmentHold(Arc<AtomicU64>);
+
+impl SegmentHold {
+    /// Segments with records from this position on stay; those before it are stored.
+    pub fn from(&self, stored: Position) {
+        self.0.store(stored.0, Ordering::Relaxed);
+    }
+
+    /// Whether a segment that ends there stays.
+    pub(super) fn holds(&self, end: Position) -> bool {
+        end.0 > self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Default for SegmentHold {
+    /// It holds nothing.
+    fn default() -> Self {
+        Self(Arc::new(AtomicU64::new(u64::MAX)))
+    }
 }
 
 /// Where checkpoints are written.
@@ -126,6 +156,8 @@ impl CoreSettings {
             rewrite_below_percent: 25,
             rewrite_slice_bytes: 256 << 10,
             history_keep_bytes: 256 << 20,
+            hold: SegmentHold::default(),
+            hold_bytes_max: 4 << 30,
             stretch_bytes: 1 << 20,
             history_bytes_max: 16 << 20,
             commit_wait: None,

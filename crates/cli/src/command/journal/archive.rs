@@ -143,7 +143,7 @@ fn shards_of(directory: &Path) -> PathBuf {
 }
 
 /// Shows the progress of a shard.
-fn transferring(bar: &ProgressBar) -> impl FnMut(Progress) + use<'_> {
+pub(in crate::command) fn transferring(bar: &ProgressBar) -> impl FnMut(Progress) + use<'_> {
     |progress| {
         bar.set_length(progress.of_bytes);
         bar.set_position(progress.bytes);
@@ -151,7 +151,7 @@ fn transferring(bar: &ProgressBar) -> impl FnMut(Progress) + use<'_> {
     }
 }
 
-fn failure(error: Error) -> Failure {
+pub(in crate::command) fn failure(error: Error) -> Failure {
     match error.code() {
         "ARC-001" => Failure::Usage(error.to_string()),
         _ => Failure::new(error.to_string()),

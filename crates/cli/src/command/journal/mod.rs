@@ -4,7 +4,7 @@
 //! does. `repair` needs it closed, and destroys nothing: damaged files are kept under another name. Where journals are is found in
 //! [`place`]; [`archive`] copies them into an object store and back.
 
-mod archive;
+pub(super) mod archive;
 mod dump;
 mod place;
 

@@ -6,6 +6,7 @@
 
 mod access;
 mod auth;
+mod backup;
 mod cache;
 mod cluster;
 mod discovery;
@@ -30,6 +31,7 @@ pub use auth::{
     Anonymous, AnswerScope, Auth, Callback, Certificate, CertificateName, ClientIdBinding, DeviceRegistry,
     Method, Password, Token, TokenAlgorithm, TokenKey, TokenKeys, TokenUsername,
 };
+pub use backup::Backup;
 pub use cache::{Cache, CacheRouting};
 pub use cluster::{Cluster, ClusterEtcd, ClusterKafka, ClusterLinks, SaslMechanism};
 pub use discovery::{Discovery, DiscoveryBackend, ListedService};
@@ -93,6 +95,8 @@ group! {
         session: Session,
         /// Where feeds of events are posted.
         webhooks: Webhooks,
+        /// Backups of the running server.
+        backup: Backup,
         /// Logs.
         log: Log,
     }

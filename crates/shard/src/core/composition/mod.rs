@@ -24,12 +24,13 @@ use super::Core;
 use super::direct::Direct;
 use super::input::Input;
 use super::kinds::{Kind, Kinds};
+use super::machines::Machines;
 use super::ports::{Caller, Output, Store};
 use super::running::Running;
 use super::settings::CoreSettings;
 use super::slot::AnyCommand;
 use crate::frame::MachineId;
-use crate::{ShardMetrics, Together};
+use crate::{Contents, ShardMetrics, Together};
 
 /// Connections that one command reports as ended, where all are forgotten.
 const DEPARTURES_AT_ONCE: usize = 256;
@@ -101,6 +102,23 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
     /// The MQTT sessions, to be looked at; none while the journal is not open.
     pub fn sessions(&self) -> Option<&Sessions> {
         self.machine()
+    }
+}
+
+impl Machines {
+    /// What the machines hold, for whoever replays a journal.
+    pub(super) fn contents(&self) -> Contents {
+        let (ledger, platform) = (self.machine::<Ledger>(), self.machine::<Platform>().figures());
+        let sessions = self.machine::<Sessions>().figures();
+        Contents {
+            jobs: self.machine::<Queues>().jobs(),
+            accounts: ledger.figures().accounts,
+            apps: platform.apps,
+            devices: platform.devices,
+            sessions: sessions.sessions,
+            retained: sessions.retained,
+            seals: ledger.seals().copied().collect(),
+        }
     }
 }
 
