@@ -33,6 +33,11 @@ BEFORE = {
     ],
     "docs/apply.md": ["stadium serve --trial --data /tmp/stadium &"],
     "docs/cli.md": ["stadium serve --trial --data /tmp/stadium &", "stadium app set shop --data /tmp/stadium"],
+    # Likewise.
+    "docs/backup.md": [
+        "stadium serve --trial --data data &",
+        "kill -TERM -- -$!; while kill -0 -- -$! 2>/dev/null; do sleep 0.1; done",
+    ],
     "docs/authentication.md": [
         "stadium serve --trial --data /tmp/stadium &",
         "export STADIUM_KEY=$(cat /tmp/stadium/admin.key)",
