@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// Small files, and a backup each second.
 fn settings(to: &str) -> Vec<String> {
-    let url = format!("backup.to=\"{to}\"");
+    let url = format!("backup.to={to}");
     let mut all = vec!["--trial".to_owned()];
     for setting in [
         "journal.segment_bytes=16777216",
@@ -60,7 +60,6 @@ fn a_running_server_comes_back_from_its_backups_at_a_moment() {
     server.does(&["queue", "put", "mails", "one", "two"]);
     server.does(&["wallet", "asset", "EUR"]);
     server.does(&["wallet", "open", "EUR", "alice", "bob"]);
-    server.does(&["wallet", "open", "EUR", "@bank"]);
     let first = backed_up(&url);
     server.does(&["queue", "put", "mails", "three"]);
     let second = backed_up(&url);
