@@ -96,5 +96,6 @@ def test_the_bill_of_materials_is_valid_cyclonedx(architecture):
 def test_the_same_program_makes_the_same_files(tmp_path):
     """All but the signature, whose key is thrown away, from one commit."""
     before = (DIST / "SHA256SUMS").read_text()
-    run(ROOT / "target/debug/xtask", "dist", "--skip-build", cwd=ROOT, env={**os.environ})
+    xtask = os.environ.get("STADIUM_XTASK", ROOT / "target/debug/xtask")
+    run(xtask, "dist", "--skip-build", cwd=ROOT)
     assert (DIST / "SHA256SUMS").read_text() == before

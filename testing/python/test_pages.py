@@ -19,6 +19,7 @@ REASONS = {
     "its addresses are those of other machines",
     "its values are those of a browser",
     "it takes minutes",
+    "testing/packages runs it",
     "it needs a cluster",
     "it needs a device that got the push",
     "its programs and files are the reader's own",

@@ -134,6 +134,21 @@ const CLUSTER_PARTS: &[Component] = &[
 const EMULATORS: &[Component] =
     &[Component { probe: &["qemu-aarch64-static", "--version"], package: "qemu-user-static" }];
 
+/// What the suite of packages starts: clean roots, readers of the packages, and an emulator.
+const PACKAGE_PARTS: &[Component] = &[
+    Component { probe: &["debootstrap", "--version"], package: "debootstrap" },
+    Component { probe: &["systemd-nspawn", "--version"], package: "systemd-container" },
+    Component { probe: &["qemu-aarch64-static", "--version"], package: "qemu-user-static" },
+    Component { probe: &["minisign", "-v"], package: "minisign" },
+    Component { probe: &["skopeo", "--version"], package: "skopeo" },
+    Component { probe: &["runc", "--version"], package: "runc" },
+    Component { probe: &["setpriv", "--version"], package: "util-linux" },
+    Component { probe: &["mosquitto_sub", "--help"], package: "mosquitto-clients" },
+    Component { probe: &["curl", "--version"], package: "curl" },
+    Component { probe: &["openssl", "version"], package: "openssl" },
+    Component { probe: &["readelf", "--version"], package: "binutils" },
+];
+
 /// Peers that `bench wallet` starts.
 const WALLET_PEERS: &[Component] = &[
     Component { probe: &["redis-server", "--version"], package: "redis-server" },
@@ -144,6 +159,11 @@ const WALLET_PEERS: &[Component] = &[
 /// Makes sure that what builds and runs Kafka is here.
 pub(crate) fn for_cluster_bench() -> Result<()> {
     install(CLUSTER_PARTS)
+}
+
+/// Makes sure that what the suite of packages starts is here.
+pub(crate) fn for_packages() -> Result<()> {
+    install(PACKAGE_PARTS)
 }
 
 /// Makes sure that programs of the other architecture can be run.

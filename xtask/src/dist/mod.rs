@@ -49,6 +49,13 @@ pub(crate) struct Options {
     public_key: Option<PathBuf>,
 }
 
+/// Makes all files for all architectures, for those who only want to have them.
+pub(crate) fn make_all(root: &Path) -> Result<()> {
+    let options =
+        Options { target: Vec::new(), skip_build: false, key: None, verify: false, public_key: None };
+    make(root, &Architecture::ALL, &options)
+}
+
 /// What holds for all files of a release.
 struct Release {
     /// The workspace's root.

@@ -9,6 +9,7 @@
 //! the last line come the time of each phase, the slowest tests, and the words of those that failed.
 
 mod failures;
+mod packages;
 mod rust;
 mod tally;
 mod tasks;
@@ -72,16 +73,29 @@ enum Suite {
     Java,
     Cpp,
     Sdk,
+    /// What `cargo xtask dist` makes, in clean roots; only when it is named
+    Packages,
 }
 
 impl Options {
     fn wants(&self, suite: Suite) -> bool {
         self.suites.is_empty() || self.suites.contains(&suite)
     }
+
+    fn wants_only_packages(&self) -> bool {
+        self.suites == [Suite::Packages]
+    }
 }
 
 /// Runs what is asked for. The exit code is 0 only when something ran and nothing failed.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
+    if options.wants_only_packages() {
+        return packages::run(root);
+    }
+    anyhow::ensure!(
+        !options.suites.contains(&Suite::Packages),
+        "the suite `packages` runs by itself: it takes minutes, and root"
+    );
     let started = Instant::now();
     let times = Times::default();
     let mut total = Tally::default();
