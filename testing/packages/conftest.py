@@ -31,9 +31,9 @@ def artifact(pattern):
     return found[0]
 
 
-def run(*command, **options):
+def run(*command, within_s=300, **options):
     """Runs it to its end and returns its output; a failure shows all that it printed."""
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=300, **options)
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=within_s, **options)
     assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 

@@ -41,6 +41,9 @@ pub(crate) struct Options {
     /// and STADIUM_SIGNING_PASSWORD its password; without both a throw-away key signs
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
+    /// The folder of the finished files, which is emptied first; target/dist-packages where it is not given
+    #[arg(long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
     /// Build nothing: verify the signature and the checksums of what is there
     #[arg(long, conflicts_with_all = ["target", "skip_build", "key"])]
     verify: bool,
@@ -49,10 +52,23 @@ pub(crate) struct Options {
     public_key: Option<PathBuf>,
 }
 
+impl Options {
+    /// The folder of the finished files.
+    fn folder(&self, root: &Path) -> PathBuf {
+        self.output.clone().unwrap_or_else(|| folder(root))
+    }
+}
+
 /// Makes all files for all architectures, for those who only want to have them.
 pub(crate) fn make_all(root: &Path) -> Result<()> {
-    let options =
-        Options { target: Vec::new(), skip_build: false, key: None, verify: false, public_key: None };
+    let options = Options {
+        target: Vec::new(),
+        skip_build: false,
+        key: None,
+        output: None,
+        verify: false,
+        public_key: None,
+    };
     make(root, &Architecture::ALL, &options)
 }
 
@@ -70,7 +86,7 @@ struct Release {
 }
 
 impl Release {
-    fn new(root: &Path) -> Result<Self> {
+    fn new(root: &Path, packages: PathBuf) -> Result<Self> {
         let git = |arguments: &[&str]| -> Result<String> {
             Ok(output(Command::new("git").current_dir(root).args(arguments))?.trim().to_owned())
         };
@@ -84,7 +100,8 @@ impl Release {
         };
         Ok(Self {
             root: root.to_owned(),
-            packages: folder(root),
+            // nfpm runs in another folder.
+            packages: std::path::absolute(packages)?,
             version: version::of_workspace(root)?,
             epoch,
             commit: git(&["rev-parse", "HEAD"])?,
@@ -97,7 +114,7 @@ impl Release {
     }
 }
 
-/// The folder of the finished files.
+/// The folder of the finished files, where no other is named.
 pub(crate) fn folder(root: &Path) -> PathBuf {
     root.join("target/dist-packages")
 }
@@ -105,8 +122,7 @@ pub(crate) fn folder(root: &Path) -> PathBuf {
 /// Makes them, or verifies those that are there.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     if options.verify {
-        let public = options.public_key.clone();
-        let verified = sign::verify(&folder(root), public.as_deref())?;
+        let verified = sign::verify(&options.folder(root), options.public_key.as_deref())?;
         println!("{verified} files are those that were signed");
         return Ok(ExitCode::SUCCESS);
     }
@@ -121,7 +137,15 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
 fn make(root: &Path, targets: &[Architecture], options: &Options) -> Result<()> {
     // Read before anything is built: a key that cannot be read should not cost the time of a build.
     let key = Key::find(options.key.as_deref())?;
-    let release = Release::new(root)?;
+    let release = Release::new(root, options.folder(root))?;
+    // Removing a folder of somebody's other files by a slip of --output would be a bad day.
+    let is_ours = |folder: &Path| folder.join("SHA256SUMS").exists() || options.output.is_none();
+    if release.packages.exists()
+        && !is_ours(&release.packages)
+        && fs::read_dir(&release.packages)?.next().is_some()
+    {
+        bail!("{} has other files than those of a release: name an empty folder", release.packages.display());
+    }
     if release.packages.exists() {
         fs::remove_dir_all(&release.packages).context("the packages of an earlier run cannot be removed")?;
     }
