@@ -108,7 +108,7 @@ impl Archive {
         settings: &Settings,
         work: impl AsyncFnOnce(Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        crate::whole::run(async {
+        crate::blocking::run(async {
             let archive = Self::open(Place::find(url, access).await?, settings).await?;
             work(archive).await
         })

@@ -20,12 +20,7 @@ pub use create::{Creation, Inventory, State, create_stopped};
 pub use files::SecretsKey;
 pub use history::history;
 pub use keep::Keep;
-pub use moment::Moment;
+pub use moment::{Moment, TimeOf};
 pub use prune::{Pruned, prune};
 pub use record::{Backup, OfShard, SealOf, StoredFile};
-pub use restore::{Restoration, RestoredShard, TimeOf, list, restore};
-
-/// The folder of backups, and the end of their names.
-const BACKUPS: (&str, &str) = ("backups", "backup");
-/// The folder of the pieces of small files.
-const FILES: &str = "files";
+pub use restore::{Restoration, RestoredShard, list, restore};

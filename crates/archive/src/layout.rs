@@ -11,6 +11,10 @@ pub(crate) const ROOT: &str = "archive";
 pub(crate) const CUTS: (&str, &str) = ("cuts", "cut");
 /// The folder of a shard's manifests, and the end of their names.
 pub(crate) const MANIFESTS: (&str, &str) = ("manifests", "manifest");
+/// The folder of backups, and the end of their names.
+pub(crate) const BACKUPS: (&str, &str) = ("backups", "backup");
+/// The folder of the pieces of small files.
+pub(crate) const FILES: &str = "files";
 const CHECKPOINTS: &str = "checkpoints";
 const SEGMENTS: &str = "segments";
 

@@ -11,6 +11,7 @@
 
 mod archive;
 mod backup;
+mod blocking;
 mod books;
 mod collect;
 mod cut;

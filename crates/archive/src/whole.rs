@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use stadium_journal::{LockGuard, copy, shards};
 use stadium_objects::{Access, Error as StoreError, Place};
 
+use crate::blocking::run;
 use crate::restore::{begin_folder, finish_folder};
 use crate::{Archive, Books, Collected, Error, Progress, Restored, Settings};
 
@@ -116,11 +117,4 @@ pub fn import(
         finish_folder(&unfinished, directory)?;
         Ok(Imported { cut: cut.number(), stored_ms: cut.stored_ms(), shards: restored })
     })
-}
-
-/// Runs to the end on this thread.
-pub(crate) fn run<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    let runtime = stadium_objects::runtime()
-        .map_err(|error| StoreError::Refused { object: "a runtime".to_owned(), reason: error.to_string() })?;
-    runtime.block_on(work)
 }

@@ -8,6 +8,7 @@ mod answer;
 mod bell;
 mod blocking;
 mod client;
+mod contents;
 pub mod core;
 mod describe;
 mod directory;
@@ -39,6 +40,7 @@ mod worker;
 
 pub use answer::{Answer, Done, Together};
 pub use client::Shards;
+pub use contents::Contents;
 pub use describe::{RecordDescription, describe_record};
 pub use elsewhere::{Asker, Elsewhere, Forwarded, GivenUp};
 pub use error::{
@@ -46,7 +48,7 @@ pub use error::{
 };
 pub use lag::FollowerLag;
 pub use metrics::{ShardMetrics, ThreadMetrics};
-pub use replay::{Contents, Replayed, record_time, replay};
+pub use replay::{Replayed, record_time, replay};
 pub use replica::ReplicaState;
 pub use settings::{NodeBudget, Settings, Storage};
 pub use ticket::Ticket;

@@ -1,5 +1,5 @@
-//! Reads a shard's folder as a start does, and changes nothing: the newest whole checkpoint, and the records after it, through every
-//! state machine.
+//! Reads a shard's folder as a start does, and changes nothing: the newest whole checkpoint, and the
+//! records after it, through every state machine.
 //!
 //! For `stadium journal verify`: right checksums do not prove that a record can be applied. Bounds
 //! are the usual ones: records are applied whatever they are.
@@ -11,6 +11,7 @@ use stadium_journal::inspect::Inspection;
 use stadium_journal::{Checkpoints as _, FileCheckpoints, Position};
 use stadium_queue::Place;
 
+use crate::contents::Contents;
 use crate::core::{CoreSettings, replay_all};
 use crate::{Error, directory};
 
@@ -23,25 +24,6 @@ pub struct Replayed {
     pub records: u64,
     /// What the state machines hold then.
     pub contents: Contents,
-}
-
-/// What the state machines of a shard hold.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Contents {
-    /// Jobs, in whatever state.
-    pub jobs: u64,
-    /// Wallets.
-    pub accounts: u64,
-    /// Apps whose home is here.
-    pub apps: u64,
-    /// Registered devices.
-    pub devices: u64,
-    /// MQTT sessions.
-    pub sessions: u64,
-    /// Retained messages.
-    pub retained: u64,
-    /// The seals over the wallets' books that are in memory, oldest first.
-    pub seals: Vec<stadium_wallet::Seal>,
 }
 
 /// The time of a record, milliseconds since 1970, from its body; `None` where it is of a version that

@@ -15,10 +15,10 @@ use stadium_objects::{Access, Place};
 
 use super::files::{self, SecretsKey};
 use super::record::{Backup, OfShard, SealOf};
+use crate::blocking::run;
 use crate::manifest::CHECKPOINTS_MAX;
 use crate::root::now_ms;
 use crate::series::Created;
-use crate::whole::run;
 use crate::{
     Archive, Books, CheckpointSource, Error, Progress, Reuse, SegmentSource, SegmentState, Settings,
     ShardArchive, history,

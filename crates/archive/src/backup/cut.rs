@@ -11,7 +11,7 @@ use stadium_journal::Position;
 use stadium_journal::copy::{segment_head, segment_name, segments};
 use stadium_journal::inspect::Inspection;
 
-use super::restore::TimeOf;
+use super::moment::TimeOf;
 use crate::Error;
 
 /// Cuts the journal in a shard's folder. Returns the position after the last record that stays.

@@ -14,10 +14,10 @@ use ring::{aead, hkdf, hmac};
 use sha2::{Digest as _, Sha256};
 use stadium_objects::Place;
 
+use super::history::FILE as HISTORY;
 use super::record::StoredFile;
-use super::{FILES, history};
 use crate::series::{Refusal, create};
-use crate::{Archive, Error};
+use crate::{Archive, Error, layout};
 
 /// Bytes of a piece: what a backup of a growing file sends again at most.
 const PIECE_BYTES: usize = 256 << 10;
@@ -151,7 +151,7 @@ pub(super) fn collect(data: &Path, key: Option<&SecretsKey>) -> Result<Collected
 /// Files of a running process, and files that are being written, belong to no backup.
 fn is_kept(name: &str) -> bool {
     let is_of_process = name == "running.json" || name == "lock" || name.ends_with(".lock");
-    !is_of_process && name != history::FILE && !name.ends_with(".new")
+    !is_of_process && name != HISTORY && !name.ends_with(".new")
 }
 
 /// Stores what is not stored yet.
@@ -247,10 +247,10 @@ pub(super) async fn pieces(archive: &Archive) -> Result<Vec<(String, i64, u64)>,
     let place = &archive.root.place;
     let listed: Vec<_> = place
         .store
-        .list(Some(&place.object(FILES)))
+        .list(Some(&place.object(layout::FILES)))
         .try_collect()
         .await
-        .map_err(|error| place.refused(FILES, &error))?;
+        .map_err(|error| place.refused(layout::FILES, &error))?;
     let pieces = listed.iter().filter_map(|object| {
         let name = object.location.filename()?.to_owned();
         Some((name, object.last_modified.timestamp_millis(), object.size))
@@ -260,7 +260,7 @@ pub(super) async fn pieces(archive: &Archive) -> Result<Vec<(String, i64, u64)>,
 
 /// The name of a piece's object.
 pub(super) fn object(hash: &str) -> String {
-    format!("{FILES}/{hash}")
+    format!("{}/{hash}", layout::FILES)
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {

@@ -7,6 +7,10 @@
 
 use crate::{Error, Manifest, Segment};
 
+/// Reads the time of a record from its body, milliseconds since 1970; `None` where it is of a version
+/// that is not known.
+pub type TimeOf = fn(&[u8]) -> Option<u64>;
+
 /// The moment to which a server is restored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Moment {

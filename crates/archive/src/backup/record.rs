@@ -5,10 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::BACKUPS;
 use crate::series::Series;
 use crate::wire::{Reader, Writer};
-use crate::{Archive, Error};
+use crate::{Archive, Error, layout};
 
 const MAGIC: &[u8; 8] = b"STADBKUP";
 
@@ -97,7 +96,7 @@ impl Backup {
 
 impl Archive {
     pub(super) fn backup_series(&self) -> Series<'_> {
-        Series::new(&self.root.place, BACKUPS.0.to_owned(), BACKUPS.1)
+        Series::new(&self.root.place, layout::BACKUPS.0.to_owned(), layout::BACKUPS.1)
     }
 
     /// The numbers of all backups, oldest first.

@@ -14,15 +14,11 @@ use stadium_objects::{Access, Place, read_object};
 
 use super::cut::cut;
 use super::files::{self, SecretsKey};
-use super::moment::{Moment, around, together};
+use super::moment::{Moment, TimeOf, around, together};
 use super::record::Backup;
+use crate::blocking::run;
 use crate::restore::{begin_folder, finish_folder};
-use crate::whole::run;
 use crate::{Archive, Error, Manifest, Progress, Settings, layout};
-
-/// Reads the time of a record from its body, milliseconds since 1970; `None` where it is of a version
-/// that is not known.
-pub type TimeOf = fn(&[u8]) -> Option<u64>;
 
 /// Backups that are read at once.
 const READS: usize = 16;

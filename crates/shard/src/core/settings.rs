@@ -1,4 +1,6 @@
 //! Sizes and bounds of one shard.
+//!
+//! A driver fills them in from the server's configuration; the core never changes them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
