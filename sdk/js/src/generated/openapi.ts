@@ -1172,6 +1172,70 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/publish": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Publishes a message to a topic.
+         * @description 200: it is owed to all who subscribed, durably where their sessions persist, and retained where
+         *     that was asked for. 503: nobody got it, try again after `Retry-After`. 4xx: nobody ever will. 504: somebody may have
+         *     got it. With the header `Idempotency-Key` a repeated request gets the first answer and publishes nothing.
+         */
+        readonly post: operations["publish"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/publish/batch": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Publishes up to 100 messages in order.
+         * @description The batch is taken by the server or refused as a whole; each message then has a result of its
+         *     own. With the header `Idempotency-Key` a repeated request of which all messages were accepted
+         *     publishes nothing.
+         */
+        readonly post: operations["publish_batch"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/publish/raw": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Publishes a body as it is: for `curl --data-binary`, webhooks, and bytes of any kind.
+         * @description The answers are those of `POST /api/publish`. The request's content type is the message's.
+         */
+        readonly post: operations["publish_raw"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/push": {
         readonly parameters: {
             readonly query?: never;
@@ -1490,6 +1554,51 @@ export interface paths {
          *     transfers books, puts and pushes nothing again. A push is made right after the record is on disk, at least once.
          */
         readonly post: operations["together"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/topics/stream": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Messages of topics, as they are published.
+         * @description Server-sent events: `subscribed` once, then each message (the data is a `StreamedMessage`),
+         *     retained ones first. `gap` means that messages may be missing here, and why. `end` is the last event, with its
+         *     reason. A stream that begins with the header `Last-Event-ID` (or the parameter `last_event_id`) of an earlier one goes on where
+         *     that ended, for as long as the server remembers, or begins with a `gap`. A browser's EventSource
+         *     sends no key: it gives a `ticket`.
+         */
+        readonly get: operations["stream_topics"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/topics/tickets": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Makes a ticket that opens streams of these topics, for a web page.
+         * @description Nothing is stored: it counts until its expiry, unless the key that asked for it is revoked before. It may be used several times: a browser that
+         *     lost its connection opens the same URL again.
+         */
+        readonly post: operations["issue_topic_ticket"];
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
@@ -2190,6 +2299,13 @@ export interface components {
             readonly linked?: boolean;
             /** @description 1 to 1,000. */
             readonly transfers: readonly components["schemas"]["TransferFields"][];
+        };
+        /** @description What became of one message of a batch: `status` is `accepted`, `busy`, `rejected` or `unknown`. */
+        readonly BatchResult: components["schemas"]["PublishedMessage"] | {
+            /** @description Why. */
+            readonly problem: components["schemas"]["Problem"];
+            /** @description `busy` and `rejected`: nobody got it. `unknown`: somebody may have. */
+            readonly status: string;
         };
         /** @description A transfer that was booked. */
         readonly BookedTransfer: {
@@ -3977,6 +4093,76 @@ export interface components {
             readonly name: string;
             readonly value: string;
         };
+        /** @description Messages to publish, in order. */
+        readonly PublishBatchRequest: {
+            /** @description 1 to 100 messages. */
+            readonly messages: readonly components["schemas"]["PublishRequest"][];
+        };
+        /** @description What became of the messages of a batch. */
+        readonly PublishedBatch: {
+            /** @description Messages that were published. */
+            readonly accepted: number;
+            /**
+             * @description One for each message, in order. Repeat those that were not accepted in a request of their
+             *     own.
+             */
+            readonly results: readonly components["schemas"]["BatchResult"][];
+        };
+        /** @description What became of a message that was published. */
+        readonly PublishedMessage: {
+            /**
+             * @description Whether a subscription of this node may have matched; `false` where none did. Missing where
+             *     the request repeats an earlier one.
+             */
+            readonly matched?: boolean | null;
+            /** @description Whether it is the topic's retained message now, or removed that. */
+            readonly retained: boolean;
+            /**
+             * @description `accepted`.
+             * @example accepted
+             */
+            readonly status: string;
+            /**
+             * @description Where to.
+             * @example chat/lobby
+             */
+            readonly topic: string;
+        };
+        /**
+         * @description A message to publish. At most one of `payload` and `payload_base64` is given; without either the
+         *     payload is empty.
+         */
+        readonly PublishRequest: {
+            /** @description The MIME type, for MQTT 5 subscribers. */
+            readonly content_type?: string | null;
+            /** @description What an answer is to repeat, as base64, for MQTT 5 subscribers. */
+            readonly correlation_data_base64?: string | null;
+            /**
+             * @description Seconds after which nobody is sent it any more. Without it, it never expires.
+             * @example 3600
+             */
+            readonly expiry_s?: number | null;
+            /**
+             * @description The payload. A string is sent as its UTF-8 text; anything else as the JSON text given, with
+             *     the content type `application/json` unless another is named.
+             */
+            readonly payload?: unknown;
+            /** @description The payload as base64, for bytes that are not text. */
+            readonly payload_base64?: string | null;
+            /**
+             * @description 0: at most once. 1: at least once, and the answer waits until it is durable for subscribers
+             *     whose sessions persist; the default.
+             * @default 1
+             */
+            readonly qos: number | null;
+            readonly response_topic?: components["schemas"]["TopicField"] | null;
+            /** @description `true`: it becomes the topic's retained message; with an empty payload it removes that. */
+            readonly retain?: boolean;
+            /** @description Where to. */
+            readonly topic: components["schemas"]["TopicField"];
+            /** @description Names and values for MQTT 5 subscribers, at most 32. */
+            readonly user_properties?: readonly components["schemas"]["PropertyField"][];
+        };
         /** @description How many retained messages were removed. */
         readonly PurgedRetained: {
             /** @description Where the next part begins: give it as `from`. Missing where nothing is left. */
@@ -4977,6 +5163,39 @@ export interface components {
             /** @description Times since the start. */
             readonly total: number;
         };
+        /** @description What a ticket is to open. */
+        readonly TicketFields: {
+            /**
+             * @description Seconds; 3,600 by default.
+             * @example 3600
+             */
+            readonly expires_in_s?: number | null;
+            /**
+             * @description 1 to 16 topic filters.
+             * @example [
+             *       "chat/+"
+             *     ]
+             */
+            readonly filters: readonly string[];
+        };
+        /** @description A ticket for streams. */
+        readonly TicketReport: {
+            /**
+             * @description When it is over.
+             * @example 2026-11-27T12:00:00.000Z
+             */
+            readonly expires_at: string;
+            /**
+             * @description The ticket.
+             * @example tt_AQAAAABp...
+             */
+            readonly ticket: string;
+            /**
+             * @description What an EventSource opens, on this server.
+             * @example /api/topics/stream?ticket=tt_AQAAAABp...
+             */
+            readonly url: string;
+        };
         /** @description Who gets a push: `{"device": "d1"}`, `{"devices": ["d1", "d2"]}`, `{"channel": "news"}`, or `"everybody"`. */
         readonly To: "everybody" | {
             readonly device: components["schemas"]["DeviceField"];
@@ -5003,6 +5222,11 @@ export interface components {
             /** @description The transfers, in the order of the request. */
             readonly transfers: readonly components["schemas"]["BookedTransfer"][];
         };
+        /**
+         * @description A topic name. Topics that begin with `$`, `me/` or `rpc/` are the server's own.
+         * @example chat/lobby
+         */
+        readonly TopicField: string;
         /** @description A packet, or what became of a connection. */
         readonly TraceEvent: {
             /** @description When (RFC 3339). */
@@ -7487,6 +7711,106 @@ export interface operations {
             };
         };
     };
+    readonly publish: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description 1 to 128 visible ASCII characters that name this request. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["PublishRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description Published. */
+            readonly 200: {
+                headers: {
+                    /** @description `true` when this is the answer to an earlier request. */
+                    readonly "Idempotent-Replayed"?: string | null;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["PublishedMessage"];
+                };
+            };
+        };
+    };
+    readonly publish_batch: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description 1 to 128 visible ASCII characters that name this request. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["PublishBatchRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description Each message has a result. */
+            readonly 200: {
+                headers: {
+                    /** @description `true` when this is the answer to an earlier request. */
+                    readonly "Idempotent-Replayed"?: string | null;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["PublishedBatch"];
+                };
+            };
+        };
+    };
+    readonly publish_raw: {
+        readonly parameters: {
+            readonly query: {
+                /** @description Seconds after which nobody is sent it any more. */
+                readonly expiry_s?: number;
+                /** @description 0, or 1 by default. */
+                readonly qos?: number;
+                /** @description `true`: it becomes the topic's retained message. */
+                readonly retain?: "true" | "false";
+                /**
+                 * @description Where to.
+                 * @example chat/lobby
+                 */
+                readonly topic: string;
+            };
+            readonly header?: {
+                /** @description 1 to 128 visible ASCII characters that name this request. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** @description The payload. */
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/octet-stream": string;
+            };
+        };
+        readonly responses: {
+            /** @description Published. */
+            readonly 200: {
+                headers: {
+                    /** @description `true` when this is the answer to an earlier request. */
+                    readonly "Idempotent-Replayed"?: string | null;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["PublishedMessage"];
+                };
+            };
+        };
+    };
     readonly push: {
         readonly parameters: {
             readonly query?: never;
@@ -8076,6 +8400,67 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["TogetherReport"];
+                };
+            };
+        };
+    };
+    readonly stream_topics: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description As the header `Last-Event-ID`, which counts before it. */
+                readonly last_event_id?: string;
+                /** @description `false`: do not begin with the retained messages. */
+                readonly retained?: boolean;
+                /** @description A ticket, in place of an API key. */
+                readonly ticket?: string;
+                /**
+                 * @description A topic filter; may be given several times. With a ticket: those of the ticket by default.
+                 * @example [
+                 *       "chat/+"
+                 *     ]
+                 */
+                readonly topic?: readonly string[];
+            };
+            readonly header?: {
+                /** @description The id of the last event of an earlier stream. */
+                readonly "Last-Event-ID"?: string | null;
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Events as text. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "text/event-stream": string;
+                };
+            };
+        };
+    };
+    readonly issue_topic_ticket: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["TicketFields"];
+            };
+        };
+        readonly responses: {
+            /** @description The ticket. */
+            readonly 201: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["TicketReport"];
                 };
             };
         };
