@@ -2,8 +2,8 @@
 //!
 //! A backup names a manifest of each shard, small files of the data directory, and its *moment*: it
 //! holds every record whose time is not later. [`Creation`] makes one from the files of a running or
-//! stopped server. [`restore`] writes a data directory as it was at a moment, by cutting all
-//! journals at the same time. [`Keep`] and [`prune`] say which backups go. The format and the reasons
+//! stopped server. [`restore()`] writes a data directory as it was at a moment, by cutting all
+//! journals at the same time. [`Keep`] and [`prune()`] say which backups go. The format and the reasons
 //! are in docs/formats/backup.md.
 
 mod create;

@@ -6,7 +6,7 @@
 //! [`ShardArchive::restore`] writes the folder of a shard again, each checksum verified. A cut
 //! ([`Archive::cut`]) names a manifest of each shard: [`export`] and [`import`] copy the shards of
 //! a stopped server as one state. Backups are many such states in one archive, of a running server
-//! too ([`Creation`], [`restore`]). docs/formats/archive.md has the layout and the reasons why
+//! too ([`Creation`], [`restore()`]). docs/formats/archive.md has the layout and the reasons why
 //! nothing that is needed is removed.
 
 mod archive;
