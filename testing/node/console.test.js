@@ -57,7 +57,7 @@ describe('the console', () => {
     assert.deepEqual(complaints, [])
   }
 
-  /** What is open is without a finding of axe, and fits, at each width and in each theme. */
+  /** The open page has no finding of axe, and fits, at each width and in each theme. */
   const looked = async (what) => {
     await browser.evaluate(`${AXE};0`)
     for (const look of LOOKS) {
@@ -358,7 +358,7 @@ describe('the console', () => {
         method, headers: { authorization: `Bearer ${api.key}`, 'content-type': 'application/json' }, body: body.replaceAll("'\\''", "'"), signal: AbortSignal.timeout(20_000)
       })
       const code = answer.ok ? '' : (await answer.json()).code
-      // What is named may be unknown; how it is spelled is right.
+      // Names may be unknown; their spelling is right.
       assert.ok(!['HTTP-004', 'HTTP-005', 'HTTP-006', 'HTTP-017'].includes(code), `${method} ${where} ${body}: ${code}`)
     }
   })

@@ -1,4 +1,4 @@
-// What the suite of the console looks at: devices, pushes, queues, wallets, keys and feeds with hostile names.
+// The data of the console's suite: devices, pushes, queues, wallets, keys and feeds with hostile names.
 //
 // A hostile name closes attributes and elements, turns the direction of text, or is as long as it may be. A page that sets text
 // as text shows it as it is; one that does not has an element with the id `injected`.

@@ -131,7 +131,7 @@ def machine(debian, tmp_path):
     booted = Machine(debian, tmp_path)
     yield booted
     booted.stop()
-    # What it printed explains a failure.
+    # Its output explains a failure.
     sys.stdout.write(booted.journal() if booted.process.poll() is None else "")
 
 

@@ -26,7 +26,7 @@ def test_install_starts_a_server_that_serves(machine):
     machine.run("sh", "-c", "echo letter | stadium queue put mail --data /var/lib/stadium")
     assert "letter" in machine.run(
         "sh", "-c", "stadium queue work mail --drain --data /var/lib/stadium -- cat")
-    # What a shell and man(1) look for.
+    # Files that a shell and man(1) look for.
     machine.run("bash", "-n", "/usr/share/bash-completion/completions/stadium")
     pages = machine.run("sh", "-c", "gunzip --stdout /usr/share/man/man1/stadium-serve.1.gz")
     assert ".TH stadium" in pages

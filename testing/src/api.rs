@@ -1,6 +1,7 @@
 //! The HTTP API as an application calls it: JSON in, JSON out, the admin key from the data directory.
 //!
-//! A status of 4xx or 5xx is an answer here, not an error. Inside a network namespace the calls are made from within it.
+//! A status of 4xx or 5xx is an answer here, not an error. Inside a network namespace the calls are
+//! made from within it.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -134,7 +134,7 @@ const CLUSTER_PARTS: &[Component] = &[
 const EMULATORS: &[Component] =
     &[Component { probe: &["qemu-aarch64-static", "--version"], package: "qemu-user-static" }];
 
-/// What the suite of packages starts: clean roots, readers of the packages, and an emulator.
+/// Programs for the suite of packages: clean roots, readers of the packages, and an emulator.
 const PACKAGE_PARTS: &[Component] = &[
     Component { probe: &["debootstrap", "--version"], package: "debootstrap" },
     Component { probe: &["systemd-nspawn", "--version"], package: "systemd-container" },
@@ -238,8 +238,9 @@ fn install(components: &[Component]) -> Result<()> {
     }
 }
 
-/// While it lives, no package that is installed starts its daemon: the suites start what they need, on ports of their
-/// own. Debian asks /usr/sbin/policy-rc.d; one that is there already is somebody's decision and stays.
+/// While it lives, no package that is installed starts its daemon: the suites start what they need,
+/// on ports of their own. Debian asks /usr/sbin/policy-rc.d; one that is there already is
+/// somebody's decision and stays.
 struct NoDaemons {
     made: bool,
 }
@@ -269,8 +270,9 @@ impl Drop for NoDaemons {
     }
 }
 
-/// Whether the probe can be started. `mosquitto -h` and its clients' `--help` exit 1 or 3 although all is well, so
-/// only Python's probe and the look for a file, which answer by their exit code, are asked for it.
+/// Whether the probe can be started. `mosquitto -h` and its clients' `--help` exit 1 or 3 although
+/// all is well, so only Python's probe and the look for a file, which answer by their exit code,
+/// are asked for it.
 fn works(component: &Component) -> bool {
     let mut probe = Command::new(component.probe[0]);
     probe.args(&component.probe[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -1,7 +1,7 @@
 //! Files of the repository that are made from the code: compared by `verify`, rewritten by `fix`.
 //!
-//! The source of truth is the code (settings, HTTP handlers, the C ABI); a stale copy fails the build. The program prints
-//! most of them; the C header comes from cbindgen.
+//! The source of truth is the code (settings, HTTP handlers, the C ABI); a stale copy fails the
+//! build. The program prints most of them; the C header comes from cbindgen.
 
 use std::fs;
 use std::path::Path;

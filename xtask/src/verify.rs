@@ -111,8 +111,8 @@ pub(crate) fn sources(root: &Path) -> Verdict {
     judged(root, CHECKS)
 }
 
-/// Runs the steps that take longest, on cores that nothing else wants; the longest of all only where `long` is
-/// set. For a thread of its own, which keeps that priority.
+/// Runs the steps that take longest, on cores that nothing else wants; the longest of all only
+/// where `long` is set. For a thread of its own, which keeps that priority.
 pub(crate) fn unhurried(root: &Path, long: bool) -> Verdict {
     if let Err(error) = yield_to_all() {
         eprintln!("the checks beside the tests take cores from them: {error:#}");

@@ -1,7 +1,7 @@
 //! A client of the HTTP API of a running server.
 //!
-//! Which server, and with which key, is found by [`crate::server`]. Every problem that the server reports
-//! becomes a [`Failure`] with its code.
+//! Which server, and with which key, is found by [`crate::server`]. Every problem that the server
+//! reports becomes a [`Failure`] with its code.
 
 use std::io::{Read, Write};
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! The command line: every command, flag and help text.
 //!
-//! Flags that set settings are in [`crate::settings_flags`]; what the commands do is in [`crate::command`].
+//! Flags that set settings are in [`crate::settings_flags`]; what the commands do is in
+//! [`crate::command`].
 
 use std::path::PathBuf;
 
@@ -12,7 +13,8 @@ const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 failed, the last line on standard error has the reason; 2 wrong usage; 130 or 143 left at once on a second signal.
 Data goes to standard output, everything else to standard error. NO_COLOR turns colours off.";
 
-/// Self-hosted engagement backend: hold a fleet of devices on open connections, and light all of them up with one call.
+/// Self-hosted engagement backend: hold a fleet of devices on open connections, and light all of
+/// them up with one call.
 #[derive(Debug, Parser)]
 #[command(name = "stadium", version, max_term_width = 110, after_help = EXIT_CODES, arg_required_else_help = true)]
 pub(crate) struct Arguments {
@@ -31,13 +33,15 @@ pub(crate) enum Command {
     Init(Box<command::init::Arguments>),
     /// Examine this machine, the configuration and the server, and name a remedy for each problem
     Doctor(Box<command::doctor::Arguments>),
-    /// Make a server have what a file declares: apps, queues, keys, schedules; shows the difference first
+    /// Make a server have what a file declares: apps, queues, keys, schedules; shows the difference
+    /// first
     Apply(Box<command::apply::Arguments>),
     /// Write a file for `apply` that declares what a server has
     Export(Box<command::apply::Export>),
     /// Serve devices and the HTTP API until a signal ends it
     Serve(Box<command::serve::Arguments>),
-    /// See a whole stadium light up: a server, thousands of simulated devices, pushes, and how fast that was
+    /// See a whole stadium light up: a server, thousands of simulated devices, pushes, and how fast
+    /// that was
     #[cfg(feature = "lab")]
     Demo(command::demo::Arguments),
     /// Push a message to devices; send, follow and explain pushes that are kept

@@ -30,7 +30,7 @@ pub(crate) enum Failure {
     Threshold(String),
     /// What failed was shown already, as data: exit code 1.
     Shown,
-    /// What failed stands in the log, which is JSON; the exit code is that of the failure.
+    /// The failure is a line of the JSON log; the exit code is that of the failure.
     Logged(u8),
     /// A second signal ended it before it had finished: 128 and the signal's number.
     Signalled(u8),

@@ -1,7 +1,7 @@
 //! The binary `stadium`: parses the command line, runs one command, and ends with an honest exit code.
 //!
-//! Data goes to standard output, everything else to standard error. Each command is a file in [`command`];
-//! servers and settings are `stadium_node`'s, simulated devices `stadium_load`'s.
+//! Data goes to standard output, everything else to standard error. Each command is a file in
+//! [`command`]; servers and settings are `stadium_node`'s, simulated devices `stadium_load`'s.
 
 #![cfg_attr(not(feature = "lab"), allow(dead_code, reason = "the load lab and the demo use it"))]
 

@@ -1,6 +1,8 @@
-//! What commands of the push platform have in common: the app, audiences in words, files that are uploaded.
+//! What commands of the push platform have in common: the app, audiences in words, files that are
+//! uploaded.
 //!
-//! An audience is JSON as in the API, or short for the usual ones: `all`, `device:ID`, `tag:TAG`, `user:USER`, `list:LIST`, `saved:NAME`.
+//! An audience is JSON as in the API, or short for the usual ones: `all`, `device:ID`, `tag:TAG`,
+//! `user:USER`, `list:LIST`, `saved:NAME`.
 
 use std::path::Path;
 

@@ -1,8 +1,9 @@
 //! Profiles: the servers that the command line talks to, by name, in one file of the user.
 //!
-//! `~/.config/stadium/config.toml` names the current profile and describes each: address, key or file of the key,
-//! authority, data directory, app. A file that holds a key must be its owner's alone. Which profile a command uses, and
-//! what flags and the environment change about it, is the business of [`crate::server`].
+//! `~/.config/stadium/config.toml` names the current profile and describes each: address, key or
+//! file of the key, authority, data directory, app. A file that holds a key must be its owner's
+//! alone. Which profile a command uses, and what flags and the environment change about it, is the
+//! business of [`crate::server`].
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -204,7 +205,8 @@ pub(crate) fn check_name(name: &str) -> Result<String, String> {
     ))
 }
 
-/// `$STADIUM_PROFILES_FILE`, or `stadium/config.toml` where the user's configuration is (XDG Base Directory).
+/// `$STADIUM_PROFILES_FILE`, or `stadium/config.toml` where the user's configuration is (XDG Base
+/// Directory).
 fn usual_file() -> PathBuf {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     variable(FILE_VARIABLE).unwrap_or_else(|| {

@@ -1,8 +1,9 @@
 //! Which server a command talks to, and with which key.
 //!
-//! Each of address, key and authority comes from the first of: flags, the environment, the profile, the default, which is
-//! the server of this machine's configuration. A profile that is named by `--profile` counts as a flag. Failures name
-//! the source. The key of a profile goes to the server of that profile and to no other.
+//! Each of address, key and authority comes from the first of: flags, the environment, the profile,
+//! the default, which is the server of this machine's configuration. A profile that is named by
+//! `--profile` counts as a flag. Failures name the source. The key of a profile goes to the server
+//! of that profile and to no other.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -25,13 +26,16 @@ const DEFAULT_APP: &str = "default";
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct ServerFlags {
-    /// The server, http://HOST:PORT or HOST:PORT [env: STADIUM_URL] [default: the profile's, else the one of the data directory, else http://127.0.0.1:8080]
+    /// The server, http://HOST:PORT or HOST:PORT [env: STADIUM_URL] [default: the profile's, else
+    /// the one of the data directory, else http://127.0.0.1:8080]
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// API key; other users of this machine can see it here, and not in the environment or a file [env: STADIUM_KEY]
+    /// API key; other users of this machine can see it here, and not in the environment or a file
+    /// [env: STADIUM_KEY]
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
-    /// File with the API key, before --key [env: STADIUM_KEY_FILE] [default: the profile's, else admin.key of the data directory]
+    /// File with the API key, before --key [env: STADIUM_KEY_FILE] [default: the profile's, else
+    /// admin.key of the data directory]
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
     /// Authority that the server's certificate leads to, PEM [env: STADIUM_CA] [default: the system's]
@@ -83,7 +87,7 @@ pub(crate) struct Server {
     pub(crate) key: Option<String>,
     /// Source of the key.
     pub(crate) key_from: String,
-    /// What to say where the key is refused, or why there is none.
+    /// The advice where the key is refused or missing.
     pub(crate) key_hint: String,
     /// The authority that its certificate leads to, where it is not the system's.
     pub(crate) ca: Option<PathBuf>,
@@ -91,7 +95,7 @@ pub(crate) struct Server {
     pub(crate) app: String,
 }
 
-/// What one source says.
+/// The values of one source.
 struct Layer {
     origin: Option<Origin>,
     url: Option<String>,

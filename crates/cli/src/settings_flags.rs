@@ -1,7 +1,7 @@
 //! The flags that set settings, shared by every command that reads the configuration.
 //!
-//! Each flag names the setting it sets; any other setting is reached by `--set`. Parsing the values and telling
-//! mistakes is the business of `stadium_node::settings`.
+//! Each flag names the setting it sets; any other setting is reached by `--set`. Parsing the values
+//! and telling mistakes is the business of `stadium_node::settings`.
 
 use std::path::PathBuf;
 

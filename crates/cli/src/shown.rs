@@ -1,4 +1,5 @@
-//! How answers of the API look to people: fields, ages, texts on one line. Columns are in [`crate::table`].
+//! How answers of the API look to people: fields, ages, texts on one line. Columns are in
+//! [`crate::table`].
 //!
 //! Texts of others are cleaned of control characters first, so that a payload or a reference cannot
 //! control the terminal.
@@ -62,7 +63,8 @@ fn milliseconds(timestamp: &str) -> Option<u64> {
     let mut time = time.splitn(3, ':').map(|part| part.parse::<i64>().ok());
     let (hour, minute, second) = (time.next()??, time.next()??, time.next()??);
     let thousandths: i64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
-    // Days of the proleptic Gregorian calendar: months are counted from March, so that leap days end years.
+    // Days of the proleptic Gregorian calendar: months are counted from March, so that leap days
+    // end years.
     let years = if month <= 2 { year - 1 } else { year };
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     let days =
@@ -75,7 +77,8 @@ fn milliseconds(timestamp: &str) -> Option<u64> {
 /// A timestamp as in `2030-01-01T20:00:00.000Z`.
 pub(crate) fn timestamp(time_ms: u64) -> String {
     let (days, of_day) = (time_ms / 86_400_000, time_ms % 86_400_000);
-    // Days since 0000-03-01, in eras of 400 years; months are counted from March, so that leap days end years.
+    // Days since 0000-03-01, in eras of 400 years; months are counted from March, so that leap days
+    // end years.
     let days = days + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;

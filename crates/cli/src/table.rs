@@ -1,8 +1,9 @@
 //! Rows of text in columns, for people, in the width that there is.
 //!
-//! A table that is too wide breaks its texts between words. Where that is not enough, each row becomes a record of its
-//! own: its first cell, and below it the others with their heads. No cell is ever cut, so that ids can be copied. Without
-//! a terminal the width is unlimited, as it is for `grep` and `awk`, unless `COLUMNS` is set.
+//! A table that is too wide breaks its texts between words. Where that is not enough, each row
+//! becomes a record of its own: its first cell, and below it the others with their heads. No cell
+//! is ever cut, so that ids can be copied. Without a terminal the width is unlimited, as it is for
+//! `grep` and `awk`, unless `COLUMNS` is set.
 
 use crate::failure::Failure;
 use crate::terminal::{Style, Terminal};

@@ -1,8 +1,8 @@
 //! What a command writes, and how it looks.
 //!
-//! Data on standard output, notes and progress on standard error. Colour only where the stream is a terminal and
-//! `NO_COLOR` is unset or empty, and never as the only carrier of meaning. With `--json` standard output carries JSON and
-//! nothing else, failures included.
+//! Data on standard output, notes and progress on standard error. Colour only where the stream is a
+//! terminal and `NO_COLOR` is unset or empty, and never as the only carrier of meaning. With
+//! `--json` standard output carries JSON and nothing else, failures included.
 
 use std::fmt::{self, Display};
 use std::io::{self, IsTerminal, Write};
@@ -33,7 +33,8 @@ pub(crate) struct Terminal {
     colour_err: bool,
     /// What no line for people and no failure may show; commands that handle no secrets have none.
     secrets: Mutex<Option<Secrets>>,
-    /// The progress bars on standard error: a line that is written meanwhile takes their place, and they follow below it.
+    /// The progress bars on standard error: a line that is written meanwhile takes their place, and
+    /// they follow below it.
     bars: MultiProgress,
 }
 
@@ -154,7 +155,8 @@ impl Terminal {
         Styled { style: self.colour_err.then_some(style), text }
     }
 
-    /// Characters of a line of standard output: `COLUMNS`, else the terminal's; no bound where a program reads.
+    /// Characters of a line of standard output: `COLUMNS`, else the terminal's; no bound where a
+    /// program reads.
     pub(crate) fn width(&self) -> Option<usize> {
         let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         let of_terminal = || console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));

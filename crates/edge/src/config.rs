@@ -25,8 +25,8 @@ pub struct Config {
     pub loop_settings: LoopSettings,
     /// Where devices connect.
     pub listeners: Vec<Listener>,
-    /// The rules for sockets that [`EdgeHandle::adopt`](crate::EdgeHandle::adopt) is given; its address is
-    /// not listened on.
+    /// The rules for sockets that [`EdgeHandle::adopt`](crate::EdgeHandle::adopt) is given; its
+    /// address is not listened on.
     pub handed_over: Option<Listener>,
     /// What every broker promises its clients. `sessions_max` is for the node and divided by loops.
     pub broker: broker::Config,

@@ -315,7 +315,8 @@ impl Handler for DeviceLoop {
         match self.devices.state(id) {
             State::Live if used < bytes.len() => used + self.serve(io, id, &bytes[used..]),
             State::Ending => bytes.len(),
-            // Waiting for more bytes or a verdict; or it is throttled, and was read before it was paused.
+            // Waiting for more bytes or a verdict; or it is throttled, and was read before it was
+            // paused.
             _ => used,
         }
     }

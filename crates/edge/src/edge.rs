@@ -1,7 +1,7 @@
 //! Starts the edge's loops, and ends them.
 //!
-//! Every address is listened on before the first loop runs, so that a port in use fails the start and not a
-//! thread. A drain empties the loops at a pace, [`Edge::stop`] ends them.
+//! Every address is listened on before the first loop runs, so that a port in use fails the start
+//! and not a thread. A drain empties the loops at a pace, [`Edge::stop`] ends them.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -79,8 +79,8 @@ impl EdgeHandle {
         }
     }
 
-    /// Hands what devices publish to these feeds from now on, where their topics match: each is acknowledged once it is durable in a job of the
-    /// feed's queue.
+    /// Hands what devices publish to these feeds from now on, where their topics match: each is
+    /// acknowledged once it is durable in a job of the feed's queue.
     pub fn follow(&self, feeds: Vec<MessageFeed>) {
         self.shared.followed.set(feeds);
     }
@@ -124,8 +124,8 @@ impl EdgeHandle {
         self.hand_over(parts.map(|(index, clients)| (index, part(clients))).collect(), &record)
     }
 
-    /// Pushes enter by the first loop, which gives the others their parts: so a push is accepted whole or
-    /// not at all, and devices see pushes in the order in which they were accepted.
+    /// Pushes enter by the first loop, which gives the others their parts: so a push is accepted
+    /// whole or not at all, and devices see pushes in the order in which they were accepted.
     fn hand_over(
         &self,
         parts: Vec<(usize, PushPart)>,
@@ -291,9 +291,9 @@ impl EdgeHandle {
         reloaded
     }
 
-    /// Gives a socket that another server accepted, and whose bytes ask for MQTT over WebSocket, to a loop.
-    /// `tls` is what that server shook hands for, and `unread` what it read beyond that. The socket
-    /// comes back if no loop has room, or if the configuration takes no such sockets.
+    /// Gives a socket that another server accepted, and whose bytes ask for MQTT over WebSocket, to
+    /// a loop. `tls` is what that server shook hands for, and `unread` what it read beyond that.
+    /// The socket comes back if no loop has room, or if the configuration takes no such sockets.
     pub fn adopt(
         &self,
         stream: std::net::TcpStream,

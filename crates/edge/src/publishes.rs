@@ -56,7 +56,7 @@ pub struct ApplicationMessage<'a> {
     pub user_properties: &'a [(&'a str, &'a str)],
 }
 
-/// What became of a message.
+/// The outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PublishOutcome {
     /// It is owed to all its receivers; durably, where that was asked for.
@@ -72,7 +72,7 @@ pub enum PublishOutcome {
     Unknown,
 }
 
-/// Why a batch was not taken; nothing happened.
+/// The reason that a batch was refused; nothing happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotPublished {
     /// The loop's mailbox is full.

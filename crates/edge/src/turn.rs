@@ -118,7 +118,8 @@ pub(crate) struct Surroundings {
     pub(crate) session_writer: Option<SessionWriter>,
     /// Where there are shards to put what devices publish.
     pub(crate) uplinks: Option<Uplinks>,
-    /// Why the broker has ended connections whose end is not logged yet, by their place. Empty where nobody asks.
+    /// Why the broker has ended connections whose end is not logged yet, by their place. Empty
+    /// where nobody asks.
     pub(crate) endings: HashMap<u32, Close>,
     pub(crate) tracing: Tracing,
     /// Retained messages that operators remove.
@@ -326,8 +327,8 @@ impl Host for Turn<'_> {
 
     fn send_group_message(&mut self, to: LoopIndex, message: GroupMessage) {
         if let GroupMessage::Join(join) = &message {
-            // Counted for the group's home before the SUBACK leaves; the home takes it back when it has counted
-            // the filter itself.
+            // Counted for the group's home before the SUBACK leaves; the home takes it back when it
+            // has counted the filter itself.
             let filter = filter_of_group(&join.filter);
             self.around.shared.interests.change(usize::from(to.0), filter, Interest::Gained);
         }

@@ -6,7 +6,8 @@
 //! table of that door names ([`Right`]). A verb without a grant is denied.
 //!
 //! Devices hold the verbs `stream.*` by rules over topics ([`topics`]), in place of grants of their
-//! own; keys and people hold them by grants. Nothing here speaks HTTP, RPC or MQTT, reads a clock or a file.
+//! own; keys and people hold them by grants. Nothing here speaks HTTP, RPC or MQTT, reads a clock
+//! or a file.
 
 mod grant;
 mod grants;

@@ -1,4 +1,4 @@
-//! What an operator asks of this process itself: its listeners and shards, its services, its
+//! The answers about this process itself: its listeners and shards, its services, its
 //! configuration.
 
 pub(crate) mod facts;

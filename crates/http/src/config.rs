@@ -23,14 +23,15 @@ pub struct Config {
     pub shared: Option<Arc<dyn SharedDocuments>>,
     /// The product's version, shown on the page and in the API's description.
     pub version: String,
-    /// Whether reading needs no API key: metrics, devices, pushes and the live view. Meant for loopback, so it holds
-    /// only for requests whose `Host` is an address or `localhost`: a web page elsewhere cannot borrow it by a
-    /// DNS name of its own.
+    /// Whether reading needs no API key: metrics, devices, pushes and the live view. Meant for
+    /// loopback, so it holds only for requests whose `Host` is an address or `localhost`: a web
+    /// page elsewhere cannot borrow it by a DNS name of its own.
     pub open_read: bool,
     /// Whether `GET /echo` goes to the event loops too, for WebSocket suites. Trial mode only.
     pub echo: bool,
-    /// Scheme, host and port under which applications reach this port, as `https://push.example.org`: of Web Push endpoints. Without it
-    /// endpoints are as the request that made them came.
+    /// Scheme, host and port under which applications reach this port, as
+    /// `https://push.example.org`: of Web Push endpoints. Without it endpoints are as the request
+    /// that made them came.
     pub public_url: Option<String>,
     /// HTTPS instead of HTTP.
     pub tls: Option<TlsFiles>,
@@ -47,7 +48,8 @@ pub struct Config {
     pub message_bytes_max: usize,
     /// Devices that one push may name. More get 422: use a channel.
     pub audience_devices_max: usize,
-    /// Time for a request's line and headers, also while a connection idles between requests; then it is closed.
+    /// Time for a request's line and headers, also while a connection idles between requests; then
+    /// it is closed.
     pub head_timeout: Duration,
     /// Time for a request from its headers to its answer, live views apart; then it gets 503.
     pub request_timeout: Duration,

@@ -221,7 +221,8 @@ fn write_right(body: &mut String, operation: &Value) {
     }
 }
 
-/// The fields of an object's schema, one level deep, or of each of its cases; what they refer to is named.
+/// The fields of an object's schema, one level deep, or of each of its cases; what they refer to is
+/// named.
 fn write_schema(body: &mut String, api: &Value, schema: &Value) {
     let name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
     let schema = if name.is_empty() { schema } else { &api["components"]["schemas"][name] };

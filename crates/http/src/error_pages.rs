@@ -1,7 +1,8 @@
 //! The pages of docs/reference/errors that the server shows: what each code means and what to do.
 //!
-//! A page has a section for each code, headed `## CODE Title`. The pages are compiled in, so that `/docs/errors/CODE` of a
-//! problem's `type` always works; tests compare them with the codes of the crates.
+//! A page has a section for each code, headed `## CODE Title`. The pages are compiled in, so that
+//! `/docs/errors/CODE` of a problem's `type` always works; tests compare them with the codes of the
+//! crates.
 
 const PAGES: &[&str] = &[
     include_str!("../../../docs/reference/errors/http.md"),

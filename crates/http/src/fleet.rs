@@ -1,9 +1,9 @@
 //! What the HTTP API needs of the fleet: the trait, and the plain types that cross it.
 //!
-//! The node implements [`Fleet`] over its loops; [`memory::MemoryFleet`] implements it without any network, for
-//! tests and for looking at the live page. Calls that answer at once must never block: they run on a
-//! Tokio worker. Glossary: a device's inbox is the topic `inbox/{device}`, a channel is `channels/{name}`,
-//! everybody is `channels/everybody`.
+//! The node implements [`Fleet`] over its loops; [`memory::MemoryFleet`] implements it without any
+//! network, for tests and for looking at the live page. Calls that answer at once must never block:
+//! they run on a Tokio worker. Glossary: a device's inbox is the topic `inbox/{device}`, a channel
+//! is `channels/{name}`, everybody is `channels/everybody`.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -129,7 +129,8 @@ pub trait Fleet: Send + Sync + 'static {
     /// [`NoTrace`] where there are as many as there may be, or the filter is none.
     fn trace(&self, traced: Traced) -> Result<Trace, NoTrace>;
 
-    /// A snapshot of every counter and gauge. Cheap: it is read once a second for each scrape and live view.
+    /// A snapshot of every counter and gauge. Cheap: it is read once a second for each scrape and
+    /// live view.
     fn stats(&self) -> FleetStats;
 
     /// Whether new work should be sent here.

@@ -64,7 +64,8 @@ struct Loaded {
 }
 
 impl Loaded {
-    /// Takes other entries. Keys of those that are as before stay the same, with the use of their limits.
+    /// Takes other entries. Keys of those that are as before stay the same, with the use of their
+    /// limits.
     fn take(&mut self, entries: Vec<Entry>, stamp: Stamp) -> Result<(), Error> {
         let mut keys = Vec::with_capacity(entries.len());
         for entry in &entries {
@@ -88,8 +89,8 @@ const PREFIX_CHARS: usize = 7;
 const ADMIN_FILE: &str = "admin.key";
 
 impl KeyStore {
-    /// Opens the keys of a data directory, which must exist. At the first start it makes an admin key and writes
-    /// its secret to `admin.key`.
+    /// Opens the keys of a data directory, which must exist. At the first start it makes an admin
+    /// key and writes its secret to `admin.key`.
     ///
     /// # Errors
     /// [`Error::Io`] and [`Error::Format`]; a file that cannot be read is never replaced.
@@ -145,8 +146,8 @@ impl KeyStore {
         })
     }
 
-    /// Whether the keys in the file of a data directory can be read; makes and changes nothing. A directory without
-    /// keys is right, too.
+    /// Whether the keys in the file of a data directory can be read; makes and changes nothing. A
+    /// directory without keys is right, too.
     ///
     /// # Errors
     /// As [`KeyStore::open`].
@@ -156,9 +157,9 @@ impl KeyStore {
 
     /// The key with this secret. Takes the same time for every wrong secret.
     ///
-    /// A key that another process revoked stops within [`LOOK_EVERY`]: that often at most it is looked whether the file
-    /// changed (one `stat`), or the documents that this node knows (one atomic). A secret that is not known is looked
-    /// for there at once.
+    /// A key that another process revoked stops within [`LOOK_EVERY`]: that often at most it is
+    /// looked whether the file changed (one `stat`), or the documents that this node knows (one
+    /// atomic). A secret that is not known is looked for there at once.
     ///
     /// # Errors
     /// No key has the secret, or its time is over.

@@ -50,8 +50,8 @@ struct Parts {
 }
 
 impl Port {
-    /// Reads the keys and the secrets of Web Push, of device tokens and of tickets in the data directory or of
-    /// the cluster, or makes them.
+    /// Reads the keys and the secrets of Web Push, of device tokens and of tickets in the data
+    /// directory or of the cluster, or makes them.
     pub(crate) fn open(config: Config, fleet: Arc<dyn Fleet>) -> Result<Self, StartError> {
         let app = Arc::new(App::open(config, fleet)?);
         let webpush = WebPush::open(&app.config).map_err(StartError::WebPush)?;

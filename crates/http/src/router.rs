@@ -52,7 +52,7 @@ pub(crate) fn router(port: &Port) -> Router {
         .with_state(port.clone())
 }
 
-/// What pages of other origins may do: all of the API, with a key of their own and without cookies.
+/// Pages of other origins may use all of the API, with a key of their own and without cookies.
 /// A page of another origin gets answers without these headers, and its browser keeps them from it.
 fn cors(origins: &[String]) -> CorsLayer {
     let origins = origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok());

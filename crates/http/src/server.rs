@@ -1,7 +1,8 @@
 //! The listener: accepts connections, gives `/mqtt` away, serves the rest, and stops gracefully.
 //!
-//! Each connection is bounded from its first byte: the time until a request's head is complete, the size of that
-//! head, the number of connections. A slow client costs one small task for ten seconds.
+//! Each connection is bounded from its first byte: the time until a request's head is complete, the
+//! size of that head, the number of connections. A slow client costs one small task for ten
+//! seconds.
 
 use std::future::Future;
 use std::io;
@@ -53,7 +54,8 @@ pub(crate) mod socket_taker;
 pub(crate) mod tls;
 mod unread;
 
-/// Bytes of a request's line and headers; hyper answers 431 beyond it. Headers of real clients are under 4 KB.
+/// Bytes of a request's line and headers; hyper answers 431 beyond it. Headers of real clients are
+/// under 4 KB.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 
 /// Time that a connection in a spare place gets from its first byte to the end of its answer.
@@ -103,16 +105,16 @@ pub struct Queues {
 }
 
 impl Queues {
-    /// From now on queues and wallets are answered by these shards; until then each request gets 503. The first
-    /// shards stay: a second call changes nothing.
+    /// From now on queues and wallets are answered by these shards; until then each request gets
+    /// 503. The first shards stay: a second call changes nothing.
     pub fn serve(&self, shards: Shards) {
         let _ = self.app.shards.set(shards);
     }
 }
 
 impl Server {
-    /// Opens the keys, reads the certificate and listens. `taker` gets the sockets that ask for MQTT over
-    /// WebSocket; without it they get the answer that it is not served here.
+    /// Opens the keys, reads the certificate and listens. `taker` gets the sockets that ask for
+    /// MQTT over WebSocket; without it they get the answer that it is not served here.
     ///
     /// Must be called inside a Tokio runtime.
     ///
@@ -167,8 +169,8 @@ impl Server {
         Reloader { keys: Arc::clone(&self.app.keys), certificate: self.certificate.clone() }
     }
 
-    /// Answers requests until `shutdown` completes; then stops accepting, ends live views, lets running requests
-    /// finish within [`Config::drain_timeout`], and returns.
+    /// Answers requests until `shutdown` completes; then stops accepting, ends live views, lets
+    /// running requests finish within [`Config::drain_timeout`], and returns.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let drain_timeout = self.app.config.drain_timeout;
         let graceful = GracefulShutdown::new();

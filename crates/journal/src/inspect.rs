@@ -1,7 +1,7 @@
 //! Looking at a journal without opening it: its records, and its damage.
 //!
-//! For operators, `stadium journal verify` and `dump`. Nothing is changed, and a journal that a server has open may be looked at;
-//! then its tail isn't judged. Repairing is in [`crate::repair`].
+//! For operators, `stadium journal verify` and `dump`. Nothing is changed, and a journal that a
+//! server has open may be looked at; then its tail isn't judged. Repairing is in [`crate::repair`].
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -47,7 +47,8 @@ pub struct Report {
     pub records: u64,
     /// After the last record that follows the others without a hole.
     pub end: Position,
-    /// Bytes at the end that a crash left unfinished. Opening cuts them; nothing in them was acknowledged.
+    /// Bytes at the end that a crash left unfinished. Opening cuts them; nothing in them was
+    /// acknowledged.
     pub torn_bytes: u64,
     /// What is damaged. Empty: the journal is sound.
     pub damages: Vec<Damage>,
@@ -178,7 +179,8 @@ impl Inspection {
         Ok(Self { disk, in_use_by, slot, segments, damages })
     }
 
-    /// Reads everything. `checkpoint` is the newest checkpoint's position: nothing from there on may be missing.
+    /// Reads everything. `checkpoint` is the newest checkpoint's position: nothing from there on
+    /// may be missing.
     ///
     /// # Errors
     /// `Foreign` for frames of a newer version; `Io`.

@@ -13,9 +13,9 @@ pub struct Alert {
     pub severity: Severity,
     /// One line for the person on call. Labels of the condition's result are written `{label}`.
     pub summary: &'static str,
-    /// What has happened, and what it does to users.
+    /// The event, and its effect on users.
     pub meaning: &'static str,
-    /// What to do.
+    /// The remedy.
     pub act: &'static str,
     /// Series, with values a minute apart, with which it fires after [`EVALUATED_AT`].
     pub fires: &'static [(&'static str, &'static str)],

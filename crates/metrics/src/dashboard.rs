@@ -1,6 +1,7 @@
 //! Dashboards as they are defined: rows of panels, each with its queries.
 //!
-//! In a query `{$}` stands for the selector of the chosen job and instances, `{$, …}` for that and more matchers.
+//! In a query `{$}` stands for the selector of the chosen job and instances, `{$, …}` for that and
+//! more matchers.
 
 /// A dashboard of Grafana.
 #[derive(Debug)]
@@ -69,7 +70,8 @@ impl Dashboard {
     }
 }
 
-/// A query for one job and the instances that a regular expression matches; `window` is the range of its rates.
+/// A query for one job and the instances that a regular expression matches; `window` is the range
+/// of its rates.
 pub fn query(template: &str, job: &str, instance: &str, window: &str) -> String {
     let chosen = format!("{{job=\"{job}\", instance=~\"{instance}\"");
     template.replace("{$", &chosen).replace("[$]", &format!("[{window}]"))

@@ -1,7 +1,7 @@
 //! One metric as it is defined: name, type, unit, labels, and the text for operators.
 //!
-//! The server encodes its series from these rows, so a metric cannot be exported under a name, a type or a help
-//! text that the reference page does not have.
+//! The server encodes its series from these rows, so a metric cannot be exported under a name, a
+//! type or a help text that the reference page does not have.
 
 /// A metric of the server. All its texts are sentences for the reference page.
 #[derive(Debug)]
@@ -16,11 +16,11 @@ pub struct Definition {
     pub labels: &'static [&'static str],
     /// The servers that export it.
     pub when: When,
-    /// What is counted or measured; also the text of `# HELP`.
+    /// The thing that is counted or measured; also the text of `# HELP`.
     pub help: &'static str,
-    /// What a rising value means; for a gauge that should be 1, a value of 0.
+    /// The meaning of a rising value; for a gauge that should be 1, of a value of 0.
     pub rises: &'static str,
-    /// What an operator does then.
+    /// The operator's remedy.
     pub act: &'static str,
     /// The settings that bound it or decide it.
     pub settings: &'static [&'static str],
@@ -72,7 +72,8 @@ pub enum When {
 }
 
 impl Definition {
-    /// The name of the metric's family in the text format 0.0.4, which for counters is also that of its series.
+    /// The name of the metric's family in the text format 0.0.4, which for counters is also that of
+    /// its series.
     pub fn family(&self) -> String {
         let prefix = if self.name.starts_with("process_") { "" } else { "stadium_" };
         let unit = self.unit.map_or(String::new(), |unit| format!("_{}", unit.suffix()));

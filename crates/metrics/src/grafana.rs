@@ -1,6 +1,7 @@
 //! A dashboard as the JSON that Grafana imports or provisions.
 //!
-//! The layout is a grid of 24 columns: numbers are 4 wide, lines 8, so that neither leaves a gap in a full row.
+//! The layout is a grid of 24 columns: numbers are 4 wide, lines 8, so that neither leaves a gap in
+//! a full row.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! The reference pages of metrics and of alerts, as Markdown: a section for each, whose heading is its anchor.
+//! The reference pages of metrics and of alerts, as Markdown: a section for each, whose heading is
+//! its anchor.
 
 use std::fmt::Write as _;
 

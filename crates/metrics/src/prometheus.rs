@@ -1,4 +1,5 @@
-//! The files of Prometheus: alert rules, the tests of these rules for promtool, an example configuration.
+//! The files of Prometheus: alert rules, the tests of these rules for promtool, an example
+//! configuration.
 //!
 //! Strings are written as JSON strings, which YAML reads as they are.
 

@@ -1,6 +1,7 @@
 //! Queries name only metrics and labels of the table; the table's own texts are whole.
 //!
-//! A query is parsed, and the labels of its result are derived, so that a legend cannot name a label that is gone.
+//! A query is parsed, and the labels of its result are derived, so that a legend cannot name a
+//! label that is gone.
 
 use std::collections::{BTreeMap, HashSet};
 

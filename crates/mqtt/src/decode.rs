@@ -1,8 +1,9 @@
 //! Bytes into packets: framing, then one function for each packet type (MQTT 5.0 chapters 2 and 3).
 //!
-//! Nothing here allocates or copies: a packet borrows from the bytes it was read from. Whatever comes out
-//! has been validated as far as one packet alone allows; rules that need the session (an identifier in
-//! use, an unknown topic alias) belong to [`crate::broker`]. The way back is [`crate::encode`].
+//! Nothing here allocates or copies: a packet borrows from the bytes it was read from. Whatever
+//! comes out has been validated as far as one packet alone allows; rules that need the session (an
+//! identifier in use, an unknown topic alias) belong to [`crate::broker`]. The way back is
+//! [`crate::encode`].
 
 mod connection;
 mod cursor;
@@ -76,8 +77,8 @@ impl Frame<'_> {
         }
     }
 
-    /// A remaining length takes no more bytes than it needs [MQTT-1.5.5-1]. MQTT 3.1.1 has no such rule, and
-    /// clients of its time do write padded ones.
+    /// A remaining length takes no more bytes than it needs [MQTT-1.5.5-1]. MQTT 3.1.1 has no such
+    /// rule, and clients of its time do write padded ones.
     #[inline]
     const fn check_length(&self, version: Version) -> Result<(), DecodeError> {
         let needed = match self.body.len() {
@@ -93,7 +94,8 @@ impl Frame<'_> {
     }
 }
 
-/// Bytes of the first packet in `bytes`, with its fixed header, once its length is there; no limit is held.
+/// Bytes of the first packet in `bytes`, with its fixed header, once its length is there; no limit
+/// is held.
 pub fn frame_len(bytes: &[u8]) -> Result<Option<usize>, DecodeError> {
     let Some((&first, rest)) = bytes.split_first() else { return Ok(None) };
     check_first(first)?;
@@ -205,7 +207,8 @@ const NO_PROPERTIES: PublishProperties<'static> = PublishProperties {
     kept: Kept(Some(&[])),
 };
 
-/// Decodes a PUBLISH (section 3.3). The topic is a valid topic name, or empty where an alias stands for it.
+/// Decodes a PUBLISH (section 3.3). The topic is a valid topic name, or empty where an alias stands
+/// for it.
 #[inline]
 pub fn publish<'a>(frame: &Frame<'a>, version: Version) -> Result<Publish<'a>, DecodeError> {
     frame.check_length(version)?;
@@ -295,8 +298,9 @@ const fn ack_says(kind: AckKind, reason: ReasonCode) -> bool {
     }
 }
 
-/// Decodes a SUBSCRIBE (section 3.8). Each filter is a string and its options are checked; the rules of
-/// filters are [`Subscribed::parse`](crate::topic::Subscribed::parse)'s, for a bad one has its own answer.
+/// Decodes a SUBSCRIBE (section 3.8). Each filter is a string and its options are checked; the
+/// rules of filters are [`Subscribed::parse`](crate::topic::Subscribed::parse)'s, for a bad one has
+/// its own answer.
 pub fn subscribe<'a>(frame: &Frame<'a>, version: Version) -> Result<Subscribe<'a>, DecodeError> {
     frame.check_length(version)?;
     let mut cursor = Cursor::new(frame.body);

@@ -35,7 +35,7 @@ const WARN_EVERY: Duration = Duration::from_secs(60);
 
 const DAY_MS: u64 = 86_400_000;
 
-/// What backups have come to, for metrics.
+/// The figures of backups, for metrics.
 #[derive(Default)]
 pub(crate) struct Figures(Mutex<Option<Counted>>);
 

@@ -1,7 +1,8 @@
 //! Stadium's node: from settings to running threads, and back to none.
 //!
-//! [`settings`] holds the configuration; [`Node`] puts the parts together from it, watches them and stops them. What the
-//! parts do is theirs: devices in `stadium_edge`, the API in `stadium_http`, services in `stadium_rpc`.
+//! [`settings`] holds the configuration; [`Node`] puts the parts together from it, watches them and
+//! stops them. What the parts do is theirs: devices in `stadium_edge`, the API in `stadium_http`,
+//! services in `stadium_rpc`.
 
 mod backups;
 pub mod check;

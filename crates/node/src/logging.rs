@@ -1,8 +1,8 @@
 //! Logs: key/value events on standard error, for people or as JSON.
 //!
-//! Set up once for the process, by the program rather than by [`crate::Node`], so that several nodes can run in one
-//! test. Each crate decides what it logs and where. The level can be changed while the process
-//! runs.
+//! Set up once for the process, by the program rather than by [`crate::Node`], so that several
+//! nodes can run in one test. Each crate decides what it logs and where. The level can be changed
+//! while the process runs.
 //!
 //! As JSON, each line is one object, a panic included: the hook that prints panics is replaced.
 
@@ -96,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    /// What was logged.
+    /// The text that was logged.
     #[derive(Clone, Default)]
     struct Lines(Arc<Mutex<Vec<u8>>>);
 

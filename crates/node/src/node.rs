@@ -1,9 +1,9 @@
 //! A running node: everything started from the settings, and stopped again in order.
 //!
-//! Starting goes from the inside out (directory, certificates, authentication, loops, HTTP), then shards read their
-//! journals, and a failure undoes the steps before it. Draining goes from the outside in: readiness
-//! fails, devices are moved away, HTTP finishes its requests, loops end, shards write last
-//! checkpoints. Signals are [`crate::run`]'s business.
+//! Starting goes from the inside out (directory, certificates, authentication, loops, HTTP), then
+//! shards read their journals, and a failure undoes the steps before it. Draining goes from the
+//! outside in: readiness fails, devices are moved away, HTTP finishes its requests, loops end,
+//! shards write last checkpoints. Signals are [`crate::run`]'s business.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -44,7 +44,8 @@ const CONTROL_THREADS: usize = 2;
 /// Part of the grace period in which devices are moved away; the rest is for requests and loops to end.
 const DRAIN_SHARE: f64 = 0.8;
 
-/// Part of the grace period in which the shards of a cluster are handed over; a shard takes less than a second.
+/// Part of the grace period in which the shards of a cluster are handed over; a shard takes less
+/// than a second.
 const HAND_OVER_SHARE: f64 = 0.3;
 
 /// The least time for devices to read that they are to move, and to hang up.
@@ -53,7 +54,8 @@ const DRAIN_MIN: Duration = Duration::from_millis(500);
 /// The least time for callers of services to be answered and to go elsewhere.
 const QUIESCE_MIN: Duration = Duration::from_secs(2);
 
-/// Longest that last checkpoints may hold a stop up; without them the next start reads more of the journals.
+/// Longest that last checkpoints may hold a stop up; without them the next start reads more of the
+/// journals.
 const SHARDS_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Longest that pushes which were made and not yet settled may hold a stop up.
@@ -97,7 +99,8 @@ pub struct Drained {
 }
 
 impl Node {
-    /// Starts everything that the settings ask for. When this returns, every listener accepts connections.
+    /// Starts everything that the settings ask for. When this returns, every listener accepts
+    /// connections.
     ///
     /// # Errors
     /// A part that could not be started; nothing is left running.
@@ -294,7 +297,8 @@ impl Node {
         self.loops
     }
 
-    /// Connections that fit under the open-file limit, beside those of the HTTP port and what the server needs itself.
+    /// Connections that fit under the open-file limit, beside those of the HTTP port and what the
+    /// server needs itself.
     #[must_use]
     pub fn files_max(&self) -> u64 {
         self.files_max
@@ -391,7 +395,8 @@ impl Node {
         within
     }
 
-    /// Takes no more pushes from their queue: the edge is about to refuse them. Posts no more events, and takes no more locations.
+    /// Takes no more pushes from their queue: the edge is about to refuse them. Posts no more
+    /// events, and takes no more locations.
     fn stop_pushes(&mut self) {
         if let (Some(runtime), Some(pushes)) = (&self.runtime, self.pushes.take()) {
             runtime.block_on(pushes.stop(PUSHES_PATIENCE));

@@ -1,8 +1,9 @@
 //! Running a node as a process: until a signal ends it.
 //!
-//! The first SIGTERM or SIGINT drains; a second one, of either kind, leaves at once. While the node starts, which may take long
-//! where journals are, the first one leaves at once: nothing is owned yet. SIGHUP reads files again. The service
-//! manager, where one started the process, is notified of each step.
+//! The first SIGTERM or SIGINT drains; a second one, of either kind, leaves at once. While the node
+//! starts, which may take long where journals are, the first one leaves at once: nothing is owned
+//! yet. SIGHUP reads files again. The service manager, where one started the process, is notified
+//! of each step.
 
 use std::sync::mpsc::RecvTimeoutError;
 use std::thread;

@@ -1,9 +1,10 @@
 //! Messages to the service manager that started the process, as sd_notify(3) defines them.
 //!
-//! A message is one datagram to the socket that `NOTIFY_SOCKET` names: a path, or a name of Linux's abstract
-//! namespace after `@`. Without the variable nothing is sent. The server serves whether or not the manager
-//! listens, so a message that cannot be sent is logged and nothing else. `Type=notify` of a systemd unit waits for
-//! [`State::Ready`]; [`crate::run`] decides when each state begins.
+//! A message is one datagram to the socket that `NOTIFY_SOCKET` names: a path, or a name of Linux's
+//! abstract namespace after `@`. Without the variable nothing is sent. The server serves whether or
+//! not the manager listens, so a message that cannot be sent is logged and nothing else.
+//! `Type=notify` of a systemd unit waits for [`State::Ready`]; [`crate::run`] decides when each
+//! state begins.
 
 use std::ffi::OsStr;
 use std::io;

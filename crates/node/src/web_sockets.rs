@@ -1,7 +1,7 @@
 //! Sockets that ask the HTTP port for MQTT over WebSocket, on their way to the event loops.
 //!
-//! The HTTP port gives them away unread, or with their TLS; a loop then answers the upgrade itself, under the
-//! WebSocket listener's rules.
+//! The HTTP port gives them away unread, or with their TLS; a loop then answers the upgrade itself,
+//! under the WebSocket listener's rules.
 
 use stadium_edge::EdgeHandle;
 use stadium_http::{SocketTaker, TakenSocket, TakenTls};

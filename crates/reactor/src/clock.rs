@@ -1,6 +1,7 @@
 //! The kernel's opinion of the machine's clock, for diagnoses; no loop uses it.
 //!
-//! Only adjtimex(2) has it, and no crate of this workspace wraps that call. It changes nothing here: no mode is set.
+//! Only adjtimex(2) has it, and no crate of this workspace wraps that call. It changes nothing
+//! here: no mode is set.
 #![allow(unsafe_code)]
 
 use std::mem;
@@ -19,7 +20,8 @@ pub struct KernelClock {
 pub fn kernel_clock() -> Option<KernelClock> {
     // SAFETY: all fields of `timex` are integers, for which zero is a value.
     let mut state: libc::timex = unsafe { mem::zeroed() };
-    // SAFETY: the pointer is that of a live, exclusively borrowed `timex`; `modes` is 0, so nothing is changed.
+    // SAFETY: the pointer is that of a live, exclusively borrowed `timex`; `modes` is 0, so nothing
+    // is changed.
     let status = unsafe { libc::adjtimex(&raw mut state) };
     (status >= 0).then(|| KernelClock {
         is_synchronised: state.status & libc::STA_UNSYNC == 0,

@@ -1,4 +1,5 @@
-//! From the socket to the handler: what is read goes up through PROXY header, TLS and WebSocket in place.
+//! From the socket to the handler: what is read goes up through PROXY header, TLS and WebSocket in
+//! place.
 //!
 //! ```text
 //! | headroom | what a layer kept | what was read                    |
@@ -216,7 +217,8 @@ impl<M: Send + 'static> Loop<M> {
         self.extra_of(id)?.opening.as_deref_mut()
     }
 
-    /// Returns how many bytes follow the header, moved to the front; `None` where it is not whole or wrong.
+    /// Returns how many bytes follow the header, moved to the front; `None` where it is not whole
+    /// or wrong.
     fn read_proxy_header<H: Handler<Message = M>>(
         &mut self,
         handler: &mut H,
@@ -277,7 +279,8 @@ impl<M: Send + 'static> Loop<M> {
                     return None;
                 }
                 if rest.len() > handshake.held_bytes_max(RAW_BYTES_MAX) {
-                    // One message, a chain of certificates most likely, is larger than we hold for anybody.
+                    // One message, a chain of certificates most likely, is larger than we hold for
+                    // anybody.
                     self.io.fail(id.index, CloseReason::Tls(tls::alert::RECORD_OVERFLOW));
                     return None;
                 }

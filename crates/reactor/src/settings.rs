@@ -20,21 +20,23 @@ pub struct LoopSettings {
     pub cpu: Option<usize>,
     /// Messages that the loop's mailbox holds; the next sender gets "full".
     pub mailbox_messages_max: usize,
-    /// Connections of this loop, incoming and outgoing; above it, listeners leave peers in the kernel's queue.
+    /// Connections of this loop, incoming and outgoing; above it, listeners leave peers in the
+    /// kernel's queue.
     pub connections_max: usize,
-    /// Readiness events handled in one turn; more wait for the next. 12 bytes each. A loop that has something to do on
-    /// time handles few, so that its turns are short.
+    /// Readiness events handled in one turn; more wait for the next. 12 bytes each. A loop that has
+    /// something to do on time handles few, so that its turns are short.
     pub events_max: usize,
-    /// Bytes read from one connection before the others get their turn; also the size of the shared read buffer.
+    /// Bytes read from one connection before the others get their turn; also the size of the shared
+    /// read buffer.
     pub read_bytes_max: usize,
     /// Connections accepted in one turn before those that are open get theirs.
     pub accept_batch: usize,
     /// How long a closed connection may take to receive what was sent before, in milliseconds.
     pub linger_ms: u64,
-    /// How long the loop goes on looking after a short turn (of less than half this time), before it sleeps, in
-    /// microseconds; zero sleeps at once. It saves the time of being woken (some 5 to 50 µs for each round trip)
-    /// and costs up to a whole core while events follow each other more closely than this. Where they don't, the
-    /// loop finds nothing, and looks ever more seldom.
+    /// How long the loop goes on looking after a short turn (of less than half this time), before
+    /// it sleeps, in microseconds; zero sleeps at once. It saves the time of being woken (some 5 to
+    /// 50 µs for each round trip) and costs up to a whole core while events follow each other more
+    /// closely than this. Where they don't, the loop finds nothing, and looks ever more seldom.
     pub busy_poll_us: u64,
 }
 
@@ -68,7 +70,8 @@ pub struct KeepAlive {
 /// Options of a TCP socket, listening or connecting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketSettings {
-    /// Connections that the kernel holds for a listener that is busy. More survives a herd; costs kernel memory then.
+    /// Connections that the kernel holds for a listener that is busy. More survives a herd; costs
+    /// kernel memory then.
     pub backlog: u32,
     /// How long an outgoing connection may take, in milliseconds.
     pub connect_timeout_ms: u64,
@@ -82,7 +85,8 @@ pub struct SocketSettings {
     pub reuse_address: bool,
     /// Keep-alive probes; `None` for none.
     pub keepalive: Option<KeepAlive>,
-    /// TCP_USER_TIMEOUT: how long sent bytes may stay unacknowledged, in milliseconds; `None` for the system's (about 15 minutes).
+    /// TCP_USER_TIMEOUT: how long sent bytes may stay unacknowledged, in milliseconds; `None` for
+    /// the system's (about 15 minutes).
     pub user_timeout_ms: Option<u32>,
     /// How old a connection may become, in milliseconds; `None` for any age.
     pub maximum_age_ms: Option<u64>,
@@ -114,10 +118,11 @@ pub struct ConnectionLimits {
     pub carry_bytes_max: u32,
     /// Bytes waiting for a peer that reads slowly; beyond it the connection is closed.
     pub write_queue_bytes_max: u32,
-    /// How long a peer may take less than `write_progress_bytes` of what waits for it, in milliseconds; zero for any time.
+    /// How long a peer may take less than `write_progress_bytes` of what waits for it, in
+    /// milliseconds; zero for any time.
     pub write_stall_ms: u64,
-    /// What a peer must take of what waits for it within `write_stall_ms`, where more is waiting: the least rate of a
-    /// slow reader, in bytes. With 1, any byte is progress.
+    /// What a peer must take of what waits for it within `write_stall_ms`, where more is waiting:
+    /// the least rate of a slow reader, in bytes. With 1, any byte is progress.
     pub write_progress_bytes: u32,
 }
 
@@ -171,9 +176,11 @@ pub enum Messages {
 pub struct WebSocketSettings {
     /// The path that upgrades, for example `/mqtt`.
     pub path: String,
-    /// Subprotocols we speak, in our order of preference. Where not empty, the peer must offer one of them.
+    /// Subprotocols we speak, in our order of preference. Where not empty, the peer must offer one
+    /// of them.
     pub subprotocols: Vec<String>,
-    /// A path where text and binary messages are echoed, for conformance suites; the handler sees nothing of it.
+    /// A path where text and binary messages are echoed, for conformance suites; the handler sees
+    /// nothing of it.
     pub echo_path: Option<String>,
     /// The largest frame, in bytes.
     pub frame_bytes_max: u64,
@@ -209,7 +216,8 @@ pub struct ListenerSettings {
     pub address: SocketAddr,
     /// Given back with each connection.
     pub tag: ListenerTag,
-    /// Listening sockets that this loop opens on the address (SO_REUSEPORT); each has a backlog of its own.
+    /// Listening sockets that this loop opens on the address (SO_REUSEPORT); each has a backlog of
+    /// its own.
     pub sockets: usize,
     /// Whether another listener of this server has the address already.
     pub sharing: Sharing,
@@ -235,11 +243,13 @@ pub struct ListenerSettings {
 /// Whether a socket is the first of its address in this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Sharing {
-    /// It is: fails where anybody else listens on an overlapping address, in this process or another. Once it
-    /// listens, sockets that join may share the address. See [`Claims`](crate::Claims).
+    /// It is: fails where anybody else listens on an overlapping address, in this process or
+    /// another. Once it listens, sockets that join may share the address. See
+    /// [`Claims`](crate::Claims).
     #[default]
     Claims,
-    /// A socket of this server has claimed the address; the kernel spreads peers over all of them (SO_REUSEPORT).
+    /// A socket of this server has claimed the address; the kernel spreads peers over all of them
+    /// (SO_REUSEPORT).
     Joins,
 }
 
@@ -279,7 +289,8 @@ pub struct WebSocketRequest {
 /// An outgoing connection.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectOptions {
-    /// Local address to connect from; port zero lets the system choose at connect time, so that ports are reused across peers.
+    /// Local address to connect from; port zero lets the system choose at connect time, so that
+    /// ports are reused across peers.
     pub bind: Option<SocketAddr>,
     /// Socket options, connect timeout (which covers TLS and WebSocket too), maximum age and idle.
     pub socket: SocketSettings,
@@ -329,9 +340,9 @@ pub struct Adopt {
 pub struct AdoptedTls {
     /// The keys, and how far each direction has come.
     pub secrets: rustls::ExtractedSecrets,
-    /// What key updates need.
+    /// The secrets for key updates.
     pub kernel: rustls::kernel::KernelConnection<rustls::server::ServerConnectionData>,
-    /// What the other server has decrypted and not used.
+    /// The plaintext that the other server has decrypted and not used.
     pub plain: Vec<u8>,
 }
 

@@ -204,7 +204,8 @@ impl Shards {
         }
     }
 
-    /// Lets all consumers go that wait for a job, with nothing, and has none wait from now on: before a stop, so that nobody holds it up.
+    /// Lets all consumers go that wait for a job, with nothing, and has none wait from now on:
+    /// before a stop, so that nobody holds it up.
     pub fn stop_waiting(&self) {
         for mailbox in &self.inner.mailboxes {
             mailbox.post(Item::StopWaiting);

@@ -2,7 +2,7 @@
 //!
 //! A replay reports them, so that two states can be compared.
 
-/// What the state machines of a shard hold.
+/// The contents of a shard's state machines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Contents {
     /// Jobs, in whatever state.

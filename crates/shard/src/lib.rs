@@ -1,7 +1,9 @@
-//! Runs the state machines on journals: validate, append, apply, commit, answer; checkpoints and recovery.
+//! Runs the state machines on journals: validate, append, apply, commit, answer; checkpoints and
+//! recovery.
 //!
-//! One thread drives a shard, and a thread drives many. Anybody submits commands from any thread and gets a [`Ticket`], a future
-//! that can also be waited for. No answer leaves before everything that it may have seen is durable.
+//! One thread drives a shard, and a thread drives many. Anybody submits commands from any thread
+//! and gets a [`Ticket`], a future that can also be waited for. No answer leaves before everything
+//! that it may have seen is durable.
 
 mod alarms;
 mod answer;

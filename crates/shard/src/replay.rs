@@ -22,7 +22,7 @@ pub struct Replayed {
     pub checkpoint: Position,
     /// Records that were applied after it.
     pub records: u64,
-    /// What the state machines hold then.
+    /// The contents of the state machines then.
     pub contents: Contents,
 }
 
@@ -33,7 +33,8 @@ pub fn record_time(body: &[u8]) -> Option<u64> {
     crate::frame::Header::parse(body).ok().map(|header| header.time.0)
 }
 
-/// Reads the shard `shard` of the directory of all shards. No server should have it open: it would remove files meanwhile.
+/// Reads the shard `shard` of the directory of all shards. No server should have it open: it would
+/// remove files meanwhile.
 ///
 /// # Errors
 ///

@@ -284,7 +284,8 @@ impl Share {
         self.asked <= self.has
     }
 
-    /// As much of one thing as it has of all, made a size that is possible, and never more than it asked for.
+    /// As much of one thing as it has of all, made a size that is possible, and never more than it
+    /// asked for.
     fn part(self, asked: u64, possible: impl Fn(u64) -> u64) -> u64 {
         if self.is_whole() {
             return asked;

@@ -1,5 +1,5 @@
-//! Three servers as nodes of a cluster, with a real etcd and a real broker: when they are ready, commands
-//! through any of them, keys and tokens that all of them accept, and the death of one.
+//! Three servers as nodes of a cluster, with a real etcd and a real broker: when they are ready,
+//! commands through any of them, keys and tokens that all of them accept, and the death of one.
 //!
 //! One broker has each partition: the suites of Kafka and of `stadium-cluster` kill brokers.
 

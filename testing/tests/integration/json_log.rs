@@ -1,5 +1,5 @@
-//! With `log.format = "json"` each line on standard error is one JSON object: over the life of a server, and when its
-//! start fails.
+//! With `log.format = "json"` each line on standard error is one JSON object: over the life of a
+//! server, and when its start fails.
 //!
 //! Panics are tested beside the code: none can be caused from outside.
 

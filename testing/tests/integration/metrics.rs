@@ -1,5 +1,5 @@
-//! The metrics of a real server are those of the table; a real Prometheus reads them, and evaluates each alert and each
-//! query of a dashboard.
+//! The metrics of a real server are those of the table; a real Prometheus reads them, and evaluates
+//! each alert and each query of a dashboard.
 //!
 //! All files are those that the built binary prints.
 

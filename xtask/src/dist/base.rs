@@ -1,8 +1,8 @@
 //! The base of the container image: the few Debian packages that the program needs, of its architecture.
 //!
-//! apt fetches and verifies them, with lists and a cache of its own under target/, so nothing of the machine's apt is
-//! touched and the other architecture needs no setting of the machine's. The same files are the root in which an
-//! emulator runs a program of the other architecture.
+//! apt fetches and verifies them, with lists and a cache of its own under target/, so nothing of
+//! the machine's apt is touched and the other architecture needs no setting of the machine's. The
+//! same files are the root in which an emulator runs a program of the other architecture.
 
 use std::fs;
 use std::io::Read as _;

@@ -1,8 +1,9 @@
 //! Builds the program of an architecture against an old glibc, and strips it.
 //!
-//! Zig brings the headers and stubs of every glibc and a linker for every architecture; cargo-zigbuild has cargo use
-//! them. Both come from PyPI into a virtual environment under target/, in the versions of dist/requirements.txt. The
-//! standard library of the other architecture comes from rustup. docs/decisions/0014-old-glibc-not-musl.md has the reasons.
+//! Zig brings the headers and stubs of every glibc and a linker for every architecture;
+//! cargo-zigbuild has cargo use them. Both come from PyPI into a virtual environment under target/,
+//! in the versions of dist/requirements.txt. The standard library of the other architecture comes
+//! from rustup. docs/decisions/0014-old-glibc-not-musl.md has the reasons.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,8 @@ use super::Architecture;
 use crate::components;
 use crate::step::{cargo, command, output};
 
-/// The oldest glibc that the program runs with: that of CentOS 7 and Amazon Linux 2, and the oldest of Rust.
+/// The oldest glibc that the program runs with: that of CentOS 7 and Amazon Linux 2, and the oldest
+/// of Rust.
 const GLIBC: &str = "2.17";
 
 /// The profile that ships.

@@ -1,7 +1,9 @@
-//! The container image as an OCI layout in a tar: no engine is needed to write it, and every engine loads it.
+//! The container image as an OCI layout in a tar: no engine is needed to write it, and every engine
+//! loads it.
 //!
-//! Two layers: Debian's C library and certificates, and the program. User, ports, volume and command are those of
-//! deploy/Dockerfile, which a test compares. OCI image specification 1.1: image-layout.md, manifest.md, config.md.
+//! Two layers: Debian's C library and certificates, and the program. User, ports, volume and
+//! command are those of deploy/Dockerfile, which a test compares. OCI image specification 1.1:
+//! image-layout.md, manifest.md, config.md.
 
 use std::fs;
 use std::io::Read as _;
@@ -26,7 +28,8 @@ const PROGRAM: &str = "/usr/local/bin/stadium";
 /// The folder of the data.
 const DATA: &str = "/var/lib/stadium";
 
-/// Files of Debian's packages that a server never reads: documentation, character sets, the linker's configuration.
+/// Files of Debian's packages that a server never reads: documentation, character sets, the
+/// linker's configuration.
 const LEFT_OUT: [&str; 6] =
     ["usr/share/doc/", "usr/share/lintian/", "usr/share/man/", "usr/sbin/", "etc/", "gconv"];
 

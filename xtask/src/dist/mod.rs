@@ -1,9 +1,10 @@
 //! `cargo xtask dist`: what a release consists of, under target/dist-packages.
 //!
-//! For each architecture: the stripped program in a tar.gz, a deb and an rpm, a container image as an OCI layout, and a
-//! CycloneDX SBOM; for all of them SHA256SUMS and its signature. Of the same program and commit the files come out the
-//! same, byte by byte, whatever the clock: times in them are SOURCE_DATE_EPOCH or that of the commit. The packages are
-//! tried in clean roots by `cargo xtask test packages`.
+//! For each architecture: the stripped program in a tar.gz, a deb and an rpm, a container image as
+//! an OCI layout, and a CycloneDX SBOM; for all of them SHA256SUMS and its signature. Of the same
+//! program and commit the files come out the same, byte by byte, whatever the clock: times in them
+//! are SOURCE_DATE_EPOCH or that of the commit. The packages are tried in clean roots by `cargo
+//! xtask test packages`.
 
 mod architecture;
 mod archive;
@@ -28,7 +29,7 @@ use crate::step::{Step, output};
 pub(crate) use architecture::Architecture;
 use sign::Key;
 
-/// What to make, and of what.
+/// The files to make, and their sources.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Only for this architecture; may be given twice. Both when it is not given
@@ -37,11 +38,13 @@ pub(crate) struct Options {
     /// Package the programs that an earlier run built
     #[arg(long)]
     skip_build: bool,
-    /// The secret key of minisign that signs. Without it the environment variable STADIUM_SIGNING_KEY has its text,
-    /// and STADIUM_SIGNING_PASSWORD its password; without both a throw-away key signs
+    /// The secret key of minisign that signs. Without it the environment variable
+    /// STADIUM_SIGNING_KEY has its text, and STADIUM_SIGNING_PASSWORD its password; without both a
+    /// throw-away key signs
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// The folder of the finished files, which is emptied first; target/dist-packages where it is not given
+    /// The folder of the finished files, which is emptied first; target/dist-packages where it is
+    /// not given
     #[arg(long, value_name = "FOLDER")]
     output: Option<PathBuf>,
     /// Build nothing: verify the signature and the checksums of what is there
@@ -72,7 +75,7 @@ pub(crate) fn make_all(root: &Path) -> Result<()> {
     make(root, &Architecture::ALL, &options)
 }
 
-/// What holds for all files of a release.
+/// The facts that all files of a release share.
 struct Release {
     /// The workspace's root.
     root: PathBuf,

@@ -1,6 +1,7 @@
 //! The deb and the rpm, by nfpm, from one description: deploy/packages/nfpm.yaml.
 //!
-//! nfpm writes both formats without dpkg or rpm on the machine. It comes through the Go proxy in the version below.
+//! nfpm writes both formats without dpkg or rpm on the machine. It comes through the Go proxy in
+//! the version below.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! THIRD-PARTY.md: the notices and licence texts of the crates that the program contains.
 //!
-//! The licences ask for their text beside each copy of the program. Crates that share a text word for word share a
-//! section. A crate that ships no text is listed with its SPDX expression.
+//! The licences ask for their text beside each copy of the program. Crates that share a text word
+//! for word share a section. A crate that ships no text is listed with its SPDX expression.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use cargo_metadata::Package;
 
 use super::sbom::Bill;
 
-/// How the names of files with such texts begin.
+/// The beginnings of the names of files with such texts.
 const NAMES: [&str; 5] = ["license", "licence", "copying", "notice", "unlicense"];
 
 /// The page.

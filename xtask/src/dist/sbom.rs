@@ -1,7 +1,8 @@
 //! The software bill of materials of the program: a CycloneDX 1.6 document of what cargo links into it.
 //!
-//! Only crates that the program contains are listed: dependencies of build scripts and of tests are not, and neither
-//! are those of other targets. The licences are those that `verify licences` has judged.
+//! Only crates that the program contains are listed: dependencies of build scripts and of tests are
+//! not, and neither are those of other targets. The licences are those that `verify licences` has
+//! judged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

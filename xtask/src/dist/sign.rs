@@ -1,7 +1,8 @@
 //! SHA256SUMS over the finished files, and its signature with minisign's format and keys.
 //!
-//! One signature covers all files: minisign verifies SHA256SUMS, and sha256sum the files. The secret key is read from a
-//! file or an environment variable, never from the command line, and is never printed.
+//! One signature covers all files: minisign verifies SHA256SUMS, and sha256sum the files. The
+//! secret key is read from a file or an environment variable, never from the command line, and is
+//! never printed.
 
 use std::fs;
 use std::io::Cursor;
@@ -96,7 +97,8 @@ pub(super) fn seal(folder: &Path, key: &Key) -> Result<()> {
     Ok(())
 }
 
-/// Verifies signature and checksums, and returns the number of files. Every file must be on the list, and there.
+/// Verifies signature and checksums, and returns the number of files. Every file must be on the
+/// list, and there.
 pub(super) fn verify(folder: &Path, public: Option<&Path>) -> Result<usize> {
     let read =
         |path: PathBuf| fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()));

@@ -1,7 +1,8 @@
 //! The files of a package, laid out once for archive, deb and rpm, and the tar.gz.
 //!
-//! The program itself prints its completions, manual pages and sample configuration; one of the other architecture
-//! runs under qemu, in the image's base. It is the first run of that program: a build that does not start ends here.
+//! The program itself prints its completions, manual pages and sample configuration; one of the
+//! other architecture runs under qemu, in the image's base. It is the first run of that program: a
+//! build that does not start ends here.
 
 use std::ffi::OsStr;
 use std::fs;

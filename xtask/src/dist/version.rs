@@ -1,7 +1,8 @@
 //! The version: that of the workspace, of the tag, and of the section in CHANGELOG.md have to agree.
 //!
-//! `cargo xtask release check` is what the release workflow runs first; `tidy` holds the part that needs no tag: the
-//! sections' order, and that none is newer than the workspace. `cargo xtask release notes` prints a section.
+//! `cargo xtask release check` is what the release workflow runs first; `tidy` holds the part that
+//! needs no tag: the sections' order, and that none is newer than the workspace. `cargo xtask
+//! release notes` prints a section.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +15,7 @@ use clap::Subcommand;
 /// The heading of what no release has yet.
 const UNRELEASED: &str = "Unreleased";
 
-/// What to do about a release.
+/// The commands for a release.
 #[derive(Subcommand)]
 pub(crate) enum Task {
     /// Fail unless the workspace's version, the tag and a section of CHANGELOG.md are the same

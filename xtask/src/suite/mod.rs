@@ -1,12 +1,13 @@
 //! `cargo xtask test`: installs, verifies, runs every suite, and ends with `N passed, N failed`.
 //!
-//! Suites: all Rust tests of the workspace (dev profile), testing/python and testing/node against the
-//! built binary, the SDKs' own, and their conformance with a voting night of each. One build comes first,
-//! while packages are installed; then suites and test programs run side by side, and those that watch the
-//! clock one at a time. The checks that take longest run beside all of them on what the cores have left.
-//! A failure does not stop the others; a suite that failed runs once more at the end, alone, and is
-//! named when it passes then. A skipped test is a failure: what a suite needs is installed first. Before
-//! the last line come the time of each phase, the slowest tests, and the words of those that failed.
+//! Suites: all Rust tests of the workspace (dev profile), testing/python and testing/node against
+//! the built binary, the SDKs' own, and their conformance with a voting night of each. One build
+//! comes first, while packages are installed; then suites and test programs run side by side, and
+//! those that watch the clock one at a time. The checks that take longest run beside all of them on
+//! what the cores have left. A failure does not stop the others; a suite that failed runs once more
+//! at the end, alone, and is named when it passes then. A skipped test is a failure: what a suite
+//! needs is installed first. Before the last line come the time of each phase, the slowest tests,
+//! and the words of those that failed.
 
 mod failures;
 mod packages;
@@ -106,9 +107,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     let whole = options.suites.is_empty();
     let mut verdict = if whole { verify::sources(root) } else { Verdict::default() };
     let packages = Packages::install(root, options);
-    // All of it is built before any of it runs: a compiler beside them that does not yield would slow
-    // down tests that watch the clock. The tests first: their build includes the programs, and one build leaves no
-    // core idle at its end twice.
+    // All of it is built before any of it runs: a compiler beside them that does not yield would
+    // slow down tests that watch the clock. The tests first: their build includes the programs, and
+    // one build leaves no core idle at its end twice.
     let programs = match options.wants(Suite::Rust) {
         true => rust_programs(root, &mut total),
         false => Vec::new(),
@@ -276,7 +277,8 @@ fn python(
 ) -> Tally {
     let mut pytest = Command::new(interpreter);
     pytest.current_dir(root.join(folder)).envs(environment.iter().cloned());
-    // `-rfEsx` names each failed, skipped and expected failure; the cache would write into the source tree.
+    // `-rfEsx` names each failed, skipped and expected failure; the cache would write into the
+    // source tree.
     pytest.args(["-m", "pytest", "-rfEsx", "--durations=20", "-p", "no:cacheprovider"]).args(*arguments);
     suite(name, &mut pytest, Victim::Command, shown, tally::pytest_line, |line| {
         if let Some((test, seconds)) = tally::pytest_time_of(line) {
@@ -505,8 +507,8 @@ fn finish(step: Step, tally: Tally, outcome: Result<()>) -> Tally {
     tally
 }
 
-/// Runs the command and hands over each line of its stdout; returns what the lines add up to, and whether it
-/// exited with 0.
+/// Runs the command and hands over each line of its stdout; returns what the lines add up to, and
+/// whether it exited with 0.
 fn counted(
     command: &mut Command,
     victim: Victim,

@@ -1,7 +1,8 @@
-//! `cargo xtask test packages`: the finished files of a release, tried in clean roots by testing/packages.
+//! `cargo xtask test packages`: the finished files of a release, tried in clean roots by
+//! testing/packages.
 //!
-//! A suite of its own: it needs root, boots Debian in namespaces, and takes minutes. Files that are missing are made
-//! first, as `cargo xtask dist` makes them.
+//! A suite of its own: it needs root, boots Debian in namespaces, and takes minutes. Files that are
+//! missing are made first, as `cargo xtask dist` makes them.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};

@@ -1,7 +1,8 @@
 //! Crates that do no I/O, and crates that may hold `unsafe`.
 //!
 //! The no-I/O crates run in a simulation, under a fuzzer and in a property test exactly as in
-//! production; one clock read would end that. Only code under `src/` is meant: a test may do as it likes.
+//! production; one clock read would end that. Only code under `src/` is meant: a test may do as it
+//! likes.
 
 use super::Finding;
 use super::source::Source;
@@ -36,8 +37,8 @@ const OUTSIDE: &[&str] = &["fs", "net", "thread", "process", "env"];
 const OUTSIDE_WORDS: &[&str] =
     &["Instant::now", "SystemTime::now", "rand", "getrandom", "fastrand", "mio", "tokio", "socket2", "libc"];
 
-/// What may hold `unsafe`: the crates of docs/architecture.md, the bench's raw epoll loop, and the allocator that tests count
-/// with.
+/// What may hold `unsafe`: the crates of docs/architecture.md, the bench's raw epoll loop, and the
+/// allocator that tests count with.
 const UNSAFE: &[&str] =
     &["crates/reactor/", "crates/ffi/src/abi/", "crates/ffi/src/sys.rs", "bench/", "testing/counting.rs"];
 

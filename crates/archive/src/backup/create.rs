@@ -46,7 +46,7 @@ pub struct Creation<'a> {
     listed: Vec<Listed>,
 }
 
-/// What the server says about its state.
+/// The state that the server reports.
 #[derive(Clone, Debug)]
 pub struct State {
     /// The backup holds every record whose time is not later: milliseconds since 1970. Those records

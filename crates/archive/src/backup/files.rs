@@ -26,7 +26,7 @@ const SEALED: &str = ".sealed";
 /// The shortest secret, bytes.
 const SECRET_BYTES_MIN: usize = 32;
 
-/// What seals the files with secrets: a key of the operator, which is in no backup.
+/// The operator's key that seals files with secrets. No backup has it.
 pub struct SecretsKey {
     seal: aead::LessSafeKey,
     nonce: hmac::Key,

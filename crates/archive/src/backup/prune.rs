@@ -10,7 +10,7 @@ use super::keep::Keep;
 use super::restore::read_all;
 use crate::{Archive, Collected, Error, series};
 
-/// What was removed.
+/// The backups and objects that were removed.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Pruned {
     /// Backups.

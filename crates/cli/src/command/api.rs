@@ -1,7 +1,8 @@
-//! `stadium api METHOD PATH`: any request to the HTTP API, with the server and key of every other command.
+//! `stadium api METHOD PATH`: any request to the HTTP API, with the server and key of every other
+//! command.
 //!
-//! The answer is written as it comes, so that streams and large files work. A refusal's body is written too, and the
-//! command fails with what it says.
+//! The answer is written as it comes, so that streams and large files work. A refusal's body is
+//! written too, and the command fails with what it says.
 
 use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
@@ -33,7 +34,8 @@ pub(crate) struct Request {
     /// The body: a file, `-` for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "fields")]
     input: Option<PathBuf>,
-    /// A field of a JSON body, as often as needed. A value that is JSON is sent as such, any other as text
+    /// A field of a JSON body, as often as needed. A value that is JSON is sent as such, any other
+    /// as text
     #[arg(long = "field", short = 'f', value_name = "NAME=VALUE", value_parser = field)]
     fields: Vec<(String, Value)>,
     /// A header, as often as needed. A body is JSON unless `Content-Type` is given

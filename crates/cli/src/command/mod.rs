@@ -1,6 +1,8 @@
-//! The commands, one file each. Each takes its parsed arguments and the terminal, and returns what failed.
+//! The commands, one file each. Each takes its parsed arguments and the terminal, and returns what
+//! failed.
 //!
-//! Commands that talk to a running server do so by its public HTTP API, through [`crate::api`], or by RPC ([`service`]).
+//! Commands that talk to a running server do so by its public HTTP API, through [`crate::api`], or
+//! by RPC ([`service`]).
 
 pub(crate) mod api;
 pub(crate) mod app;

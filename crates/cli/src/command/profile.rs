@@ -1,6 +1,7 @@
 //! `stadium profile`: name the servers that you use, so that no command needs their flags.
 //!
-//! Nothing here talks to a server. Keys are read from standard input or stay in a file of their own, and are never shown.
+//! Nothing here talks to a server. Keys are read from standard input or stay in a file of their
+//! own, and are never shown.
 
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use crate::terminal::{Style, Terminal};
 /// Bytes of a key that are read from standard input.
 const KEY_BYTES_MAX: u64 = 4 * 1024;
 
-/// What to do with profiles.
+/// The commands for profiles.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -58,7 +58,8 @@ struct SetArguments {
     /// The time zone that the expression is read in, or `local` for each device's own [default: UTC]
     #[arg(long, value_name = "ZONE")]
     zone: Option<String>,
-    /// An occurrence that was missed is sent late, where it is not older than this [default: it is skipped]
+    /// An occurrence that was missed is sent late, where it is not older than this [default: it is
+    /// skipped]
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
     late: Option<u64>,
     #[command(flatten)]

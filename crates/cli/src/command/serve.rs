@@ -1,8 +1,9 @@
 //! `stadium serve`: runs a node until a signal ends it.
 //!
-//! The first SIGTERM or Ctrl-C drains: devices are moved away, what is owned is finished, and the process exits with 0
-//! within the grace period. A second one leaves at once. SIGHUP reads certificates, keys, passwords and rules again.
-//! Where the log is JSON, the banner and the steps are lines of the log.
+//! The first SIGTERM or Ctrl-C drains: devices are moved away, what is owned is finished, and the
+//! process exits with 0 within the grace period. A second one leaves at once. SIGHUP reads
+//! certificates, keys, passwords and rules again. Where the log is JSON, the banner and the steps
+//! are lines of the log.
 
 use std::path::PathBuf;
 

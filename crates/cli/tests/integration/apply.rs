@@ -136,11 +136,11 @@ fn only_what_differs_is_changed() {
     assert!(shown.contains("  ~ audience shop/vips") && shown.contains("2 to change"), "{shown}");
     let done: Value = json(&site.runs(&["apply", "site.toml", "--yes", "--json"]));
     assert_eq!((done["made"].clone(), done["changes"][0]["action"].clone()), (2.into(), "change".into()));
-    // What a file leaves out stays.
+    // Things that a file leaves out stay.
     site.write("[queues.mail]\nlease_ms = 5000\n");
     site.applies(&["--yes"]);
     assert_eq!(site.asks("/api/queues/mail")["settings"]["attempts_max"], 5);
-    // What is never shown is written on request.
+    // A secret that is never shown is written on request.
     site.write(&changed);
     assert!(site.applies(&["--dry-run", "--rewrite"]).contains("~ queue schedule mail/nightly"));
 }

@@ -1,6 +1,8 @@
-//! `stadium doctor`: real things that are broken are found, each with its remedy, and a healthy server has no problem.
+//! `stadium doctor`: real things that are broken are found, each with its remedy, and a healthy
+//! server has no problem.
 //!
-//! Black box: the built binary, and what the machine can break: certificates, ports, limits, modes, a full disk, etcd.
+//! Black box: the built binary, and what the machine can break: certificates, ports, limits, modes,
+//! a full disk, etcd.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;

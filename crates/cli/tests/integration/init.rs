@@ -1,4 +1,5 @@
-//! `stadium init`: a server that is started with its files lets a device in over TLS, and delivers a push to it.
+//! `stadium init`: a server that is started with its files lets a device in over TLS, and delivers
+//! a push to it.
 //!
 //! Black box: the built binary, and mosquitto_sub as the device.
 

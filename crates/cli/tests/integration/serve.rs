@@ -306,7 +306,8 @@ fn mqtt_over_web_socket_is_served_on_a_port_of_its_own() {
 
 fn speaks_mqtt_over_web_socket(server: &Server, listener: &str) {
     let mut stream = upgraded(&server.address(listener), "/mqtt", "Sec-WebSocket-Protocol: mqtt\r\n");
-    // CONNECT of the device `w`, MQTT 5.0, in one masked binary frame (RFC 6455, 5.2) with a mask of zeros.
+    // CONNECT of the device `w`, MQTT 5.0, in one masked binary frame (RFC 6455, 5.2) with a mask
+    // of zeros.
     let connect = [0x10, 0x0e, 0, 4, b'M', b'Q', b'T', b'T', 5, 2, 0, 60, 0, 0, 1, b'w'];
     stream.write_all(&[&[0x82, 0x80 | 16, 0, 0, 0, 0], &connect[..]].concat()).expect("the server reads");
     let mut frame = [0; 4];
@@ -372,7 +373,8 @@ fn a_swarm_connects_to_it_and_prints_its_figures() {
 
 #[test]
 fn the_first_process_of_a_container_drains_on_sigterm() {
-    // A process id namespace of its own makes the server process 1 there, whose signals have no default action.
+    // A process id namespace of its own makes the server process 1 there, whose signals have no
+    // default action.
     let data = tempfile::tempdir().expect("a temporary directory can be made");
     let mut child = std::process::Command::new("unshare")
         .args(["--map-root-user", "--pid", "--fork", "--kill-child"])

@@ -49,7 +49,7 @@ struct Filter {
     idle_since_ms: Option<u64>,
 }
 
-/// What became of a message.
+/// The outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Appended {
     /// Streams may read it.
@@ -165,7 +165,8 @@ impl Hub {
         self.woken.extend(self.streams.values_mut().filter_map(|waiting| waiting.waker.take()));
     }
 
-    /// What is too old leaves, and filters that nobody has read for as long; `lost` hears of those.
+    /// Removes messages that are too old, and filters that nobody has read for as long, which
+    /// `lost` gets.
     pub(super) fn expire(&mut self, now_ms: u64, mut lost: impl FnMut(&str)) {
         self.ring.expire(now_ms);
         let is_due = now_ms.saturating_sub(self.idle_looked_ms) >= IDLE_LOOK_MS;

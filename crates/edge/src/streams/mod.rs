@@ -63,7 +63,7 @@ impl Default for StreamLimits {
 pub struct StreamMessage {
     publication: Publication,
     is_retained: bool,
-    /// What a door made of it, once for all its readers.
+    /// The form that a door made of it, once for all its readers.
     rendered: std::sync::OnceLock<Bytes>,
 }
 
@@ -98,7 +98,7 @@ impl StreamMessage {
         decode::forwarded(self.publication.message().properties).unwrap_or_default()
     }
 
-    /// What a door shows of it; made by the first reader.
+    /// The form that a door shows; made by the first reader.
     pub fn rendered(&self, render: impl FnOnce() -> Bytes) -> Bytes {
         self.rendered.get_or_init(render).clone()
     }
@@ -113,7 +113,7 @@ impl StreamMessage {
     }
 }
 
-/// Why a stream cannot begin.
+/// The reason that a stream cannot begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoStream {
     /// There are so many already.
@@ -126,7 +126,7 @@ pub enum NoStream {
     Draining,
 }
 
-/// What streams did so far, and what they hold.
+/// The counters of streams, and the memory that they hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamCounts {
     /// Streams that are open now.
@@ -173,7 +173,7 @@ struct Totals {
     gaps: [AtomicU64; 3],
 }
 
-/// What loops have shown and nobody has distributed.
+/// Messages that loops have shown and nobody has distributed.
 #[derive(Debug, Default)]
 struct Intake {
     messages: Vec<StreamMessage>,

@@ -21,7 +21,7 @@ pub struct RingLimits {
     pub age_ms_max: u64,
 }
 
-/// Why messages may be missing to a reader.
+/// The reason that messages may be missing to a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gap {
     /// They are older than what the ring holds.
@@ -114,7 +114,7 @@ where
         self.hole = self.last;
     }
 
-    /// What is too old, or too much, leaves.
+    /// Removes messages that are too old, and the oldest beyond the bound.
     pub(crate) fn expire(&mut self, now_ms: u64) {
         while let Some(slot) = self.slots.front()
             && (self.bytes > self.limits.bytes_max
@@ -340,7 +340,7 @@ mod tests {
         ring.append(&[0], Arc::new("one"), 10, 0);
         let place = ring.last();
         ring.close(0);
-        // What is published now reaches no log, and no number is given.
+        // A message that is published now reaches no log, and no number is given.
         ring.open(0);
         assert_eq!(ring.gap(&[0], place), Some((Gap::Unwatched, place + 1)));
         assert_eq!(ring.gap(&[0], ring.last()), None);

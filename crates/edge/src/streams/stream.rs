@@ -48,7 +48,7 @@ impl FromStr for StreamPlace {
     }
 }
 
-/// What a stream gives its reader.
+/// The items that a stream gives its reader.
 #[derive(Debug)]
 pub enum StreamItem {
     /// A message, and the place behind it; none for a retained one, which has no place.
@@ -73,7 +73,7 @@ pub struct TopicStream {
     place: u64,
     /// Up to where it knows that messages may be missing.
     known: u64,
-    /// What it has to say before it goes on.
+    /// The item that it gives before it goes on.
     gap: Option<Gap>,
     retained: Option<Retained>,
     ready: VecDeque<(u64, Arc<StreamMessage>)>,
@@ -145,7 +145,7 @@ impl EdgeHandle {
                 distinct.push(filter);
             }
         }
-        // What was accepted before it begins is behind its place.
+        // Messages that were accepted before it begins are behind its place.
         streams.distribute(self.shared.now_ms());
         let mut hub = streams.hub.lock();
         if hub.held().0 >= limits.streams_max {
@@ -286,7 +286,7 @@ impl TopicStream {
             let messages_max = PIECE_MESSAGES_MAX.min(retained.left);
             let (found, next) = store.messages(filter, retained.from.as_deref(), now_ms, messages_max);
             retained.left -= found.len();
-            // What a filter before matches too was sent for that one.
+            // A message that an earlier filter matches was sent for that one.
             let is_new =
                 |one: &Arc<Publication>| !retained.done.iter().any(|done| topic::matches(done, one.topic()));
             let shown = found.into_iter().filter(is_new);
@@ -299,7 +299,7 @@ impl TopicStream {
     }
 }
 
-/// What a stream found in the ring.
+/// The result of a stream's look into the ring.
 enum Looked {
     Found,
     Nothing,

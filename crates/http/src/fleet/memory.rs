@@ -1,8 +1,9 @@
 //! A fleet without a network: devices are entries in a map, and a delivery is done when it is asked for.
 //!
-//! It exists for the API's tests and for looking at the live page (`cargo run -p stadium-http --example page`).
-//! A connected device gets and acknowledges a push at once; an absent one keeps it in its session. Everything that
-//! a real fleet would measure can be set by [`MemoryFleet::change_stats`] and [`MemoryFleet::change_push`].
+//! It exists for the API's tests and for looking at the live page (`cargo run -p stadium-http
+//! --example page`). A connected device gets and acknowledges a push at once; an absent one keeps
+//! it in its session. Everything that a real fleet would measure can be set by
+//! [`MemoryFleet::change_stats`] and [`MemoryFleet::change_push`].
 
 mod streams;
 
@@ -27,7 +28,8 @@ use crate::fleet::{
 
 use streams::Streams;
 
-/// Pushes remembered; the oldest is forgotten first. Enough for any test, small enough for a page left open.
+/// Pushes remembered; the oldest is forgotten first. Enough for any test, small enough for a page
+/// left open.
 const PUSHES_MAX: usize = 1_024;
 
 /// The fleet in memory.

@@ -25,13 +25,13 @@ pub struct TopicMessage {
     pub content_type: Option<CompactString>,
     /// The topic on which an answer is expected.
     pub response_topic: Option<String>,
-    /// What an answer repeats.
+    /// The correlation data that an answer repeats.
     pub correlation_data: Option<Bytes>,
     /// Names and values, in order.
     pub user_properties: Vec<(CompactString, CompactString)>,
 }
 
-/// What became of a message.
+/// The outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PublishOutcome {
     /// It is owed to all its receivers; durably, where that was asked for.
@@ -47,7 +47,7 @@ pub enum PublishOutcome {
     Unknown,
 }
 
-/// Why messages were not taken. Nothing happened.
+/// The reason that messages were refused. Nothing happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotPublished {
     /// The fleet refused them as a whole.

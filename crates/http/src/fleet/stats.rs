@@ -1,7 +1,7 @@
 //! The fleet's counters and gauges at one time.
 //!
-//! Totals only grow while the process lives; rates and recent quantiles are made from two snapshots by whoever
-//! shows them.
+//! Totals only grow while the process lives; rates and recent quantiles are made from two snapshots
+//! by whoever shows them.
 
 use std::time::Duration;
 
@@ -87,7 +87,7 @@ pub struct FleetStats {
     pub cluster: Option<ClusterStats>,
 }
 
-/// What streams did so far, and what they hold.
+/// The counters of streams, and the memory that they hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamStats {
     /// Streams that are open.
@@ -199,7 +199,8 @@ pub struct LocationStats {
     pub sources: u64,
     /// Events taken.
     pub events_total: u64,
-    /// What became of them: `moved`, `unmoved`, `older`, `unknown` (not registered), `replaced` by a newer one, `refused`, `lost`.
+    /// What became of them: `moved`, `unmoved`, `older`, `unknown` (not registered), `replaced` by
+    /// a newer one, `refused`, `lost`.
     pub outcomes: Vec<Tally>,
     /// Devices whose locations wait to be written.
     pub waiting: u64,
@@ -239,8 +240,8 @@ pub struct ServiceStats {
     pub load: f64,
     /// Connections closed as they came, because `rpc.connections_max` was reached.
     pub connections_refused_total: u64,
-    /// Connections that the server cut, by reason: `unfinished` (frames and fragments beyond `rpc.partial_bytes_max`) and
-    /// `slow_reader`.
+    /// Connections that the server cut, by reason: `unfinished` (frames and fragments beyond
+    /// `rpc.partial_bytes_max`) and `slow_reader`.
     pub connections_cut: Vec<Tally>,
     /// One entry for each method.
     pub methods: Vec<MethodStats>,
@@ -382,8 +383,8 @@ impl Histogram {
         recent
     }
 
-    /// The duration in seconds that the given part of all counts does not exceed, interpolated inside its bucket;
-    /// `None` when nothing was counted. `part` is between 0 and 1.
+    /// The duration in seconds that the given part of all counts does not exceed, interpolated
+    /// inside its bucket; `None` when nothing was counted. `part` is between 0 and 1.
     pub fn quantile_s(&self, part: f64) -> Option<f64> {
         let count = self.count();
         if count == 0 {

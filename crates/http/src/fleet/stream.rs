@@ -15,7 +15,7 @@ pub struct StreamQuery {
     pub retained: bool,
 }
 
-/// What a stream gives.
+/// The items that a stream gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamItem {
     /// A message, as [`render_topic_event`](crate::render_topic_event) wrote it.
@@ -38,7 +38,7 @@ pub trait TopicStream: Send {
     fn is_behind(&self) -> bool;
 }
 
-/// Why there is no stream.
+/// The reason that there is no stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoStream {
     /// There are so many already.

@@ -52,7 +52,7 @@ pub(crate) async fn list(
     let search = query.value("search").unwrap_or_default().to_lowercase();
     let refused =
         query.one_of("outcome", &[("all", None), ("made", Some(false)), ("refused", Some(true))])?;
-    // What is searched for may be the oldest of those that are looked through.
+    // The entry that is searched for may be the oldest of those that are read.
     let read_max = if search.is_empty() && refused.is_none() {
         skip.saturating_add(limit).min(ENTRIES_MAX)
     } else {

@@ -1,10 +1,10 @@
 //! The fleet over the last hours, kept in the process: a point every 10 seconds of the last hour, and
 //! one every minute of the last day.
 //!
-//! Memory is bounded: 360 points of the hour and 1,440 of the day, each [`HistoryPoint`] of 96 bytes,
-//! take 170 KB, whatever the size of the fleet. A restart begins anew; Prometheus keeps
-//! figures for longer. Rates and quantiles of a point are made of the two snapshots at its ends, so that no
-//! second between them is missed.
+//! Memory is bounded: 360 points of the hour and 1,440 of the day, each [`HistoryPoint`] of 96
+//! bytes, take 170 KB, whatever the size of the fleet. A restart begins anew; Prometheus keeps
+//! figures for longer. Rates and quantiles of a point are made of the two snapshots at its ends, so
+//! that no second between them is missed.
 
 use std::collections::VecDeque;
 use std::time::Duration;

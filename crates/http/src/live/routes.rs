@@ -41,8 +41,8 @@ where
 
 /// What the fleet does, as it happens.
 ///
-/// Server-sent events: `history` once (two minutes of points), then `sample` each second, and `push` whenever the
-/// newest push came further. A slow reader misses events and gets later ones.
+/// Server-sent events: `history` once (two minutes of points), then `sample` each second, and
+/// `push` whenever the newest push came further. A slow reader misses events and gets later ones.
 #[utoipa::path(get, operation_id = "live", path = "/api/live", tag = "Operating",
     extensions(("x-right" = json!("node.read"))),
     responses((status = 200, description = "Events as text. The data of `history` is a list of `Point`, of `sample` a `Sample`, of `push` a `PushView`.",
@@ -67,7 +67,8 @@ pub(crate) async fn events(
 
 /// The fleet over the last hour or the last day.
 ///
-/// `hour` has a point every 10 seconds, `day` one every minute. They are kept in this process: a restart begins anew.
+/// `hour` has a point every 10 seconds, `day` one every minute. They are kept in this process: a
+/// restart begins anew.
 #[utoipa::path(get, operation_id = "history", path = "/api/history", tag = "Operating",
     extensions(("x-right" = json!("node.read"))),
     params(("span" = Option<String>, Query, description = "`hour` or `day`; `hour` by default.")),

@@ -1,6 +1,6 @@
 //! The figures of the process and of the disk of its data directory, as the kernel has them.
 //!
-//! What the kernel does not tell, on a system without /proc for instance, is left out.
+//! Figures that the kernel does not report, on a system without /proc for instance, are left out.
 
 use std::fmt;
 use std::fs;

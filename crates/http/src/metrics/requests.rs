@@ -13,8 +13,8 @@ use stadium_metrics::table::http;
 use crate::fleet::Histogram;
 use crate::metrics::encoder::{Encoder, buckets};
 
-/// Requests answered since the start, by route and status. Its size is bounded by the routes and the statuses
-/// they answer; paths of strangers count under one route.
+/// Requests answered since the start, by route and status. Its size is bounded by the routes and
+/// the statuses they answer; paths of strangers count under one route.
 #[derive(Default)]
 pub(crate) struct Requests {
     by_answer: Mutex<BTreeMap<(Arc<str>, u16), Answered>>,
@@ -32,7 +32,8 @@ struct Answered {
 }
 
 impl Requests {
-    /// What metrics and log call a route: its method and its path, `other` for paths and methods of strangers.
+    /// What metrics and log call a route: its method and its path, `other` for paths and methods of
+    /// strangers.
     pub(crate) fn label(&self, method: &Method, path: Option<&str>) -> Arc<str> {
         const KNOWN: [Method; 6] =
             [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::HEAD];

@@ -1,8 +1,8 @@
 //! The figures of the queues, the wallets and the shards, for Prometheus; those of the push
 //! platform are in [`crate::metrics::push`].
 //!
-//! At most a hundred queues have series of their own; the others are summed as the queue `(other)`, which is no queue's
-//! name. So the number of series does not grow with the number of queues.
+//! At most a hundred queues have series of their own; the others are summed as the queue `(other)`,
+//! which is no queue's name. So the number of series does not grow with the number of queues.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! Pushes as answers show them: what was asked for, and what became of it.
 //!
-//! Each targeted device is counted in one place: `targeted` is the sum of `waiting` to `cancelled`, `opened`
-//! and `clicked` aside.
+//! Each targeted device is counted in one place: `targeted` is the sum of `waiting` to `cancelled`,
+//! `opened` and `clicked` aside.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -92,7 +92,8 @@ pub(crate) struct PlatformPushReport {
     sent: LatencyReport,
     /// From the start to the acknowledgement.
     acknowledged: LatencyReport,
-    /// What happened in each second since the start, at most 600, then in each minute; only where one push is shown.
+    /// What happened in each second since the start, at most 600, then in each minute; only where
+    /// one push is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     series: Option<Vec<SampleReport>>,
 }

@@ -248,7 +248,8 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// Whether `Host` is an address or `localhost`, so that no foreign name led the browser here (DNS rebinding).
+/// Whether `Host` is an address or `localhost`, so that no foreign name led the browser here (DNS
+/// rebinding).
 fn host_is_literal(headers: &HeaderMap) -> bool {
     let Some(host) = headers.get(header::HOST).and_then(|host| host.to_str().ok()) else { return false };
     if let Some(rest) = host.strip_prefix('[') {

@@ -1,6 +1,7 @@
 //! The body of a request and its headers about repeating it, read strictly.
 //!
-//! A body is JSON with known fields; an unknown or mistaken one is refused with its path, and nothing has happened.
+//! A body is JSON with known fields; an unknown or mistaken one is refused with its path, and
+//! nothing has happened.
 
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};

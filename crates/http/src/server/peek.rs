@@ -1,7 +1,7 @@
 //! Looks at a connection's first bytes without using them, to see whose it is.
 //!
-//! `GET /mqtt` (and `GET /echo` in a trial) belongs to the event loops; everything else is served here. At most
-//! ten bytes and the head's time limit are spent on the question.
+//! `GET /mqtt` (and `GET /echo` in a trial) belongs to the event loops; everything else is served
+//! here. At most ten bytes and the head's time limit are spent on the question.
 
 use std::time::Duration;
 
@@ -22,8 +22,8 @@ pub(crate) enum FirstBytes {
     Gone,
 }
 
-/// How long to wait for the rest of a request line that came in pieces: peeking again at once would spin, since
-/// the bytes already there keep the socket readable.
+/// How long to wait for the rest of a request line that came in pieces: peeking again at once would
+/// spin, since the bytes already there keep the socket readable.
 const PIECES_PAUSE: Duration = Duration::from_millis(20);
 
 pub(crate) async fn first_bytes(stream: &TcpStream, echo: bool, limit: Duration) -> FirstBytes {

@@ -1,8 +1,8 @@
 //! Giving sockets away: MQTT over WebSocket on the HTTP port.
 //!
-//! The server looks at each connection's first bytes. If they ask for a path that the event loops own, the socket
-//! goes to them: unread, or with its TLS and what was read. So the loop parses the upgrade itself and nothing about
-//! the connection stays here.
+//! The server looks at each connection's first bytes. If they ask for a path that the event loops
+//! own, the socket goes to them: unread, or with its TLS and what was read. So the loop parses the
+//! upgrade itself and nothing about the connection stays here.
 
 use std::fmt;
 use std::net::{SocketAddr, TcpStream};
@@ -35,9 +35,9 @@ pub struct TakenSocket {
 pub struct TakenTls {
     /// The keys, and how far each direction has come.
     pub secrets: ExtractedSecrets,
-    /// What key updates need.
+    /// The secrets for key updates.
     pub kernel: KernelConnection<ServerConnectionData>,
-    /// What was decrypted: the request, or its beginning.
+    /// The plaintext: the request, or its beginning.
     pub plain: Vec<u8>,
     /// The beginning of a record whose rest has not arrived.
     pub cipher: Vec<u8>,

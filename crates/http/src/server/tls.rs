@@ -32,7 +32,7 @@ impl Certificate {
         Ok(())
     }
 
-    /// What a new connection shakes hands with.
+    /// The configuration of the next handshake.
     pub(crate) fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.current.read())
     }

@@ -25,7 +25,7 @@ pub struct TopicEvent<'a> {
     pub content_type: Option<&'a str>,
     /// The topic on which an answer is expected.
     pub response_topic: Option<&'a str>,
-    /// What an answer repeats.
+    /// The correlation data that an answer repeats.
     pub correlation_data: Option<&'a [u8]>,
     /// Names and values, in order.
     pub user_properties: Vec<(&'a str, &'a str)>,
@@ -56,7 +56,7 @@ pub(crate) struct StreamedMessage<'a> {
     /// The topic on which its publisher expects an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     response_topic: Option<&'a str>,
-    /// What that answer is to repeat.
+    /// The correlation data that this answer is to repeat.
     #[serde(skip_serializing_if = "Option::is_none")]
     correlation_data_base64: Option<String>,
     /// Names and values that its publisher gave.

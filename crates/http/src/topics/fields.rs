@@ -63,7 +63,7 @@ pub(crate) struct PublishRequest {
     /// The topic on which an answer is expected, for MQTT 5 subscribers.
     #[serde(default)]
     response_topic: Option<TopicField>,
-    /// What an answer is to repeat, as base64, for MQTT 5 subscribers.
+    /// The correlation data that an answer is to repeat, as base64, for MQTT 5 subscribers.
     #[serde(default)]
     correlation_data_base64: Option<String>,
     /// Names and values for MQTT 5 subscribers, at most 32.

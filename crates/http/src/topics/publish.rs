@@ -46,7 +46,7 @@ const FORM: &str = "application/x-www-form-urlencoded";
 #[derive(Default)]
 pub(crate) struct PublishIds(Mutex<Ids>);
 
-/// What became of a message that was published.
+/// The outcome of a message that was published.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct PublishedMessage {
     /// Where to.
@@ -63,7 +63,7 @@ pub(crate) struct PublishedMessage {
     retained: bool,
 }
 
-/// What became of one message of a batch: `status` is `accepted`, `busy`, `rejected` or `unknown`.
+/// The outcome of one message of a batch: `status` is `accepted`, `busy`, `rejected` or `unknown`.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum BatchResult {
@@ -79,7 +79,7 @@ pub(crate) enum BatchResult {
     },
 }
 
-/// What became of the messages of a batch.
+/// The outcomes of the messages of a batch.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct PublishedBatch {
     /// Messages that were published.
@@ -92,8 +92,9 @@ pub(crate) struct PublishedBatch {
 /// Publishes a message to a topic.
 ///
 /// 200: it is owed to all who subscribed, durably where their sessions persist, and retained where
-/// that was asked for. 503: nobody got it, try again after `Retry-After`. 4xx: nobody ever will. 504: somebody may have
-/// got it. With the header `Idempotency-Key` a repeated request gets the first answer and publishes nothing.
+/// that was asked for. 503: nobody got it, try again after `Retry-After`. 4xx: nobody ever will.
+/// 504: somebody may have got it. With the header `Idempotency-Key` a repeated request gets the
+/// first answer and publishes nothing.
 #[utoipa::path(post, operation_id = "publish", path = "/api/publish", tag = "Topics",
     extensions(("x-right" = json!(["stream.publish:{topic}", "stream.retain:{topic}?"]))), request_body = PublishRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters that name this request.")),
@@ -252,7 +253,7 @@ async fn publish_one(
     }
 }
 
-/// What became of a request.
+/// The outcome of a request.
 enum Published {
     /// An earlier one with the same idempotency key published its messages.
     Before,

@@ -45,10 +45,10 @@ const RETRY_MS: std::ops::Range<u64> = 1_000..5_000;
 const TICKET_S: u64 = 3_600;
 const TICKET_S_MAX: u64 = 86_400;
 
-/// Why streams ended, by which they are counted.
+/// The reasons by which ended streams are counted.
 const ENDS: [&str; 6] = ["client", "behind", "slow", "draining", "revoked", "expired"];
 
-/// How streams ended so far.
+/// The ends of streams so far, by reason.
 #[derive(Default)]
 pub(crate) struct StreamEnds([AtomicU64; ENDS.len()]);
 
@@ -71,10 +71,10 @@ impl StreamEnds {
 /// Messages of topics, as they are published.
 ///
 /// Server-sent events: `subscribed` once, then each message (the data is a `StreamedMessage`),
-/// retained ones first. `gap` means that messages may be missing here, and why. `end` is the last event, with its
-/// reason. A stream that begins with the header `Last-Event-ID` (or the parameter `last_event_id`) of an earlier one goes on where
-/// that ended, for as long as the server remembers, or begins with a `gap`. A browser's EventSource
-/// sends no key: it gives a `ticket`.
+/// retained ones first. `gap` means that messages may be missing here, and why. `end` is the last
+/// event, with its reason. A stream that begins with the header `Last-Event-ID` (or the parameter
+/// `last_event_id`) of an earlier one goes on where that ended, for as long as the server
+/// remembers, or begins with a `gap`. A browser's EventSource sends no key: it gives a `ticket`.
 #[utoipa::path(get, operation_id = "stream_topics", path = "/api/topics/stream", tag = "Topics",
     extensions(("x-right" = json!("stream.subscribe:{filter}"))),
     params(("topic" = Option<Vec<String>>, Query, description = "A topic filter; may be given several times. With a ticket: those of the ticket by default.", example = json!(["chat/+"])),
@@ -203,7 +203,7 @@ struct Events {
     holder: Holder,
     app: Arc<App>,
     ends: Arc<StreamEnds>,
-    /// Why it is over.
+    /// The reason that it is over.
     over: Option<&'static str>,
 }
 
@@ -264,7 +264,7 @@ impl Drop for Events {
     }
 }
 
-/// What a ticket is to open.
+/// The streams that a ticket is to open.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TicketFields {
@@ -283,7 +283,7 @@ pub(crate) struct TicketReport {
     /// The ticket.
     #[schema(example = "tt_AQAAAABp...")]
     ticket: String,
-    /// What an EventSource opens, on this server.
+    /// The path that an EventSource opens, on this server.
     #[schema(example = "/api/topics/stream?ticket=tt_AQAAAABp...")]
     url: String,
     /// When it is over.
@@ -296,8 +296,9 @@ const FILTERS_MAX: usize = 16;
 
 /// Makes a ticket that opens streams of these topics, for a web page.
 ///
-/// Nothing is stored: it counts until its expiry, unless the key that asked for it is revoked before. It may be used several times: a browser that
-/// lost its connection opens the same URL again.
+/// Nothing is stored: it counts until its expiry, unless the key that asked for it is revoked
+/// before. It may be used several times: a browser that lost its connection opens the same URL
+/// again.
 #[utoipa::path(post, operation_id = "issue_topic_ticket", path = "/api/topics/tickets", tag = "Topics",
     extensions(("x-right" = json!("stream.subscribe:{filter}"))), request_body = TicketFields,
     responses((status = 201, description = "The ticket.", body = TicketReport),

@@ -18,7 +18,7 @@ use ring::hmac;
 use crate::config::Config;
 use crate::secret_file;
 
-/// How tickets begin. No API key and no token of a device does.
+/// The beginning of each ticket. No API key and no token of a device has it.
 pub(crate) const PREFIX: &str = "tt_";
 
 /// The file of the secret that tickets are signed with. A holder of the file can make tickets.
@@ -75,7 +75,7 @@ impl Tickets {
         (text.len() <= TICKET_CHARS_MAX).then_some(text)
     }
 
-    /// What a ticket claims; none where this server did not sign it, or it is over at `now_s`.
+    /// The claims of a ticket; none where this server did not sign it, or it is over at `now_s`.
     pub(crate) fn read(&self, ticket: &str, now_s: u64) -> Option<Ticket> {
         let ticket = ticket.strip_prefix(PREFIX).filter(|ticket| ticket.len() <= TICKET_CHARS_MAX)?;
         let bytes = URL_SAFE_NO_PAD.decode(ticket).ok()?;

@@ -1,4 +1,4 @@
-//! What the console asks of the API: searches, the texts of one device, this process and its history.
+//! The console's requests to the API: searches, the texts of one device, this process and its history.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,5 @@
-//! The push platform's pages in a real browser: find a device, count an audience, compose a push, follow it, ask why, schedule.
+//! The push platform's pages in a real browser: find a device, count an audience, compose a push,
+//! follow it, ask why, schedule.
 //!
 //! Nobody is connected: deliveries to devices are tested in the node's suites.
 

@@ -1,6 +1,7 @@
 //! Shards and their journals, one series for each shard, and the threads that drive them.
 //!
-//! A histogram of each shard has series of its own up to 64 shards; beyond, one series `(all)` stands for them.
+//! A histogram of each shard has series of its own up to 64 shards; beyond, one series `(all)`
+//! stands for them.
 
 crate::definition::section! { "Shards and journals"
     SHARD_SERVING = Gauge "shard_serving" by "shard": "1 while it takes commands",

@@ -10,7 +10,7 @@ use super::publication::Message;
 use super::publish::Otherwise;
 use crate::reason::ReasonCode;
 
-/// How far a message of an application came at once.
+/// The immediate outcome of a message of an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Published {
     /// Whether somebody may have subscribed to its topic. Another loop may turn out to have nobody.

@@ -30,15 +30,18 @@ const SHARED_PAYLOAD_BYTES_MIN: usize = 16 << 10;
 pub(super) enum Scope {
     /// To this broker's sessions and to the brokers of the other loops.
     Everywhere,
-    /// To this broker's sessions: another loop sent it, and hears when it is kept for those to whom it is owed.
+    /// To this broker's sessions: another loop sent it, and hears when it is kept for those to whom
+    /// it is owed.
     Here,
-    /// To this broker's sessions: another loop sent it and waits for nothing, because no session that persists had subscribed here.
+    /// To this broker's sessions: another loop sent it and waits for nothing, because no session
+    /// that persists had subscribed here.
     Unkept,
 }
 
 impl Scope {
-    /// Whether a session must not get this message: it persists, so its subscription is younger than the publish. Were the message kept
-    /// for it, nobody would wait for that, and the same publish sent again after a crash would be owed to it a second time.
+    /// Whether a session must not get this message: it persists, so its subscription is younger
+    /// than the publish. Were the message kept for it, nobody would wait for that, and the same
+    /// publish sent again after a crash would be owed to it a second time.
     fn precedes<L, I>(self, message: &Message<'_>, session: &Session<L, I>) -> bool {
         self == Self::Unkept && message.head.qos > QoS::AtMostOnce && session.durable
     }
@@ -188,8 +191,8 @@ where
         anybody
     }
 
-    /// Has all parts of the message at hand kept: those of this broker's sessions, of so many other loops, and of members of shared
-    /// subscriptions there.
+    /// Has all parts of the message at hand kept: those of this broker's sessions, of so many other
+    /// loops, and of members of shared subscriptions there.
     fn keep_parts<H>(
         &mut self,
         host: &mut H,
@@ -344,7 +347,8 @@ where
                     let session = sessions.get(who.session.index as usize);
                     session.is_some_and(|session| may_read(host, session, message.topic))
                 };
-                // Of another loop's members their own loop knows. One that persists has joined since, see [`Scope::precedes`].
+                // Of another loop's members their own loop knows. One that persists has joined
+                // since, see [`Scope::precedes`].
                 let is_unkept = scope == Scope::Unkept && message.head.qos > QoS::AtMostOnce;
                 while skipped < members
                     && group.peek().is_some_and(|member| {
@@ -444,7 +448,8 @@ where
             self.flights.push_back(&mut queued, flight);
         }
         session.queued = queued;
-        // What was published before goes out again, marked DUP; what today's rules no longer allow does not.
+        // What was published before goes out again, marked DUP; what today's rules no longer allow
+        // does not.
         while let Some(flight) = self.flights.pop_front(&mut again) {
             if flight.stage == Stage::Released {
                 let session = &mut self.sessions[key.index as usize];
@@ -547,7 +552,8 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Deliverer<'_, L, I> {
         report(host, Some(link), receipt, Progress::Queued);
     }
 
-    /// The same for a member of a group whose turn it is. Where its session ends before the message is durable, another member gets it.
+    /// The same for a member of a group whose turn it is. Where its session ends before the message
+    /// is durable, another member gets it.
     pub fn deliver_to_member<'p, H>(
         &mut self,
         host: &mut H,
@@ -598,7 +604,8 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Deliverer<'_, L, I> {
             }
             let Some(first) = self.flights.front(&session.queued) else { return };
             if first.packet_id == 0 && first.number != 0 {
-                // Its packet id may be in use, by one that is not acknowledged while thousands behind it were.
+                // Its packet id may be in use, by one that is not acknowledged while thousands
+                // behind it were.
                 let packet_id = kept_packet_id(first.number);
                 if self.flights.find_mut(&session.in_flight, packet_id).is_some() {
                     return;
@@ -783,7 +790,8 @@ fn next_packet_id<L, I>(session: &mut Session<L, I>, flights: &mut Flights) -> u
     }
 }
 
-/// Whether a session's client may have messages of this topic. Asked where its filter was granted partly.
+/// Whether a session's client may have messages of this topic. Asked where its filter was granted
+/// partly.
 pub(super) fn may_read<H: Host>(host: &mut H, session: &Session<H::Link, H::Identity>, topic: &str) -> bool {
     let client = Client { client_id: &session.client_id, identity: &session.identity };
     host.authorise(client, Action::Subscribe, topic)

@@ -353,7 +353,8 @@ pub(super) enum What<L> {
 pub(super) enum Answer {
     /// PUBACK or PUBREC.
     Publish { kind: AckKind, packet_id: u16, reason: ReasonCode, noted: Noted, origin: Option<Origin> },
-    /// PUBACK or PUBREC that refuses, of a publish that shards may have taken before the server was started: those are asked first.
+    /// PUBACK or PUBREC that refuses, of a publish that shards may have taken before the server was
+    /// started: those are asked first.
     Refused { packet_id: u16, refusal: ReasonCode, origin: Origin },
     /// PUBCOMP.
     Released { packet_id: u16, reason: ReasonCode },
@@ -362,7 +363,8 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    /// The packet that a client sends again on its next connection where this answer did not reach it on the last one.
+    /// The packet that a client sends again on its next connection where this answer did not reach
+    /// it on the last one.
     fn repeated(&self) -> Option<(AckKind, u16)> {
         match *self {
             Self::Publish { kind: AckKind::Pubrec, packet_id, .. } | Self::Refused { packet_id, .. } => {
@@ -510,7 +512,8 @@ where
     L: Copy + Eq + std::fmt::Debug,
     I: Clone,
 {
-    /// The host's word on a change that something waits for. It comes once for each, never from within the call that asked.
+    /// The host's word on a change that something waits for. It comes once for each, never from
+    /// within the call that asked.
     pub fn persisted<H>(&mut self, host: &mut H, then: Then, persisted: Persisted)
     where
         H: Host<Link = L, Identity = I>,
@@ -701,7 +704,8 @@ where
         rare.held_first.wrapping_add(rare.held.len() as u32 - 1)
     }
 
-    /// A PUBLISH at QoS 2 or a PUBREL came that is not answered yet. Its client may have a new connection: the answer goes there.
+    /// A PUBLISH at QoS 2 or a PUBREL came that is not answered yet. Its client may have a new
+    /// connection: the answer goes there.
     pub(super) fn asked_again(&mut self, key: SessionKey, kind: AckKind, packet_id: u16) {
         let Some(session) = self.session_mut(key) else { return };
         // One place is enough, however often it is repeated.
@@ -714,7 +718,8 @@ where
         }
     }
 
-    /// Where an answer goes: to the place of its packet, or to that of the same packet sent again on a new connection.
+    /// Where an answer goes: to the place of its packet, or to that of the same packet sent again
+    /// on a new connection.
     fn place_of<H>(&mut self, host: &mut H, key: SessionKey, answer: &Answer, asked: (L, u32)) -> (L, u32)
     where
         H: Host<Link = L, Identity = I>,
@@ -788,12 +793,14 @@ where
                 if let Some(refusal) = worst.refusal() {
                     let is_in_doubt =
                         kind == AckKind::Pubrec && session.rare().noted.contains_key(&packet_id);
-                    // A shard took it, or may have, now or when it was sent before: only the same publish again, with its
-                    // packet id, brings it to the others and to nobody twice.
+                    // A shard took it, or may have, now or when it was sent before: only the same
+                    // publish again, with its packet id, brings it to the others and to nobody
+                    // twice.
                     if worst == Persisted::Unknown || is_known || is_in_doubt {
                         return self.publish_unsettled(host, (key, link), kind, packet_id, refusal);
                     }
-                    // A shard that nobody asked now may have taken it before the restart, for a session that has unsubscribed since.
+                    // A shard that nobody asked now may have taken it before the restart, for a
+                    // session that has unsubscribed since.
                     if let Some(origin) = origin
                         && version == Version::V5
                         && session.rare().came_back
@@ -871,8 +878,8 @@ where
         let Some(session) = self.session_mut(key) else { return };
         let (now, is_durable) = (session.link, session.durable);
         if kind == AckKind::Pubrec && is_durable {
-            // Forgotten on all shards when the session ends, or when the repeat is released. Until then the packet id is
-            // not free: a shard would take another message for this one.
+            // Forgotten on all shards when the session ends, or when the repeat is released. Until
+            // then the packet id is not free: a shard would take another message for this one.
             session.rare().noted.insert(packet_id, None);
         }
         if now == Some(link) {

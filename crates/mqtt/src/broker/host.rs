@@ -56,8 +56,9 @@ pub trait Host {
     /// The one authorisation function: may this client do that to this topic?
     fn authorise(&mut self, client: Client<'_, Self::Identity>, action: Action, topic: &str) -> bool;
 
-    /// The same for a subscription, whose filter matches many topics. `filter` may be `$share/GROUP/FILTER`. A
-    /// topic of a filter that was granted whole may be read, see [`Self::authorise`].
+    /// The same for a subscription, whose filter matches many topics. `filter` may be
+    /// `$share/GROUP/FILTER`. A topic of a filter that was granted whole may be read, see
+    /// [`Self::authorise`].
     fn grant(&mut self, client: Client<'_, Self::Identity>, filter: &str) -> Grant;
 
     /// Whether two clients that use the same client id are the same one, so that the second may have the
@@ -114,8 +115,8 @@ pub trait Host {
         Err(ReasonCode::NotAuthorized.into())
     }
 
-    /// Whether somebody beside subscribers follows what this client publishes there, see [`Host::follow`]. Asked for each publish: it is to
-    /// cost next to nothing where nobody does.
+    /// Whether somebody beside subscribers follows what this client publishes there, see
+    /// [`Host::follow`]. Asked for each publish: it is to cost next to nothing where nobody does.
     fn is_followed(&mut self, _client_id: &str, _topic: &str) -> bool {
         false
     }
@@ -126,11 +127,13 @@ pub trait Host {
         0
     }
 
-    /// Progress of a delivery whose publication carries a receipt token, on the connection that it concerns, if any.
+    /// Progress of a delivery whose publication carries a receipt token, on the connection that it
+    /// concerns, if any.
     fn receipt(&mut self, token: u64, link: Option<Self::Link>, progress: Progress);
 
-    /// The shard that keeps what has this name: a session by its client id, a retained message by its topic. The methods from here to
-    /// [`Self::entered`] are only called where the broker is configured as durable.
+    /// The shard that keeps what has this name: a session by its client id, a retained message by
+    /// its topic. The methods from here to [`Self::entered`] are only called where the broker is
+    /// configured as durable.
     fn shard_of(&self, name: &str) -> u16;
 
     /// Keeps a change of a session. What waits for it hears by [`super::Broker::persisted`], later.
@@ -139,8 +142,9 @@ pub trait Host {
     /// Keeps a message for sessions of a shard.
     fn keep(&mut self, shard: u16, keep: &Keep<'_>, then: Then);
 
-    /// Keeps a retained message, or that a topic has none any more; the highest number is a topic's last one. One without payload
-    /// for a topic that had none leaves nothing behind where that is kept.
+    /// Keeps a retained message, or that a topic has none any more; the highest number is a topic's
+    /// last one. One without payload for a topic that had none leaves nothing behind where that is
+    /// kept.
     fn retain(&mut self, retain: &Retain<'_>, then: Then);
 
     /// One of the retained messages that [`super::Broker::purge_retained`] removed is gone durably,
@@ -157,8 +161,8 @@ pub trait Host {
         false
     }
 
-    /// Has a shard take back what it keeps of a message: its publisher hears of a refusal after that. The shard takes it
-    /// wholly or not at all, also where the server is killed.
+    /// Has a shard take back what it keeps of a message: its publisher hears of a refusal after
+    /// that. The shard takes it wholly or not at all, also where the server is killed.
     fn withdraw(&mut self, shard: u16, withdraw: &Withdraw<'_>, then: Then);
 
     /// Asks a shard whether it remembers a publish: the answer is then [`super::Persisted::Known`].
@@ -170,7 +174,8 @@ pub trait Host {
     /// How many shards there are.
     fn shards(&self) -> u16;
 
-    /// On how many of the other loops that [`Host::others_want`] found a session that persists may have a matching subscription.
+    /// On how many of the other loops that [`Host::others_want`] found a session that persists may
+    /// have a matching subscription.
     fn others_keep(&mut self, topic: &str) -> usize;
 
     /// As [`Host::forward`]; the loops that [`Host::others_keep`] found report its outcome to `to`.
@@ -184,7 +189,8 @@ pub trait Host {
     /// [`super::Broker::decided`].
     fn send_verdict(&mut self, at: LoopIndex, held: Then, verdict: Verdict);
 
-    /// A session that persists gained or lost a subscription that concerns this loop; for [`Host::others_keep`].
+    /// A session that persists gained or lost a subscription that concerns this loop; for
+    /// [`Host::others_keep`].
     fn keep_interest(&mut self, at: LoopIndex, filter: &str, change: Interest);
 
     /// A client whose CONNECT waited was let in: its connection is to be read on.

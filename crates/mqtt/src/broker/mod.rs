@@ -6,8 +6,8 @@
 //! store and reach each other through their hosts: a client id lives on one loop, a shared
 //! subscription group on one, and a publish goes to every loop that has a matching subscription.
 //!
-//! By event: [`connect`] a client comes or goes, [`publish`] a message arrives, [`application`] one of an application, [`deliver`] it leaves, [`acknowledge`] it is
-//! answered, [`subscribe`] filters change, [`replay`] retained messages follow, [`request`] a client asks a service.
+//! Modules are by event: [`connect`], [`publish`] and [`application`], [`deliver`], [`acknowledge`],
+//! [`subscribe`], [`replay`] of retained messages, [`request`] to a service.
 
 mod acknowledge;
 mod application;
@@ -88,8 +88,8 @@ pub struct Config {
     pub loop_index: LoopIndex,
     /// Largest packet taken from a client, in bytes, header included.
     pub packet_bytes_max: u32,
-    /// QoS 2 messages an MQTT 5.0 client may have unreleased (Receive Maximum of the CONNACK). 3.1.1 has no such
-    /// bound: there it is the number of packet ids.
+    /// QoS 2 messages an MQTT 5.0 client may have unreleased (Receive Maximum of the CONNACK).
+    /// 3.1.1 has no such bound: there it is the number of packet ids.
     pub receive_maximum: u16,
     /// Topic aliases a client may set (Topic Alias Maximum of the CONNACK).
     pub topic_alias_maximum: u16,
@@ -103,21 +103,24 @@ pub struct Config {
     pub queued_max: u32,
     /// Subscriptions of one session; one more is answered with Quota exceeded.
     pub subscriptions_max: usize,
-    /// Levels of a topic name or filter. A name with more is answered with Topic Name invalid, a filter with Topic Filter invalid.
+    /// Levels of a topic name or filter. A name with more is answered with Topic Name invalid, a
+    /// filter with Topic Filter invalid.
     pub topic_levels_max: usize,
     /// Sessions of this broker; one more is answered with Server busy.
     pub sessions_max: usize,
-    /// Retained messages sent for one new subscription; the rest is left out, and that is counted. 0 for all there are.
+    /// Retained messages sent for one new subscription; the rest is left out, and that is counted.
+    /// 0 for all there are.
     pub retained_per_subscription_max: usize,
     /// Prefix of the Response Information given to clients that ask: `PREFIX/CLIENT ID`.
     pub response_topic_prefix: Option<Box<str>>,
-    /// First level of the topics that are requests to services: `PREFIX/SERVICE/METHOD`. `None` where there
-    /// are no services: then such a topic is like any other.
+    /// First level of the topics that are requests to services: `PREFIX/SERVICE/METHOD`. `None`
+    /// where there are no services: then such a topic is like any other.
     pub request_prefix: Option<Box<str>>,
     /// First level of the topics by which a client asks for itself: `PREFIX/ACTION`. `None` where
     /// there are none: then such a topic is like any other.
     pub own_prefix: Option<Box<str>>,
-    /// Whether the host keeps sessions that persist and retained messages, so that they outlive the process.
+    /// Whether the host keeps sessions that persist and retained messages, so that they outlive the
+    /// process.
     pub durable: bool,
 }
 
@@ -260,8 +263,8 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Broker<L, I> {
         &self.config
     }
 
-    /// A packet from the client of this session. CONNECT is for [`Broker::connect`]; a second one here is
-    /// a protocol error [MQTT-3.1.0-2].
+    /// A packet from the client of this session. CONNECT is for [`Broker::connect`]; a second one
+    /// here is a protocol error [MQTT-3.1.0-2].
     pub fn received<H>(&mut self, host: &mut H, key: SessionKey, link: L, frame: &Frame<'_>) -> Flow
     where
         H: Host<Link = L, Identity = I>,

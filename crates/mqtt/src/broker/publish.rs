@@ -337,7 +337,8 @@ where
         // Where its publisher hears of a refusal, the message before it comes back then.
         let may_be_refused =
             self.config.durable && self.decides == Decides::Here && otherwise == Otherwise::Refuse;
-        // Of a refusal that nobody hears it comes back too, so that it is the same after a restart. A will is never refused.
+        // Of a refusal that nobody hears it comes back too, so that it is the same after a restart.
+        // A will is never refused.
         let stands_alone = self.config.durable && !may_be_refused && !self.must_keep;
         let stored = match may_be_refused || stands_alone {
             true => self.retained.set_for_now(&kept, owner, host.now_ms()),
@@ -372,7 +373,8 @@ where
         Ok(self.route(host, message, Some(kept), Scope::Everywhere))
     }
 
-    /// A message that came in on another loop, which hears when it is kept for those to whom it is owed here.
+    /// A message that came in on another loop, which hears when it is kept for those to whom it is
+    /// owed here.
     pub fn forwarded_to_keep<H>(
         &mut self,
         host: &mut H,
@@ -404,7 +406,8 @@ where
         }
     }
 
-    /// A message that came in on another loop, which waits for nothing: no session that persists and is subscribed gets it at QoS 1 or 2.
+    /// A message that came in on another loop, which waits for nothing: no session that persists
+    /// and is subscribed gets it at QoS 1 or 2.
     pub fn forwarded<H>(&mut self, host: &mut H, publication: &Arc<Publication>)
     where
         H: Host<Link = L, Identity = I>,
@@ -413,8 +416,8 @@ where
         self.route(host, &publication.message(), Some(Arc::clone(publication)), Scope::Unkept);
     }
 
-    /// A push: a message of the server's own, which every loop routes to its sessions by itself. Those that
-    /// persist are owed it; nobody waits until it is kept.
+    /// A push: a message of the server's own, which every loop routes to its sessions by itself.
+    /// Those that persist are owed it; nobody waits until it is kept.
     pub fn pushed<H>(&mut self, host: &mut H, publication: &Arc<Publication>)
     where
         H: Host<Link = L, Identity = I>,
@@ -505,8 +508,8 @@ where
     }
 }
 
-/// Whether a topic name is one that no filter selects: what begins so in a SUBSCRIBE is a shared subscription
-/// (section 4.8.2).
+/// Whether a topic name is one that no filter selects: what begins so in a SUBSCRIBE is a shared
+/// subscription (section 4.8.2).
 pub(super) fn is_of_shares(topic: &str) -> bool {
     topic.strip_prefix("$share").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -53,7 +53,7 @@ pub struct TestHost {
     pub changes: VecDeque<KeptChange>,
     /// Outcomes of the retained messages that an operator removed.
     pub purged: Vec<(PurgeId, Persisted)>,
-    /// What became of messages of applications.
+    /// The outcomes of messages of applications.
     pub published: Vec<(PublishId, Persisted)>,
     /// Topics of the messages that were shown to observers.
     pub observed: Vec<String>,
@@ -652,7 +652,8 @@ impl Server {
         held.or_else(|| self.versions.get(&link).copied()).unwrap_or(Version::V5)
     }
 
-    /// Reports closed connections to their brokers and carries messages between loops until all is quiet.
+    /// Reports closed connections to their brokers and carries messages between loops until all is
+    /// quiet.
     fn settle(&mut self) {
         loop {
             let gone = self.sessions.keys().find(|link| self.host.closed.contains_key(*link)).copied();

@@ -1,8 +1,9 @@
 //! The fleet as the HTTP API sees it, over the edge's handle.
 //!
-//! Translates and nothing more: messages of applications in [`publish`], refusals in [`push`], devices in [`device`], retained messages in
-//! [`retained`], figures in [`stats`], streams in [`stream`]. Questions that wait for a loop run beside the control
-//! plane's threads, so that none of those ever blocks.
+//! Translates and nothing more: messages of applications in [`publish`], refusals in [`push`],
+//! devices in [`device`], retained messages in [`retained`], figures in [`stats`], streams in
+//! [`stream`]. Questions that wait for a loop run beside the control plane's threads, so that none
+//! of those ever blocks.
 
 mod device;
 mod publish;
@@ -115,7 +116,7 @@ impl EdgeFleet {
         &self.locations
     }
 
-    /// What is counted of backups.
+    /// The counters of backups.
     pub(crate) fn backups(&self) -> &Arc<backups::Figures> {
         &self.backups
     }

@@ -1,7 +1,8 @@
 //! The node's figures: what loops, devices and authentication count, in the API's words.
 //!
-//! Reading is cheap: published counters are added up. Two things need memory between readings, and [`Observer`] keeps
-//! them: how busy each loop was lately, and the pushes whose end is still to be counted.
+//! Reading is cheap: published counters are added up. Two things need memory between readings, and
+//! [`Observer`] keeps them: how busy each loop was lately, and the pushes whose end is still to be
+//! counted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,14 +14,15 @@ use stadium_http::fleet::{AuthCacheStats, BytesHeld, FleetStats, Histogram, Loop
 use stadium_push::live::{LiveToken, Progress};
 use stadium_reactor::CloseReason;
 
-/// Pushes whose end is awaited for the histogram; the oldest is given up for one more. As many as are remembered
-/// by default.
+/// Pushes whose end is awaited for the histogram; the oldest is given up for one more. As many as
+/// are remembered by default.
 const PUSHES_WATCHED_MAX: usize = 1_024;
 
 /// The least time that a loop's share of work is measured over.
 const BUSY_OVER: Duration = Duration::from_secs(1);
 
-/// Ends of connections that the edge itself asked for: it counts them under better names, see [`CLOSES`].
+/// Ends of connections that the edge itself asked for: it counts them under better names, see
+/// [`CLOSES`].
 const ASKED_BY_EDGE: [&str; 2] = ["asked", "aborted"];
 
 /// What is remembered between two readings.

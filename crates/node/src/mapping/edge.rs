@@ -1,7 +1,7 @@
 //! Devices' listeners and bounds, as `stadium_edge` takes them.
 //!
-//! Bounds of the server that the edge does not divide among its loops itself become shares here, rounded up, so that
-//! the sum is never below the bound.
+//! Bounds of the server that the edge does not divide among its loops itself become shares here,
+//! rounded up, so that the sum is never below the bound.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -136,8 +136,8 @@ pub(crate) fn plan(
     Plan { config, names }
 }
 
-/// Sockets of one loop: a loop may by chance have every device, and beyond the devices there are those that
-/// are about to become one, or to be answered that there is no room.
+/// Sockets of one loop: a loop may by chance have every device, and beyond the devices there are
+/// those that are about to become one, or to be answered that there is no room.
 fn sockets_max(devices_max: u32, loops: usize) -> usize {
     let arriving = (devices_max as usize / 4).clamp(64, 65_536);
     devices_max as usize + arriving * loops

@@ -1,7 +1,7 @@
 //! What each part of the product makes of the settings: settings in, the parts' own plain structs out.
 //!
-//! The parts know nothing of settings, and the settings nothing of the parts; only here do both names stand side by
-//! side. Zero in a setting becomes `None` where zero means off by its help.
+//! The parts know nothing of settings, and the settings nothing of the parts; only here do both
+//! names stand side by side. Zero in a setting becomes `None` where zero means off by its help.
 
 pub(crate) mod about;
 pub(crate) mod auth;

@@ -117,7 +117,8 @@ pub(crate) fn check(settings: &Settings, data: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The longest record: what commands usually make, and the largest job and push in any case, as far as a segment has room.
+/// The longest record: what commands usually make, and the largest job and push in any case, as far
+/// as a segment has room.
 pub(crate) fn record_bytes_max(settings: &Settings) -> usize {
     let usual = stadium_journal::Options::default().record_bytes_max;
     let job = settings.queue.payload_bytes_max as usize + BESIDE_PAYLOAD_BYTES;

@@ -1,7 +1,7 @@
 //! Settings that are right alone and wrong together.
 //!
-//! Runs only on values that are each within their bounds. A conflict is laid at the setting whose value someone
-//! gave, and its message names the other.
+//! Runs only on values that are each within their bounds. A conflict is laid at the setting whose
+//! value someone gave, and its message names the other.
 
 use std::net::SocketAddr;
 
@@ -374,7 +374,8 @@ impl Finder<'_> {
         }
     }
 
-    /// A recovery needs the journal from the older of two checkpoints on, and a third one may be due: all of it must have room.
+    /// A recovery needs the journal from the older of two checkpoints on, and a third one may be
+    /// due: all of it must have room.
     fn shards(&mut self, settings: &Settings) {
         let shards = &settings.shards;
         let least = shards.checkpoint_journal_bytes.saturating_mul(4);

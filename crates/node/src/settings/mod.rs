@@ -1,8 +1,8 @@
 //! The configuration: one `stadium.toml`, the environment, the flags.
 //!
-//! [`load`] gives a [`Loaded`] whose settings are typed and within their bounds, or every problem at once.
-//! Each setting is defined once, in [`sections`]; [`mod@reference`] generates its documentation. What the parts of
-//! the product make of the settings is in [`crate::mapping`].
+//! [`load`] gives a [`Loaded`] whose settings are typed and within their bounds, or every problem
+//! at once. Each setting is defined once, in [`sections`]; [`mod@reference`] generates its
+//! documentation. What the parts of the product make of the settings is in [`crate::mapping`].
 
 mod conflicts;
 mod define;
@@ -38,7 +38,8 @@ pub const FILE_NAME: &str = "stadium.toml";
 /// Where values come from besides the defaults.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
-    /// The configuration file; when none is named, [`FILE_NAME`] in the working directory if it is there.
+    /// The configuration file; when none is named, [`FILE_NAME`] in the working directory if it is
+    /// there.
     pub file: Option<PathBuf>,
     /// The environment, usually `std::env::vars()`.
     pub environment: Vec<(String, String)>,
@@ -80,8 +81,8 @@ pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
     settle(layers, problems, file)
 }
 
-/// How a log line is to be written, also where other settings are wrong: so that a start that fails says so in the
-/// form that was asked for. A value of its own that is wrong counts as none.
+/// How a log line is to be written, also where other settings are wrong: so that a start that fails
+/// says so in the form that was asked for. A value of its own that is wrong counts as none.
 pub fn log_format(sources: &Sources) -> LogFormat {
     let file = sources.file.clone().or_else(|| Some(PathBuf::from(FILE_NAME)).filter(|path| path.is_file()));
     let mut layers = Layers::default();

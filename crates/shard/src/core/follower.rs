@@ -267,7 +267,7 @@ impl Follower {
         self.staying.clear();
     }
 
-    /// What the machines hold.
+    /// The contents of the machines.
     pub(super) fn contents(&self) -> Contents {
         self.machines.contents()
     }

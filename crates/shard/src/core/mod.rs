@@ -1,8 +1,9 @@
 //! A shard without a thread: state machines on a journal, turn by turn.
 //!
-//! A turn takes what was handed in and what time brought, writes each as one record, applies it, and
-//! starts a commit; answers whose records are durable leave. What holds always: no answer leaves before everything that it may have
-//! seen is durable, and a commit that failed takes everything after the last durable record with it.
+//! A turn takes what was handed in and what time brought, writes each as one record, applies it,
+//! and starts a commit; answers whose records are durable leave. What holds always: no answer
+//! leaves before everything that it may have seen is durable, and a commit that failed takes
+//! everything after the last durable record with it.
 
 mod barrier;
 mod checkpoint_copy;
@@ -80,8 +81,9 @@ pub struct Core<S: Store, C: Caller, M: Direct> {
     is_moved: bool,
     /// It stops for another owner.
     hands_over: bool,
-    /// Refusals of what a failed journal did not make durable, until it is cut. As many as waited for it.
-    /// Commands of callers who want them back are kept beside their refusals, whichever those are.
+    /// Refusals of what a failed journal did not make durable, until it is cut. As many as waited
+    /// for it. Commands of callers who want them back are kept beside their refusals, whichever
+    /// those are.
     given_up: Output<C, M>,
     stopping: Stopping,
     /// While it stops: until when it waits for transfers between shards.
@@ -295,8 +297,9 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         self.running.as_ref().map(|running| running.machines.machine::<N>())
     }
 
-    /// The state of all machines as the chunks of a checkpoint, for a simulator that compares it with the state
-    /// after a recovery. None while the journal is not open or a checkpoint is being encoded.
+    /// The state of all machines as the chunks of a checkpoint, for a simulator that compares it
+    /// with the state after a recovery. None while the journal is not open or a checkpoint is being
+    /// encoded.
     pub fn state(&mut self) -> Option<Vec<Vec<u8>>> {
         let running = self.running.as_mut().filter(|running| !running.checkpointing.encodes())?;
         Some(running.machines.state())

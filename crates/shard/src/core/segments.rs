@@ -153,8 +153,8 @@ impl Segments {
         (self.accounts.len() as u64, live, bytes)
     }
 
-    /// Looks for segments that may go or are worth rewriting, now and then. What precedes `floor` is not needed
-    /// for a recovery.
+    /// Looks for segments that may go or are worth rewriting, now and then. What precedes `floor`
+    /// is not needed for a recovery.
     pub(super) fn look(
         &mut self,
         journal: &impl Journal,
@@ -227,8 +227,8 @@ impl Segments {
         self.rewriting = None;
     }
 
-    /// Removes dead segments whose death is durable, as everything answered before is. Called when no answer
-    /// from before `durable` waits for its payloads.
+    /// Removes dead segments whose death is durable, as everything answered before is. Called when
+    /// no answer from before `durable` waits for its payloads.
     pub(super) fn remove_dead(&mut self, journal: &mut impl Journal, durable: Position) {
         let Some(segmented) = journal.segmented_mut() else {
             self.trim_dead(journal, durable);

@@ -22,20 +22,24 @@ pub struct CoreSettings {
     /// State machines beside those. A journal that has records of one can be read by shards only
     /// that have it.
     pub more_machines: Vec<Kind>,
-    /// Where its random numbers start; retries' jitter comes from them. Decisions are in the journal, so it may differ at each start.
+    /// Where its random numbers start; retries' jitter comes from them. Decisions are in the
+    /// journal, so it may differ at each start.
     pub seed: u64,
     /// Commands that wait for an item at once; another one is answered Busy. About 200 bytes each.
     /// 100,000.
     pub waiting_max: usize,
-    /// Commands that one turn takes on, so that answers of the last batch do not wait for it too long. 1,024.
+    /// Commands that one turn takes on, so that answers of the last batch do not wait for it too
+    /// long. 1,024.
     pub turn_commands_max: usize,
-    /// Jobs in the commands that one turn takes on, the last command's excess aside: about a third of a millisecond. 512.
+    /// Jobs in the commands that one turn takes on, the last command's excess aside: about a third
+    /// of a millisecond. 512.
     ///
     /// Between turns answers leave and the next commit begins.
     pub turn_jobs_max: usize,
     /// Events of time (leases that end, ...) that one turn takes on. 1,024.
     pub turn_events_max: u32,
-    /// Bytes of journal after which a checkpoint is written, or so many as the last checkpoint had, if that is more. 64 MiB.
+    /// Bytes of journal after which a checkpoint is written, or so many as the last checkpoint had,
+    /// if that is more. 64 MiB.
     ///
     /// More means less written in all, and a longer recovery.
     pub checkpoint_bytes: u64,
@@ -49,8 +53,8 @@ pub struct CoreSettings {
     pub rewrite_below_percent: u8,
     /// Bytes of payloads that one turn rewrites. 256 KiB.
     pub rewrite_slice_bytes: usize,
-    /// Bytes of segments in which nothing is alive that are kept all the same, for histories of finished jobs;
-    /// none while the disk is full. 256 MiB.
+    /// Bytes of segments in which nothing is alive that are kept all the same, for histories of
+    /// finished jobs; none while the disk is full. 256 MiB.
     pub history_keep_bytes: u64,
     /// The segments that a backup has yet to store: they stay although nothing in them is alive.
     pub hold: SegmentHold,
@@ -62,8 +66,9 @@ pub struct CoreSettings {
     pub stretch_bytes: u64,
     /// Bytes of records that a history reads at most; older ones are left out. 16 MiB.
     pub history_bytes_max: usize,
-    /// How long callers wait for a commit; then they hear that the outcome is unknown, and the shard is busy until the
-    /// commit is through. None: as long as it takes, where the log is on a disk of this machine.
+    /// How long callers wait for a commit; then they hear that the outcome is unknown, and the
+    /// shard is busy until the commit is through. None: as long as it takes, where the log is on a
+    /// disk of this machine.
     pub commit_wait: Option<Milliseconds>,
     /// After so long without a confirmation a message is sent to its shard again: it may be lost. Where
     /// another process has that shard, links lose messages too. 10 s.
@@ -71,7 +76,8 @@ pub struct CoreSettings {
     /// The lease of this node: while it is uncertain, answers from memory wait for a commit. None: no
     /// other node can own the shard.
     pub lease: Option<Arc<dyn NodeLease>>,
-    /// How long after a failure of the journal it is opened again; doubled up to 16 times so long. 100 ms.
+    /// How long after a failure of the journal it is opened again; doubled up to 16 times so long.
+    /// 100 ms.
     pub reopen_after: Milliseconds,
     /// A stopwatch: microseconds since an arbitrary time. Metrics, lengths of slices and
     /// `commit_wait` depend on it.

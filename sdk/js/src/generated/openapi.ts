@@ -106,9 +106,10 @@ export interface paths {
         /** Registers up to 1,000 devices or changes them, each with an outcome of its own. */
         readonly post: operations["change_registered_devices"];
         /**
-         * Forgets up to 1,000 registered devices that match, with what they are owed, and closes their connections. A fleet is removed in
-         *     several requests: each gives the `next` of the one before as `after`, until there is none. One that was cut off is sent again:
-         *     a removed device is not counted twice.
+         * Forgets up to 1,000 registered devices that match, with what they are owed, and closes their
+         *     connections. A fleet is removed in several requests: each gives the `next` of the one before as
+         *     `after`, until there is none. One that was cut off is sent again: a removed device is not
+         *     counted twice.
          */
         readonly delete: operations["remove_registered_devices"];
         readonly options?: never;
@@ -707,7 +708,8 @@ export interface paths {
         };
         /**
          * The fleet over the last hour or the last day.
-         * @description `hour` has a point every 10 seconds, `day` one every minute. They are kept in this process: a restart begins anew.
+         * @description `hour` has a point every 10 seconds, `day` one every minute. They are kept in this process: a
+         *     restart begins anew.
          */
         readonly get: operations["history"];
         readonly put?: never;
@@ -1008,8 +1010,8 @@ export interface paths {
         };
         /**
          * What the fleet does, as it happens.
-         * @description Server-sent events: `history` once (two minutes of points), then `sample` each second, and `push` whenever the
-         *     newest push came further. A slow reader misses events and gets later ones.
+         * @description Server-sent events: `history` once (two minutes of points), then `sample` each second, and
+         *     `push` whenever the newest push came further. A slow reader misses events and gets later ones.
          */
         readonly get: operations["live"];
         readonly put?: never;
@@ -1184,8 +1186,9 @@ export interface paths {
         /**
          * Publishes a message to a topic.
          * @description 200: it is owed to all who subscribed, durably where their sessions persist, and retained where
-         *     that was asked for. 503: nobody got it, try again after `Retry-After`. 4xx: nobody ever will. 504: somebody may have
-         *     got it. With the header `Idempotency-Key` a repeated request gets the first answer and publishes nothing.
+         *     that was asked for. 503: nobody got it, try again after `Retry-After`. 4xx: nobody ever will.
+         *     504: somebody may have got it. With the header `Idempotency-Key` a repeated request gets the
+         *     first answer and publishes nothing.
          */
         readonly post: operations["publish"];
         readonly delete?: never;
@@ -1570,10 +1573,10 @@ export interface paths {
         /**
          * Messages of topics, as they are published.
          * @description Server-sent events: `subscribed` once, then each message (the data is a `StreamedMessage`),
-         *     retained ones first. `gap` means that messages may be missing here, and why. `end` is the last event, with its
-         *     reason. A stream that begins with the header `Last-Event-ID` (or the parameter `last_event_id`) of an earlier one goes on where
-         *     that ended, for as long as the server remembers, or begins with a `gap`. A browser's EventSource
-         *     sends no key: it gives a `ticket`.
+         *     retained ones first. `gap` means that messages may be missing here, and why. `end` is the last
+         *     event, with its reason. A stream that begins with the header `Last-Event-ID` (or the parameter
+         *     `last_event_id`) of an earlier one goes on where that ended, for as long as the server
+         *     remembers, or begins with a `gap`. A browser's EventSource sends no key: it gives a `ticket`.
          */
         readonly get: operations["stream_topics"];
         readonly put?: never;
@@ -1595,8 +1598,9 @@ export interface paths {
         readonly put?: never;
         /**
          * Makes a ticket that opens streams of these topics, for a web page.
-         * @description Nothing is stored: it counts until its expiry, unless the key that asked for it is revoked before. It may be used several times: a browser that
-         *     lost its connection opens the same URL again.
+         * @description Nothing is stored: it counts until its expiry, unless the key that asked for it is revoked
+         *     before. It may be used several times: a browser that lost its connection opens the same URL
+         *     again.
          */
         readonly post: operations["issue_topic_ticket"];
         readonly delete?: never;
@@ -2300,7 +2304,7 @@ export interface components {
             /** @description 1 to 1,000. */
             readonly transfers: readonly components["schemas"]["TransferFields"][];
         };
-        /** @description What became of one message of a batch: `status` is `accepted`, `busy`, `rejected` or `unknown`. */
+        /** @description The outcome of one message of a batch: `status` is `accepted`, `busy`, `rejected` or `unknown`. */
         readonly BatchResult: components["schemas"]["PublishedMessage"] | {
             /** @description Why. */
             readonly problem: components["schemas"]["Problem"];
@@ -3985,7 +3989,10 @@ export interface components {
             readonly schedule?: string | null;
             /** @description From the start to the write. */
             readonly sent: components["schemas"]["PushLatency"];
-            /** @description What happened in each second since the start, at most 600, then in each minute; only where one push is shown. */
+            /**
+             * @description What happened in each second since the start, at most 600, then in each minute; only where
+             *     one push is shown.
+             */
             readonly series?: readonly components["schemas"]["PushSample"][] | null;
             /** @description When it started. */
             readonly started_at?: string | null;
@@ -4098,7 +4105,7 @@ export interface components {
             /** @description 1 to 100 messages. */
             readonly messages: readonly components["schemas"]["PublishRequest"][];
         };
-        /** @description What became of the messages of a batch. */
+        /** @description The outcomes of the messages of a batch. */
         readonly PublishedBatch: {
             /** @description Messages that were published. */
             readonly accepted: number;
@@ -4108,7 +4115,7 @@ export interface components {
              */
             readonly results: readonly components["schemas"]["BatchResult"][];
         };
-        /** @description What became of a message that was published. */
+        /** @description The outcome of a message that was published. */
         readonly PublishedMessage: {
             /**
              * @description Whether a subscription of this node may have matched; `false` where none did. Missing where
@@ -4135,7 +4142,7 @@ export interface components {
         readonly PublishRequest: {
             /** @description The MIME type, for MQTT 5 subscribers. */
             readonly content_type?: string | null;
-            /** @description What an answer is to repeat, as base64, for MQTT 5 subscribers. */
+            /** @description The correlation data that an answer is to repeat, as base64, for MQTT 5 subscribers. */
             readonly correlation_data_base64?: string | null;
             /**
              * @description Seconds after which nobody is sent it any more. Without it, it never expires.
@@ -4258,13 +4265,14 @@ export interface components {
             /** @description The MIME type, sent to MQTT 5 devices. */
             readonly content_type?: string | null;
             /**
-             * @description Seconds after which a device that was away does not get it any more. Without it, it never expires.
+             * @description Seconds after which a device that was away does not get it any more. Without it, it never
+             *     expires.
              * @example 3600
              */
             readonly expiry_s?: number | null;
             /**
-             * @description The message. A string is sent as its UTF-8 text; anything else as the JSON text given, with the content type
-             *     `application/json` unless another is named.
+             * @description The message. A string is sent as its UTF-8 text; anything else as the JSON text given, with
+             *     the content type `application/json` unless another is named.
              */
             readonly message?: unknown;
             /** @description The message as base64, for bytes that are not text. */
@@ -5163,7 +5171,7 @@ export interface components {
             /** @description Times since the start. */
             readonly total: number;
         };
-        /** @description What a ticket is to open. */
+        /** @description The streams that a ticket is to open. */
         readonly TicketFields: {
             /**
              * @description Seconds; 3,600 by default.
@@ -5191,12 +5199,15 @@ export interface components {
              */
             readonly ticket: string;
             /**
-             * @description What an EventSource opens, on this server.
+             * @description The path that an EventSource opens, on this server.
              * @example /api/topics/stream?ticket=tt_AQAAAABp...
              */
             readonly url: string;
         };
-        /** @description Who gets a push: `{"device": "d1"}`, `{"devices": ["d1", "d2"]}`, `{"channel": "news"}`, or `"everybody"`. */
+        /**
+         * @description Who gets a push: `{"device": "d1"}`, `{"devices": ["d1", "d2"]}`, `{"channel": "news"}`, or
+         *     `"everybody"`.
+         */
         readonly To: "everybody" | {
             readonly device: components["schemas"]["DeviceField"];
         } | {

@@ -49,15 +49,16 @@ struct Phase {
 
 /// The fault begins in this load, [`UNTIL_FAULT`] after its beginning.
 ///
-/// A server that goes silent keeps the calls that it has. It gets more until those make it cost more than the
-/// others, or until the first deadline passes: the more, the slower the others are. Choice draws two servers, so
-/// that one of four gets half of the calls at most; a quarter of the calls comes before the fault. Copies rescue
-/// one call in twenty and ten that were saved, but on a busy machine slow calls have used them up.
+/// A server that goes silent keeps the calls that it has. It gets more until those make it cost
+/// more than the others, or until the first deadline passes: the more, the slower the others are.
+/// Choice draws two servers, so that one of four gets half of the calls at most; a quarter of the
+/// calls comes before the fault. Copies rescue one call in twenty and ten that were saved, but on a
+/// busy machine slow calls have used them up.
 const BEGINS: Phase =
     Phase { for_ms: 1_200, answered_min: 0.88, starved_min: |servers| 1.0 - 0.75 * 2.0 / servers };
 
-/// The fault goes on, and every call of the first load has ended: clients that had failures know of it. A call now
-/// and then tries the server. Without guards a quarter of the calls would fail.
+/// The fault goes on, and every call of the first load has ended: clients that had failures know of
+/// it. A call now and then tries the server. Without guards a quarter of the calls would fail.
 const LASTS: Phase = Phase { for_ms: 1_000, answered_min: 0.97, starved_min: |_| 0.97 };
 
 const UNTIL_FAULT: Duration = Duration::from_millis(300);
@@ -210,8 +211,8 @@ fn ended(loads: Vec<(Language, Pending)>) -> Vec<(Language, Result<Value>)> {
 
 /// True where a client had to notice the fault in the load in which it began.
 ///
-/// A client does not notice a silent server that it did not call, because its latency was bad by chance: the
-/// first calls to it come later.
+/// A client does not notice a silent server that it did not call, because its latency was bad by
+/// chance: the first calls to it come later.
 fn knows(fault: &str, begun: &Value) -> bool {
     ![PAUSED, SILENT].contains(&fault) || begun["outcomes"]["ok"] != begun["calls"]
 }

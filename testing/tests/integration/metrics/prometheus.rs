@@ -1,4 +1,5 @@
-//! A real Prometheus that scrapes one server each second, with a key that may read metrics and nothing else.
+//! A real Prometheus that scrapes one server each second, with a key that may read metrics and
+//! nothing else.
 
 use std::net::SocketAddr;
 use std::process::Command;

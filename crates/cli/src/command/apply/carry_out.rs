@@ -1,4 +1,5 @@
-//! Carries out a plan, one change after the other; the first that fails ends it, and the failure says what was done.
+//! Carries out a plan, one change after the other; the first that fails ends it, and the failure
+//! says what was done.
 
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -13,7 +14,7 @@ use crate::failure::{Context, Failure};
 use crate::on::ask;
 use crate::shown::text;
 
-/// What was done.
+/// The changes that were made.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     pub(super) count: usize,

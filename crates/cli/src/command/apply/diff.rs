@@ -1,7 +1,7 @@
 //! Compares what is declared with what a server shows.
 //!
-//! Declared fields alone count: what a file leaves out stays. Lists that are sets are compared as such. A field that the
-//! API never shows is not compared.
+//! Declared fields alone count: what a file leaves out stays. Lists that are sets are compared as
+//! such. A field that the API never shows is not compared.
 
 use serde_json::Value;
 

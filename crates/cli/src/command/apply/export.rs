@@ -1,7 +1,8 @@
 //! `stadium export`: a file of `stadium apply` that declares what a server has now.
 //!
-//! Secrets are not in it: those of webhooks stay on the server, and keys name the files that theirs would be written to.
-//! The API does not show the jobs of queue schedules, so these stand in comments.
+//! Secrets are not in it: those of webhooks stay on the server, and keys name the files that theirs
+//! would be written to. The API does not show the jobs of queue schedules, so these stand in
+//! comments.
 
 use serde_json::{Map, Value, json};
 
@@ -14,7 +15,7 @@ use crate::shown::{items, text};
 use crate::terminal::Terminal;
 
 const HEAD: &str = "\
-# What this server has, by `stadium export`; `stadium apply FILE` makes another server have it.
+# The state of this server, by `stadium export`; `stadium apply FILE` makes another server have it.
 # Secrets of webhooks are left out: where a feed is there already, its own stays.
 ";
 

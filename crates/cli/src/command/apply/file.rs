@@ -1,4 +1,5 @@
-//! Reads the file of `stadium apply`: TOML, the names of its fields checked, secrets that it names by file filled in.
+//! Reads the file of `stadium apply`: TOML, the names of its fields checked, secrets that it names
+//! by file filled in.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ const FILE_BYTES_MAX: u64 = 8 << 20;
 /// Bytes of a webhook's secret.
 const SECRET_BYTES_MAX: u64 = 4 * 1024;
 
-/// What a file declares.
+/// The declarations of a file.
 #[derive(Debug)]
 pub(super) struct Declared {
     tables: Value,

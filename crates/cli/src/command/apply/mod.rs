@@ -1,8 +1,10 @@
-//! `stadium apply FILE`: makes a server have what one file declares. `stadium export` writes such a file.
+//! `stadium apply FILE`: makes a server have what one file declares. `stadium export` writes such a
+//! file.
 //!
-//! The file is read and checked whole, the server's state is read, and the difference is shown before anything changes.
-//! All of it goes over the HTTP API, so that a key's rights, the audit log and the server's own checks hold. The first
-//! change that fails ends the run; running it again goes on there.
+//! The file is read and checked whole, the server's state is read, and the difference is shown
+//! before anything changes. All of it goes over the HTTP API, so that a key's rights, the audit log
+//! and the server's own checks hold. The first change that fails ends the run; running it again
+//! goes on there.
 
 mod carry_out;
 mod diff;
@@ -33,7 +35,7 @@ Examples:
   stadium apply - --yes < site.toml
   stadium apply --schema > apply.schema.json
 The file has the tables [assets.NAME], [apps.NAME], [queues.NAME] and [keys.NAME]; their fields are those of the HTTP API.
-What the file does not name stays as it is, unless --prune removes it. docs/apply.md describes the file.")]
+Things that the file does not name stay as they are, unless --prune removes them. docs/apply.md describes the file.")]
 pub(crate) struct Arguments {
     /// The file, TOML; `-` reads standard input
     #[arg(value_name = "FILE", required_unless_present = "schema")]
@@ -55,14 +57,16 @@ struct How {
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
-    /// Remove what the file does not name: of each table that the file has, and of each app and queue that it names. Never
-    /// the app `default`, queues whose names begin with `events.` or `stadium.`, assets, or keys of an admin
+    /// Remove what the file does not name: of each table that the file has, and of each app and
+    /// queue that it names. Never the app `default`, queues whose names begin with `events.` or
+    /// `stadium.`, assets, or keys of an admin
     #[arg(long)]
     prune: bool,
     /// Let keys with other rights than the file's be replaced: their secrets change
     #[arg(long)]
     replace_keys: bool,
-    /// Write also what seems equal: the API shows neither secrets of webhooks nor jobs of queue schedules
+    /// Write also what seems equal: the API shows neither secrets of webhooks nor jobs of queue
+    /// schedules
     #[arg(long)]
     rewrite: bool,
 }

@@ -1,7 +1,8 @@
 //! The things that a file declares, beside what the server has of them.
 //!
-//! A thing is made or changed by one `PUT` of its body, except keys, which are made anew. The order of the plan is the
-//! order in which things may lean on each other; removals come last, in the opposite order.
+//! A thing is made or changed by one `PUT` of its body, except keys, which are made anew. The order
+//! of the plan is the order in which things may lean on each other; removals come last, in the
+//! opposite order.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +55,7 @@ impl Kind {
     }
 }
 
-/// What is to happen to a thing.
+/// The change that a thing needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Keep,
@@ -263,7 +264,8 @@ fn plan_keys(
             }
             [] => (Action::Make, diff::all(entry), "/api/keys".to_owned()),
             [key] => {
-                // Roles, apps and grants are all of its rights; its end counts from the time when it was made.
+                // Roles, apps and grants are all of its rights; its end counts from the time when
+                // it was made.
                 let rights = |field: &str| entry.get(field).cloned().unwrap_or_else(|| json!([]));
                 let rights =
                     json!({"roles": rights("roles"), "apps": rights("apps"), "grants": rights("grants")});

@@ -1,7 +1,8 @@
-//! The JSON schema of the file of `stadium apply` (draft 2020-12), made of the description of the HTTP API.
+//! The JSON schema of the file of `stadium apply` (draft 2020-12), made of the description of the
+//! HTTP API.
 //!
-//! So a field that the API gains is one of the file at once. It is kept in docs/reference/apply.schema.json, and checks
-//! the names of fields before a server is asked.
+//! So a field that the API gains is one of the file at once. It is kept in
+//! docs/reference/apply.schema.json, and checks the names of fields before a server is asked.
 
 use serde_json::{Map, Value, json};
 
@@ -116,8 +117,8 @@ fn collect(value: &Value, components: &Value, into: &mut Map<String, Value>) {
     }
 }
 
-/// The fields of `value` that the schema does not know, and those that it misses, each in words. Kinds and bounds of values
-/// are left to the server.
+/// The fields of `value` that the schema does not know, and those that it misses, each in words.
+/// Kinds and bounds of values are left to the server.
 pub(super) fn mistakes(value: &Value, schema: &Value, root: &Value, path: &str, found: &mut Vec<String>) {
     let Some(schema) = resolved(schema, root) else { return };
     let at = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };

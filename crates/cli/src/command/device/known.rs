@@ -1,7 +1,7 @@
 //! All devices that the server knows: registered, connected or with a session, each on one line.
 //!
-//! Both lists are in the order of ids and are merged in it. With `--json` a device has the fields of its session, as with
-//! `--sessions`, and `registered`: what is registered, or `null`.
+//! Both lists are in the order of ids and are merged in it. With `--json` a device has the fields
+//! of its session, as with `--sessions`, and `registered`: what is registered, or `null`.
 
 use std::cmp::Ordering;
 
@@ -15,7 +15,8 @@ use crate::on::more;
 use crate::shown::{Table, clean, items, text, when};
 use crate::terminal::Terminal;
 
-/// The code of a server whose shards read their journals: it knows who is connected, and not yet who is registered.
+/// The code of a server whose shards read their journals: it knows who is connected, and not yet
+/// who is registered.
 const SHARDS_STARTING: &str = "HTTP-026";
 
 /// A device's id, its session, and what is registered of it; one of both at least.

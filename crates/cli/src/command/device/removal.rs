@@ -63,7 +63,8 @@ pub(super) fn run(api: &Api, arguments: Arguments, terminal: &Terminal) -> Resul
     terminal.data(&format!("{} {noun} forgotten", count(removed)))
 }
 
-/// Removes all devices that match these parameters of the query; returns how many. `watch` hears how far it is.
+/// Removes all devices that match these parameters of the query; returns how many. `watch` hears
+/// how far it is.
 pub(crate) fn remove(
     api: &Api,
     app: &AppFlag,

@@ -1,5 +1,5 @@
-//! The configuration and what it names: the findings of `stadium config check`, the owners of taken ports, and secrets
-//! that others can read.
+//! The configuration and what it names: the findings of `stadium config check`, the owners of taken
+//! ports, and secrets that others can read.
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;

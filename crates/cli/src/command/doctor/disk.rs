@@ -1,7 +1,9 @@
-//! The disk below the data directory: its kind, free space, the size of the data, and how long a sync takes.
+//! The disk below the data directory: its kind, free space, the size of the data, and how long a
+//! sync takes.
 //!
-//! Every acknowledged write waits for an fdatasync, so its latency bounds that of the whole server. A file of its own is
-//! written to and removed; where the directory is missing, the nearest that exists is measured.
+//! Every acknowledged write waits for an fdatasync, so its latency bounds that of the whole server.
+//! A file of its own is written to and removed; where the directory is missing, the nearest that
+//! exists is measured.
 
 use std::fs::File;
 use std::io::Write as _;

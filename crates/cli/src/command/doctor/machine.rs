@@ -1,7 +1,7 @@
 //! The machine: memory, cores, limits of the process and of the kernel, the clock.
 //!
-//! Files below /proc and /sys are read; one that a container hides is left out. A limit is held against the connections
-//! that the settings allow.
+//! Files below /proc and /sys are read; one that a container hides is left out. A limit is held
+//! against the connections that the settings allow.
 
 use std::fs::read_to_string;
 use std::path::Path;
@@ -12,10 +12,12 @@ use stadium_node::settings::{Loaded, grouped};
 
 use super::Checks;
 
-/// Memory of an idle device over TLS: the process's own (bench/results/edge.md: 1,511 B), and the kernel's socket (5 KB).
+/// Memory of an idle device over TLS: the process's own (bench/results/edge.md: 1,511 B), and the
+/// kernel's socket (5 KB).
 const DEVICE_BYTES: u64 = 1_511 + 5 * 1_024;
 
-/// The part of the memory that devices may take in the estimate; the rest is for shards, buffers and the page cache.
+/// The part of the memory that devices may take in the estimate; the rest is for shards, buffers
+/// and the page cache.
 const MEMORY_SHARE: u64 = 2;
 
 /// Descriptors of a server besides its connections, at the default settings.

@@ -1,8 +1,9 @@
 //! `stadium doctor`: examines what a server stands on, and names a remedy for each problem.
 //!
-//! The machine, its limits and clock, the disk below the data directory, the configuration with all that it names, the
-//! services that it depends on, and the server if it runs. Nothing is changed; the disk is measured with a file that is
-//! removed again. `stadium config check` has the findings about the configuration alone.
+//! The machine, its limits and clock, the disk below the data directory, the configuration with all
+//! that it names, the services that it depends on, and the server if it runs. Nothing is changed;
+//! the disk is measured with a file that is removed again. `stadium config check` has the findings
+//! about the configuration alone.
 
 mod configuration;
 mod disk;
@@ -63,7 +64,7 @@ struct Check {
     verdict: Verdict,
     /// The fact.
     found: String,
-    /// What to do; empty where all is well.
+    /// The remedy; empty where all is well.
     remedy: String,
 }
 

@@ -1,7 +1,8 @@
-//! The server, where it runs, and the services that the configuration depends on: etcd, ZooKeeper, Kafka, memcached.
+//! The server, where it runs, and the services that the configuration depends on: etcd, ZooKeeper,
+//! Kafka, memcached.
 //!
-//! Each address is connected to. Of a cluster, `stadium cluster doctor` looks further, in builds that have it; its
-//! problems and warnings are shown here too.
+//! Each address is connected to. Of a cluster, `stadium cluster doctor` looks further, in builds
+//! that have it; its problems and warnings are shown here too.
 
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
@@ -15,7 +16,8 @@ use crate::server::ServerFlags;
 /// The longest time that a connection to a service may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Settings that list addresses of services, with the setting and the value without which they are not used.
+/// Settings that list addresses of services, with the setting and the value without which they are
+/// not used.
 const SERVICES: [(&str, &str, &str, &[&str]); 5] = [
     ("etcd", "discovery.endpoints", "discovery.backend", &["etcd"]),
     ("zookeeper", "discovery.endpoints", "discovery.backend", &["zookeeper"]),
@@ -106,7 +108,7 @@ fn service(area: &'static str, setting: &str, given: &str, checks: &mut Checks) 
     }
 }
 
-/// What the doctor of a cluster finds.
+/// The findings of the doctor of a cluster.
 #[cfg(feature = "cluster")]
 fn cluster(arguments: &Arguments, loaded: &Loaded, checks: &mut Checks) {
     use stadium_cluster_admin::Verdict;

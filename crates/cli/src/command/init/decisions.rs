@@ -1,7 +1,7 @@
 //! The decisions of `stadium init`: from flags, from answers on a terminal, from defaults.
 //!
-//! All are made and checked before anything is written. Paths are absolute, so that the server may be started from
-//! anywhere.
+//! All are made and checked before anything is written. Paths are absolute, so that the server may
+//! be started from anywhere.
 
 use std::io::{self, IsTerminal, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -138,7 +138,7 @@ impl Decisions {
         self.folder.join(format!("devices/{}.{ending}", self.client_id().replace('/', "-")))
     }
 
-    /// What was decided, by subject.
+    /// The decisions, by subject.
     pub(super) fn decided(&self) -> Vec<(&'static str, String)> {
         let devices = match self.devices {
             DeviceLogin::Credentials => {

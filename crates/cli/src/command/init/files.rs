@@ -1,7 +1,7 @@
 //! The files that `stadium init` writes, made whole in memory first.
 //!
-//! Each is created anew, so that even one that appears meanwhile is not overwritten. The configuration is the last: a
-//! folder that has it has everything that it names.
+//! Each is created anew, so that even one that appears meanwhile is not overwritten. The
+//! configuration is the last: a folder that has it has everything that it names.
 
 use std::fmt::Write as _;
 use std::io::Write as _;

@@ -1,7 +1,7 @@
 //! What `stadium init` makes to prove identities: certificates, a device's token, passwords.
 //!
-//! Certificates are ECDSA P-256. An authority lasts ten years and what it signs one year, so that a trial that became
-//! production is noticed: `stadium doctor` warns 30 days before an end.
+//! Certificates are ECDSA P-256. An authority lasts ten years and what it signs one year, so that a
+//! trial that became production is noticed: `stadium doctor` warns 30 days before an end.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,8 +1,9 @@
 //! `stadium init`: the files of a new server, so that devices can connect to it.
 //!
-//! Flags decide, or on a terminal questions. It writes `stadium.toml`, certificates, keys, the first device's credentials
-//! where no server is needed to make them, and `apply.toml` for `stadium apply`. No file that is there is ever
-//! overwritten: one that is in the way is named, and nothing is written.
+//! Flags decide, or on a terminal questions. It writes `stadium.toml`, certificates, keys, the
+//! first device's credentials where no server is needed to make them, and `apply.toml` for `stadium
+//! apply`. No file that is there is ever overwritten: one that is in the way is named, and nothing
+//! is written.
 
 mod decisions;
 mod files;
@@ -44,7 +45,8 @@ pub(crate) struct Arguments {
     /// Private key of the certificate, PEM
     #[arg(long, value_name = "FILE", requires = "certificate")]
     certificate_key: Option<PathBuf>,
-    /// A name or address of this server for a self-signed certificate, as often as needed [default: the host name, localhost, 127.0.0.1]
+    /// A name or address of this server for a self-signed certificate, as often as needed [default:
+    /// the host name, localhost, 127.0.0.1]
     #[arg(long = "name", value_name = "HOST")]
     names: Vec<String>,
     /// The first app of the push platform [default: default]

@@ -1,8 +1,9 @@
 //! `stadium journal`: the journals of a data directory, looked at, repaired and copied without a server.
 //!
-//! `verify` and `dump` change nothing, and may look at what a server has open. `verify` also replays what no server has open, as a start
-//! does. `repair` needs it closed, and destroys nothing: damaged files are kept under another name. Where journals are is found in
-//! [`place`]; [`archive`] copies them into an object store and back.
+//! `verify` and `dump` change nothing, and may look at what a server has open. `verify` also
+//! replays what no server has open, as a start does. `repair` needs it closed, and destroys
+//! nothing: damaged files are kept under another name. Where journals are is found in [`place`];
+//! [`archive`] copies them into an object store and back.
 
 pub(super) mod archive;
 mod dump;

@@ -24,10 +24,12 @@ use crate::terminal::{Terminal, count, short};
 pub(super) struct Arguments {
     #[command(flatten)]
     swarm: swarm::Args,
-    /// Data directory of the Stadium server on this machine: at the end the devices that it registered for this swarm are removed
+    /// Data directory of the Stadium server on this machine: at the end the devices that it
+    /// registered for this swarm are removed
     #[arg(long, value_name = "DIR", help_heading = "Clean-up")]
     data: Option<PathBuf>,
-    /// The same for a server elsewhere: its HTTP API; its key is in STADIUM_KEY, a profile or the data directory
+    /// The same for a server elsewhere: its HTTP API; its key is in STADIUM_KEY, a profile or the
+    /// data directory
     #[arg(long, value_name = "URL", help_heading = "Clean-up")]
     url: Option<String>,
     /// Leave them registered
@@ -81,7 +83,8 @@ enum Place {
     Server(Api),
 }
 
-/// More than a server needs to register a device, in seconds: the time of a registration counts to the second.
+/// More than a server needs to register a device, in seconds: the time of a registration counts to
+/// the second.
 const SLACK_S: u64 = 2;
 
 impl Registered {

@@ -1,7 +1,7 @@
 //! `stadium push TO MESSAGE`: hand a message over to a running server, and watch it reach the devices.
 //!
-//! The answer is one of three: accepted, the server owns it now; busy, nothing happened, try again; rejected, it will never
-//! work. The last two are exit code 1.
+//! The answer is one of three: accepted, the server owns it now; busy, nothing happened, try again;
+//! rejected, it will never work. The last two are exit code 1.
 
 use std::io::Read;
 use std::time::Duration;

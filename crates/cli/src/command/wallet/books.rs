@@ -1,7 +1,8 @@
 //! `stadium wallet verify`: a second implementation counts the books of a data directory again.
 //!
-//! It reads the journals from their first record, by itself, and believes nothing that the server wrote beside them. A directory
-//! that a server has open may be read. A problem is named with the record where it stands.
+//! It reads the journals from their first record, by itself, and believes nothing that the server
+//! wrote beside them. A directory that a server has open may be read. A problem is named with the
+//! record where it stands.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -35,10 +36,12 @@ Examples:
 pub(super) struct Arguments {
     /// A server's data directory, or the folder `shard-NUMBER` of a replica of a cluster's node
     directory: PathBuf,
-    /// Also ask the running server for every balance, and compare; transfers meanwhile look like differences
+    /// Also ask the running server for every balance, and compare; transfers meanwhile look like
+    /// differences
     #[arg(long)]
     compare: bool,
-    /// Within how many transfers of a shard an id may stand once only: what wallet.transfers_remembered was
+    /// Within how many transfers of a shard an id may stand once only: what
+    /// wallet.transfers_remembered was
     #[arg(long, value_name = "N", default_value_t = Options::default().transfers_remembered)]
     remembered: usize,
     #[command(flatten)]

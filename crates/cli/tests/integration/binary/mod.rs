@@ -1,7 +1,8 @@
 //! The built binary, as the black-box suites use it: run it, read its output, wait for conditions
 //! with a deadline.
 //!
-//! Nothing here knows the crates behind the binary. Every server started is killed when its handle is dropped.
+//! Nothing here knows the crates behind the binary. Every server started is killed when its handle
+//! is dropped.
 
 #![allow(dead_code)]
 

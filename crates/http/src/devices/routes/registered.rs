@@ -193,9 +193,10 @@ pub(crate) async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Forgets up to 1,000 registered devices that match, with what they are owed, and closes their connections. A fleet is removed in
-/// several requests: each gives the `next` of the one before as `after`, until there is none. One that was cut off is sent again:
-/// a removed device is not counted twice.
+/// Forgets up to 1,000 registered devices that match, with what they are owed, and closes their
+/// connections. A fleet is removed in several requests: each gives the `next` of the one before as
+/// `after`, until there is none. One that was cut off is sent again: a removed device is not
+/// counted twice.
 #[utoipa::path(delete, operation_id = "remove_registered_devices", path = "/api/apps/{app}/devices", tag = "Push platform",
     extensions(("x-right" = json!("device.manage:{app}/*"))),
     params(("app" = String, Path, description = "The app.", example = "default"),

@@ -44,7 +44,7 @@ impl Streams {
         Ok(Box::new(MemoryStream(items)))
     }
 
-    /// What was asked for, in order.
+    /// The queries, in order.
     pub(super) fn asked(&self) -> Vec<StreamQuery> {
         self.asked.clone()
     }

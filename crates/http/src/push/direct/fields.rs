@@ -34,8 +34,8 @@ const USER_PROPERTY_BYTES_MAX: usize = 1_024;
 pub(crate) struct PushRequest {
     /// Who gets it.
     to: To,
-    /// The message. A string is sent as its UTF-8 text; anything else as the JSON text given, with the content type
-    /// `application/json` unless another is named.
+    /// The message. A string is sent as its UTF-8 text; anything else as the JSON text given, with
+    /// the content type `application/json` unless another is named.
     #[serde(default)]
     #[schema(value_type = Option<serde_json::Value>, example = "Doors open at eight")]
     message: Option<Box<RawValue>>,
@@ -46,7 +46,8 @@ pub(crate) struct PushRequest {
     #[serde(default)]
     #[schema(value_type = Option<u8>, minimum = 0, maximum = 1, default = 1)]
     qos: QosField,
-    /// Seconds after which a device that was away does not get it any more. Without it, it never expires.
+    /// Seconds after which a device that was away does not get it any more. Without it, it never
+    /// expires.
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1, example = 3600)]
     expiry_s: Option<ExpiryField>,
@@ -58,7 +59,8 @@ pub(crate) struct PushRequest {
     user_properties: Vec<PropertyField>,
 }
 
-/// Who gets a push: `{"device": "d1"}`, `{"devices": ["d1", "d2"]}`, `{"channel": "news"}`, or `"everybody"`.
+/// Who gets a push: `{"device": "d1"}`, `{"devices": ["d1", "d2"]}`, `{"channel": "news"}`, or
+/// `"everybody"`.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum To {
@@ -158,7 +160,8 @@ pub(crate) struct PropertyField {
     value: String,
 }
 
-/// Reads the body of a `POST /api/push`, wherever it comes from: jobs of the queue [`PUSHES_QUEUE`] hold one.
+/// Reads the body of a `POST /api/push`, wherever it comes from: jobs of the queue [`PUSHES_QUEUE`]
+/// hold one.
 ///
 /// # Errors
 /// What is wrong with which field, in words.

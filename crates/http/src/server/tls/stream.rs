@@ -57,7 +57,7 @@ struct Tls {
     said_goodbye: bool,
 }
 
-/// What became of a look at rustls' state.
+/// The result of one step of rustls' state machine.
 #[derive(PartialEq, Eq)]
 enum Looked {
     /// The peer has to send more of the handshake.
@@ -68,7 +68,7 @@ enum Looked {
     Closed,
 }
 
-/// What is to be sent.
+/// Bytes that are to be sent.
 enum Send<'a> {
     Nothing,
     Data(&'a [u8]),

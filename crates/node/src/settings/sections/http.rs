@@ -18,8 +18,9 @@ group! {
         certificate: Option<PathBuf> = None;
         /// Private key of the certificate, PEM.
         key: Option<PathBuf> = None;
-        /// Scheme, host and port under which applications reach this port, such as `https://push.example.org`: endpoints of Web Push begin
-        /// with it. Without it they begin as the request that makes them came.
+        /// Scheme, host and port under which applications reach this port, such as
+        /// `https://push.example.org`: endpoints of Web Push begin with it. Without it they begin
+        /// as the request that makes them came.
         public_url: Option<String> = None;
         /// A reverse proxy in front speaks HTTPS for this port. Then bounds on one address do not
         /// apply here, because all requests come from the proxy's, and no warning says that API
@@ -68,8 +69,8 @@ group! {
         /// Files of 64 MiB of the audit log that are kept in the data directory; then the oldest is
         /// removed. 0 keeps all.
         audit_files_max: u32 = 16, unit "files", in 0..=1_000_000, cost "64 MiB of disk each";
-        /// The live page, metrics and reads need no key. For trial mode, and where the port is reached only by those
-        /// who may see everything.
+        /// The live page, metrics and reads need no key. For trial mode, and where the port is
+        /// reached only by those who may see everything.
         open_read: bool = false, cost "whoever reaches the port sees devices and figures";
     }
     tables {

@@ -18,10 +18,12 @@ words! {
 group! {
     /// Structured logs, on standard error.
     pub struct Log {
-        /// What is logged: `error`, `warn`, `info`, `debug`, `trace`, or a filter such as `info,stadium_edge=debug`.
+        /// What is logged: `error`, `warn`, `info`, `debug`, `trace`, or a filter such as
+        /// `info,stadium_edge=debug`.
         level: String = "info".to_owned(), cost "debug and trace log each connection and packet";
-        /// How a line is written. With `json` each line on standard error is one object, from the first to the last: addresses,
-        /// errors at the start, steps of the drain and panics too. Errors in the command line itself stay text.
+        /// How a line is written. With `json` each line on standard error is one object, from the
+        /// first to the last: addresses, errors at the start, steps of the drain and panics too.
+        /// Errors in the command line itself stay text.
         format: LogFormat = LogFormat::Text;
     }
 }

@@ -1,7 +1,7 @@
 //! The tables of `stadium.toml`, one file each, every setting defined exactly once.
 //!
-//! Names end in their unit (`_s`, `_ms`, `_bytes`, `_max`). Zero means "off" or "leave it to the kernel" only
-//! where the help states it. The effect of a setting on a part of the product is in
+//! Names end in their unit (`_s`, `_ms`, `_bytes`, `_max`). Zero means "off" or "leave it to the
+//! kernel" only where the help states it. The effect of a setting on a part of the product is in
 //! [`crate::mapping`].
 
 mod access;

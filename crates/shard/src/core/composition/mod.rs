@@ -106,7 +106,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
 }
 
 impl Machines {
-    /// What the machines hold, for whoever replays a journal.
+    /// The contents of the machines, for a replay of a journal.
     pub(super) fn contents(&self) -> Contents {
         let (ledger, platform) = (self.machine::<Ledger>(), self.machine::<Platform>().figures());
         let sessions = self.machine::<Sessions>().figures();
