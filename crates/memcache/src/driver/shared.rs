@@ -4,6 +4,7 @@
 //! them all. Lock order: `input` or `output` is never taken by two threads at a time, because
 //! `is_turning` and `is_writing` admit one; either is taken with or without `state`.
 
+use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -38,11 +39,20 @@ pub(super) struct Shared {
     pub(super) output: Mutex<Output>,
     /// Changes with each batch of answers; callers sleep on it.
     pub(super) epoch: AtomicU32,
+    /// Callers that sleep until anything changes.
     pub(super) sleepers: AtomicU32,
     /// There are reads or forced writes to send.
     pub(super) has_work: AtomicBool,
     /// Reads that were submitted, modulo 2^32.
     pub(super) reads: AtomicU32,
+    /// Reads that were submitted and are not sealed.
+    pub(super) unsent_reads: AtomicU32,
+    /// The core of the caller that turns and does not sleep, plus one; 0 where there is none.
+    pub(super) turner: AtomicU32,
+    /// Callers that wait.
+    pub(super) waiting: AtomicU32,
+    /// Callers that waited at a time, of late.
+    pub(super) peak: AtomicU32,
     /// Sets that are to be answered, after an error.
     pub(super) loud_sets: AtomicU32,
 }
@@ -63,6 +73,10 @@ impl Shared {
             sleepers: AtomicU32::new(0),
             has_work: AtomicBool::new(false),
             reads: AtomicU32::new(0),
+            unsent_reads: AtomicU32::new(0),
+            turner: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
+            peak: AtomicU32::new(0),
             loud_sets: AtomicU32::new(0),
         }
     }
@@ -77,7 +91,28 @@ impl Shared {
         Limits { value_bytes_max: self.settings.value_bytes_max }
     }
 
-    /// Sleeps until answers come, a connection begins or ends, or the time is over.
+    /// Sleeps until the operation is done, the caller is to turn, or the time is over.
+    pub(super) fn sleep_for<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        operation: u32,
+        deadline: Instant,
+        now: Instant,
+    ) -> MutexGuard<'a, State> {
+        // A timer for each sleep would cost a quarter of it: whoever turns keeps the deadlines.
+        if !state.is_turning || (state.is_asleep && deadline < state.wakes_by) {
+            return self.sleep(state, deadline - now);
+        }
+        let seen = self.epoch.load(Ordering::SeqCst);
+        let bit = state.slots.sleep(operation, deadline);
+        drop(state);
+        let _ = futex::wait_bitset(&self.epoch, futex::Flags::PRIVATE, seen, None, bit);
+        let mut state = self.lock();
+        state.slots.awake(operation);
+        state
+    }
+
+    /// Sleeps until anything changes, or the time is over.
     pub(super) fn sleep<'a>(
         &'a self,
         state: MutexGuard<'a, State>,
@@ -93,15 +128,17 @@ impl Shared {
         self.lock()
     }
 
-    /// Wakes all callers that sleep, and tasks.
+    /// Wakes the callers that sleep and are done, and tasks.
     pub(super) fn wake(&self, mut state: MutexGuard<'_, State>) {
         let woken = state.slots.woken();
         let linkers = std::mem::take(&mut state.linkers);
         let ended = state.slots.ended();
+        let bits = state.slots.wakes();
         drop(state);
         self.epoch.fetch_add(1, Ordering::SeqCst);
-        if self.sleepers.load(Ordering::SeqCst) > 0 {
-            let _ = futex::wake(&self.epoch, futex::Flags::PRIVATE, i32::MAX as u32);
+        let any = NonZeroU32::MIN;
+        if let Some(bits) = bits.or((self.sleepers.load(Ordering::SeqCst) > 0).then_some(any)) {
+            let _ = futex::wake_bitset(&self.epoch, futex::Flags::PRIVATE, i32::MAX as u32, bits);
         }
         woken.into_iter().chain(linkers).for_each(Waker::wake);
         self.report(&ended);

@@ -3,6 +3,7 @@
 //! A slot is used again, with the capacity of its buffers: a warm operation allocates nothing. The
 //! caller's buffer lies in the slot while it waits, so a value is copied once.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -52,6 +53,8 @@ struct Slot {
     waker: Option<Waker>,
     /// The time at which a task stops waiting; the helper thread checks it.
     deadline: Option<Instant>,
+    /// Its caller sleeps, and whoever turns wakes it by that time.
+    sleeps_until: Option<Instant>,
 }
 
 /// All operations of a connection.
@@ -63,6 +66,14 @@ pub(super) struct Slots {
     woken: Vec<Waker>,
     /// Slots with a waker.
     pub(super) driven: usize,
+    /// Slots whose callers sleep.
+    sleepers: Vec<u32>,
+    /// The bits of sleepers to wake, when the lock is released.
+    wakes: u32,
+    /// A sleeper that is woken to turn, and does not run yet.
+    heir: Option<u32>,
+    /// No sleeper's time is over before it.
+    earliest: Option<Instant>,
     /// The time of what happens, set by the caller.
     pub(super) now: Instant,
     pub(super) figures: Figures,
@@ -85,6 +96,7 @@ impl Slot {
             result: None,
             waker: None,
             deadline: None,
+            sleeps_until: None,
         }
     }
 }
@@ -96,6 +108,10 @@ impl Slots {
             free: Vec::new(),
             woken: Vec::new(),
             driven: 0,
+            sleepers: Vec::new(),
+            wakes: 0,
+            heir: None,
+            earliest: None,
             now,
             figures: Figures::default(),
             is_observed,
@@ -245,6 +261,64 @@ impl Slots {
         }
     }
 
+    /// The caller of the operation sleeps until its bit, which this returns, is woken.
+    pub(super) fn sleep(&mut self, index: u32, until: Instant) -> NonZeroU32 {
+        self.slots[index as usize].sleeps_until = Some(until);
+        self.sleepers.push(index);
+        self.earliest = Some(self.earliest.map_or(until, |earliest| earliest.min(until)));
+        bit(index)
+    }
+
+    /// The caller of the operation is awake.
+    pub(super) fn awake(&mut self, index: u32) {
+        self.slots[index as usize].sleeps_until = None;
+        if let Some(place) = self.sleepers.iter().position(|&sleeper| sleeper == index) {
+            self.sleepers.swap_remove(place);
+        }
+        self.heir.take_if(|heir| *heir == index);
+    }
+
+    /// Nobody turns: a caller that sleeps and has no answer is to.
+    pub(super) fn hand_over(&mut self) {
+        if self.heir.is_none()
+            && let Some(&heir) = self.sleepers.iter().find(|&&index| !self.is_done(index))
+        {
+            self.heir = Some(heir);
+            self.wakes |= bit(heir).get();
+        }
+    }
+
+    /// The time at which a sleeper is to be woken although nothing came.
+    pub(super) fn earliest(&self) -> Option<Instant> {
+        self.earliest
+    }
+
+    /// Wakes the sleepers whose time is over: they find that out themselves.
+    pub(super) fn expire_sleepers(&mut self, now: Instant) {
+        if self.earliest.is_none_or(|earliest| now < earliest) {
+            return;
+        }
+        self.earliest = None;
+        for &index in &self.sleepers {
+            match self.slots[index as usize].sleeps_until {
+                Some(until) if until <= now => self.wakes |= bit(index).get(),
+                Some(until) => {
+                    self.earliest = Some(self.earliest.map_or(until, |earliest| earliest.min(until)));
+                }
+                None => {}
+            }
+        }
+    }
+
+    pub(super) fn has_wakes(&self) -> bool {
+        self.wakes != 0
+    }
+
+    /// The bits of the sleepers to wake, once the lock is released.
+    pub(super) fn wakes(&mut self) -> Option<NonZeroU32> {
+        NonZeroU32::new(std::mem::take(&mut self.wakes))
+    }
+
     /// Ends every waiting operation.
     pub(super) fn fail_all(&mut self, error: &Error) {
         for index in 0..self.slots.len() as u32 {
@@ -267,6 +341,9 @@ impl Slots {
                 slot.phase = Phase::Done;
                 slot.result = Some(result);
                 slot.deadline = None;
+                if slot.sleeps_until.is_some() {
+                    self.wakes |= bit(index).get();
+                }
                 if let Some(waker) = slot.waker.take() {
                     self.driven -= 1;
                     self.woken.push(waker);
@@ -303,6 +380,11 @@ impl Sink for Slots {
             slot.value.push(b'\n');
         }
     }
+}
+
+/// Its caller is woken by it. Callers of two operations may share a bit: one wakes in vain then.
+fn bit(index: u32) -> NonZeroU32 {
+    NonZeroU32::new(1 << (index % u32::BITS)).unwrap_or(NonZeroU32::MIN)
 }
 
 /// The error of a refused operation.

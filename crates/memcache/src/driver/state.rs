@@ -31,6 +31,10 @@ pub(super) struct State {
     pub(super) is_turning: bool,
     /// That caller sleeps: others write themselves.
     pub(super) is_asleep: bool,
+    /// Callers that yield the core to the one that turns.
+    pub(super) yielders: u32,
+    /// It wakes at that time at the latest.
+    pub(super) wakes_by: Instant,
     /// A thread writes, and checks for more before it leaves.
     pub(super) is_writing: bool,
     /// Bytes that the socket did not take.
@@ -65,6 +69,8 @@ impl State {
             dialect: Dialect::Meta,
             is_turning: false,
             is_asleep: false,
+            yielders: 0,
+            wakes_by: now,
             is_writing: false,
             blocked_bytes: 0,
             is_forced: false,
@@ -155,6 +161,8 @@ pub(super) struct Input {
     /// Bytes of the last read.
     last: usize,
     life: u64,
+    /// Counts reads that brought answers.
+    pub(super) batches: u32,
     pub(super) turnaround: Turnaround,
 }
 

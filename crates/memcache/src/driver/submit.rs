@@ -212,6 +212,7 @@ impl Shared {
         }
         if !command.is_write() {
             self.reads.fetch_add(1, Ordering::Relaxed);
+            self.unsent_reads.fetch_add(1, Ordering::Relaxed);
             self.has_work.store(true, Ordering::Release);
         }
         if outbox.write_bytes() >= WRITES_BYTES_MAX || outbox.sealed.len() >= WRITES_BYTES_MAX {

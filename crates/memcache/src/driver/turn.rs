@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::shared::Shared;
 use super::socket::{Stream, disconnected};
-use super::state::State;
+use super::state::{Input, State};
 use crate::error::Error;
 use crate::protocol::Answer;
 
@@ -24,7 +24,13 @@ pub(super) const WRITES_DELAY: Duration = Duration::from_millis(1);
 /// Yields before a write at most, while each brings reads of other callers.
 ///
 /// On a core that other programs want, each may cost a slice of theirs.
-const YIELDS_MAX: usize = 2;
+const YIELDS_MAX: usize = 6;
+
+/// A yield that took longer gave the core to another program.
+const YIELD_LONG: Duration = Duration::from_millis(1);
+
+/// After so many batches of answers, one caller fewer is expected to wait at a time.
+const PEAK_BATCHES: u32 = 64;
 
 /// Pauses of the processor between two looks at what callers submit: about a microsecond.
 const SPINS: usize = 30;
@@ -38,14 +44,29 @@ struct Silence {
     /// Looks at the socket in vain, after the first one that began it.
     looks: u32,
     has_slept: bool,
+    has_yielded: bool,
+}
+
+/// The core that the thread runs on, plus one.
+fn own_core() -> u32 {
+    u32::try_from(rustix::thread::sched_getcpu()).map_or(0, |core| core + 1)
 }
 
 impl Shared {
     pub(super) fn wait(&self, operation: u32, deadline: Instant) -> (Result<Answer, Error>, Vec<u8>) {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let done = self.wait_here(operation, deadline);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        done
+    }
+
+    fn wait_here(&self, operation: u32, deadline: Instant) -> (Result<Answer, Error>, Vec<u8>) {
         let mut state = self.lock();
         let mut is_new = true;
+        let mut may_yield = true;
         loop {
             if let Some(done) = state.slots.take(operation) {
+                self.leave(state);
                 return done;
             }
             if std::mem::take(&mut is_new) && state.slots.is_write(operation) {
@@ -56,7 +77,7 @@ impl Shared {
             if now >= deadline {
                 let buffer = state.slots.time_out(operation, now);
                 let ended = state.slots.ended();
-                drop(state);
+                self.leave(state);
                 self.report(&ended);
                 return (Err(Error::Timeout), buffer);
             }
@@ -70,11 +91,53 @@ impl Shared {
                 state = self.lock();
                 continue;
             }
-            if state.is_asleep && self.has_work.swap(false, Ordering::AcqRel) {
+            if (state.is_asleep || self.is_everyone_in()) && self.has_work.swap(false, Ordering::AcqRel) {
                 state = self.flush(state, false);
                 continue;
             }
-            state = self.sleep(state, deadline - now);
+            let core = self.turner.load(Ordering::Relaxed);
+            if may_yield && state.is_turning && core == own_core() {
+                (state, may_yield) = self.yield_to(state, core, now);
+                continue;
+            }
+            state = self.sleep_for(state, operation, deadline, now);
+        }
+    }
+
+    /// Lets the caller that turns on this core go on, until it has answers, sleeps or leaves: half the
+    /// cost of being woken. Returns whether that was soon: where other programs want the core, it is
+    /// better to sleep.
+    fn yield_to<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        core: u32,
+        begun: Instant,
+    ) -> (MutexGuard<'a, State>, bool) {
+        let seen = self.epoch.load(Ordering::SeqCst);
+        state.yielders += 1;
+        drop(state);
+        let mut now = begun;
+        let mut is_soon = true;
+        while is_soon
+            && self.epoch.load(Ordering::Acquire) == seen
+            && self.turner.load(Ordering::Acquire) == core
+        {
+            thread::yield_now();
+            let before = std::mem::replace(&mut now, Instant::now());
+            is_soon = now - before < YIELD_LONG;
+        }
+        let mut state = self.lock();
+        state.yielders -= 1;
+        (state, is_soon)
+    }
+
+    /// A caller leaves, who may have been woken to turn.
+    fn leave(&self, mut state: MutexGuard<'_, State>) {
+        if !state.is_turning && state.yielders == 0 && state.stream.is_some() {
+            state.slots.hand_over();
+            if state.slots.has_wakes() {
+                self.wake(state);
+            }
         }
     }
 
@@ -99,6 +162,7 @@ impl Shared {
                 || state.outbox.write_bytes() >= WRITES_BYTES
                 || state.outbox.written_at().is_some_and(|at| now - at >= WRITES_DELAY);
             with_writes = false;
+            self.unsent_reads.store(0, Ordering::Relaxed);
             state.seal(now, is_due);
             output.fill(&mut state.outbox.sealed);
             if output.len() == 0 && !stream.is_blocked() {
@@ -142,11 +206,15 @@ impl Shared {
     pub(super) fn turn(&self, stream: &Stream, life: u64, own: Option<u32>, deadline: Instant) {
         let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
         input.belong_to(life);
-        self.let_others_submit();
+        let core = own_core();
+        self.turner.store(core, Ordering::Release);
         let mut silence: Option<Silence> = None;
         let state = loop {
-            if self.has_work.swap(false, Ordering::AcqRel) {
-                drop(self.flush(self.lock(), false));
+            if self.has_work.load(Ordering::Acquire) {
+                self.let_others_submit();
+                if self.has_work.swap(false, Ordering::AcqRel) {
+                    drop(self.flush(self.lock(), false));
+                }
             }
             match input.read(stream) {
                 Ok(0) => {
@@ -159,6 +227,7 @@ impl Shared {
                         break state;
                     }
                     let now = Instant::now();
+                    self.note_peak(&mut input);
                     if let Err(error) = state.take_in(&mut input, self.limits(), now) {
                         self.fail(state, life, &error.into());
                         break self.lock();
@@ -167,21 +236,33 @@ impl Shared {
                     if now >= deadline {
                         break state;
                     }
+                    state.slots.expire_sleepers(now);
                     if own.map_or(state.slots.driven == 0, |own| state.slots.is_done(own)) {
                         break state;
                     }
                     self.wake(state);
                     if let Some(silence) = silence.take()
                         && !silence.has_slept
+                        && !silence.has_yielded
                     {
                         input.turnaround.answered(now - silence.since, silence.looks == 1);
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let now = Instant::now();
-                    let silence = silence.get_or_insert(Silence { since: now, looks: 0, has_slept: false });
+                    let silence = silence.get_or_insert(Silence {
+                        since: now,
+                        looks: 0,
+                        has_slept: false,
+                        has_yielded: false,
+                    });
                     let spin_end = silence.since + self.settings.spin;
                     if now < spin_end && now < deadline {
+                        if self.is_anyone_out() {
+                            thread::yield_now();
+                            silence.has_yielded = true;
+                            continue;
+                        }
                         let look = match silence.looks {
                             0 => input.turnaround.first_look(silence.since, self.settings.spin),
                             _ => now + BETWEEN_LOOKS,
@@ -203,15 +284,24 @@ impl Shared {
                     if self.has_work.load(Ordering::Acquire) {
                         continue;
                     }
+                    let earliest = state.slots.earliest().unwrap_or(deadline);
+                    let longest = stall_left.min(deadline.min(earliest).saturating_duration_since(now));
                     state.is_asleep = true;
+                    self.turner.store(0, Ordering::Release);
+                    state.wakes_by = now + longest;
                     silence.has_slept = true;
                     let is_blocked = state.blocked_bytes > 0;
                     drop(state);
-                    stream.wait(is_blocked, stall_left.min(deadline - now));
+                    stream.wait(is_blocked, longest);
                     let mut state = self.lock();
                     state.is_asleep = false;
+                    self.turner.store(core, Ordering::Release);
+                    state.slots.expire_sleepers(Instant::now());
                     if is_blocked {
-                        drop(self.flush(state, false));
+                        state = self.flush(state, false);
+                    }
+                    if state.slots.has_wakes() {
+                        self.wake(state);
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -224,6 +314,10 @@ impl Shared {
         drop(input);
         let mut state = state;
         state.is_turning = false;
+        self.turner.store(0, Ordering::Release);
+        if state.yielders == 0 {
+            state.slots.hand_over();
+        }
         self.wake(state);
     }
 
@@ -240,11 +334,31 @@ impl Shared {
         }
     }
 
+    /// Keeps how many callers wait at a time.
+    fn note_peak(&self, input: &mut Input) {
+        input.batches = (input.batches + 1) % PEAK_BATCHES;
+        let peak = self.peak.load(Ordering::Relaxed).saturating_sub(u32::from(input.batches == 0));
+        self.peak.store(peak.max(self.waiting.load(Ordering::Relaxed)), Ordering::Relaxed);
+    }
+
+    /// As many callers have submitted as wait at a time: there is nobody to wait for.
+    fn is_everyone_in(&self) -> bool {
+        self.unsent_reads.load(Ordering::Relaxed) >= self.peak.load(Ordering::Relaxed).max(1)
+    }
+
+    /// A caller has its answer and does not wait for the next one yet.
+    fn is_anyone_out(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) < self.peak.load(Ordering::Relaxed)
+    }
+
     /// Yields while other callers submit: their gets leave with ours.
     fn let_others_submit(&self) {
         let mut before = self.reads.load(Ordering::Relaxed);
         for _ in 0..YIELDS_MAX {
             thread::yield_now();
+            if self.is_everyone_in() {
+                return;
+            }
             let now = self.reads.load(Ordering::Relaxed);
             if now == before {
                 return;
@@ -282,7 +396,10 @@ impl Shared {
         state.is_turning = false;
         match failure {
             Some(error) => self.fail(state, life, &error),
-            None => self.wake(state),
+            None => {
+                state.slots.hand_over();
+                self.wake(state);
+            }
         }
         self.lock()
     }

@@ -85,6 +85,35 @@ fn a_paused_server_times_out_and_is_used_again() {
     assert_eq!(client.get("k").unwrap().unwrap().bytes, b"w", "late answers went nowhere");
 }
 
+/// Callers sleep without a timer of their own: the one that turns keeps the deadlines of all, also
+/// those that are before its own, and when it leaves another one does.
+#[test]
+fn each_caller_ends_at_its_own_deadline_while_others_wait_longer() {
+    let server = Memcached::tcp(&[]);
+    let config = Config { timeout: SOON, stall: SOON, ..server.config() };
+    let client = Client::with(config).unwrap();
+    client.set("k", "v", NEVER).unwrap().wait().unwrap();
+    server.pause();
+    let until = |timeout_ms: u64| {
+        let timeout = Duration::from_millis(timeout_ms);
+        let client = client.with_timeout(timeout);
+        move || {
+            let begun = Instant::now();
+            assert_eq!(client.get("k").unwrap_err(), Error::Timeout);
+            let (took, slack) = (begun.elapsed(), Duration::from_millis(400));
+            assert!(took >= timeout && took < timeout + slack, "{took:?} of {timeout:?}");
+        }
+    };
+    thread::scope(|scope| {
+        // The longest one turns first, the shortest one comes last.
+        for timeout_ms in (1..=40).rev().map(|at| at * 20) {
+            scope.spawn(until(timeout_ms));
+        }
+    });
+    server.resume();
+    assert_eq!(client.get("k").unwrap().unwrap().bytes, b"v");
+}
+
 #[test]
 fn a_stalled_server_is_disconnected() {
     let server = Memcached::tcp(&[]);

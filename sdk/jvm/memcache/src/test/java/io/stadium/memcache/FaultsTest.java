@@ -102,6 +102,28 @@ class FaultsTest {
         }
     }
 
+    /** Callers sleep without a timer of their own: the one that turns keeps the deadlines of all. */
+    @Test
+    void eachCallerEndsAtItsOwnDeadlineWhileOthersWaitLonger() throws Exception {
+        try (Memcached server = Memcached.tcp();
+                MemcacheClient client = server.settings()
+                        .timeout(Duration.ofSeconds(5)).stall(Duration.ofSeconds(30)).build()) {
+            client.set("k", "v", NEVER).await();
+            server.pause();
+            // The longest one turns first, the shortest one comes last.
+            Soon.together(40, thread -> {
+                long timeout = (40 - thread) * 20L;
+                MemcacheClient patient = client.withTimeout(Duration.ofMillis(timeout));
+                long begun = System.nanoTime();
+                assertThrows(DeadlineExceeded.class, () -> patient.get("k"));
+                long took = (System.nanoTime() - begun) / 1_000_000;
+                assertTrue(took >= timeout && took < timeout + 400, took + " of " + timeout);
+            });
+            server.resume();
+            assertEquals("v", client.get("k").utf8());
+        }
+    }
+
     @Test
     void aStalledServerIsDisconnected() throws Exception {
         try (Memcached server = Memcached.tcp();

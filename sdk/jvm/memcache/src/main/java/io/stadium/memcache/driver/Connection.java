@@ -82,6 +82,7 @@ public final class Connection extends Driver {
             state.outbox.add(operation, isSet && state.isLoud(), isWrite ? System.nanoTime() : 0);
             if (!isWrite) {
                 reads++;
+                unsentReads++;
                 hasWork = true;
             }
             if (state.outbox.writeBytes() >= WRITES_BYTES_MAX
@@ -181,10 +182,22 @@ public final class Connection extends Driver {
      * @throws Interrupted the thread was interrupted
      */
     public void await(Operation operation) {
+        waiting.incrementAndGet();
+        try {
+            awaitHere(operation);
+        } finally {
+            waiting.decrementAndGet();
+        }
+    }
+
+    private void awaitHere(Operation operation) {
         boolean isForcing = operation.command.isWrite();
+        boolean mayYield = true;
         while (!operation.isDone()) {
             Wire wire = null;
             long left;
+            boolean isLeaving = true;
+            boolean isTimed = false;
             state.lock.lock();
             try {
                 if (operation.isDone()) {
@@ -206,20 +219,35 @@ public final class Connection extends Driver {
                 if (!state.isTurning && state.wire != null) {
                     state.isTurning = true;
                     wire = state.wire;
-                } else if (state.isAsleep && hasWork) {
+                } else if ((state.isAsleep || isEveryoneIn()) && hasWork) {
                     hasWork = false;
                     flush(false);
+                    isLeaving = false;
+                    continue;
+                } else if (mayYield && canYield()) {
+                    mayYield = yieldFor(operation);
                     continue;
                 } else {
                     state.sleeps(operation, Thread.currentThread());
+                    // A timer costs a quarter of a sleep: whoever turns keeps the deadlines.
+                    isTimed = !state.isTurning
+                            || state.isAsleep && operation.deadline - state.wakesBy < 0;
                 }
+                isLeaving = false;
             } finally {
+                Thread successor = isLeaving ? successor() : null;
                 state.lock.unlock();
+                if (successor != null) {
+                    // This thread may have been the one that was to turn.
+                    LockSupport.unpark(successor);
+                }
             }
             if (wire != null) {
                 turn(wire, operation, operation.deadline);
-            } else {
+            } else if (isTimed) {
                 LockSupport.parkNanos(this, left);
+            } else {
+                LockSupport.park(this);
             }
         }
     }

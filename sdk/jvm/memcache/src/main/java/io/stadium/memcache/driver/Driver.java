@@ -5,10 +5,14 @@ import io.stadium.memcache.MemcacheException;
 import io.stadium.memcache.ProtocolError;
 import io.stadium.memcache.protocol.Operation;
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 
 /**
  * Turns of a connection: a caller that waits writes and reads for all callers.
@@ -24,7 +28,10 @@ class Driver {
     static final long WRITES_DELAY = TimeUnit.MILLISECONDS.toNanos(1);
 
     /** Yields before a write at most, while each brings reads of other callers. */
-    private static final int YIELDS_MAX = 2;
+    private static final int YIELDS_MAX = 6;
+
+    /** After so many batches of answers, one caller fewer is expected to wait at a time. */
+    private static final int PEAK_BATCHES = 64;
 
     /** A yield that took longer gave the core to another program. */
     private static final long YIELD_LONG = TimeUnit.MILLISECONDS.toNanos(1);
@@ -33,8 +40,13 @@ class Driver {
     private static final int TURNS_TO_SKIP_MIN = 16;
     private static final int TURNS_TO_SKIP_MAX = 1_024;
 
-    /** Pauses of the processor between two reads of the socket: about a microsecond. */
+    /** Pauses of the processor between two looks at what callers submit: about a microsecond. */
     private static final int SPINS = 30;
+
+    /** Between two looks at the socket, from the time on at which an answer is usual. */
+    private static final long BETWEEN_LOOKS = TimeUnit.MICROSECONDS.toNanos(4);
+
+    private static final boolean IS_ONE_CORE = isOneCore();
 
     final Settings settings;
     final State state;
@@ -43,8 +55,21 @@ class Driver {
     /** Owned by the thread that turns. */
     private int turnsWithoutYield;
     private int turnsToSkip = TURNS_TO_SKIP_MIN;
+    /** Reads that brought answers, modulo {@link #PEAK_BATCHES}. */
+    private int batches;
+    private final Turnaround turnaround = new Turnaround();
     /** Reads that were submitted, modulo 2^32. Written under the lock. */
     volatile int reads;
+    /** Reads that were submitted and are not sealed. Written under the lock. */
+    volatile int unsentReads;
+    /** A caller turns, and does not sleep in the socket. */
+    private volatile boolean isTurnerAwake;
+    /** Callers that yield the core to the one that turns. Guarded by the lock. */
+    private int yielders;
+    /** Callers that wait. */
+    final AtomicInteger waiting = new AtomicInteger();
+    /** Callers that waited at a time, of late. Written under the lock. */
+    private volatile int peak;
 
     Driver(Settings settings) {
         this.settings = settings;
@@ -71,6 +96,7 @@ class Driver {
             long now = System.nanoTime();
             isDue |= state.outbox.writeBytes() >= WRITES_BYTES
                     || state.outbox.isWriteDue(now, WRITES_DELAY);
+            unsentReads = 0;
             state.seal(now, isDue);
             isDue = false;
             wire.fill(state.outbox);
@@ -119,18 +145,15 @@ class Driver {
      */
     void turn(Wire wire, Operation own, long deadline) {
         try {
-            long spin = letOthersSubmit();
-            long spinEnd = 0;
-            boolean isSpinning = false;
+            isTurnerAwake = true;
+            long spin = turnsWithoutYield > 0 ? 0 : settings.spin();
+            long silentSince = 0;
+            // Looks at the socket in vain; -1 before the first.
+            int looks = -1;
             while (true) {
                 if (hasWork) {
-                    state.lock.lock();
-                    try {
-                        hasWork = false;
-                        flush(false);
-                    } finally {
-                        state.lock.unlock();
-                    }
+                    spin = letOthersSubmit();
+                    flushWork();
                 }
                 int bytes = wire.read();
                 if (bytes < 0) {
@@ -141,20 +164,29 @@ class Driver {
                         return;
                     }
                     notifyDone();
-                    isSpinning = false;
+                    if (looks >= 0) {
+                        turnaround.answered(System.nanoTime() - silentSince, looks == 1);
+                    }
+                    looks = -1;
                     continue;
                 }
                 long now = System.nanoTime();
-                if (!isSpinning) {
-                    isSpinning = true;
-                    spinEnd = now + spin;
+                if (looks < 0) {
+                    looks = 0;
+                    silentSince = now;
                 }
-                if (now - spinEnd < 0 && now - deadline < 0) {
-                    for (int at = 0; at < SPINS; at++) {
-                        Thread.onSpinWait();
+                long left = Math.min(silentSince + spin - now, deadline - now);
+                if (left > 0) {
+                    if (isAnyoneOut()) {
+                        Thread.yield();
+                        looks++;
+                    } else if (spin(now, Math.min(looks == 0 ? turnaround.usual() : BETWEEN_LOOKS, left))) {
+                        looks++;
                     }
                     continue;
                 }
+                // Such an answer says nothing of the usual time.
+                looks = -1;
                 if (sleep(wire, own, deadline, now)) {
                     return;
                 }
@@ -172,6 +204,31 @@ class Driver {
         }
     }
 
+    private void flushWork() {
+        state.lock.lock();
+        try {
+            if (hasWork) {
+                hasWork = false;
+                flush(false);
+            }
+        } finally {
+            state.lock.unlock();
+        }
+    }
+
+    /** Spins for so long; {@code false} where work came before the end. */
+    private boolean spin(long begun, long nanos) {
+        while (System.nanoTime() - begun < nanos) {
+            for (int at = 0; at < SPINS; at++) {
+                Thread.onSpinWait();
+            }
+            if (hasWork) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     /** Hands answers to their operations; {@code true} where the turn is over. */
     private boolean takeIn(Wire wire, Operation own, long deadline) {
         state.lock.lock();
@@ -181,7 +238,9 @@ class Driver {
             }
             long now = System.nanoTime();
             state.progressAt = now;
+            notePeak();
             wire.takeIn(state.pipeline, state.sink);
+            state.expireSleepers(now);
             if (own == null) {
                 state.driven.removeIf(Operation::isDone);
             }
@@ -195,31 +254,36 @@ class Driver {
     /** Sleeps until the socket has something; {@code true} where the turn is over. */
     private boolean sleep(Wire wire, Operation own, long deadline, long now) throws IOException {
         boolean isBlocked;
-        long stallLeft;
+        long longest;
         state.lock.lock();
         try {
             if (now - deadline >= 0 || own != null && own.isDone() || state.wire != wire
                     || Thread.currentThread().isInterrupted()) {
                 return true;
             }
-            stallLeft = stallLeft(now);
+            long stallLeft = stallLeft(now);
             if (stallLeft <= 0) {
                 throw stalled();
             }
             if (hasWork) {
                 return false;
             }
+            longest = Math.min(Math.min(stallLeft, deadline - now), state.sleepersLeft(now));
             state.isAsleep = true;
+            isTurnerAwake = false;
+            state.wakesBy = now + longest;
             isBlocked = state.blockedBytes > 0;
         } finally {
             state.lock.unlock();
         }
         try {
-            wire.transport.await(isBlocked, Math.min(stallLeft, deadline - now));
+            wire.transport.await(isBlocked, longest);
         } finally {
             state.lock.lock();
             try {
                 state.isAsleep = false;
+                isTurnerAwake = true;
+                state.expireSleepers(System.nanoTime());
                 if (isBlocked) {
                     flush(false);
                 }
@@ -232,14 +296,15 @@ class Driver {
 
     /** The turn is over: those whose answers came are notified, and another caller takes over. */
     private void leave() {
+        isTurnerAwake = false;
         Thread successor;
         Operation notices;
         state.lock.lock();
         try {
             state.isTurning = false;
             notices = state.takeNotices();
-            successor = state.successor();
-            if (successor == null && !state.driven.isEmpty()) {
+            successor = successor();
+            if (successor == null && yielders == 0 && !state.driven.isEmpty()) {
                 state.bell.signal();
             }
         } finally {
@@ -249,6 +314,22 @@ class Driver {
             LockSupport.unpark(successor);
         }
         notifyAbout(notices);
+    }
+
+    /** Keeps how many callers wait at a time. Needs the lock. */
+    private void notePeak() {
+        batches = (batches + 1) % PEAK_BATCHES;
+        peak = Math.max(batches == 0 ? peak - 1 : peak, waiting.get());
+    }
+
+    /** True where as many callers have submitted as wait at a time: nobody is waited for. */
+    boolean isEveryoneIn() {
+        return unsentReads >= Math.max(1, peak);
+    }
+
+    /** True where a caller has its answer and does not wait for the next one yet. */
+    private boolean isAnyoneOut() {
+        return waiting.get() < peak;
     }
 
     /**
@@ -265,6 +346,9 @@ class Driver {
         int before = reads;
         for (int at = 0; at < YIELDS_MAX; at++) {
             Thread.yield();
+            if (isEveryoneIn()) {
+                break;
+            }
             int now = reads;
             if (now == before) {
                 break;
@@ -315,7 +399,7 @@ class Driver {
         } else if (isStalled) {
             lose(wire, stalled());
         }
-        Thread successor = state.successor();
+        Thread successor = successor();
         state.lock.unlock();
         try {
             if (successor != null) {
@@ -392,6 +476,52 @@ class Driver {
 
     static String text(IOException error) {
         return error.getMessage() == null ? error.getClass().getSimpleName() : error.getMessage();
+    }
+
+    /** True where a caller that waits yields: all run on one core, and another one turns there. */
+    boolean canYield() {
+        return IS_ONE_CORE && isTurnerAwake;
+    }
+
+    /**
+     * Lets the caller that turns go on, until the operation is done, or it sleeps or leaves: that
+     * costs half of a wake-up. Returns whether that was soon: where other programs want the core,
+     * it is better to sleep. Needs the lock.
+     */
+    boolean yieldFor(Operation operation) {
+        yielders++;
+        state.lock.unlock();
+        boolean isSoon = true;
+        try {
+            long now = System.nanoTime();
+            while (isSoon && isTurnerAwake && !operation.isDone()) {
+                Thread.yield();
+                long before = now;
+                now = System.nanoTime();
+                isSoon = now - before < YIELD_LONG;
+            }
+        } finally {
+            state.lock.lock();
+            yielders--;
+        }
+        return isSoon;
+    }
+
+    /** A thread to turn where nobody does, which the caller unparks. Needs the lock. */
+    Thread successor() {
+        return state.isTurning || yielders > 0 ? null : state.handOver();
+    }
+
+    /** True where the process has one core, not only the time of one. Linux only. */
+    private static boolean isOneCore() {
+        if (Runtime.getRuntime().availableProcessors() > 1) {
+            return false;
+        }
+        try (Stream<String> lines = Files.lines(Path.of("/proc/self/status"))) {
+            return lines.anyMatch(line -> line.matches("Cpus_allowed_list:\\s*\\d+"));
+        } catch (IOException | RuntimeException error) {
+            return false;
+        }
     }
 
     /** Nanoseconds for which the server may still be silent. */

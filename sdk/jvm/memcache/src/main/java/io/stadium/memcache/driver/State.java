@@ -11,6 +11,7 @@ import io.stadium.memcache.protocol.Pipeline;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
@@ -41,6 +42,8 @@ final class State {
     volatile boolean isTurning;
     /** That caller sleeps: others write themselves. */
     boolean isAsleep;
+    /** It wakes at that time at the latest. */
+    long wakesBy;
     /** A thread writes, and checks for more before it leaves. */
     boolean isWriting;
     /** A caller waits for a write: everything leaves now, confirmed. */
@@ -65,6 +68,8 @@ final class State {
     /** Sleeping operations, the longest sleeping first. */
     private Operation firstSleeper;
     private Operation lastSleeper;
+    /** No sleeper's deadline is before it; without sleepers it means nothing. */
+    private long earliest;
     /** Operations that are done, and whose thread or listener is not notified. */
     private Operation firstNotice;
     private Operation lastNotice;
@@ -76,7 +81,14 @@ final class State {
         progressAt = now;
     }
 
+    /**
+     * The operation's thread sleeps until it is unparked: because the operation is done, to turn,
+     * or because its deadline passed, to which the thread that turns sees.
+     */
     void sleeps(Operation operation, Thread sleeper) {
+        if (firstSleeper == null || operation.deadline - earliest < 0) {
+            earliest = operation.deadline;
+        }
         operation.sleeper = sleeper;
         operation.previous = lastSleeper;
         operation.next = null;
@@ -108,9 +120,30 @@ final class State {
         operation.next = null;
     }
 
-    /** A thread that waits and could drive the connection. */
-    Thread successor() {
+    /** Nobody turns: a thread that sleeps is to do it, which the caller unparks. */
+    Thread handOver() {
         return firstSleeper == null ? null : firstSleeper.sleeper;
+    }
+
+    /** Nanoseconds until the first deadline of a sleeper. */
+    long sleepersLeft(long now) {
+        return firstSleeper == null ? Long.MAX_VALUE : Math.max(0, earliest - now);
+    }
+
+    /** Unparks the sleepers whose deadline passed: they find that out themselves. */
+    void expireSleepers(long now) {
+        if (firstSleeper == null || now - earliest < 0) {
+            return;
+        }
+        // One that is unparked may still be in the list at the next time.
+        earliest = now + Long.MAX_VALUE / 2;
+        for (Operation one = firstSleeper; one != null; one = one.next) {
+            if (now - one.deadline >= 0) {
+                LockSupport.unpark(one.sleeper);
+            } else if (one.deadline - earliest < 0) {
+                earliest = one.deadline;
+            }
+        }
     }
 
     private void done(Operation operation) {
