@@ -3,7 +3,8 @@
 //! `test` installs what is missing, verifies and runs every suite; `verify` is what CI relies on and
 //! changes nothing; `fix` is the one that edits; `bench` reruns a figure quoted in the documentation;
 //! `drill` has one thing go wrong in a cluster; `sdk` crosses the clients and servers of the SDKs;
-//! `fuzz` and `mutants` look for what the tests do not see; `dist` makes what a release consists of.
+//! `fuzz` and `mutants` look for what the tests do not see; `dist` makes what a release consists of;
+//! `docs` builds the documentation as a site.
 //! Every command runs from the workspace root, whatever the caller's directory.
 
 mod advisories;
@@ -11,6 +12,7 @@ mod bench;
 mod components;
 mod cpp;
 mod dist;
+mod docs;
 mod drill;
 mod features;
 mod fix;
@@ -47,7 +49,7 @@ enum Task {
     Test(suite::Options),
     /// Format, clippy, tidy rules, docs, licences, generated files; changes nothing
     Verify {
-        /// Only these steps: tidy, format, licences, clippy, features, docs, generated
+        /// Only these steps: tidy, format, licences, clippy, features, docs, site, generated
         steps: Vec<String>,
     },
     /// Only the tidy rules of docs/architecture.md: `verify tidy`, takes about a second
@@ -60,6 +62,8 @@ enum Task {
     Drill(drill::Options),
     /// Make archives, packages, images, SBOMs, checksums and their signature in target/dist-packages
     Dist(dist::Options),
+    /// Build the documentation as a site in target/site, or serve it
+    Docs(docs::Options),
     /// Check a release's version, or print its notes
     #[command(subcommand)]
     Release(dist::version::Task),
@@ -92,6 +96,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Bench(options) => bench::run(&root, &options),
         Task::Drill(options) => drill::run(&root, &options),
         Task::Dist(options) => dist::run(&root, &options),
+        Task::Docs(options) => docs::run(&root, &options),
         Task::Release(task) => dist::version::run(&root, &task),
         Task::Sdk(options) => sdk::run(&root, &options),
         Task::Fuzz(options) => fuzz::run(&root, &options),

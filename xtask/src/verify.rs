@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context as _, Result, bail};
 
 use crate::step::{Step, WITH_CLUSTERS, cargo, command};
-use crate::{advisories, generated, licences, tidy};
+use crate::{advisories, docs, generated, licences, tidy};
 
 /// The names of the steps that failed, in order.
 #[derive(Default)]
@@ -54,6 +54,7 @@ const UNHURRIED_CHECKS: &[Check] = &[
             doc.args(WITH_CLUSTERS).env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"),
         )
     }),
+    ("site", docs::check),
 ];
 
 /// Steps of `verify` and of a `--long` test run only: they compile much of the workspace once more.

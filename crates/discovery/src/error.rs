@@ -1,4 +1,5 @@
-//! What can go wrong, sorted by who must act. Each has a stable code, explained in docs/discovery.md.
+//! What can go wrong, sorted by who must act. Each has a stable code, explained in
+//! docs/reference/errors/discovery.md.
 //!
 //! A backend that is away is no error of watching or registering: both go on by themselves. It is one
 //! only for who asks for an answer now, with [`crate::Discovery::list`].

@@ -9,9 +9,9 @@ use super::{File, Finding};
 
 /// A link in a page.
 #[derive(Debug, PartialEq, Eq)]
-struct Link {
+pub(crate) struct Link {
     line: usize,
-    target: String,
+    pub(crate) target: String,
 }
 
 /// Checks all pages together; `exists` answers for targets that are not pages.
@@ -60,7 +60,7 @@ fn unreached(pages: &[File], links: &HashMap<&str, Vec<String>>) -> Vec<Finding>
 }
 
 /// `target` as written in `page`, as a path from the workspace root.
-fn resolve(page: &str, target: &str) -> String {
+pub(crate) fn resolve(page: &str, target: &str) -> String {
     let mut parts: Vec<&str> = page.split('/').collect();
     parts.pop();
     for part in target.trim_end_matches('/').split('/') {
@@ -74,7 +74,7 @@ fn resolve(page: &str, target: &str) -> String {
 }
 
 /// Lines outside code fences, numbered from 1.
-fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
     text.lines().enumerate().filter_map(move |(index, line)| {
         let is_fence = line.trim_start().starts_with("```");
@@ -83,7 +83,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-fn links(text: &str) -> Vec<Link> {
+pub(crate) fn links(text: &str) -> Vec<Link> {
     let mut links = Vec::new();
     for (number, line) in prose(text) {
         let line = without_code(line);

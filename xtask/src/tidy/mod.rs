@@ -7,7 +7,7 @@ mod arrows;
 mod circles;
 pub(crate) mod drawing;
 mod figures;
-mod links;
+pub(crate) mod links;
 mod machines;
 mod names;
 mod opening;
@@ -21,6 +21,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::docs::navigation;
 use crate::step::output;
 use source::Source;
 
@@ -36,7 +37,7 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    fn new(path: &str, line: usize, what: impl Into<String>) -> Self {
+    pub(crate) fn new(path: &str, line: usize, what: impl Into<String>) -> Self {
         Self { path: path.into(), line, what: what.into() }
     }
 }
@@ -89,6 +90,8 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     let pages: Vec<File> =
         paths.iter().filter(is_page).map(|path| read(root, path)).collect::<Result<_>>()?;
     findings.extend(links::check(&pages, &|path| root.join(path).exists()));
+    let texts = pages.into_iter().map(|page| (page.path, page.text)).collect();
+    findings.extend(navigation::check(&texts));
 
     let is_result = |path: &&String| path.starts_with("bench/results/");
     let results: Vec<File> =

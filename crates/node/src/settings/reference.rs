@@ -31,12 +31,12 @@ pub fn markdown() -> String {
             page.push_str(&entry(setting));
         }
     }
-    page.push_str("\n## Errors\n\nAll mistakes are reported at once, and the process exits with 1.\n\n");
+    page.push_str("\n## Errors\n\nAll mistakes are reported at once, and the process exits with 1.\n");
     for code in Code::ALL {
-        let _ = writeln!(page, "- **{}**: {}", code.id(), code.help());
+        let _ = writeln!(page, "\n### {}\n\n{}", code.id(), code.help());
     }
     for (code, help) in crate::error::Error::HELP {
-        let _ = writeln!(page, "- **{code}**: {help}");
+        let _ = writeln!(page, "\n### {code}\n\n{help}");
     }
     page
 }
