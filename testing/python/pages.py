@@ -1,7 +1,7 @@
 """Pages, and the commands that they show.
 
 A `console` block holds commands behind `$ `, each followed by what it prints; an `sh` block is a script, taken apart into its
-commands. The head comment of an example is a script. `<!-- not run: REASON -->` above a block marks it as for reading.
+commands. A block with a title, such as `python title="first.py"`, is a file that the commands after it use. The head comment of an example is a script. `<!-- not run: REASON -->` above a block marks it as for reading.
 """
 
 import pathlib
@@ -10,7 +10,7 @@ import subprocess
 from dataclasses import dataclass, field
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FENCE = re.compile(r"(?P<marker><!-- not run: (?P<reason>[^>]+?) -->\n+)?^```(?P<kind>\w*)[^\n]*\n(?P<text>.*?)^```", re.S | re.M)
+FENCE = re.compile(r"(?P<marker><!-- not run: (?P<reason>[^>]+?) -->\n+)?^```(?P<kind>\w*)(?: title="(?P<title>[\w.-]+)")?[^\n]*\n(?P<text>.*?)^```", re.S | re.M)
 SHELL = {"console", "sh", "bash", "shell"}
 
 
@@ -42,8 +42,11 @@ def blocks(page):
         return [Block(page, 1, None, script(page, 1, head_comment(page, text)))]
     found = []
     for fence in FENCE.finditer(text):
-        if fence["kind"] in SHELL:
-            line = text[: fence.start("text")].count("\n") + 1
+        line = text[: fence.start("text")].count("\n") + 1
+        if fence["title"]:
+            written = f"cat > {fence['title']} <<'END OF THE FILE'\n{fence['text']}END OF THE FILE"
+            found.append(Block(page, line, fence["reason"], [Command(page, line, written)]))
+        elif fence["kind"] in SHELL:
             read = session if fence["kind"] == "console" else script
             found.append(Block(page, line, fence["reason"], read(page, line, fence["text"])))
     return found

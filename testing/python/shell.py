@@ -29,18 +29,30 @@ STAYING = [
     (r"^curl -N\b", None),
 ]
 PROGRAMS = {"stadium", "geo-service", "geo-client", "voting"}
+# Libraries of the SDKs, which the build of the workspace makes.
+LIBRARIES = {"lib_stadium.so", "libstadium_c.so"}
 PRELUDE = """
 shopt -s expand_aliases
 set -m
 DATA=stadium-data
 cargo() {
   case "$*" in
-    "build --release") return 0 ;;
+    "build --release"|"build --release -p stadium-ffi") return 0 ;;
     "run --release -- "*) shift 3; stadium "$@" ;;
     "run "*"stadium-example-geo --bin "*) while [ "$1" != --bin ]; do shift; done; program=$2; shift 2; [ "${1-}" = -- ] && shift; "$program" "$@" ;;
     "run "*"stadium-example-voting -- "*) while [ "$1" != -- ]; do shift; done; shift; voting "$@" ;;
     *) echo "cargo $*: not one of the built programs" >&2; return 97 ;;
   esac
+}
+# SDKs that cargo and npm have built, where a reader builds them.
+pip() {
+  [ "$*" = "install ./sdk/python" ] || { echo "pip $*: not the SDK" >&2; return 97; }
+  mkdir -p packages/stadium && ln -s "$PWD"/sdk/python/stadium/* packages/stadium/ \
+    && ln -s "$PWD/target/release/lib_stadium.so" packages/stadium/_stadium.abi3.so && export PYTHONPATH=$PWD/packages
+}
+npm() {
+  [ "$*" = "install ./sdk/js" ] || { echo "npm $*: not the SDK" >&2; return 97; }
+  mkdir -p node_modules/@stadium && ln -s "$PWD/sdk/js" node_modules/@stadium/client
 }
 # Ports that programs take where a command names none.
 by_default() {
@@ -76,6 +88,9 @@ class Shell:
             place = servers.binary().resolve() if name == "stadium" else built / name
             assert place.is_file(), f"{place} is not there: build stadium-cli, stadium-example-geo and stadium-example-voting"
             (self.folder / "bin" / name).symlink_to(place)
+        for name in LIBRARIES:
+            (self.folder / "bin" / name).symlink_to(built / name)
+        (self.folder / "sdk").symlink_to(ROOT / "sdk")
         (self.folder / "target").mkdir()
         (self.folder / "target/release").symlink_to(self.folder / "bin")
         shutil.copytree(ROOT / "examples", self.folder / "examples", ignore=shutil.ignore_patterns("target", "src", "node_modules"))

@@ -21,6 +21,7 @@ REASONS = {
     "it takes minutes",
     "testing/packages runs it",
     "it needs a cluster",
+    "it needs Kubernetes",
     "it needs a device that got the push",
     "its programs and files are the reader's own",
 }
@@ -84,7 +85,7 @@ OTHER_PHASE_S = {"README.md": None, "docs/load.md": 1} | {
 
 
 def documents():
-    names = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md"))]
+    names = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.md"))]
     names += sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("examples/**/README.md"))
     names += sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("examples/load/*.toml"))
     names += ["examples/device.py", "examples/push.sh"]
@@ -127,7 +128,7 @@ def test_a_block_that_is_not_run_has_a_known_reason():
     given = {block.reason for page in documents() for block in blocks(page) if block.reason}
     assert given <= REASONS, given - REASONS
     assert REASONS <= given, f"no page needs {REASONS - given}"
-    for path in [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/README.md")]:
+    for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/README.md")]:
         marked = path.read_text().count("<!-- not run")
         found = sum(1 for block in blocks(path.relative_to(ROOT).as_posix()) if block.reason)
         assert marked == found, f"{path}: a marker that stands above no block"
@@ -142,6 +143,9 @@ def test_commands_stand_in_blocks_that_say_so():
 
 
 def test_pages_are_taken_apart():
+    text = '```console\n$ b\n```\n```python title="a.py"\nprint(1)\n```\n```python\nno()\n```\n'
+    found = [fence["title"] for fence in pages.FENCE.finditer(text)]
+    assert found == [None, "a.py", None]
     commands = pages.session("p", 1, "$ echo a \\\n    b\nout\n$ cat <<X\n$ no\nX\n$ seq 2\n1\n2\n")
     assert [(command.line, command.text, command.prints) for command in commands][0] == (1, "echo a \\\n    b", ["out"])
     assert commands[-1].prints == ["1", "2"]

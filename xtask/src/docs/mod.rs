@@ -90,6 +90,7 @@ fn build(root: &Path, url: Option<&str>) -> Result<()> {
     let log = folder(root).join("build.log");
     let outcome = Command::new(&zensical)
         .current_dir(folder(root))
+        .env("NO_COLOR", "1")
         .args(["-m", "zensical", "build", "--clean", "--strict", "--config-file", "zensical.toml"])
         .stdin(Stdio::null())
         .output()

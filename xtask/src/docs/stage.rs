@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail};
 
 use super::navigation::{self, Entry, Page, Texts};
 use super::{api, source};
-use crate::tidy::links::resolve;
+use crate::tidy::links::{CodeSpans, resolve};
 
 /// The description of the HTTP API, which the site shows as pages.
 const OPENAPI: &str = "docs/reference/openapi.json";
@@ -159,6 +159,7 @@ fn with_links(text: &str, page: &str, place_of: &dyn Fn(&str) -> String, linked:
         format!("{to}{anchor}")
     };
     let mut lines = Vec::new();
+    let mut spans = CodeSpans::default();
     for line in text.lines() {
         let is_fence = line.trim_start().starts_with("```");
         fenced ^= is_fence;
@@ -166,10 +167,9 @@ fn with_links(text: &str, page: &str, place_of: &dyn Fn(&str) -> String, linked:
             lines.push(line.to_owned());
             continue;
         }
-        // Every other part is a `code span`.
-        let parts = line.split('`').enumerate().map(|(index, part)| match index % 2 {
-            0 => changed(part, &mut target),
-            _ => part.to_owned(),
+        let parts = spans.parts(line).map(|(part, is_code)| match is_code {
+            false => changed(part, &mut target),
+            true => part.to_owned(),
         });
         lines.push(parts.collect::<Vec<_>>().join("`"));
     }
@@ -217,15 +217,17 @@ fn for_generator(text: &str) -> String {
         if let Some(code) = error_code(line).filter(|_| !fenced) {
             out.push_str(&format!("<span id=\"{code}\"></span>\n\n"));
         }
-        out.push_str(line);
+        // The generator takes `rust,no_run` for no language, and the fence for text.
+        let known = if is_fence && fenced { line.split(',').next().unwrap_or(line) } else { line };
+        out.push_str(known);
         out.push('\n');
     }
     out
 }
 
-/// The code of an error whose section the line begins: `## QUE-001 Title`.
+/// The code of an error whose section the line begins: `## QUE-001 Title`, or in a longer page `### SET-001`.
 pub(crate) fn error_code(line: &str) -> Option<&str> {
-    let code = line.strip_prefix("## ")?.split(' ').next()?;
+    let code = line.strip_prefix('#')?.trim_start_matches('#').strip_prefix(' ')?.split(' ').next()?;
     let (letters, rest) = code.split_once('-')?;
     let is_code = (3..=6).contains(&letters.len())
         && letters.chars().all(|letter| letter.is_ascii_uppercase())
@@ -257,6 +259,7 @@ mod tests {
             ("docs/a.md", "[all](../examples/load)", "[all](source/examples/load/index.md)"),
             ("docs/a.md", "[w](https://example.org/a.md) [t](#top)", "[w](https://example.org/a.md) [t](#top)"),
             ("docs/a.md", "`[b](f/b.md)` and [`b`](../sdk/x/README.md)", "`[b](f/b.md)` and [`b`](sdk/x/index.md)"),
+            ("docs/a.md", "`code\nspan` ([b](../sdk/x/README.md))", "`code\nspan` ([b](sdk/x/index.md))"),
             ("docs/a.md", "[r]: ../sdk/x/README.md", "[r]: sdk/x/index.md"),
         ];
         for (page, written, expected) in table {
@@ -267,8 +270,8 @@ mod tests {
 
     #[test]
     fn sections_of_errors_get_the_anchor_of_their_code() {
-        let text = "<!-- not run: it takes minutes -->\n## QUE-001 Too many\n```\n## QUE-002 no\n```\n## Words\n";
-        let expected = "<span id=\"QUE-001\"></span>\n\n## QUE-001 Too many\n```\n## QUE-002 no\n```\n## Words\n";
+        let text = "<!-- not run: it takes minutes -->\n## QUE-001 Many\n```rust,no_run\n## QUE-002 no\n```\n## Words\n";
+        let expected = "<span id=\"QUE-001\"></span>\n\n## QUE-001 Many\n```rust\n## QUE-002 no\n```\n## Words\n";
         assert_eq!(for_generator(text), expected);
         assert_eq!(error_code("## RPC-NOT-AUTHORISED Devices"), Some("RPC-NOT-AUTHORISED"));
         assert_eq!(error_code("## Two-phase commit"), None);

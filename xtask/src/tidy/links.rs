@@ -85,8 +85,10 @@ pub(crate) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 pub(crate) fn links(text: &str) -> Vec<Link> {
     let mut links = Vec::new();
+    let mut spans = CodeSpans::default();
     for (number, line) in prose(text) {
-        let line = without_code(line);
+        let line: String =
+            spans.parts(line).map(|(part, is_code)| if is_code { "`" } else { part }).collect();
         for (start, _) in line.match_indices("](") {
             let rest = &line[start + 2..];
             let Some(end) = rest.find(')') else { continue };
@@ -104,9 +106,20 @@ pub(crate) fn links(text: &str) -> Vec<Link> {
     links
 }
 
-/// The line without its `code spans`.
-fn without_code(line: &str) -> String {
-    line.split('`').step_by(2).collect::<Vec<_>>().join("`")
+/// Which parts of a text's lines are in `code spans`. A span may go on in the next line of its paragraph.
+#[derive(Default)]
+pub(crate) struct CodeSpans {
+    is_open: bool,
+}
+
+impl CodeSpans {
+    /// The parts of the next line between its backticks, each with whether it is code.
+    pub(crate) fn parts<'l>(&mut self, line: &'l str) -> impl Iterator<Item = (&'l str, bool)> + use<'l> {
+        // Cells and paragraphs end what was left open.
+        let was_open = self.is_open && !line.trim().is_empty() && !line.starts_with('|');
+        self.is_open = was_open ^ (line.matches('`').count() % 2 == 1);
+        line.split('`').enumerate().map(move |(index, part)| (part, (index % 2 == 1) ^ was_open))
+    }
 }
 
 /// The anchors that a renderer makes of a page's headings.

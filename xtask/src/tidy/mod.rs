@@ -5,6 +5,7 @@
 
 mod arrows;
 mod circles;
+mod codes;
 pub(crate) mod drawing;
 mod figures;
 pub(crate) mod links;
@@ -66,10 +67,12 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     findings.extend(paths.iter().filter_map(|path| names::path(path)));
 
     let mut circles = circles::Circles::default();
+    let mut codes = codes::Codes::default();
     for path in paths.iter().filter(|path| path.ends_with(".rs")) {
         let file = read(root, path)?;
         let source = Source::new(&file.text);
         circles.add(path, &source);
+        codes.add_source(path, &file.text, &source);
         findings.extend(opening::check(path, &file.text));
         findings.extend(names::functions(path, &source));
         findings.extend(machines::unnamed(path, &source));
@@ -90,6 +93,8 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     let pages: Vec<File> =
         paths.iter().filter(is_page).map(|path| read(root, path)).collect::<Result<_>>()?;
     findings.extend(links::check(&pages, &|path| root.join(path).exists()));
+    pages.iter().for_each(|page| codes.add_page(page));
+    findings.extend(codes.check());
     let texts = pages.into_iter().map(|page| (page.path, page.text)).collect();
     findings.extend(navigation::check(&texts));
 

@@ -4,20 +4,23 @@
 //! parser: it knows strings, raw strings, characters, nested comments, and the item after a
 //! `#[cfg(test)]`. That is all the rules need, and it can't fail on code that is being edited.
 
+use std::ops::RangeInclusive;
+
 /// Code only: what is left of a file when comments, literals and `#[cfg(test)]` items are blank.
 pub(crate) struct Source {
     code: String,
-    test_lines: usize,
+    /// The lines of each `#[cfg(test)]` item, from 1.
+    tests: Vec<RangeInclusive<usize>>,
 }
 
 impl Source {
     /// Blanks what is not production code.
     pub(crate) fn new(text: &str) -> Self {
         let mut code = blank_literals(text);
-        let test_lines = blank_tests(&mut code);
+        let tests = blank_tests(&mut code);
         let code =
             String::from_utf8(code).expect("blanking replaces whole bytes by spaces or keeps characters");
-        Self { code, test_lines }
+        Self { code, tests }
     }
 
     /// Lines of code, each with its number from 1.
@@ -27,7 +30,13 @@ impl Source {
 
     /// How many lines the file has outside `#[cfg(test)]` items.
     pub(crate) fn lines_outside_tests(&self) -> usize {
-        self.code.lines().count().saturating_sub(self.test_lines)
+        let of_tests: usize = self.tests.iter().map(|lines| lines.end() - lines.start() + 1).sum();
+        self.code.lines().count().saturating_sub(of_tests)
+    }
+
+    /// Whether the line, from 1, is in a `#[cfg(test)]` item.
+    pub(crate) fn is_test(&self, line: usize) -> bool {
+        self.tests.iter().any(|lines| lines.contains(&line))
     }
 
     /// Numbers of the lines where `word` stands as a whole path segment sequence (`std::net`).
@@ -212,19 +221,20 @@ fn end_of_character(text: &str, at: usize) -> Option<usize> {
     (next == '\'').then_some(at + 1 + next_at + 1)
 }
 
-/// Blanks each item behind `#[cfg(test)]` and returns how many lines that took.
-fn blank_tests(code: &mut [u8]) -> usize {
+/// Blanks each item behind `#[cfg(test)]` and returns its lines.
+fn blank_tests(code: &mut [u8]) -> Vec<RangeInclusive<usize>> {
     const MARK: &[u8] = b"#[cfg(test)]";
-    let mut lines = 0;
+    let line_of = |code: &[u8], at: usize| code[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+    let mut items = Vec::new();
     let mut at = 0;
     while let Some(offset) = code[at..].windows(MARK.len()).position(|window| window == MARK) {
         let start = at + offset;
         let end = end_of_item(code, start + MARK.len());
-        lines += code[start..end].iter().filter(|byte| **byte == b'\n').count() + 1;
+        items.push(line_of(code, start)..=line_of(code, end));
         blank(&mut code[start..end]);
         at = end;
     }
-    lines
+    items
 }
 
 /// The end of the item that starts at `at`: its `;`, or the brace that closes its body.
