@@ -10,7 +10,10 @@ import subprocess
 from dataclasses import dataclass, field
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FENCE = re.compile(r"(?P<marker><!-- not run: (?P<reason>[^>]+?) -->\n+)?^```(?P<kind>\w*)(?: title="(?P<title>[\w.-]+)")?[^\n]*\n(?P<text>.*?)^```", re.S | re.M)
+TITLE = r'(?: title="(?P<title>[\w.-]+)")?'
+FENCE = re.compile(
+    r"(?P<marker><!-- not run: (?P<reason>[^>]+?) -->\n+)?^```(?P<kind>\w*)" + TITLE + r"[^\n]*\n(?P<text>.*?)^```", re.S | re.M
+)
 SHELL = {"console", "sh", "bash", "shell"}
 
 

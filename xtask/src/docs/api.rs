@@ -45,7 +45,7 @@ fn index(api: &Value, tags: &[&Value]) -> ApiPage {
     );
     for tag in tags {
         let name = text(&tag["name"]);
-        let _ = writeln!(page, "\n## {name}\n\n{}\n\n| operation | |\n|---|---|", text(&tag["description"]));
+        let _ = writeln!(page, "\n## {name}\n\n{}\n\n| operation | summary |\n|---|---|", text(&tag["description"]));
         for (path, method, operation) in operations(api, name) {
             let id = text(&operation["operationId"]);
             let summary = cell(text(&operation["summary"]));
@@ -71,7 +71,7 @@ fn tag_page(api: &Value, tag: &Value, order: usize) -> ApiPage {
             let _ = writeln!(page, "Right: {rights}\n");
         }
         if list(&operation["parameters"]).next().is_some() {
-            page.push_str("| parameter | in | type | |\n|---|---|---|---|\n");
+            page.push_str("| parameter | in | type | meaning |\n|---|---|---|---|\n");
             for parameter in list(&operation["parameters"]) {
                 let _ = writeln!(
                     page,
@@ -89,7 +89,7 @@ fn tag_page(api: &Value, tag: &Value, order: usize) -> ApiPage {
             let _ = writeln!(page, "Body, `{media}`: {}\n", kind(&content["schema"]));
             write_fields(&mut page, api, &content["schema"]);
         }
-        page.push_str("| answer | body | |\n|---|---|---|\n");
+        page.push_str("| answer | body | meaning |\n|---|---|---|\n");
         for (status, response) in fields(&operation["responses"]) {
             let body = fields(&response["content"]).map(|(_, content)| kind(&content["schema"])).next();
             let body = body.unwrap_or_default();
@@ -126,7 +126,7 @@ fn write_fields(page: &mut String, api: &Value, schema: &Value) {
     let mut rows = String::new();
     collect_fields(&mut rows, api, schema, 0);
     if !rows.is_empty() {
-        let _ = writeln!(page, "| field | type | |\n|---|---|---|\n{rows}");
+        let _ = writeln!(page, "| field | type | meaning |\n|---|---|---|\n{rows}");
     }
 }
 

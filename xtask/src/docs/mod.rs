@@ -43,9 +43,10 @@ const REQUIREMENTS: &str = "xtask/src/docs/requirements.txt";
 const SETTINGS: &str = include_str!("zensical.toml");
 
 /// Files of the site's own: the icon of the console, and what the theme lacks.
-const OWN: [(&str, &[u8]); 2] = [
+const OWN: [(&str, &[u8]); 3] = [
     ("icon.svg", include_bytes!("../../../crates/console/src/page/icon.svg")),
     ("site.css", include_bytes!("site.css")),
+    ("site.js", include_bytes!("site.js")),
 ];
 
 /// How often `--serve` looks for changed pages.
