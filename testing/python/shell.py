@@ -60,6 +60,7 @@ by_default() {
   case " $* " in *" $flag "*) command "$program" "$@" ;; *) command "$program" "$@" "$flag" "$value" ;; esac
 }
 mosquitto_sub() { by_default mosquitto_sub -p 1883 "$@"; }
+mosquitto_pub() { by_default mosquitto_pub -p 1883 "$@"; }
 mosquitto_rr() { by_default mosquitto_rr -p 1883 "$@"; }
 geo-service() { by_default geo-service --listen 127.0.0.1:7801 "$@"; }
 geo-client() { by_default geo-client --address 127.0.0.1:7801 "$@"; }
