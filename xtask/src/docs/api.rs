@@ -45,7 +45,11 @@ fn index(api: &Value, tags: &[&Value]) -> ApiPage {
     );
     for tag in tags {
         let name = text(&tag["name"]);
-        let _ = writeln!(page, "\n## {name}\n\n{}\n\n| operation | summary |\n|---|---|", text(&tag["description"]));
+        let _ = writeln!(
+            page,
+            "\n## {name}\n\n{}\n\n| operation | summary |\n|---|---|",
+            text(&tag["description"])
+        );
         for (path, method, operation) in operations(api, name) {
             let id = text(&operation["operationId"]);
             let summary = cell(text(&operation["summary"]));

@@ -64,7 +64,9 @@ fn wrong(pages: &HashMap<String, Contents>, files: &HashSet<String>) -> Vec<Stri
             if elsewhere && *is_part {
                 wrong.push(format!("{page}: loads {target} from elsewhere"));
             }
-            if elsewhere || ["mailto:", "data:", "javascript:"].iter().any(|scheme| target.starts_with(scheme)) {
+            if elsewhere
+                || ["mailto:", "data:", "javascript:"].iter().any(|scheme| target.starts_with(scheme))
+            {
                 continue;
             }
             let (file, anchor) = target.split_once('#').unwrap_or((target, ""));

@@ -75,7 +75,10 @@ fn with_folder(page: Page, texts: &Texts) -> Entry {
     for link in links(text) {
         let path = resolve(&page.path, link.target.split('#').next().unwrap_or_default());
         let is_new = path.starts_with(folder) && pages.iter().all(|known| known.path != path);
-        if is_new && path != page.path && let Some(text) = texts.get(&path) {
+        if is_new
+            && path != page.path
+            && let Some(text) = texts.get(&path)
+        {
             pages.push(Page { title: heading(text), path });
         }
     }
@@ -113,7 +116,11 @@ pub(crate) fn check(texts: &Texts) -> Vec<Finding> {
     let mut findings: Vec<Finding> = twice.collect();
     for path in texts.keys().filter(|path| path.starts_with("docs/") && *path != SOURCE) {
         if !named.contains_key(path.as_str()) {
-            findings.push(Finding::new(path, 0, format!("not in the tables of {SOURCE}: the site's navigation")));
+            findings.push(Finding::new(
+                path,
+                0,
+                format!("not in the tables of {SOURCE}: the site's navigation"),
+            ));
         }
     }
     findings
@@ -154,7 +161,8 @@ mod tests {
     #[test]
     fn a_page_that_is_missing_or_there_twice_is_found() {
         let readme = "## S\n| [A](a.md) | |\n| [A](a.md) | |\n";
-        let texts = texts(&[(SOURCE, readme), ("docs/a.md", "# A"), ("docs/b.md", "# B"), ("SECURITY.md", "")]);
+        let texts =
+            texts(&[(SOURCE, readme), ("docs/a.md", "# A"), ("docs/b.md", "# B"), ("SECURITY.md", "")]);
         let findings: Vec<String> = check(&texts).iter().map(ToString::to_string).collect();
         let expected = [
             "docs/README.md: the tables name docs/a.md twice",

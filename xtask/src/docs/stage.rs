@@ -43,22 +43,23 @@ fn place(path: &str) -> String {
 impl Stage {
     /// Reads the pages of the navigation, and all that they link to.
     pub(crate) fn read(root: &Path, texts: &Texts) -> Result<Self> {
-        let navigation = navigation::read(texts);
-        let mut stage = Self { files: BTreeMap::new(), navigation: Vec::new() };
-        let api = api::pages(&fs::read_to_string(root.join(OPENAPI))?)?;
-        stage.navigation = placed(navigation, &api);
-        for (path, text) in &api {
-            stage.files.insert(path.clone(), text.text.clone().into_bytes());
-        }
+        let entries = navigation::read(texts);
         let mut waiting: Vec<String> =
-            navigation::pages(&navigation::read(texts)).iter().map(|page| page.path.clone()).collect();
+            navigation::pages(&entries).iter().map(|page| page.path.clone()).collect();
         waiting.push(navigation::SOURCE.into());
+        let api = api::pages(&fs::read_to_string(root.join(OPENAPI))?)?;
+        let mut stage = Self { files: BTreeMap::new(), navigation: placed(entries, &api) };
+        for (path, page) in api {
+            stage.files.insert(path, page.text.into_bytes());
+        }
         let mut seen: BTreeSet<String> = BTreeSet::new();
         while let Some(path) = waiting.pop() {
             if path == OPENAPI || !seen.insert(path.clone()) {
                 continue;
             }
-            let Some(text) = texts.get(&path) else { bail!("the navigation names {path}, which is not a page") };
+            let Some(text) = texts.get(&path) else {
+                bail!("the navigation names {path}, which is not a page")
+            };
             let is_page = |path: &str| texts.contains_key(path) || path == OPENAPI;
             let place_of = |path: &str| match path {
                 path if is_page(path) || is_image(path) => place(path),
@@ -257,21 +258,33 @@ mod tests {
             ("README.md", "![i](docs/images/i.png)", "![i](images/i.png)"),
             ("docs/a.md", "[code](../crates/x.rs)", "[code](source/crates/x.rs.md)"),
             ("docs/a.md", "[all](../examples/load)", "[all](source/examples/load/index.md)"),
-            ("docs/a.md", "[w](https://example.org/a.md) [t](#top)", "[w](https://example.org/a.md) [t](#top)"),
-            ("docs/a.md", "`[b](f/b.md)` and [`b`](../sdk/x/README.md)", "`[b](f/b.md)` and [`b`](sdk/x/index.md)"),
+            (
+                "docs/a.md",
+                "[w](https://example.org/a.md) [t](#top)",
+                "[w](https://example.org/a.md) [t](#top)",
+            ),
+            (
+                "docs/a.md",
+                "`[b](f/b.md)` and [`b`](../sdk/x/README.md)",
+                "`[b](f/b.md)` and [`b`](sdk/x/index.md)",
+            ),
             ("docs/a.md", "`code\nspan` ([b](../sdk/x/README.md))", "`code\nspan` ([b](sdk/x/index.md))"),
             ("docs/a.md", "[r]: ../sdk/x/README.md", "[r]: sdk/x/index.md"),
         ];
         for (page, written, expected) in table {
             assert_eq!(rewritten(page, written), format!("{expected}\n"), "{page}");
         }
-        assert_eq!(rewritten("docs/a.md", "```\n[s](../sdk/x/README.md)\n```"), "```\n[s](../sdk/x/README.md)\n```\n");
+        assert_eq!(
+            rewritten("docs/a.md", "```\n[s](../sdk/x/README.md)\n```"),
+            "```\n[s](../sdk/x/README.md)\n```\n"
+        );
     }
 
     #[test]
     fn sections_of_errors_get_the_anchor_of_their_code() {
         let text = "<!-- not run: it takes minutes -->\n## QUE-001 Many\n```rust,no_run\n## QUE-002 no\n```\n## Words\n";
-        let expected = "<span id=\"QUE-001\"></span>\n\n## QUE-001 Many\n```rust\n## QUE-002 no\n```\n## Words\n";
+        let expected =
+            "<span id=\"QUE-001\"></span>\n\n## QUE-001 Many\n```rust\n## QUE-002 no\n```\n## Words\n";
         assert_eq!(for_generator(text), expected);
         assert_eq!(error_code("## RPC-NOT-AUTHORISED Devices"), Some("RPC-NOT-AUTHORISED"));
         assert_eq!(error_code("## Two-phase commit"), None);

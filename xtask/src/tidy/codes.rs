@@ -54,7 +54,11 @@ impl Codes {
             let Some(code) = error_code(line) else { continue };
             let place = (page.path.clone(), index + 1);
             if let Some((path, _)) = self.explained.insert(code.to_owned(), place) {
-                self.twice.push(Finding::new(&page.path, index + 1, format!("{code} has a section in {path} too")));
+                self.twice.push(Finding::new(
+                    &page.path,
+                    index + 1,
+                    format!("{code} has a section in {path} too"),
+                ));
             }
         }
     }
@@ -66,7 +70,8 @@ impl Codes {
             Finding::new(path, *line, format!("{code} has no section in docs/reference/errors"))
         });
         let gone = self.explained.iter().filter(|(code, _)| !self.emitted.contains_key(*code));
-        let gone = gone.map(|(code, (path, line))| Finding::new(path, *line, format!("no crate has the code {code}")));
+        let gone = gone
+            .map(|(code, (path, line))| Finding::new(path, *line, format!("no crate has the code {code}")));
         unexplained.chain(gone).chain(self.twice).collect()
     }
 }
