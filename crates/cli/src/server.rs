@@ -13,6 +13,7 @@ use clap::Args;
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
 use crate::failure::{Context, Failure};
+use crate::packaged;
 use crate::profile::{Profile, Profiles};
 use crate::settings_flags::SettingsFlags;
 
@@ -41,7 +42,8 @@ pub(crate) struct ServerFlags {
     /// Authority that the server's certificate leads to, PEM [env: STADIUM_CA] [default: the system's]
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
-    /// Data directory of a server on this machine, for its address and key [default: server.data]
+    /// Data directory of a server on this machine, for its address and key [default: server.data of
+    /// the configuration here, else that of the package's server, /var/lib/stadium]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// The profile, see `stadium profile` [env: STADIUM_PROFILE] [default: the current one]
@@ -210,7 +212,7 @@ fn place(layers: [&Layer; 3], flags: &Layer) -> Result<Place, Failure> {
             return Ok(Place { url: local_url(data)?, from, data: Some(data.clone()) });
         }
     }
-    let data = SettingsFlags::default().load()?.settings.server.data;
+    let data = data_here()?;
     let url = local_url(&data)?;
     let from = if stadium_node::running::read(&data).is_some() {
         Origin::Data(data.clone())
@@ -245,13 +247,23 @@ fn key(layers: &[&Layer], flags: &Layer, place: &Place) -> Result<(Option<String
         (None, None) if matches!(place.from, Origin::Profile { .. }) => {
             return Ok((None, format!("{} has no key", place.from)));
         }
-        (None, None) => SettingsFlags::default().load()?.settings.server.data,
+        (None, None) => data_here()?,
     };
     let file = data.join("admin.key");
     Ok(match std::fs::read_to_string(&file) {
         Ok(key) => (trimmed(key), file.display().to_string()),
         Err(error) => (None, format!("{} cannot be read ({error})", file.display())),
     })
+}
+
+/// The data directory of the configuration here. Where there is no configuration and no data, that
+/// of the server that a package installed.
+fn data_here() -> Result<PathBuf, Failure> {
+    let loaded = SettingsFlags::default().load()?;
+    let data = loaded.settings.server.data;
+    let packaged = Path::new(packaged::DATA);
+    let is_set = loaded.file.is_some() || std::env::var_os("STADIUM_SERVER__DATA").is_some();
+    Ok(if !is_set && !data.exists() && packaged.is_dir() { packaged.to_owned() } else { data })
 }
 
 /// The address of a server as it was given: a URL, or HOST:PORT, which is one of `http`.

@@ -123,10 +123,11 @@ fn a_device_with_a_credential_gets_a_push_over_tls() {
     assert!((10..=25).contains(&config.lines().count()), "{config}");
     let next: Vec<&str> =
         house.answer["next"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
-    assert_eq!(
-        next,
-        ["stadium serve", "stadium apply apply.toml", "stadium device credential phone-1 --register"]
-    );
+    let credential = "stadium device credential phone-1 --register > phone-1.secret";
+    assert_eq!(next[..3], ["stadium serve", "stadium apply apply.toml", credential]);
+    assert!(next[3].starts_with("mosquitto_sub --cafile tls/ca.pem -h localhost -p "), "{next:?}");
+    assert!(next[3].ends_with(" -i phone-1 -u phone-1 -P \"$(cat phone-1.secret)\" -q 1 -t inbox/phone-1"));
+    assert_eq!(next[4..], ["stadium push send device:phone-1 --title Hello"]);
     let server = house.serve();
     house.does(&["apply", "apply.toml", "--yes"]);
     let key = house.text("keys/backend.key");
@@ -213,6 +214,39 @@ fn nothing_that_is_there_is_overwritten() {
     std::fs::create_dir_all(folder.path().join("stadium-data/shard-0")).expect("it can be made");
     let done = run_in(folder.path(), &["init", "--yes"]);
     assert!(err(&done).contains("is not empty"), "{}", err(&done));
+}
+
+#[test]
+fn a_configuration_that_sets_nothing_is_replaced() {
+    let folder = tempfile::tempdir().expect("a temporary directory can be made");
+    let config = folder.path().join("stadium.toml");
+    let init =
+        || run_in(folder.path(), &["init", "--yes", "--mqtts", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
+    let sample = run_in(folder.path(), &["config", "sample"]);
+    std::fs::write(&config, out(&sample)).expect("it is writable");
+    let done = init();
+    assert!(done.status.success(), "{}", err(&done));
+    let text = std::fs::read_to_string(&config).expect("it is there");
+    assert!(text.contains("[mqtts]\nlisten = "), "{text}");
+    // Now it sets something.
+    assert!(err(&init()).contains("overwrites nothing"));
+    assert_eq!(std::fs::read_to_string(&config).expect("it is there"), text);
+}
+
+#[test]
+fn in_a_folder_with_the_setgid_bit_its_group_reads_the_secrets() {
+    let folder = tempfile::tempdir().expect("a temporary directory can be made");
+    let place = folder.path().join("etc");
+    std::fs::create_dir(&place).expect("it can be made");
+    std::fs::set_permissions(&place, std::fs::Permissions::from_mode(0o2755)).expect("it is ours");
+    let done = run_in(folder.path(), &["init", "etc", "--yes", "--devices", "passwords"]);
+    assert!(done.status.success(), "{}", err(&done));
+    for (name, mode) in
+        [("tls", 0o2750), ("tls/server.key", 0o640), ("passwords", 0o640), ("tls/ca.pem", 0o644)]
+    {
+        let found = std::fs::metadata(place.join(name)).expect("it was written").permissions().mode();
+        assert_eq!(found & 0o7777, mode, "{name}");
+    }
 }
 
 #[test]

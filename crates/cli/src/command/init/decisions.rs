@@ -11,6 +11,7 @@ use clap::ValueEnum;
 
 use super::{Arguments, DeviceLogin, TlsSource};
 use crate::failure::{Context, Failure};
+use crate::packaged;
 use crate::terminal::Terminal;
 
 /// The app that is always there.
@@ -102,7 +103,12 @@ impl Decisions {
                 folder.display()
             )));
         }
-        let data = arguments.data.unwrap_or_else(|| folder.join("stadium-data"));
+        let usual = if folder == Path::new(packaged::FOLDER) {
+            PathBuf::from(packaged::DATA)
+        } else {
+            folder.join("stadium-data")
+        };
+        let data = arguments.data.unwrap_or(usual);
         Ok(Self {
             data: absolute(&data)?,
             folder,
@@ -121,6 +127,11 @@ impl Decisions {
     /// The configuration file.
     pub(super) fn config_file(&self) -> PathBuf {
         self.folder.join("stadium.toml")
+    }
+
+    /// Whether these are the files of the server that a package installed.
+    pub(super) fn is_packaged(&self) -> bool {
+        self.folder == Path::new(packaged::FOLDER) && self.data == Path::new(packaged::DATA)
     }
 
     /// The client id of the first device.
@@ -177,20 +188,28 @@ impl Decisions {
     pub(super) fn next(&self) -> Vec<String> {
         let here = std::env::current_dir().ok().as_deref() == Some(&self.folder);
         let shown = |name: &str| if here { name.to_owned() } else { quoted(&self.folder.join(name)) };
-        let config = if here { String::new() } else { format!(" --config {}", shown("stadium.toml")) };
-        let server = if here { String::new() } else { format!(" --data {}", quoted(&self.data)) };
-        let app = if self.app == DEFAULT_APP { String::new() } else { format!(" --app {}", self.app) };
-        let third = match self.devices {
-            DeviceLogin::Credentials => {
-                format!("stadium device credential {} --register{app}{server}", self.device)
-            }
-            _ => self.device_command(&shown),
+        let start = match (self.is_packaged(), here) {
+            (true, _) => "systemctl restart stadium".to_owned(),
+            (false, true) => "stadium serve".to_owned(),
+            (false, false) => format!("stadium serve --config {}", shown("stadium.toml")),
         };
-        vec![
-            format!("stadium serve{config}"),
-            format!("stadium apply {}{server}", shown("apply.toml")),
-            third,
-        ]
+        // Commands find the server of this folder, and that of the package, by themselves.
+        let is_found = here || self.is_packaged();
+        let server = if is_found { String::new() } else { format!(" --data {}", quoted(&self.data)) };
+        let app = if self.app == DEFAULT_APP { String::new() } else { format!(" --app {}", self.app) };
+        let mut next = vec![start, format!("stadium apply {}{server}", shown("apply.toml"))];
+        if self.devices == DeviceLogin::Credentials {
+            let (device, secret) = (&self.device, self.secret_file());
+            next.push(format!("stadium device credential {device} --register{app}{server} > {secret}"));
+        }
+        next.push(self.device_command(&shown));
+        next.push(format!("stadium push send device:{} --title Hello{app}{server}", self.device));
+        next
+    }
+
+    /// The file that the credential of the first device goes to, in the working directory.
+    fn secret_file(&self) -> String {
+        format!("{}.secret", self.device)
     }
 }
 
@@ -215,7 +234,8 @@ impl Decisions {
         };
         let port = self.mqtts.or(self.mqtt).map_or(0, |address| address.port());
         let proof = match self.devices {
-            DeviceLogin::Credentials => String::new(),
+            // The user name may be any.
+            DeviceLogin::Credentials => format!("-u {id} -P \"$(cat {})\"", self.secret_file()),
             DeviceLogin::Passwords => format!("-u {id} -P \"$(cat {})\"", file("password")),
             DeviceLogin::Tokens => format!("-u {id} -P \"$(cat {})\"", file("token")),
             DeviceLogin::Certificates => format!("--cert {} --key {}", file("pem"), file("key")),

@@ -1,11 +1,12 @@
 //! The files that `stadium init` writes, made whole in memory first.
 //!
 //! Each is created anew, so that even one that appears meanwhile is not overwritten. The
-//! configuration is the last: a folder that has it has everything that it names.
+//! configuration is the last: a folder that has it has everything that it names. A configuration
+//! that sets nothing, such as the one of a package, is replaced.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use super::decisions::Decisions;
@@ -16,6 +17,12 @@ use crate::failure::{Context, Failure};
 /// A file that its owner alone may read.
 const SECRET: u32 = 0o600;
 
+/// The same in a folder with the setgid bit: its group is that of the service.
+const SECRET_OF_GROUP: u32 = 0o640;
+
+/// The setgid bit of a folder: files in it belong to its group.
+const SETGID: u32 = 0o2000;
+
 /// A file that everybody may read.
 const PUBLIC: u32 = 0o644;
 
@@ -23,14 +30,19 @@ const PUBLIC: u32 = 0o644;
 pub(super) struct Files {
     folder: PathBuf,
     files: Vec<(PathBuf, u32, String)>,
+    /// The configuration that is there and sets nothing: it is replaced.
+    replaced: Option<PathBuf>,
 }
 
 impl Files {
     /// Makes their contents; refuses where one is there.
     pub(super) fn of(decisions: &Decisions) -> Result<Self, Failure> {
-        let mut made = Self { folder: decisions.folder.clone(), files: Vec::new() };
+        let config_file = decisions.config_file();
+        let sets_nothing = std::fs::read_to_string(&config_file).is_ok_and(|text| sets_nothing(&text));
+        let replaced = sets_nothing.then(|| config_file.clone());
+        let mut made = Self { folder: decisions.folder.clone(), files: Vec::new(), replaced };
         // Before anything is computed; `write` looks again.
-        made.refuse(&decisions.config_file())?;
+        made.refuse(&config_file)?;
         if decisions.tls == TlsSource::SelfSigned {
             let authority = Authority::new("Stadium, a self-signed authority")?;
             let server = authority.server(&decisions.names)?;
@@ -65,13 +77,15 @@ impl Files {
             }
         }
         made.add("apply.toml", PUBLIC, apply(decisions));
-        made.files.push((decisions.config_file(), PUBLIC, config(decisions)));
+        made.files.push((config_file, PUBLIC, config(decisions)));
         for (path, ..) in &made.files {
             made.refuse(path)?;
         }
         let holds_state =
             std::fs::read_dir(&decisions.data).is_ok_and(|mut entries| entries.next().is_some());
-        if holds_state || decisions.data.is_file() {
+        // The server of a package has run before it is configured, and keeps its state.
+        let is_its_own = sets_nothing && decisions.is_packaged();
+        if (holds_state && !is_its_own) || decisions.data.is_file() {
             return Err(Failure::new(format!(
                 "the data directory {} is not empty, and a new server begins with none of another's state: name another \
                  with --data",
@@ -86,7 +100,7 @@ impl Files {
     }
 
     fn refuse(&self, path: &Path) -> Result<(), Failure> {
-        if path.symlink_metadata().is_ok() {
+        if path.symlink_metadata().is_ok() && !self.is_replaced(path) {
             return Err(Failure::new(format!(
                 "{} is there already, and init overwrites nothing: move it away, or name another folder",
                 path.display()
@@ -95,17 +109,28 @@ impl Files {
         Ok(())
     }
 
+    fn is_replaced(&self, path: &Path) -> bool {
+        self.replaced.as_deref() == Some(path)
+    }
+
     /// Writes all of them.
     pub(super) fn write(&self) -> Result<(), Failure> {
+        let has_group =
+            std::fs::metadata(&self.folder).is_ok_and(|folder| folder.permissions().mode() & SETGID != 0);
+        let (secret, secrets_folder) = if has_group { (SECRET_OF_GROUP, 0o750) } else { (SECRET, 0o700) };
         for (path, mode, text) in &self.files {
             let folder = path.parent().unwrap_or(&self.folder);
-            let folder_mode = if folder == self.folder { 0o755 } else { 0o700 };
+            let folder_mode = if folder == self.folder { 0o755 } else { secrets_folder };
             let made = std::fs::DirBuilder::new().recursive(true).mode(folder_mode).create(folder);
             made.context(format_args!("{} cannot be made", folder.display()))?;
-            let opened = std::fs::OpenOptions::new().create_new(true).write(true).mode(*mode).open(path);
+            let mode = if *mode == SECRET { secret } else { *mode };
+            let is_replaced = self.is_replaced(path);
+            let target = if is_replaced { path.with_extension("toml.new") } else { path.clone() };
+            let opened = std::fs::OpenOptions::new().create_new(true).write(true).mode(mode).open(&target);
             let written = opened.and_then(|mut file| {
                 file.write_all(text.as_bytes())?;
-                file.sync_all()
+                file.sync_all()?;
+                if is_replaced { std::fs::rename(&target, path) } else { Ok(()) }
             });
             written.context(format_args!("{} cannot be written", path.display()))?;
         }
@@ -116,6 +141,14 @@ impl Files {
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(|(path, ..)| path.as_path())
     }
+}
+
+/// Whether a configuration has comments and empty tables only.
+fn sets_nothing(text: &str) -> bool {
+    fn is_empty(value: &toml::Value) -> bool {
+        value.as_table().is_some_and(|table| table.values().all(is_empty))
+    }
+    text.parse::<toml::Table>().is_ok_and(|table| table.values().all(is_empty))
 }
 
 /// A TOML string.
