@@ -1,5 +1,6 @@
 #!/bin/sh
 # `remove` keeps the configuration and the data; `purge` deletes both, as it does for databases of Debian.
+# The user stays: files of it elsewhere, such as backups, would belong to the next user of its number.
 set -e
 
 if [ "$1" = remove ] && [ -x /usr/bin/deb-systemd-helper ]; then
@@ -10,10 +11,7 @@ if [ "$1" = purge ]; then
         deb-systemd-helper purge stadium.service >/dev/null || true
         deb-systemd-helper unmask stadium.service >/dev/null || true
     fi
-    # The unit's user is dynamic: systemd keeps the data in private, and a link to it.
-    rm -rf /var/lib/private/stadium /etc/stadium
-    [ ! -L /var/lib/stadium ] || rm -f /var/lib/stadium
-    [ ! -d /var/lib/stadium ] || rm -rf /var/lib/stadium
+    rm -rf /var/lib/stadium /etc/stadium
 fi
 if [ -d /run/systemd/system ]; then
     systemctl --system daemon-reload >/dev/null || true

@@ -142,6 +142,11 @@ const PACKAGE_PARTS: &[Component] = &[
     Component { probe: &["minisign", "-v"], package: "minisign" },
     Component { probe: &["skopeo", "--version"], package: "skopeo" },
     Component { probe: &["runc", "--version"], package: "runc" },
+    Component { probe: &["podman", "--version"], package: "podman" },
+    // Its networks: bridges, and ports that a container publishes.
+    Component { probe: &["test", "-e", "/usr/lib/cni/bridge"], package: "containernetworking-plugins" },
+    Component { probe: &["iptables", "--version"], package: "iptables" },
+    Component { probe: &["ip", "-V"], package: "iproute2" },
     Component { probe: &["setpriv", "--version"], package: "util-linux" },
     Component { probe: &["mosquitto_sub", "--help"], package: "mosquitto-clients" },
     Component { probe: &["curl", "--version"], package: "curl" },

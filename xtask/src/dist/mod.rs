@@ -173,10 +173,29 @@ fn make(root: &Path, targets: &[Architecture], options: &Options) -> Result<()> 
         fs::write(release.file(format!("{}.cdx.json", stage.name)), bill.document(&release)?)?;
     }
     step("checksums and signature".to_owned(), || sign::seal(&release.packages, &key))?;
-    for entry in sign::files(&release.packages)? {
-        println!("{}", release.file(entry).display());
+    show(&release)
+}
+
+/// Prints the finished files with their sizes.
+fn show(release: &Release) -> Result<()> {
+    println!("{}:", release.packages.display());
+    let mut total = 0;
+    for name in sign::files(&release.packages)? {
+        let bytes = fs::metadata(release.file(&name))?.len();
+        total += bytes;
+        println!("{:>9}  {name}", size(bytes));
     }
+    println!("{:>9}  in all", size(total));
     Ok(())
+}
+
+/// A number of bytes for people, as `ls --human-readable --si` has it: `20.9 MB`.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
 }
 
 /// Runs a step that shows its name, outcome and time; a failed one ends the task.

@@ -28,11 +28,12 @@ pub(super) struct Stage {
 }
 
 /// Files of the repository that every package has, and their names there.
-const KEPT: [(&str, &str); 5] = [
+const KEPT: [(&str, &str); 6] = [
     ("LICENSE", "LICENSE"),
     ("README.md", "README.md"),
     ("CHANGELOG.md", "CHANGELOG.md"),
     ("deploy/stadium.service", "stadium.service"),
+    ("deploy/packages/stadium.sysusers", "stadium.sysusers"),
     ("deploy/packages/copyright", "copyright"),
 ];
 
@@ -73,7 +74,8 @@ impl Stage {
             let text = output(&mut run(&["completions".as_ref(), shell.as_ref()])?)?;
             fs::write(folder.join("completions").join(name), text)?;
         }
-        fs::write(folder.join("stadium.toml"), output(&mut run(&["config".as_ref(), "sample".as_ref()])?)?)?;
+        let sample = output(&mut run(&["config".as_ref(), "sample".as_ref()])?)?;
+        fs::write(folder.join("stadium.toml.sample"), sample)?;
         command(&mut run(&["man".as_ref(), folder.join("man").as_os_str()])?)?;
         for page in fs::read_dir(folder.join("man"))? {
             let page = page?.path();
