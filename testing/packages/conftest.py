@@ -5,6 +5,7 @@ file system over the kept one in memory, no network but its own loopback. Nothin
 """
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,10 +18,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 DIST = ROOT / "target/dist-packages"
 KEPT = ROOT / "target/packages"
-# The system's own packages, and rpm for the other format.
-INCLUDED = "systemd,systemd-sysv,dbus,ca-certificates,rpm"
+# The system's own packages, rpm and dnf for the other format, and a device.
+INCLUDED = "systemd,systemd-sysv,dbus,ca-certificates,rpm,dnf,mosquitto-clients,man-db"
 
 HERE = os.uname().machine
+ARCH = {"x86_64": "amd64", "aarch64": "arm64"}[HERE]
+VERSION = re.search(r'^\[workspace\.package\].*?^version = "(.*?)"', (ROOT / "Cargo.toml").read_text(), re.M | re.S)[1]
 DEADLINE_S = 60
 
 
@@ -49,17 +52,30 @@ def until(what, look, within_s=DEADLINE_S):
         time.sleep(0.05)
 
 
+def children(process):
+    """The processes that it has started, as text."""
+    return subprocess.run(["pgrep", "--parent", str(process)], capture_output=True, text=True).stdout.split()
+
+
+def nfpm():
+    """The program that `cargo xtask dist` makes packages with."""
+    return next((ROOT / "target/dist-tools").glob("nfpm-*/nfpm"))
+
+
 @pytest.fixture(scope="session")
 def debian():
     """The Debian root."""
     root = KEPT / "debian"
-    if not (root / "usr/bin/rpm").exists():
+    made_of = root / "made-of"
+    if not made_of.exists() or made_of.read_text() != INCLUDED:
         # One that was cut off is no root.
         shutil.rmtree(root, ignore_errors=True)
         part = KEPT / "debian.part"
         shutil.rmtree(part, ignore_errors=True)
         part.parent.mkdir(parents=True, exist_ok=True)
-        run("debootstrap", "--variant=minbase", f"--include={INCLUDED}", "bookworm", part, "http://deb.debian.org/debian")
+        run("debootstrap", "--variant=minbase", f"--include={INCLUDED}", "bookworm", part, "http://deb.debian.org/debian",
+            within_s=1_800)
+        (part / "made-of").write_text(INCLUDED)
         part.rename(root)
     return root
 
@@ -67,13 +83,18 @@ def debian():
 class Machine:
     """A booted Debian."""
 
+    environment = {
+        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": "/root", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive",
+    }
+
     def __init__(self, root, shared):
         self.log = open(shared / "boot.log", "w+")
         # Its first process ends with systemd-nspawn, and that one with this process.
         self.process = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", "systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--boot",
              "--private-network", "--volatile=overlay", f"--directory={root}", f"--bind-ro={DIST}:/dist",
-             f"--bind={shared}:/shared", "--console=pipe"],
+             f"--bind-ro={ROOT / 'deploy'}:/deploy", f"--bind={shared}:/shared", "--console=pipe"],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
         )
         self.leader = until("the start of systemd", self.first_process)
@@ -81,16 +102,14 @@ class Machine:
 
     def first_process(self):
         assert self.process.poll() is None, Path(self.log.name).read_text()
-        children = subprocess.run(["pgrep", "--parent", str(self.process.pid)], capture_output=True, text=True)
-        return children.stdout.split()[0] if children.stdout else None
+        return next(iter(children(self.process.pid)), None)
 
     def inside(self, *command):
         return ["nsenter", "--target", self.leader, "--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd=/", *map(str, command)]
 
     def ask(self, *command):
         """Runs it inside; any exit code will do."""
-        environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive"}
-        return subprocess.run(self.inside(*command), capture_output=True, text=True, timeout=300, env=environment)
+        return subprocess.run(self.inside(*command), capture_output=True, text=True, timeout=300, env=self.environment)
 
     def run(self, *command):
         """Runs it inside, to a good end."""
@@ -147,10 +166,8 @@ def older(tmp_path):
 
     def make(kind):
         stage = ROOT / "target/dist-tools" / HERE / "stage"
-        nfpm = next((ROOT / "target/dist-tools").glob("nfpm-*/nfpm"))
-        arch = {"x86_64": "amd64", "aarch64": "arm64"}[HERE]
-        environment = {**os.environ, "STADIUM_VERSION": "0.0.1", "STADIUM_ARCH": arch}
-        run(nfpm, "package", "--config", "nfpm.yaml", "--packager", kind, "--target", tmp_path, cwd=stage, env=environment)
+        environment = {**os.environ, "STADIUM_VERSION": "0.0.1", "STADIUM_ARCH": ARCH}
+        run(nfpm(), "package", "--config", "nfpm.yaml", "--packager", kind, "--target", tmp_path, cwd=stage, env=environment)
         return "/shared/" + next(tmp_path.glob(f"*.{kind}")).name
 
     return make

@@ -13,6 +13,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 from conftest import DIST, HERE, ROOT, artifact, run
 
+XTASK = os.environ.get("STADIUM_XTASK", ROOT / "target/debug/xtask")
 ARCHITECTURES = ["x86_64", "aarch64"]
 # Of glibc; the C library of every distribution has them.
 LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
@@ -35,9 +36,19 @@ def test_minisign_and_sha256sum_accept_the_seal(tmp_path):
     assert subprocess.run(verify, cwd=copied, capture_output=True).returncode != 0
 
 
+def test_verify_of_xtask_accepts_the_release_and_no_other(tmp_path):
+    copied = shutil.copytree(DIST, tmp_path / "dist")
+    verify = [XTASK, "dist", "--verify", "--output", copied]
+    assert "files are those that were signed" in run(*verify, cwd=ROOT)
+    with open(copied / artifact("*.x86_64.rpm").name, "ab") as package:
+        package.write(b"more")
+    tampered = subprocess.run(verify, cwd=ROOT, capture_output=True, text=True)
+    assert tampered.returncode != 0 and ".rpm is not the file that was signed" in tampered.stderr
+
+
 def test_an_archive_has_all_that_an_installation_needs(unpacked):
     _, folder = unpacked
-    for name in ("stadium", "LICENSE", "README.md", "CHANGELOG.md", "THIRD-PARTY.md", "stadium.service", "stadium.toml",
+    for name in ("stadium", "LICENSE", "README.md", "CHANGELOG.md", "THIRD-PARTY.md", "stadium.service", "stadium.sysusers", "stadium.toml.sample",
                  "completions/stadium.bash", "completions/_stadium", "completions/stadium.fish", "man/stadium.1.gz"):
         assert (folder / name).stat().st_size > 0, name
     assert "rustls" in (folder / "THIRD-PARTY.md").read_text()
@@ -96,8 +107,7 @@ def test_the_bill_of_materials_is_valid_cyclonedx(architecture):
 
 def test_the_same_program_makes_the_same_files(tmp_path):
     """All but the signature, whose key is thrown away."""
-    xtask = os.environ.get("STADIUM_XTASK", ROOT / "target/debug/xtask")
-    run(xtask, "dist", "--skip-build", "--target", HERE, "--output", tmp_path / "again", cwd=ROOT, within_s=900)
+    run(XTASK, "dist", "--skip-build", "--target", HERE, "--output", tmp_path / "again", cwd=ROOT, within_s=900)
     again = (tmp_path / "again/SHA256SUMS").read_text().splitlines()
     assert len(again) == 5
     assert set(again) <= set((DIST / "SHA256SUMS").read_text().splitlines())

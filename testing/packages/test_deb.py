@@ -1,11 +1,11 @@
 """The deb: installed, used, upgraded, removed and purged in a Debian that systemd has booted."""
 
 import os
+import re
 import subprocess
 
-from conftest import HERE, artifact, run, until
+from conftest import ARCH, artifact, run, until
 
-ARCH = {"x86_64": "amd64", "aarch64": "arm64"}[HERE]
 CONFIGURATION = "/etc/stadium/stadium.toml"
 
 
@@ -22,16 +22,27 @@ def test_install_starts_a_server_that_serves(machine):
     until("readiness", machine.is_ready)
     assert machine.unit("ActiveState", "SubState", "Type", "StatusText", "UnitFileState") == (
         "active", "running", "notify", "Serving", "enabled")
-    # The administrator's commands find server and key by the data directory.
-    machine.run("sh", "-c", "echo letter | stadium queue put mail --data /var/lib/stadium")
-    assert "letter" in machine.run(
-        "sh", "-c", "stadium queue work mail --drain --data /var/lib/stadium -- cat")
+    # Commands of root find server and key by themselves.
+    machine.run("sh", "-c", "echo letter | stadium queue put mail")
+    assert "letter" in machine.run("sh", "-c", "stadium queue work mail --drain -- cat")
     # Files that a shell and man(1) look for.
-    machine.run("bash", "-n", "/usr/share/bash-completion/completions/stadium")
-    pages = machine.run("sh", "-c", "gunzip --stdout /usr/share/man/man1/stadium-serve.1.gz")
-    assert ".TH stadium" in pages
+    completed = ". /usr/share/bash-completion/completions/stadium && complete -p stadium"
+    assert "_stadium" in machine.run("bash", "-c", completed)
+    for page, part in (("stadium", "COMMANDS"), ("stadium-queue-put", "--delay"), ("stadium-serve", "--config")):
+        assert part in machine.run("sh", "-c", f"man {page}"), page
     (process,) = machine.unit("MainPID")
-    assert machine.run("stat", "--format=%U", f"/proc/{process}").strip() == "stadium", "its user is dynamic"
+    assert machine.run("stat", "--format=%U", f"/proc/{process}").strip() == "stadium"
+
+    assert machine.run("stat", "--format=%U:%G %a", "/etc/stadium", "/var/lib/stadium", "/var/lib/stadium/admin.key").split("\n")[:3] == [
+        "root:stadium 2755", "stadium:stadium 700", "stadium:stadium 600"]
+
+    # The journal has its own time, and knows a warning from news.
+    lines = machine.run("journalctl", "--unit=stadium", "--output=cat", "_COMM=stadium")
+    assert re.search(r"^ *INFO Node runs pid=\d+", lines, re.M), lines
+    assert not re.search(r"\d\dT\d\d:|\x1b|^<\d>", lines, re.M), lines
+    warnings = machine.run("journalctl", "--unit=stadium", "--output=cat", "--priority=warning", "_COMM=stadium")
+    assert "INFO" not in warnings
+    assert "Serving" in machine.run("systemctl", "status", "stadium")
 
     machine.run("systemctl", "reload", "stadium")
     until("the state after the reload", lambda: machine.unit("StatusText") == ("Serving",))
@@ -69,9 +80,9 @@ def test_remove_keeps_what_purge_deletes(machine):
     machine.run("apt-get", "remove", "--yes", "stadium")
     assert not machine.exists("/usr/bin/stadium") and not machine.exists("/lib/systemd/system/stadium.service")
     assert machine.ask("systemctl", "is-active", "stadium").stdout.strip() != "active"
-    assert machine.exists(CONFIGURATION) and machine.exists("/var/lib/private/stadium/admin.key")
+    assert machine.exists(CONFIGURATION) and machine.exists("/var/lib/stadium/admin.key")
     machine.run("apt-get", "purge", "--yes", "stadium")
-    for path in ("/etc/stadium", "/var/lib/private/stadium", "/var/lib/stadium"):
+    for path in ("/etc/stadium", "/var/lib/stadium"):
         assert not machine.exists(path), path
     assert machine.ask("dpkg-query", "--show", "stadium").returncode != 0
 

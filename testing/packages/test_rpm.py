@@ -26,7 +26,7 @@ def test_an_rpm_is_installed_upgraded_and_erased(machine, older):
     machine.run("rpm", "--erase", "stadium")
     assert machine.ask("systemctl", "is-active", "stadium").stdout.strip() != "active"
     assert not machine.exists("/usr/bin/stadium")
-    assert machine.exists(CONFIGURATION + ".rpmsave") and machine.exists("/var/lib/private/stadium/admin.key")
+    assert machine.exists(CONFIGURATION + ".rpmsave") and machine.exists("/var/lib/stadium/admin.key")
 
 
 def test_its_dependencies_and_its_configuration_are_declared(machine):
