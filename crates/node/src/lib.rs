@@ -14,6 +14,7 @@ mod fleet;
 mod http_port;
 mod inboxes;
 mod locations;
+mod journald;
 pub mod logging;
 mod mapping;
 mod node;

@@ -4,6 +4,7 @@
 //! nodes can run in one test. Each crate decides what it logs and where. The level can be changed
 //! while the process runs.
 //!
+//! Text for systemd's journal has the journal's priorities and no time, see [`crate::journald`].
 //! As JSON, each line is one object, a panic included: the hook that prints panics is replaced.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
@@ -18,6 +19,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, reload};
 
+use crate::journald;
 use crate::settings::{Log, LogFormat};
 
 /// The log cannot be set up.
@@ -47,6 +49,9 @@ pub fn start(log: &Log) -> Result<(), Error> {
     let (filter, handle) = reload::Layer::new(filter);
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
     let lines = match log.format {
+        LogFormat::Text if goes_to_journal() => {
+            lines.event_format(journald::Lines::new()).boxed()
+        }
         LogFormat::Text => lines.with_target(false).boxed(),
         LogFormat::Json => lines.json().boxed(),
     };
@@ -61,6 +66,12 @@ pub fn start(log: &Log) -> Result<(), Error> {
     // Only the first start gets here.
     let _ = FILTER.set(handle);
     Ok(())
+}
+
+/// Whether standard error, and with it the log, goes to systemd's journal.
+#[must_use]
+pub fn goes_to_journal() -> bool {
+    journald::reads_standard_error()
 }
 
 /// A panic as a line of the log, with its backtrace where `RUST_BACKTRACE` asks for one.

@@ -49,7 +49,9 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
 fn serve(arguments: &Arguments, terminal: &Terminal, format: LogFormat) -> Result<(), Failure> {
     let loaded = arguments.settings.load()?;
     logging::start(&loaded.settings.log).context("the server cannot start")?;
-    let is_quiet = terminal.is_json() || format == LogFormat::Json;
+    // There the log has everything, and nobody presses Ctrl-C.
+    let is_log_only = format == LogFormat::Json || logging::goes_to_journal();
+    let is_quiet = terminal.is_json() || is_log_only;
     let signals = Signals::listen().context("the server cannot start")?;
     let started = Node::start_unless_signalled(&loaded.settings, &signals);
     let Some(node) = started.context("the server cannot start")? else {
@@ -72,10 +74,10 @@ fn serve(arguments: &Arguments, terminal: &Terminal, format: LogFormat) -> Resul
             "trial": loaded.settings.server.trial,
         }))?;
     }
-    match format {
-        LogFormat::Json => log_start(&node, &loaded.settings),
-        LogFormat::Text if terminal.is_json() => {}
-        LogFormat::Text => banner(&node, &loaded.settings, terminal),
+    if is_log_only {
+        log_start(&node, &loaded.settings);
+    } else if !terminal.is_json() {
+        banner(&node, &loaded.settings, terminal);
     }
     let ended = node.run_until_signalled(signals, |step| {
         if !is_quiet {

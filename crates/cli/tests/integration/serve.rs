@@ -7,10 +7,12 @@ use crate::binary;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
+use std::process::Stdio;
 use std::sync::Arc;
 
 use binary::device::Device;
-use binary::{Server, err, json, out, run, run_in, stadium, wait_for};
+use binary::{SMALL, Server, err, json, out, run, run_in, stadium, wait_for};
+use stadium_testing::mortal;
 
 /// DISCONNECT (MQTT 5.0, 3.14).
 const DISCONNECT: u8 = 0xe0;
@@ -25,6 +27,37 @@ fn server_prints_where_it_is_and_keeps_its_key_to_itself() {
     let health = server.client(&["health"]);
     assert!(health.status.success(), "{}", err(&health));
     assert!(out(&health).starts_with("ready http://127.0.0.1:"), "{}", out(&health));
+}
+
+#[test]
+fn health_waits_for_a_server_that_is_about_to_start() {
+    let folder = tempfile::tempdir().expect("a temporary directory can be made");
+    let asks = |wait: &str| {
+        let mut health = mortal::command(env!("CARGO_BIN_EXE_stadium"));
+        health.args(["health", "--wait", wait, "--data"]).arg(folder.path());
+        // Nobody listens there: only the server's own word counts.
+        health.env("STADIUM_HTTP__LISTEN", "127.0.0.1:1").stdout(Stdio::piped()).stderr(Stdio::null());
+        health.spawn().expect("the binary can be run")
+    };
+    assert_eq!(asks("0").wait().expect("it ends").code(), Some(1));
+    let waiting = asks("60s");
+    let mut server = mortal::command(env!("CARGO_BIN_EXE_stadium"));
+    server.args([
+        "serve",
+        "--trial",
+        "--mqtt",
+        "127.0.0.1:0",
+        "--http",
+        "127.0.0.1:0",
+        "--rpc",
+        "127.0.0.1:0",
+    ]);
+    server.args(SMALL).arg("--data").arg(folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut server = server.spawn().expect("the binary can be run");
+    let ready = waiting.wait_with_output().expect("it ends");
+    let _ = server.kill();
+    let _ = server.wait();
+    assert!(ready.status.success() && out(&ready).starts_with("ready http://127.0.0.1:"), "{}", out(&ready));
 }
 
 #[test]
