@@ -101,8 +101,13 @@ class Machine:
         until("the boot", lambda: self.ask("systemctl", "is-system-running").stdout.strip() in ("running", "degraded"))
 
     def first_process(self):
+        """The system's process 1. An earlier child of systemd-nspawn only prepares the namespaces, and goes away."""
         assert self.process.poll() is None, Path(self.log.name).read_text()
-        return next(iter(children(self.process.pid)), None)
+        for child in children(self.process.pid):
+            name = Path(f"/proc/{child}/comm")
+            if name.exists() and name.read_text().strip() == "systemd":
+                return child
+        return None
 
     def inside(self, *command):
         return ["nsenter", "--target", self.leader, "--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd=/", *map(str, command)]

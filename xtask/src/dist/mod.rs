@@ -212,3 +212,14 @@ fn step<T>(name: String, make: impl FnOnce() -> Result<T>) -> Result<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes_have_the_unit_that_suits_them() {
+        let shown = [980, 264_781, 20_022_158].map(size);
+        assert_eq!(shown, ["980 B", "264.8 kB", "20.0 MB"]);
+    }
+}
