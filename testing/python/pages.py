@@ -1,7 +1,8 @@
 """Pages, and the commands that they show.
 
 A `console` block holds commands behind `$ `, each followed by what it prints; an `sh` block is a script, taken apart into its
-commands. A block with a title, such as `python title="first.py"`, is a file that the commands after it use. The head comment of an example is a script. `<!-- not run: REASON -->` above a block marks it as for reading.
+commands. A block with a title, such as `python title="first.py"`, is a file that the commands after it use. The head comment of
+an example is a script. `<!-- not run: REASON -->` above a block marks it as for reading.
 """
 
 import pathlib

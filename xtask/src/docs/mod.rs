@@ -13,7 +13,7 @@ pub(crate) mod stage;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -168,16 +168,17 @@ fn listed(entries: &[Entry]) -> String {
 
 /// Serves the site until it is interrupted.
 fn serve(root: &Path, address: &str) -> Result<ExitCode> {
-    let mut server = Server(
-        Command::new(install(root)?)
-            .current_dir(folder(root))
-            .args(["-m", "zensical", "serve", "--config-file", "zensical.toml", "--dev-addr", address])
-            .spawn()
-            .context("cannot start the generator")?,
-    );
+    // However this task ends, the server ends with it.
+    let mut server = Command::new("setpriv")
+        .current_dir(folder(root))
+        .args(["--pdeathsig", "TERM"])
+        .arg(install(root)?)
+        .args(["-m", "zensical", "serve", "--config-file", "zensical.toml", "--dev-addr", address])
+        .spawn()
+        .context("cannot start the generator: setpriv is of util-linux")?;
     let mut known = texts(root)?;
     loop {
-        if let Some(status) = server.0.try_wait()? {
+        if let Some(status) = server.try_wait()? {
             bail!("the generator ended with {status}");
         }
         std::thread::sleep(LOOK);
@@ -189,15 +190,5 @@ fn serve(root: &Path, address: &str) -> Result<ExitCode> {
             }
             known = texts;
         }
-    }
-}
-
-/// The generator's server, which ends with the task.
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }

@@ -408,7 +408,8 @@ impl Packages {
         let (root, python, node, rust) = (
             root.to_owned(),
             [Suite::Python, Suite::Java, Suite::Sdk].into_iter().any(|suite| options.wants(suite)),
-            [Suite::Node, Suite::Sdk].into_iter().any(|suite| options.wants(suite)),
+            // A page of the Python suite runs the TypeScript SDK.
+            [Suite::Node, Suite::Python, Suite::Sdk].into_iter().any(|suite| options.wants(suite)),
             options.wants(Suite::Rust),
         );
         std::thread::spawn(move || {
