@@ -25,6 +25,14 @@ HERE = os.uname().machine
 ARCH = {"x86_64": "amd64", "aarch64": "arm64"}[HERE]
 VERSION = re.search(r'^\[workspace\.package\].*?^version = "(.*?)"', (ROOT / "Cargo.toml").read_text(), re.M | re.S)[1]
 DEADLINE_S = 60
+# Lines for the end of the run: the seconds of each command of a page.
+TIMES = []
+
+
+def pytest_terminal_summary(terminalreporter):
+    if TIMES:
+        terminalreporter.section("from the file to the first push")
+        terminalreporter.write_line("\n".join(TIMES))
 
 
 def artifact(pattern):
@@ -75,6 +83,8 @@ def debian():
         part.parent.mkdir(parents=True, exist_ok=True)
         run("debootstrap", "--variant=minbase", f"--include={INCLUDED}", "bookworm", part, "http://deb.debian.org/debian",
             within_s=1_800)
+        # An installation of Debian has it; debootstrap does not write it.
+        (part / "etc/hosts").write_text("127.0.0.1 localhost\n")
         (part / "made-of").write_text(INCLUDED)
         part.rename(root)
     return root
@@ -110,7 +120,7 @@ class Machine:
         return None
 
     def inside(self, *command):
-        return ["nsenter", "--target", self.leader, "--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd=/", *map(str, command)]
+        return ["nsenter", "--target", self.leader, "--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wdns=/", *map(str, command)]
 
     def ask(self, *command):
         """Runs it inside; any exit code will do."""

@@ -10,7 +10,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-from conftest import ARCH, HERE, ROOT, VERSION, until
+from conftest import ARCH, HERE, ROOT, TIMES, VERSION, until
 
 sys.path.append(str(ROOT / "testing/python"))
 import pages  # noqa: E402  (of testing/python)
@@ -110,9 +110,9 @@ class Reader:
         """The seconds of each command, and of typing all of them."""
         total = sum(did.seconds for did in self.did)
         typed = sum(len(did.command) for did in self.did) * SECONDS_PER_CHARACTER
-        lines = [f"\n{title}: {total:.1f} s in {len(self.did)} steps; typed at 200 characters a minute {typed:.0f} s more"]
+        lines = [f"{title}: {total:.1f} s in {len(self.did)} steps; typed at 200 characters a minute {typed:.0f} s more"]
         lines += [f"  {did.seconds:6.1f} s  {' '.join(did.command.split())[:100]}" for did in self.did]
-        print("\n".join(lines), file=sys.__stderr__, flush=True)
+        TIMES.extend(lines)
         return total
 
     def stop(self):

@@ -23,8 +23,8 @@ def test_install_starts_a_server_that_serves(machine):
     assert machine.unit("ActiveState", "SubState", "Type", "StatusText", "UnitFileState") == (
         "active", "running", "notify", "Serving", "enabled")
     # Commands of root find server and key by themselves.
-    machine.run("sh", "-c", "echo letter | stadium queue put mail")
-    assert "letter" in machine.run("sh", "-c", "stadium queue work mail --drain -- cat")
+    machine.run("stadium", "queue", "put", "mail", "letter")
+    assert "letter" in machine.run("stadium", "queue", "work", "mail", "--drain", "--", "cat")
     # Files that a shell and man(1) look for.
     completed = ". /usr/share/bash-completion/completions/stadium && complete -p stadium"
     assert "_stadium" in machine.run("bash", "-c", completed)
@@ -57,13 +57,13 @@ def test_upgrade_keeps_configuration_and_data_and_restarts(machine, older):
     install(machine, older("deb"))
     until("readiness", machine.is_ready)
     machine.run("sh", "-c", f"echo '# ours' >> {CONFIGURATION}")
-    machine.run("sh", "-c", "echo letter | stadium queue put mail --data /var/lib/stadium")
+    machine.run("stadium", "queue", "put", "mail", "letter")
     before = machine.unit("MainPID")
     install(machine, package())
     until("readiness", machine.is_ready)
     assert machine.unit("MainPID") != before
     assert machine.read(CONFIGURATION).endswith("# ours\n")
-    assert "letter" in machine.run("sh", "-c", "stadium queue work mail --drain --data /var/lib/stadium -- cat")
+    assert "letter" in machine.run("stadium", "queue", "work", "mail", "--drain", "--", "cat")
     assert "0.0.1" not in machine.run("dpkg-query", "--show", "stadium")
 
 

@@ -12,7 +12,7 @@ import tempfile
 
 import pytest
 
-from conftest import DIST, children, nfpm, run, until
+from conftest import DIST, HERE, children, nfpm, run, until
 from reader import Reader, sections
 
 FIRST_PUSH_S = 300
@@ -139,9 +139,9 @@ def test_an_image_serves_as_the_page_of_deployment_has_it(host):
 
 
 def test_a_program_of_ones_own_is_a_service_as_the_page_has_it(reader):
-    prepared = """
+    prepared = f"""
         mkdir -p target/dist && cp -r /deploy deploy
-        tar -xzf stadium-*-linux.tar.gz --strip-components=1 --directory=target/dist --wildcards '*/stadium'
+        tar -xzf stadium-*-{HERE}-linux.tar.gz --strip-components=1 --directory=target/dist --wildcards '*/stadium'
     """
     assert reader.ask(prepared).returncode == 0
     reader.reads(SECTIONS["deploy/README.md", "systemd"])
