@@ -1,6 +1,6 @@
 //! A file system of 64 MiB in memory that a suite can fill. Mounting it needs root, as the network suites do.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -18,6 +18,15 @@ impl<'a> SmallDisk<'a> {
             .context("cannot run mount")?;
         ensure!(status.success(), "cannot mount a small disk; this suite needs root");
         Ok(Self(at))
+    }
+
+    /// Fills it with one file, but for so many bytes. Removing the file makes room again.
+    pub fn fill(&self, room: u64) -> Result<PathBuf> {
+        let file = self.0.join("ballast");
+        let free = rustix::fs::statvfs(self.0)?;
+        let bytes = (free.f_bavail * free.f_frsize).saturating_sub(room);
+        std::fs::write(&file, vec![0; usize::try_from(bytes)?])?;
+        Ok(file)
     }
 }
 

@@ -28,11 +28,18 @@ pub struct Settings {
     pub grace: Duration,
     /// Bytes a second that all uploads together send at most, on average; no bound by default.
     pub upload_bytes_per_second: Option<NonZeroU64>,
+    /// How long a backup waits for a removal of old ones to end, and the other way round. A minute by
+    /// default.
+    pub patience: Duration,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { grace: Duration::from_secs(3_600), upload_bytes_per_second: None }
+        Self {
+            grace: Duration::from_secs(3_600),
+            upload_bytes_per_second: None,
+            patience: Duration::from_secs(60),
+        }
     }
 }
 
@@ -95,7 +102,8 @@ impl Archive {
         from.end()?;
         let pace = Pace::new(settings.upload_bytes_per_second);
         let grace_ms = i64::try_from(settings.grace.as_millis()).unwrap_or(i64::MAX);
-        Ok(Self { root: Arc::new(Root { place, pace, grace_ms, shards }) })
+        let patience = settings.patience;
+        Ok(Self { root: Arc::new(Root { place, pace, grace_ms, patience, shards }) })
     }
 
     /// Opens the archive at a URL and works with it on this thread, to the end.

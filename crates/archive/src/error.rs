@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use stadium_journal::Epoch;
-use stadium_objects::Error as StoreError;
+use stadium_objects::{Error as StoreError, is_out_of_room};
 
 /// The reason for which an archive refused. docs/reference/errors/archive.md explains the codes.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub enum Error {
         /// The epoch of the newer one.
         newer: Epoch,
     },
-    /// Another process stores the same shard or cut at the same time.
+    /// Another process writes the same shard, cut, backup or directory at the same time.
     Conflict(String),
     /// The place holds something else: another journal, another number of shards, a newer version.
     Foreign(String),
@@ -56,6 +56,8 @@ pub enum Error {
     ClockSetBack(String),
     /// The restored state is not the one that the backup promises.
     Unproved(String),
+    /// Another process removes old backups, or a backup is being written.
+    Busy(String),
 }
 
 impl Error {
@@ -73,6 +75,12 @@ impl Error {
             Self::Incomplete(_) => "ARC-008",
             Self::Damaged(_) | Self::Store(StoreError::Missing(_) | StoreError::Short { .. }) => "ARC-009",
             Self::NotEmpty(_) => "ARC-010",
+            Self::Store(StoreError::Full { .. }) => "ARC-020",
+            Self::File { error, .. } | Self::Store(StoreError::File { error, .. })
+                if is_out_of_room(error) =>
+            {
+                "ARC-020"
+            }
             Self::File { .. } | Self::Store(StoreError::File { .. }) => "ARC-011",
             Self::Changed(_) => "ARC-012",
             Self::Journal(_) => "ARC-013",
@@ -82,6 +90,7 @@ impl Error {
             Self::NotCovered(_) => "ARC-017",
             Self::ClockSetBack(_) => "ARC-018",
             Self::Unproved(_) => "ARC-019",
+            Self::Busy(_) => "ARC-021",
         }
     }
 
@@ -91,7 +100,8 @@ impl Error {
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Store(StoreError::Url(_)) => false,
-            Self::Store(_) | Self::Changed(_) | Self::Conflict(_) | Self::ClockSetBack(_) => true,
+            Self::Store(_) | Self::Changed(_) | Self::Conflict(_) => true,
+            Self::ClockSetBack(_) | Self::Busy(_) => true,
             _ => false,
         }
     }
@@ -128,7 +138,7 @@ impl fmt::Display for Error {
                  owner writes, or this is an older copy of the journal"
             )?,
             Self::Conflict(what) => {
-                write!(f, "another process stores {what} at the same time: let one of them end")?;
+                write!(f, "another process writes {what} at the same time: let one of them end")?;
             }
             Self::Foreign(what)
             | Self::Incomplete(what)
@@ -138,7 +148,8 @@ impl fmt::Display for Error {
             | Self::OtherHistory(what)
             | Self::NotCovered(what)
             | Self::ClockSetBack(what)
-            | Self::Unproved(what) => f.write_str(what)?,
+            | Self::Unproved(what)
+            | Self::Busy(what) => f.write_str(what)?,
             Self::NotEmpty(path) => {
                 write!(f, "{} is not empty: a restore writes into an empty folder only", path.display())?
             }
@@ -188,10 +199,14 @@ mod tests {
             Error::NotCovered(text()),
             Error::ClockSetBack(text()),
             Error::Unproved(text()),
+            Error::Store(StoreError::Full { object: text(), reason: text() }),
+            Error::Busy(text()),
         ];
         let page = include_str!("../../../docs/reference/errors/archive.md");
         let sections = page.lines().filter_map(|line| line.strip_prefix("## ")?.split(' ').next());
         assert_eq!(sections.collect::<Vec<_>>(), all.each_ref().map(Error::code));
+        let error = io::Error::from(io::ErrorKind::StorageFull);
+        assert_eq!(Error::File { path: PathBuf::new(), error }.code(), "ARC-020");
         assert!(all.iter().all(|error| error.to_string().ends_with(&format!("({})", error.code()))));
     }
 }

@@ -15,6 +15,8 @@ pub(crate) const MANIFESTS: (&str, &str) = ("manifests", "manifest");
 pub(crate) const BACKUPS: (&str, &str) = ("backups", "backup");
 /// The folder of the pieces of small files.
 pub(crate) const FILES: &str = "files";
+/// The folder of markers of backups and removals that are under way.
+pub(crate) const UNDER_WAY: &str = "under-way";
 const CHECKPOINTS: &str = "checkpoints";
 const SEGMENTS: &str = "segments";
 

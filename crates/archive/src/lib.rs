@@ -28,8 +28,9 @@ mod wire;
 
 pub use archive::{Archive, Settings};
 pub use backup::{
-    Backup, Creation, Inventory, Keep, Moment, OfShard, Pruned, Restoration, RestoredShard, SealOf,
-    SecretsKey, State, StoredFile, TimeOf, create_stopped, history, list, prune, restore,
+    Backup, Configured, ConfiguredFile, Content, Creation, Inventory, Keep, MARK, Moment, OfShard, Pruned,
+    Restoration, RestoredShard, SealOf, SecretsKey, State, StoredFile, TimeOf, create_stopped, history,
+    is_unfinished, list, prune, restore, restore_from,
 };
 pub use books::{Books, CheckpointSource, Progress, Reuse, SegmentSource};
 pub use collect::Collected;
@@ -41,3 +42,12 @@ pub use restore::{Restored, begin_folder, finish_folder};
 pub use shard::ShardArchive;
 pub use stadium_objects::Access;
 pub use whole::{Exported, Imported, export, import};
+
+/// Checks the URL of an archive without asking the store or looking for credentials. Returns the
+/// folder of this machine that it names, if it names one.
+///
+/// # Errors
+/// `Store`.
+pub fn check_url(url: &str) -> Result<Option<std::path::PathBuf>, Error> {
+    Ok(stadium_objects::Place::check(url)?)
+}

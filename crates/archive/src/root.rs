@@ -3,7 +3,7 @@
 //! All of them use one place and one bound on the bandwidth. Cuts stand here because the garbage
 //! collection of a shard reads them.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use stadium_objects::{Pace, Place};
 
@@ -17,6 +17,7 @@ pub(crate) struct Root {
     pub(crate) place: Place,
     pub(crate) pace: Pace,
     pub(crate) grace_ms: i64,
+    pub(crate) patience: Duration,
     pub(crate) shards: u16,
 }
 

@@ -3,7 +3,7 @@
 //! Each flag names the setting it sets; any other setting is reached by `--set`. Parsing the values
 //! and telling mistakes is the business of `stadium_node::settings`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use stadium_node::settings::{self, Loaded, LogFormat, Override, Sources};
@@ -23,8 +23,12 @@ pub(crate) struct ConfigFlags {
 }
 
 impl ConfigFlags {
+    /// As `--config FILE` alone.
+    pub(crate) fn of_file(file: &Path) -> Self {
+        Self { config: Some(file.to_owned()), set: Vec::new() }
+    }
+
     /// Reads the whole configuration: defaults, file, environment, these flags.
-    #[cfg_attr(not(feature = "cluster"), allow(dead_code, reason = "commands on clusters use it"))]
     pub(crate) fn load(&self) -> Result<Loaded, Failure> {
         SettingsFlags { common: self.clone(), ..SettingsFlags::default() }.load()
     }

@@ -113,7 +113,11 @@ impl Admin {
         let began = SystemTime::now();
         let folder = scratch.join("shards");
         let mut report = self.copy_out(store, &folder, tell)?;
-        let settings = Archive { grace: to.grace, upload_bytes_per_second: to.upload_bytes_per_second };
+        let settings = Archive {
+            grace: to.grace,
+            upload_bytes_per_second: to.upload_bytes_per_second,
+            ..Archive::default()
+        };
         let exported =
             stadium_archive::export(&folder, &to.url, &Access::default(), &settings, &mut |progress| {
                 let step = format!("storing shard {}", progress.shard);

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use stadium_archive::{
-    Access, Backup, Creation, Error, Inventory, Keep, SealOf, SecretsKey, Settings, State, prune,
+    Access, Backup, Configured, Creation, Error, Inventory, Keep, SealOf, SecretsKey, Settings, State, prune,
 };
 use stadium_http::fleet::BackupStats;
 use stadium_journal::Position;
@@ -76,6 +76,7 @@ impl Figures {
 pub(crate) struct Backups {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    configuration: Arc<Mutex<Vec<Configured>>>,
 }
 
 impl Backups {
@@ -84,7 +85,7 @@ impl Backups {
     /// # Errors
     /// In words: the key of the secrets cannot be read, or the thread not be started.
     pub(crate) fn start(
-        wanted: &Wanted,
+        (wanted, configuration): (&Wanted, Vec<Configured>),
         data: &Path,
         shards: Shards,
         figures: Arc<Figures>,
@@ -106,6 +107,7 @@ impl Backups {
             failing: None,
         });
         let (stop, stopped) = channel();
+        let configuration = Arc::new(Mutex::new(configuration));
         let mut storing = Storing {
             url,
             settings: Settings {
@@ -120,6 +122,7 @@ impl Backups {
             data: data.to_owned(),
             shards,
             key,
+            configuration: Arc::clone(&configuration),
             figures,
             inventory: None,
             pruned: None,
@@ -128,7 +131,14 @@ impl Backups {
         let thread = std::thread::Builder::new().name("backup".to_owned());
         let thread = thread.spawn(move || storing.run(&stopped));
         let thread = thread.map_err(|error| format!("the thread of backups cannot start: {error}"))?;
-        Ok(Some(Self { stop: Some(stop), thread: Some(thread) }))
+        Ok(Some(Self { stop: Some(stop), thread: Some(thread), configuration }))
+    }
+
+    /// Adds a part of the configuration, or replaces it, in the backups that begin from now on.
+    pub(crate) fn add(&self, part: Configured) {
+        let mut configuration = self.configuration.lock();
+        configuration.retain(|other| other.setting != part.setting);
+        configuration.push(part);
     }
 }
 
@@ -149,6 +159,7 @@ struct Storing {
     data: PathBuf,
     shards: Shards,
     key: Option<SecretsKey>,
+    configuration: Arc<Mutex<Vec<Configured>>>,
     figures: Arc<Figures>,
     inventory: Option<Inventory>,
     pruned: Option<Instant>,
@@ -219,14 +230,19 @@ impl Storing {
             Error::Incomplete("a shard does not say which of its records are durable".to_owned())
         })?;
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        let state = State { moment_ms, seals, version };
+        let configuration = self.configuration.lock().clone();
+        let state = State { moment_ms, seals, version, configuration };
         let backup = creation.finish(state, self.key.as_ref(), &self.data, &mut |_| {}).await?;
         self.succeeded(&backup, records, began.elapsed());
         if self.pruned.is_none_or(|pruned| pruned.elapsed() >= PRUNE_EVERY)
             && let Some(inventory) = &self.inventory
         {
-            self.pruned = Some(Instant::now());
-            match prune(inventory.archive(), self.keep).await {
+            let pruned = prune(inventory.archive(), self.keep).await;
+            // Another program writes a backup there: the next backup tries again.
+            if !matches!(pruned, Err(Error::Busy(_))) {
+                self.pruned = Some(Instant::now());
+            }
+            match pruned {
                 Ok(pruned) => tracing::info!(
                     backups = pruned.backups,
                     objects = pruned.objects,

@@ -26,6 +26,16 @@ impl DataDirectory {
             Error::Data(format!("the data directory {} {what}: {error}", path.display()))
         };
         stadium_journal::make_folder(path).map_err(|error| failed("cannot be made", error))?;
+        let whole = || match stadium_archive::is_unfinished(path) {
+            true => Err(Error::Data(format!(
+                "the data directory {} is no whole one: a restore is writing it or was interrupted ({} is there); run \
+                 `stadium restore` on it again",
+                path.display(),
+                stadium_archive::MARK
+            ))),
+            false => Ok(()),
+        };
+        whole()?;
         let lock = OpenOptions::new()
             .create(true)
             .truncate(false)
@@ -34,7 +44,11 @@ impl DataDirectory {
             .open(path.join(LOCK_NAME))
             .map_err(|error| failed("cannot be written", error))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            Ok(()) => {
+                // A restore that began meanwhile finds the lock file, or is found here.
+                whole()?;
+                Ok(Self { path: path.to_owned(), _lock: lock })
+            }
             Err(TryLockError::WouldBlock) => Err(Error::Data(format!(
                 "the data directory {} is in use by another stadium: stop it, or name another directory with --data",
                 path.display()
@@ -69,6 +83,15 @@ mod tests {
         );
         drop(first);
         DataDirectory::open(&path).expect("it is free again");
+    }
+
+    #[test]
+    fn half_a_restore_is_never_served() {
+        let parent = tempfile::tempdir().expect("a temporary directory can be made");
+        std::fs::write(parent.path().join(stadium_archive::MARK), "").expect("the directory is writable");
+        let refused = DataDirectory::open(parent.path()).expect_err("it is not whole").to_string();
+        assert!(refused.contains("stadium restore") && refused.ends_with("(NODE-001)"), "{refused}");
+        assert!(!parent.path().join(LOCK_NAME).exists(), "a refusal changes nothing");
     }
 
     #[test]

@@ -34,6 +34,7 @@ mod webhooks;
 
 pub use error::Error;
 #[cfg(feature = "cluster")]
+pub use mapping::configured::whole as configured;
 pub use mapping::stores::Stores;
 pub use mapping::tls::CallTls;
 pub use node::{Drained, Node};

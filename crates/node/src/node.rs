@@ -234,8 +234,8 @@ impl Node {
         let bounds = mapping::http::push_bounds(&settings.http);
         let reach = if settings.webhooks.private_addresses { Reach::Everywhere } else { Reach::PublicOnly };
         let webhooks = Webhooks::start(opened.clone(), follow, reach, &runtime);
-        let backups =
-            Backups::start(&settings.backup, data.path(), opened.clone(), Arc::clone(fleet.backups()));
+        let wanted = (&settings.backup, mapping::configured::files(settings));
+        let backups = Backups::start(wanted, data.path(), opened.clone(), Arc::clone(fleet.backups()));
         let backups = backups.map_err(Error::Data)?;
         let pushes = Pushes::start(opened, fleet.clone(), bounds, &runtime);
         tracing::info!(pid = running.pid, loops, data = %data.path().display(), "Node runs");
@@ -271,7 +271,11 @@ impl Node {
     }
 
     /// Shows the listeners and this configuration over the API, to those who may operate the node.
+    /// Backups that begin from now on have the configuration.
     pub fn show(&self, loaded: &Loaded) {
+        if let Some(backups) = &self.backups {
+            backups.add(mapping::configured::text(loaded));
+        }
         if let Some(http) = &self.http {
             http.about.set(mapping::about::facts(loaded, &self.running));
         }

@@ -33,6 +33,13 @@ pub enum Error {
         /// The bytes that it should have.
         wanted: u64,
     },
+    /// The store has no room for an object.
+    Full {
+        /// The object.
+        object: String,
+        /// Its error.
+        reason: String,
+    },
     /// The store failed, also when asked again.
     Refused {
         /// The object, or what was asked.
@@ -58,6 +65,7 @@ impl fmt::Display for Error {
             Error::File { path, error } => write!(f, "{}: {error}", path.display()),
             Error::Missing(object) => write!(f, "{object} is not in the store"),
             Error::Short { object, wanted } => write!(f, "{object} has fewer than {wanted} bytes"),
+            Error::Full { object, reason } => write!(f, "the store has no room for {object}: {reason}"),
             Error::Refused { object, reason } => write!(f, "the store failed at {object}: {reason}"),
         }
     }
@@ -70,6 +78,12 @@ impl std::error::Error for Error {
             _ => None,
         }
     }
+}
+
+/// Whether the system refused a write because the disk or the user's quota is full.
+#[must_use]
+pub fn is_out_of_room(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// An error with its causes, none repeated, on one line.

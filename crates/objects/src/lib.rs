@@ -17,7 +17,7 @@ pub mod s3_server;
 mod transfer;
 
 pub use access::Access;
-pub use failure::Error;
+pub use failure::{Error, is_out_of_room};
 #[cfg(feature = "clients")]
 pub use pace::Pace;
 #[cfg(feature = "clients")]

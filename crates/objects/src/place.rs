@@ -15,7 +15,7 @@ use object_store::path::Path;
 use object_store::{ClientOptions, ObjectStore, RetryConfig};
 
 use crate::Access;
-use crate::failure::{Error, chain};
+use crate::failure::{Error, chain, is_out_of_room};
 
 /// Time for one request: a part of 8 MiB over a slow line.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(300);
@@ -48,21 +48,9 @@ impl Place {
     pub async fn find(url: &str, access: &Access) -> Result<Place, Error> {
         // A provider that was installed before is as good, and stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        // A key before the @ or in a query must not get into logs.
-        let shown = if url.contains(['?', '#', '@']) { "the URL".to_owned() } else { format!("{url:?}") };
-        let wrong = |why: &str| Error::Url(format!("{shown} {why}: {SCHEMES}"));
-        let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("is no URL"))?;
-        let (bucket, path) = rest.split_once('/').unwrap_or((rest, ""));
-        if url.contains(['?', '#', '@']) {
-            return Err(wrong("has parts that mean nothing here (?, # or @)"));
-        }
-        let prefix =
-            Path::from_url_path(path).map_err(|error| wrong(&format!("has a bad path ({error})")))?;
-        if scheme != "file" && bucket.is_empty() {
-            return Err(wrong("names no bucket"));
-        }
+        let Named { scheme, bucket, prefix } = Named::of(url)?;
         let store: Arc<dyn ObjectStore> = match scheme {
-            "s3" => {
+            Scheme::S3 => {
                 let store = s3(bucket, access)?;
                 if !access.flag("aws_skip_signature") {
                     store
@@ -73,7 +61,7 @@ impl Place {
                 }
                 Arc::new(store)
             }
-            "gs" => {
+            Scheme::Google => {
                 let mut builder = GoogleCloudStorageBuilder::new()
                     .with_bucket_name(bucket)
                     .with_client_options(client(access, "google"))
@@ -93,7 +81,7 @@ impl Place {
                 }
                 Arc::new(store)
             }
-            "az" => {
+            Scheme::Azure => {
                 let mut builder = MicrosoftAzureBuilder::new()
                     .with_container_name(bucket)
                     .with_client_options(client(access, "azure"))
@@ -113,14 +101,20 @@ impl Place {
                 }
                 Arc::new(store)
             }
-            "file" if bucket.is_empty() && !path.is_empty() => {
-                Arc::new(LocalFileSystem::new().with_fsync(true))
-            }
-            "file" => return Err(wrong("is no folder of this machine: three slashes, then its path")),
-            _ => return Err(wrong("has a scheme that is not known")),
+            Scheme::Folder => Arc::new(LocalFileSystem::new().with_fsync(true)),
         };
-        let folder = (scheme == "file").then(|| PathBuf::from(format!("/{prefix}")));
+        let folder = (scheme == Scheme::Folder).then(|| folder_of(&prefix));
         Ok(Place { store, prefix, bucket: bucket.to_owned(), folder })
+    }
+
+    /// Checks a URL without asking the store or looking for credentials. Returns the folder of this
+    /// machine that it names, if it names one.
+    ///
+    /// # Errors
+    /// `Url`.
+    pub fn check(url: &str) -> Result<Option<PathBuf>, Error> {
+        let Named { scheme, prefix, .. } = Named::of(url)?;
+        Ok((scheme == Scheme::Folder).then(|| folder_of(&prefix)))
     }
 
     /// The place with another store, such as one that wraps its own: the same names, in the same
@@ -163,9 +157,76 @@ impl Place {
                     reason,
                 }
             }
+            _ if is_full(error) => Error::Full { object: object.to_owned(), reason },
             _ => Error::Refused { object: object.to_owned(), reason },
         }
     }
+}
+
+/// Whether the store has no room: a folder on a full disk or at its quota, or a server that says so.
+fn is_full(error: &object_store::Error) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if error.downcast_ref::<std::io::Error>().is_some_and(is_out_of_room) {
+            return true;
+        }
+        cause = error.source();
+    }
+    // MinIO and others answer 507, or name it in the body of another status.
+    let text = chain(error);
+    FULL.iter().any(|sign| text.contains(sign))
+}
+
+/// Signs of a full store in answers over HTTP.
+const FULL: [&str; 3] = ["507 Insufficient Storage", "XMinioStorageFull", "QuotaExceeded"];
+
+/// The provider of a URL.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Scheme {
+    S3,
+    Google,
+    Azure,
+    Folder,
+}
+
+/// The parts of a URL.
+struct Named<'a> {
+    scheme: Scheme,
+    bucket: &'a str,
+    prefix: Path,
+}
+
+impl<'a> Named<'a> {
+    fn of(url: &'a str) -> Result<Self, Error> {
+        // A key before the @ or in a query must not get into logs.
+        let shown = if url.contains(['?', '#', '@']) { "the URL".to_owned() } else { format!("{url:?}") };
+        let wrong = |why: &str| Error::Url(format!("{shown} {why}: {SCHEMES}"));
+        let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("is no URL"))?;
+        let (bucket, path) = rest.split_once('/').unwrap_or((rest, ""));
+        if url.contains(['?', '#', '@']) {
+            return Err(wrong("has parts that mean nothing here (?, # or @)"));
+        }
+        let scheme = match scheme {
+            "s3" => Scheme::S3,
+            "gs" => Scheme::Google,
+            "az" => Scheme::Azure,
+            "file" => Scheme::Folder,
+            _ => return Err(wrong("has a scheme that is not known")),
+        };
+        let prefix =
+            Path::from_url_path(path).map_err(|error| wrong(&format!("has a bad path ({error})")))?;
+        match scheme {
+            Scheme::Folder if !bucket.is_empty() || prefix.as_ref().is_empty() => {
+                Err(wrong("is no folder of this machine: three slashes, then its path"))
+            }
+            Scheme::S3 | Scheme::Google | Scheme::Azure if bucket.is_empty() => Err(wrong("names no bucket")),
+            _ => Ok(Self { scheme, bucket, prefix }),
+        }
+    }
+}
+
+fn folder_of(prefix: &Path) -> PathBuf {
+    PathBuf::from(format!("/{prefix}"))
 }
 
 const S3_HELP: &str = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (profiles in ~/.aws are not read)";

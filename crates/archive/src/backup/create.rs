@@ -13,8 +13,10 @@ use stadium_journal::inspect::Inspection;
 use stadium_journal::{Checkpoints as _, FileCheckpoints, Position, SegmentNumber, copy, shards};
 use stadium_objects::{Access, Place};
 
-use super::files::{self, SecretsKey};
+use super::files::{self, Configured, SecretsKey};
+use super::lease::{Lease, Side};
 use super::record::{Backup, OfShard, SealOf};
+use super::unfinished::is_unfinished;
 use crate::blocking::run;
 use crate::manifest::CHECKPOINTS_MAX;
 use crate::root::now_ms;
@@ -44,10 +46,11 @@ pub struct Creation<'a> {
     newest: Option<Backup>,
     began_ms: u64,
     listed: Vec<Listed>,
+    lease: Lease,
 }
 
 /// The state that the server reports.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct State {
     /// The backup holds every record whose time is not later: milliseconds since 1970. Those records
     /// are durable, and each record written later has a later time.
@@ -56,6 +59,8 @@ pub struct State {
     pub seals: Vec<Option<SealOf>>,
     /// The version of the program.
     pub version: String,
+    /// The configuration, and the files that it names.
+    pub configuration: Vec<Configured>,
 }
 
 /// The files of a shard before the moment.
@@ -71,8 +76,15 @@ impl Inventory {
     /// # Errors
     /// As for [`Archive::create`].
     pub async fn open(url: &str, access: &Access, count: u16, settings: &Settings) -> Result<Self, Error> {
-        let archive = Archive::create(Place::find(url, access).await?, count, settings).await?;
-        let shards = (0..count).map(|shard| archive.shard(shard)).collect::<Result<_, _>>()?;
+        Self::of(Archive::create(Place::find(url, access).await?, count, settings).await?)
+    }
+
+    /// The backups of an archive that is open.
+    ///
+    /// # Errors
+    /// None: every shard of an archive is there.
+    pub fn of(archive: Archive) -> Result<Self, Error> {
+        let shards = (0..archive.shards()).map(|shard| archive.shard(shard)).collect::<Result<_, _>>()?;
         Ok(Self { archive, shards })
     }
 
@@ -90,6 +102,25 @@ impl<'a> Creation<'a> {
     /// `OtherHistory`; of the store; `Journal`, `File`.
     pub async fn begin(inventory: &'a mut Inventory, data: &Path) -> Result<Self, Error> {
         let history = history(data)?;
+        let lease = Lease::take(&inventory.archive.root, Side::Backup).await?;
+        match Self::list(inventory, data, &history).await {
+            Ok((newest, listed)) => {
+                let shards = data.join("shards");
+                Ok(Self { inventory, shards, history, newest, began_ms: now_ms(), listed, lease })
+            }
+            Err(error) => {
+                lease.release().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Reads the newest backup and lists the files of all shards.
+    async fn list(
+        inventory: &Inventory,
+        data: &Path,
+        history: &str,
+    ) -> Result<(Option<Backup>, Vec<Listed>), Error> {
         let newest = inventory.archive.newest_backup().await?;
         if let Some(newest) = &newest
             && newest.history != history
@@ -105,7 +136,7 @@ impl<'a> Creation<'a> {
         for shard in 0..inventory.archive.shards() {
             listed.push(Listed::of(&shards::folder(&all, shard), shard)?);
         }
-        Ok(Self { inventory, shards: all, history, newest, began_ms: now_ms(), listed })
+        Ok((newest, listed))
     }
 
     /// The end of each shard in the backup before this one: segments that end before it are stored.
@@ -119,15 +150,27 @@ impl<'a> Creation<'a> {
     ///
     /// # Errors
     /// As for [`ShardArchive::store`]; `ClockSetBack` where the moment is before that of the newest
-    /// backup.
+    /// backup; `Busy` where old backups may have been removed meanwhile.
     pub async fn finish(
-        self,
+        mut self,
         state: State,
         key: Option<&SecretsKey>,
         data: &Path,
         progress: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<Backup, Error> {
-        let State { moment_ms, seals, version } = state;
+        let created = self.create(state, key, data, progress).await;
+        self.lease.release().await;
+        created
+    }
+
+    async fn create(
+        &mut self,
+        state: State,
+        key: Option<&SecretsKey>,
+        data: &Path,
+        progress: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<Backup, Error> {
+        let State { moment_ms, seals, version, configuration } = state;
         if self.newest.as_ref().is_some_and(|newest| newest.moment_ms >= moment_ms) {
             return Err(Error::ClockSetBack(
                 "the newest backup has a later moment: the clock was set back, so no moment would be certain; the next \
@@ -144,7 +187,7 @@ impl<'a> Creation<'a> {
             let manifest = self.inventory.shards[shard].store(&books, progress).await?;
             of_shards.push(OfShard { manifest: manifest.number(), end: end.0, seal });
         }
-        let collected = files::collect(data, key)?;
+        let collected = files::collect(data, &configuration, key)?;
         let archive = &self.inventory.archive;
         let stored = files::store(archive, &collected).await?;
         let backup = Backup {
@@ -152,13 +195,15 @@ impl<'a> Creation<'a> {
             moment_ms,
             began_ms: self.began_ms,
             stored_ms: now_ms(),
-            history: self.history,
+            history: self.history.clone(),
             version,
             random: fastrand::u64(..),
             shards: of_shards,
             files: stored,
             left_out: collected.left_out,
+            configuration: collected.configuration,
         };
+        self.lease.check()?;
         match archive.backup_series().create(backup.number, backup.encode()).await? {
             Created::Newest => Ok(backup),
             Created::Taken => Err(Error::Conflict("a backup".to_owned())),
@@ -231,10 +276,13 @@ pub fn create_stopped(
     data: &Path,
     url: &str,
     (access, settings): (&Access, &Settings),
-    key: Option<&SecretsKey>,
+    (key, configuration): (Option<&SecretsKey>, Vec<Configured>),
     version: &str,
     progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Backup, Error> {
+    if is_unfinished(data) {
+        return Err(Error::Incomplete(format!("{} is half a restore: restore it again", data.display())));
+    }
     let all = data.join("shards");
     let count = shards::count(&all).map_err(Error::file(&shards::file(&all)))?;
     let folders: Vec<PathBuf> = (0..count).map(|shard| shards::folder(&all, shard)).collect();
@@ -248,7 +296,7 @@ pub fn create_stopped(
         let mut inventory = Inventory::open(url, access, count, settings).await?;
         let creation = Creation::begin(&mut inventory, data).await?;
         let seals = vec![None; usize::from(count)];
-        let state = State { moment_ms: now_ms(), seals, version: version.to_owned() };
+        let state = State { moment_ms: now_ms(), seals, version: version.to_owned(), configuration };
         creation.finish(state, key, data, progress).await
     })
 }

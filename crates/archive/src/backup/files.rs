@@ -1,21 +1,23 @@
 //! The files of a data directory beside its shards: in pieces that are named by their content.
 //!
 //! The audit log grows at its end, so a backup sends its last piece only. Files that hold secrets in
-//! plain text (`*.key`) are sealed with a key of the operator, or left out.
+//! plain text (`*.key`) are sealed with a key of the operator, or left out. So are the secrets among
+//! the files that the configuration names.
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 
 use futures::TryStreamExt as _;
 use object_store::ObjectStoreExt as _;
 use ring::{aead, hkdf, hmac};
 use sha2::{Digest as _, Sha256};
+use stadium_journal::make_folder;
 use stadium_objects::Place;
 
 use super::history::FILE as HISTORY;
-use super::record::StoredFile;
+use super::record::{Backup, ConfiguredFile, StoredFile};
 use crate::series::{Refusal, create};
 use crate::{Archive, Error, layout};
 
@@ -100,19 +102,103 @@ impl SecretsKey {
     }
 }
 
+/// A part of the configuration that a backup stores.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Configured {
+    /// The setting that names the file, or the name of a text; no other part has it.
+    pub setting: String,
+    /// The file or the text.
+    pub content: Content,
+    /// It is stored sealed or not at all.
+    pub is_secret: bool,
+}
+
+/// Where a part of the configuration is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Content {
+    /// In a file.
+    File(PathBuf),
+    /// Here.
+    Text(String),
+}
+
+/// The beginning of the stored names of files of the configuration.
+const CONFIGURATION: &str = "configuration.";
+/// The folder of a restored data directory that they get.
+pub(super) const CONFIGURATION_FOLDER: &str = "configuration";
+/// A larger file is no part of a configuration.
+const CONFIGURED_BYTES_MAX: u64 = 64 << 20;
+
 /// The files that are stored, and the names of those that are not.
+#[derive(Default)]
 pub(super) struct Collected {
     contents: Vec<(String, Vec<u8>)>,
     pub(super) left_out: Vec<String>,
+    pub(super) configuration: Vec<ConfiguredFile>,
 }
 
-/// Reads the files in a data directory, sorted by name.
+impl Collected {
+    /// Adds a secret, sealed; without the key it is left out. Returns the name under which it is
+    /// stored.
+    fn add_secret(&mut self, name: String, content: &[u8], key: Option<&SecretsKey>) -> Option<String> {
+        let Some(key) = key else {
+            self.left_out.push(name);
+            return None;
+        };
+        let stored = format!("{name}{SEALED}");
+        self.contents.push((stored.clone(), key.seal(&name, content)));
+        Some(stored)
+    }
+
+    /// Adds a part of the configuration. A file that cannot be read is no reason to lose the rest:
+    /// the backup names it as left out.
+    fn add_configured(&mut self, part: &Configured, key: Option<&SecretsKey>) {
+        let (path, read) = match &part.content {
+            Content::Text(text) => (None, Ok((text.clone().into_bytes(), 0o600))),
+            Content::File(path) => {
+                // Where a relative one was is not known elsewhere.
+                let whole = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                (Some(whole.display().to_string()), read_configured(path))
+            }
+        };
+        let name = format!("{CONFIGURATION}{}", part.setting);
+        let (stored, mode) = match read {
+            Ok((content, mode)) if part.is_secret => (self.add_secret(name, &content, key), mode),
+            Ok((content, mode)) => {
+                self.contents.push((name.clone(), content));
+                (Some(name), mode)
+            }
+            Err(error) => {
+                let (setting, path) = (&part.setting, path.as_deref().unwrap_or_default());
+                tracing::warn!(setting, path, %error, "A file of the configuration is in no backup");
+                self.left_out.push(name);
+                (None, 0o600)
+            }
+        };
+        self.configuration.push(ConfiguredFile { setting: part.setting.clone(), path, mode, stored });
+    }
+}
+
+fn read_configured(path: &Path) -> io::Result<(Vec<u8>, u32)> {
+    let found = fs::metadata(path)?;
+    if !found.is_file() || found.len() > CONFIGURED_BYTES_MAX {
+        let why = format!("it is no file of at most {} MiB", CONFIGURED_BYTES_MAX >> 20);
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    Ok((fs::read(path)?, found.permissions().mode() & 0o777))
+}
+
+/// Reads the files in a data directory, sorted by name, and those of the configuration.
 ///
 /// # Errors
 /// `File`.
-pub(super) fn collect(data: &Path, key: Option<&SecretsKey>) -> Result<Collected, Error> {
+pub(super) fn collect(
+    data: &Path,
+    configuration: &[Configured],
+    key: Option<&SecretsKey>,
+) -> Result<Collected, Error> {
     let failed = |error| Error::file(data)(error);
-    let mut collected = Collected { contents: Vec::new(), left_out: Vec::new() };
+    let mut collected = Collected::default();
     let mut names = Vec::new();
     for entry in fs::read_dir(data).map_err(failed)? {
         let entry = entry.map_err(failed)?;
@@ -132,10 +218,7 @@ pub(super) fn collect(data: &Path, key: Option<&SecretsKey>) -> Result<Collected
             read => read.map_err(Error::file(&path))?,
         };
         if name.ends_with(".key") {
-            match key {
-                Some(key) => collected.contents.push((format!("{name}{SEALED}"), key.seal(&name, &content))),
-                None => collected.left_out.push(name),
-            }
+            collected.add_secret(name, &content, key);
             continue;
         }
         let whole = match name.ends_with(".ndjson") {
@@ -145,11 +228,18 @@ pub(super) fn collect(data: &Path, key: Option<&SecretsKey>) -> Result<Collected
         };
         collected.contents.push((name, content[..whole].to_vec()));
     }
+    for part in configuration {
+        collected.add_configured(part, key);
+    }
     Ok(collected)
 }
 
-/// Files of a running process, and files that are being written, belong to no backup.
+/// Files of a running process, files that are being written, and names of the configuration's own
+/// belong to no backup.
 fn is_kept(name: &str) -> bool {
+    if name.starts_with(CONFIGURATION) {
+        return false;
+    }
     let is_of_process = name == "running.json" || name == "lock" || name.ends_with(".lock");
     !is_of_process && name != HISTORY && !name.ends_with(".new")
 }
@@ -199,19 +289,20 @@ async fn read(place: &Place, file: &StoredFile) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// Writes the files into a folder. Returns the names of those that are sealed and stay so without
-/// the key.
+/// Writes the files of a backup into a folder; those of the configuration into a folder of it, so
+/// that no file elsewhere on this machine is replaced. Returns the names of those that are sealed
+/// and stay so without the key.
 ///
 /// # Errors
 /// Of the store; `Damaged`; `File`; `Unproved` where the key is another one.
 pub(super) async fn restore(
     archive: &Archive,
-    files: &[StoredFile],
+    backup: &Backup,
     folder: &Path,
     key: Option<&SecretsKey>,
 ) -> Result<Vec<String>, Error> {
     let mut sealed = Vec::new();
-    for file in files {
+    for file in &backup.files {
         if file.name.contains('/') || file.name.starts_with('.') || file.name == "shards" {
             return Err(Error::Damaged(format!("the backup has a file of the name {:?}", file.name)));
         }
@@ -227,11 +318,20 @@ pub(super) async fn restore(
             })?;
             name = plain;
         }
-        let path = folder.join(name);
+        let configured = backup.configuration.iter().find(|part| part.stored.as_ref() == Some(&file.name));
+        let (path, mode) = match (configured, name.strip_prefix(CONFIGURATION)) {
+            (Some(part), Some(setting)) => {
+                let own = folder.join(CONFIGURATION_FOLDER);
+                make_folder(&own).map_err(Error::file(&own))?;
+                (own.join(setting), part.mode & 0o777)
+            }
+            _ => (folder.join(name), 0o600),
+        };
         let mut options = fs::OpenOptions::new();
         let made = options.write(true).create_new(true).mode(0o600).open(&path);
         let written = made.and_then(|mut file| {
             file.write_all(&content)?;
+            file.set_permissions(fs::Permissions::from_mode(mode))?;
             file.sync_all()
         });
         written.map_err(Error::file(&path))?;
@@ -301,12 +401,45 @@ mod tests {
         let names = |collected: &Collected| -> Vec<(String, usize)> {
             collected.contents.iter().map(|(name, content)| (name.clone(), content.len())).collect()
         };
-        let open = collect(data.path(), None).expect("it is read");
+        let open = collect(data.path(), &[], None).expect("it is read");
         let plain = [("api-keys.toml".to_owned(), 11), ("audit.ndjson".to_owned(), 8)];
         assert_eq!(names(&open), plain);
         assert_eq!(open.left_out, ["admin.key"]);
-        let sealed = collect(data.path(), Some(&SecretsKey::of(&[1; 32]))).expect("it is read");
+        let sealed = collect(data.path(), &[], Some(&SecretsKey::of(&[1; 32]))).expect("it is read");
         assert_eq!(names(&sealed)[0], ("admin.key.sealed".to_owned(), 12 + 6 + 16));
         assert!(sealed.left_out.is_empty());
+    }
+
+    #[test]
+    fn files_of_the_configuration_are_kept_and_its_secrets_sealed() {
+        let elsewhere = tempfile::tempdir().expect("a folder can be had");
+        let data = tempfile::tempdir().expect("a folder can be had");
+        let of = |setting: &str, content: Content, is_secret| Configured {
+            setting: setting.to_owned(),
+            content,
+            is_secret,
+        };
+        let file = |name: &str, content: &str| {
+            fs::write(elsewhere.path().join(name), content).expect("it is written");
+            Content::File(elsewhere.path().join(name))
+        };
+        let parts = [
+            of("stadium.toml", Content::Text("[mqtt]".to_owned()), false),
+            of("auth.rules_file", file("rules.toml", "rules"), false),
+            of("http.key", file("http.pem", "secret"), true),
+            of("cache.secret_file", Content::File(elsewhere.path().join("gone")), true),
+        ];
+        let stored = |collected: &Collected| -> Vec<Option<String>> {
+            collected.configuration.iter().map(|part| part.stored.clone()).collect()
+        };
+        let open = collect(data.path(), &parts, None).expect("it is read");
+        let plain = ["configuration.stadium.toml", "configuration.auth.rules_file"];
+        assert_eq!(stored(&open), [Some(plain[0].to_owned()), Some(plain[1].to_owned()), None, None]);
+        assert_eq!(open.left_out, ["configuration.http.key", "configuration.cache.secret_file"]);
+        let key = SecretsKey::of(&[1; 32]);
+        let sealed = collect(data.path(), &parts, Some(&key)).expect("it is read");
+        assert_eq!(stored(&sealed)[2].as_deref(), Some("configuration.http.key.sealed"));
+        let (_, content) = &sealed.contents[2];
+        assert_eq!(key.open("configuration.http.key", content).as_deref(), Some(&b"secret"[..]));
     }
 }

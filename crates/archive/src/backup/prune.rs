@@ -1,12 +1,13 @@
 //! Removes old backups, and all objects that no kept one names.
 //!
-//! An object younger than the time of grace stays: a backup that is under way may be about to name
-//! it, and a restore may be reading it.
+//! No backup is under way meanwhile ([`super::lease`]), so nothing is about to be named. An object
+//! younger than the time of grace stays: a restore may be reading it.
 
 use std::collections::HashSet;
 
 use super::files;
 use super::keep::Keep;
+use super::lease::{Lease, Side};
 use super::restore::read_all;
 use crate::{Archive, Collected, Error, series};
 
@@ -27,8 +28,15 @@ pub struct Pruned {
 ///
 /// # Errors
 /// Of the store; `Damaged` where a kept backup or manifest cannot be read, and nothing that it may name
-/// is removed then.
+/// is removed then; `Busy` where a backup that is under way does not end within a minute.
 pub async fn prune(archive: &Archive, keep: Keep) -> Result<Pruned, Error> {
+    let lease = Lease::take(&archive.root, Side::Removal).await?;
+    let pruned = remove(archive, keep, &lease).await;
+    lease.release().await;
+    pruned
+}
+
+async fn remove(archive: &Archive, keep: Keep, lease: &Lease) -> Result<Pruned, Error> {
     let mut pruned = Pruned::default();
     let series_of_backups = archive.backup_series();
     let numbers = archive.backups().await?;
@@ -42,6 +50,7 @@ pub async fn prune(archive: &Archive, keep: Keep) -> Result<Pruned, Error> {
         pruned.backups += 1;
     }
     for shard in 0..archive.shards() {
+        lease.check()?;
         let of_shard = archive.shard(shard)?;
         let named = kept.iter().map(|backup| backup.shards[usize::from(shard)].manifest).collect();
         let Some(newest) = of_shard.newest().await? else { continue };
@@ -54,6 +63,7 @@ pub async fn prune(archive: &Archive, keep: Keep) -> Result<Pruned, Error> {
     let pieces = files::pieces(archive).await?;
     let now_ms = pieces.iter().map(|(_, stored_ms, _)| *stored_ms).max().unwrap_or(0);
     for (hash, stored_ms, bytes) in pieces {
+        lease.check()?;
         if !named.contains(&hash) && stored_ms.saturating_add(archive.root.grace_ms) <= now_ms {
             series::remove(&archive.root.place, &files::object(&hash)).await?;
             pruned.objects += 1;

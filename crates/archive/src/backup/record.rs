@@ -34,6 +34,22 @@ pub struct Backup {
     pub files: Vec<StoredFile>,
     /// Files that were left out because they hold secrets in plain text.
     pub left_out: Vec<String>,
+    /// The configuration, and the files that it names. Absent in backups of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub configuration: Vec<ConfiguredFile>,
+}
+
+/// A file of the configuration.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ConfiguredFile {
+    /// The setting that names it, or the name of the configuration itself.
+    pub setting: String,
+    /// Where it was; none for the configuration, which may come from several places.
+    pub path: Option<String>,
+    /// The bits of its permissions.
+    pub mode: u32,
+    /// Its name among `files`; none where it was left out.
+    pub stored: Option<String>,
 }
 
 /// A shard in a backup.

@@ -1,8 +1,8 @@
 //! Writes a data directory as it was at a moment.
 //!
-//! All is written beside the directory's place and gets its name when it is whole, durable and
-//! proved by the caller. So nothing ever finds half a restore, and one that was interrupted begins
-//! again.
+//! All is written in a folder of a marked directory ([`super::unfinished`]) and moves to its place
+//! when it is whole, durable and proved by the caller. So no server ever serves half a restore, and
+//! one that was interrupted begins again.
 
 use std::path::{Path, PathBuf};
 
@@ -16,8 +16,8 @@ use super::cut::cut;
 use super::files::{self, SecretsKey};
 use super::moment::{Moment, TimeOf, around, together};
 use super::record::Backup;
+use super::unfinished::Unfinished;
 use crate::blocking::run;
-use crate::restore::{begin_folder, finish_folder};
 use crate::{Archive, Error, Manifest, Progress, Settings, layout};
 
 /// Backups that are read at once.
@@ -65,12 +65,12 @@ pub(super) async fn read_all(archive: &Archive, numbers: &[u64]) -> Result<Vec<B
 }
 
 /// Writes the data directory of a server as it was at a moment. The directory must be empty, or not
-/// there. `prove` looks at the whole directory before it gets its name; `progress` is called from
-/// this thread.
+/// there; after an error it is so again. `prove` looks at the whole state before it gets its place;
+/// `progress` is called from this thread.
 ///
 /// # Errors
-/// `NotEmpty`; `NotCovered`; `ClockSetBack`; `Damaged`; the error of `prove`. See [`Error`] for the
-/// others.
+/// `NotEmpty`; `Conflict` where another restore writes there; `NotCovered`; `ClockSetBack`;
+/// `Damaged`; the error of `prove`. See [`Error`] for the others.
 pub fn restore(
     data: &Path,
     url: &str,
@@ -80,35 +80,63 @@ pub fn restore(
     progress: &mut (dyn FnMut(Progress) + Send),
     prove: &mut dyn FnMut(&Path, &Restoration) -> Result<(), Error>,
 ) -> Result<Restoration, Error> {
-    let unfinished = begin_folder(data)?;
+    // A directory that is refused is refused before the store is asked.
+    let begun = Unfinished::begin(data)?;
     run(async {
         let archive = Archive::open(Place::find(url, access).await?, &Settings::default()).await?;
-        make_folder(&unfinished).map_err(Error::file(&unfinished))?;
-        let Chosen { before, at, moment_ms } = choose(&archive, moment, time_of, &unfinished).await?;
-        let all = unfinished.join("shards");
-        make_folder(&all).map_err(Error::file(&all))?;
-        let mut restored = Vec::with_capacity(at.shards.len());
-        for shard in 0..archive.shards() {
-            let place = usize::from(shard);
-            let of_shard = archive.shard(shard)?;
-            let read = async |backup: &Backup| of_shard.read(backup.shards[place].manifest).await;
-            let before = match &before {
-                Some(before) => Some(read(before).await?),
-                None => None,
-            };
-            let manifest = together(before.as_ref(), &read(&at).await?)?;
-            let folder = shards::folder(&all, shard);
-            let written = of_shard.write_folder(&manifest, &folder, progress).await?;
-            let end = cut(&folder, written.checkpoint, moment_ms, time_of)?;
-            restored.push(RestoredShard { end, left_out: written.left_out });
-        }
-        shards::write(&all, archive.shards()).map_err(Error::file(&all))?;
-        let sealed = files::restore(&archive, &at.files, &unfinished, key).await?;
-        let restoration = Restoration { moment_ms, backup: at, shards: restored, sealed };
-        prove(&unfinished, &restoration)?;
-        finish_folder(&unfinished, data)?;
-        Ok(restoration)
+        write(begun, &archive, key, moment, time_of, progress, prove).await
     })
+}
+
+/// As [`restore()`], from an archive that is open.
+///
+/// # Errors
+/// As for [`restore()`].
+pub async fn restore_from(
+    archive: &Archive,
+    data: &Path,
+    moment: Moment,
+    time_of: TimeOf,
+) -> Result<Restoration, Error> {
+    let begun = Unfinished::begin(data)?;
+    write(begun, archive, None, moment, time_of, &mut |_| {}, &mut |_, _| Ok(())).await
+}
+
+/// Writes the state into a directory that is marked, and finishes it.
+async fn write(
+    begun: Unfinished,
+    archive: &Archive,
+    key: Option<&SecretsKey>,
+    moment: Moment,
+    time_of: TimeOf,
+    progress: &mut (dyn FnMut(Progress) + Send),
+    prove: &mut dyn FnMut(&Path, &Restoration) -> Result<(), Error>,
+) -> Result<Restoration, Error> {
+    let unfinished = begun.work();
+    let Chosen { before, at, moment_ms } = choose(archive, moment, time_of, &unfinished).await?;
+    let all = unfinished.join("shards");
+    make_folder(&all).map_err(Error::file(&all))?;
+    let mut restored = Vec::with_capacity(at.shards.len());
+    for shard in 0..archive.shards() {
+        let place = usize::from(shard);
+        let of_shard = archive.shard(shard)?;
+        let read = async |backup: &Backup| of_shard.read(backup.shards[place].manifest).await;
+        let before = match &before {
+            Some(before) => Some(read(before).await?),
+            None => None,
+        };
+        let manifest = together(before.as_ref(), &read(&at).await?)?;
+        let folder = shards::folder(&all, shard);
+        let written = of_shard.write_folder(&manifest, &folder, progress).await?;
+        let end = cut(&folder, written.checkpoint, moment_ms, time_of)?;
+        restored.push(RestoredShard { end, left_out: written.left_out });
+    }
+    shards::write(&all, archive.shards()).map_err(Error::file(&all))?;
+    let sealed = files::restore(archive, &at, &unfinished, key).await?;
+    let restoration = Restoration { moment_ms, backup: at, shards: restored, sealed };
+    prove(&unfinished, &restoration)?;
+    begun.finish()?;
+    Ok(restoration)
 }
 
 /// The backups around a moment.

@@ -59,7 +59,8 @@ impl Server {
             let data = self.data.path().to_owned();
             let creation = Creation::begin(&mut inventory, &data).await?;
             meanwhile(self);
-            let state = State { moment_ms, seals: vec![None, None], version: "test".to_owned() };
+            let state =
+                State { moment_ms, seals: vec![None, None], version: "test".to_owned(), ..State::default() };
             creation.finish(state, None, &data, &mut |_| {}).await
         })
     }
@@ -205,7 +206,7 @@ fn a_restored_directory_begins_another_history() {
     assert!(matches!(error, Error::NotEmpty(_)), "{error}");
     let stopped = |url: &str| {
         let settings = Settings::default();
-        create_stopped(&back, url, (&server.access, &settings), None, "test", &mut |_| {})
+        create_stopped(&back, url, (&server.access, &settings), (None, Vec::new()), "test", &mut |_| {})
     };
     let error = stopped(&server.url).expect_err("it would mix both");
     assert!(matches!(error, Error::OtherHistory(_)), "{error}");

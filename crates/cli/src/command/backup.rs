@@ -15,6 +15,7 @@ use stadium_archive::{
 use super::journal::archive::{failure, transferring};
 use super::restore::{prove, report};
 use crate::failure::{Context, Failure};
+use crate::settings_flags::ConfigFlags;
 use crate::shown::{Table, timestamp};
 use crate::span;
 use crate::terminal::{Terminal, count};
@@ -65,6 +66,9 @@ struct CreateArguments {
     /// Seal files with secrets by the secret in this file; without it they are left out
     #[arg(long, value_name = "FILE")]
     secrets_key: Option<PathBuf>,
+    /// Store this configuration too, and the files that it names
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -111,13 +115,17 @@ pub(super) fn read_key(path: Option<&PathBuf>) -> Result<Option<SecretsKey>, Fai
 
 fn create(arguments: &CreateArguments, terminal: &Terminal) -> Result<(), Failure> {
     let key = read_key(arguments.secrets_key.as_ref())?;
+    let configuration = match &arguments.config {
+        Some(file) => stadium_node::configured(&ConfigFlags::of_file(file).load()?),
+        None => Vec::new(),
+    };
     let bar = terminal.progress(0, "backup");
     let (access, settings) = (Access::default(), Settings::default());
     let created = create_stopped(
         &arguments.directory,
         &arguments.to,
         (&access, &settings),
-        key.as_ref(),
+        (key.as_ref(), configuration),
         env!("CARGO_PKG_VERSION"),
         &mut transferring(&bar),
     );
@@ -133,7 +141,11 @@ fn create(arguments: &CreateArguments, terminal: &Terminal) -> Result<(), Failur
         timestamp(backup.moment_ms)
     ))?;
     for name in &backup.left_out {
-        terminal.note(format_args!("left out: {name}, a secret (see --secrets-key)"));
+        let why = match key {
+            Some(_) => "it cannot be read",
+            None => "a secret (see --secrets-key), or it cannot be read",
+        };
+        terminal.note(format_args!("left out: {name}, {why}"));
     }
     Ok(())
 }
@@ -218,5 +230,6 @@ fn as_json(backup: &Backup) -> Value {
         "shards": backup.shards.len(),
         "files": backup.files.iter().map(|file| &file.name).collect::<Vec<_>>(),
         "left_out": backup.left_out,
+        "configuration": backup.configuration.iter().map(|part| &part.setting).collect::<Vec<_>>(),
     })
 }

@@ -1,6 +1,6 @@
 //! `stadium restore`: a data directory as the server was at a moment, proved by a replay.
 //!
-//! The directory gets its name only after every shard was replayed, and after the wallet roots that
+//! The state moves to its place only after every shard was replayed, and after the wallet roots that
 //! the backup names were found in the restored books.
 
 use std::path::{Path, PathBuf};
@@ -82,8 +82,22 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
     bar.finish_and_clear();
     let restored = restored.map_err(failure)?;
     report("restored", &restored, &replayed, terminal)?;
-    for name in restored.backup.left_out.iter().chain(&restored.sealed) {
-        terminal.note(format_args!("{} {name}", terminal.err(Style::Warning, "not restored, a secret:")));
+    for part in restored.backup.configuration.iter().filter(|part| part.stored.is_some()) {
+        let name = format!("configuration.{}", part.setting);
+        if !restored.sealed.contains(&name) {
+            let was = part.path.as_ref().map_or_else(String::new, |path| format!(", was {path}"));
+            terminal.note(format_args!(
+                "restored for you to put in its place: configuration/{}{was}",
+                part.setting
+            ));
+        }
+    }
+    for name in &restored.backup.left_out {
+        terminal.note(format_args!("{} {name}", terminal.err(Style::Warning, "not in the backup:")));
+    }
+    for name in &restored.sealed {
+        let why = terminal.err(Style::Warning, "not restored, sealed (see --secrets-key):");
+        terminal.note(format_args!("{why} {name}"));
     }
     Ok(())
 }
@@ -145,6 +159,9 @@ pub(super) fn report(
             "shards": shards,
             "left_out": restored.backup.left_out,
             "sealed": restored.sealed,
+            "configuration": restored.backup.configuration.iter().filter_map(|part| {
+                part.stored.as_ref().map(|_| json!({"setting": part.setting, "was": part.path}))
+            }).collect::<Vec<_>>(),
         }));
     }
     let at = timestamp(restored.moment_ms);

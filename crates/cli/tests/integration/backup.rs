@@ -9,7 +9,7 @@ use binary::{Server, err, json, run, wait_for};
 use serde_json::Value;
 
 /// Small files, and a backup each second.
-fn settings(to: &str) -> Vec<String> {
+pub fn settings(to: &str) -> Vec<String> {
     let url = format!("backup.to={to}");
     let mut all = vec!["--trial".to_owned()];
     for setting in [
@@ -26,7 +26,7 @@ fn settings(to: &str) -> Vec<String> {
 }
 
 /// The number of the newest backup; none before the first.
-fn newest(url: &str) -> Option<u64> {
+pub fn newest(url: &str) -> Option<u64> {
     let listed = run(&["backup", "list", url, "--json"]);
     listed.status.success().then(|| json(&listed)["backups"].as_array()?.last()?["number"].as_u64())?
 }
@@ -38,14 +38,14 @@ fn backed_up(url: &str) -> u64 {
     wait_for("a backup", || newest(url).filter(|number| *number >= before + 2))
 }
 
-fn restored(url: &str, to: &Path, more: &[&str]) -> Value {
+pub fn restored(url: &str, to: &Path, more: &[&str]) -> Value {
     let data = to.display().to_string();
     let done = run(&[&["restore", url, "--data", &data, "--json"], more].concat());
     assert!(done.status.success(), "{}", err(&done));
     json(&done)
 }
 
-fn jobs(restored: &Value) -> u64 {
+pub fn jobs(restored: &Value) -> u64 {
     let shards = restored["shards"].as_array().expect("a list");
     shards.iter().map(|shard| shard["jobs"].as_u64().expect("a number")).sum()
 }

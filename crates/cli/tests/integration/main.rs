@@ -4,6 +4,7 @@
 mod apply;
 mod audit;
 mod backup;
+mod backup_faults;
 mod binary;
 mod cluster;
 mod command_line;

@@ -36,6 +36,12 @@ pub(super) fn check(findings: &mut Findings<'_>) -> bool {
         findings.add(error, SETTING, Some(data), message, "make this user its owner (chown), mode 0700");
         return false;
     }
+    if stadium_archive::is_unfinished(&data) {
+        let message = "it is no whole data directory: a restore is writing it or was interrupted";
+        let remedy = "run `stadium restore` on it again";
+        findings.add(error, SETTING, Some(data.join(stadium_archive::MARK)), message, remedy);
+        return false;
+    }
     if let Err(wrong) = KeyStore::check(&data) {
         let remedy = "mend the file, or move it away: the next start makes one with a new admin key";
         findings.add(error, SETTING, Some(data.join("api-keys.toml")), wrong.to_string(), remedy);

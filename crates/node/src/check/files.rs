@@ -244,6 +244,12 @@ fn passwords_tokens_rules(findings: &mut Findings<'_>, settings: &Settings) {
             token_keys(findings, table, &sources);
         }
     }
+    if let Some(file) = &settings.backup.secrets_key_file
+        && let Err(error) = stadium_archive::SecretsKey::read(file)
+    {
+        let remedy = "`openssl rand -base64 48` makes a secret; keep a copy elsewhere";
+        findings.add(ERROR, "backup.secrets_key_file", Some(file.clone()), error.to_string(), remedy);
+    }
     if let Some(file) = &settings.auth.rules_file {
         let config = AuthConfig { rules: RulesConfig::File(file.clone()), ..nothing() };
         let remedy = "examples/rules.toml shows rules";

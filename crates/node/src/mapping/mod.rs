@@ -6,6 +6,7 @@
 pub(crate) mod about;
 pub(crate) mod auth;
 pub(crate) mod cache;
+pub(crate) mod configured;
 pub(crate) mod discovery;
 pub(crate) mod edge;
 pub(crate) mod http;

@@ -4,6 +4,7 @@
 //! value someone gave, and its message names the other.
 
 use std::net::SocketAddr;
+use std::path::Path;
 
 use stadium_addresses::Networks;
 use stadium_membership::{ZONE_BYTES_MAX, check_name};
@@ -41,6 +42,11 @@ pub(super) fn find(settings: &Settings, effective: &[Effective]) -> Vec<Problem>
     finder.backup(settings);
     finder.cluster(settings);
     finder.found
+}
+
+/// Whether a folder is another one or stands in it.
+fn is_within(folder: &Path, other: &Path) -> bool {
+    std::path::absolute(other).is_ok_and(|other| folder.starts_with(other))
 }
 
 struct Finder<'a> {
@@ -437,8 +443,19 @@ impl Finder<'_> {
 
     /// A backup is of shards that this server has by itself, in files.
     fn backup(&mut self, settings: &Settings) {
-        if settings.backup.to.is_none() {
+        let Some(to) = &settings.backup.to else {
+            if settings.backup.secrets_key_file.is_some() {
+                self.add("backup.secrets_key_file", "needs backup.to: without it nothing is backed up");
+            }
             return;
+        };
+        match stadium_archive::check_url(to) {
+            Err(wrong) => self.add("backup.to", format!("is refused: {wrong}")),
+            Ok(Some(folder)) if is_within(&folder, &settings.server.data) => self.add(
+                "backup.to",
+                "is inside the data directory: a backup must survive the loss of the directory",
+            ),
+            Ok(_) => {}
         }
         if settings.cluster.name.is_some() {
             self.add(

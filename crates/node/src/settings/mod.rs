@@ -122,6 +122,14 @@ fn settle(mut layers: Layers, mut problems: Vec<Problem>, file: Option<PathBuf>)
     if problems.is_empty() { Ok(Loaded { settings, effective, file }) } else { Err(Problems(problems)) }
 }
 
+/// Reads TOML text whose settings may be wrong together.
+#[cfg(test)]
+pub(crate) fn without_conflicts(text: &str) -> Settings {
+    let mut layers = Layers::default();
+    layers.read_toml(text, Path::new(FILE_NAME)).expect("it is TOML");
+    Settings::read(&mut Reader::new(&layers), "")
+}
+
 /// The settings of trial mode, unless another source sets them.
 fn trial() -> [(&'static str, Raw); 2] {
     [("auth.anonymous", Raw::Word("anyone".to_owned())), ("http.open_read", Raw::Boolean(true))]
@@ -277,6 +285,29 @@ mod tests {
         assert!(open.auth.anonymous == Anonymous::Anyone && open.http.open_read);
         let closed = settings("[server]\ntrial = true\n[http]\nopen_read = false\n");
         assert!(closed.auth.anonymous == Anonymous::Anyone && !closed.http.open_read);
+    }
+
+    #[test]
+    fn a_place_of_backups_that_cannot_work_is_refused() {
+        for (given, why) in [
+            ("to = \"backups\"", "is no URL"),
+            ("to = \"ftp://host/x\"", "scheme that is not known"),
+            ("to = \"s3:///prefix\"", "names no bucket"),
+            ("to = \"file://backups\"", "three slashes"),
+            ("to = \"file:///\"", "three slashes"),
+            ("to = \"s3://key:secret@bucket/x\"", "parts that mean nothing here"),
+            ("to = \"file:///srv/stadium/backups\"", "is inside the data directory"),
+            ("secrets_key_file = \"key\"", "needs backup.to"),
+        ] {
+            let found = problems(&format!("[server]\ndata = \"/srv/stadium\"\n[backup]\n{given}\n"));
+            assert!(found.len() == 1 && found[0].contains(why), "{given}: {found:?}");
+            assert!(found[0].starts_with("stadium.toml:4: ") && !found[0].contains("secret@"), "{found:?}");
+        }
+        for right in ["s3://bucket", "s3://bucket/a/b", "gs://b/x", "az://c/x", "file:///srv/stadium-backups"]
+        {
+            let given = format!("[server]\ndata = \"/srv/stadium\"\n[backup]\nto = \"{right}\"\n");
+            assert!(from_toml(&given, Path::new("stadium.toml")).is_ok(), "{right}");
+        }
     }
 
     #[test]

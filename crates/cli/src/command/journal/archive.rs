@@ -67,6 +67,7 @@ pub(super) fn export(arguments: &ExportArguments, terminal: &Terminal) -> Result
     let settings = Settings {
         grace: Duration::from_millis(arguments.grace),
         upload_bytes_per_second: arguments.upload_bytes_per_second,
+        ..Settings::default()
     };
     let bar = terminal.progress(0, "export");
     let exported = stadium_archive::export(

@@ -105,11 +105,8 @@ impl Server {
     }
 
     /// Starts another one in the same data directory, once this one has ended or was sent what ends it.
-    pub fn again(mut self, arguments: &[&str]) -> Self {
-        self.ended();
-        let unused = tempfile::tempdir().expect("a temporary directory can be made");
-        let data = std::mem::replace(&mut self.data, unused);
-        Self::start_in(data, &[], arguments)
+    pub fn again(self, arguments: &[&str]) -> Self {
+        Self::start_in(self.into_data(), &[], arguments)
     }
 
     fn start_in(data: tempfile::TempDir, environment: &[(&str, &Path)], arguments: &[&str]) -> Self {
@@ -141,6 +138,13 @@ impl Server {
     /// Its data directory.
     pub fn data(&self) -> &Path {
         self.data.path()
+    }
+
+    /// Its data directory, once it has ended.
+    pub fn into_data(mut self) -> tempfile::TempDir {
+        self.ended();
+        let unused = tempfile::tempdir().expect("a temporary directory can be made");
+        std::mem::replace(&mut self.data, unused)
     }
 
     /// Where a listener listens.

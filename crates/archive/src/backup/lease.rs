@@ -1,0 +1,280 @@
+//! Backups and removals never overlap: each has a marker in the store while it works.
+//!
+//! Each side stores its marker first and looks for those of the other side then, so at least one of
+//! two sees the other. A marker is stored again every two minutes and counts for ten, by the clock
+//! of the store. A writer that could not renew its own marker in time gives up before it creates or
+//! removes anything else. So an object that a backup finds in the store and does not upload again
+//! stays there until the backup names it, however long the upload takes.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::TryStreamExt as _;
+use object_store::{ObjectStoreExt as _, PutPayload};
+use parking_lot::Mutex;
+use stadium_objects::Place;
+use tokio::task::JoinHandle;
+
+use crate::root::{Root, now_ms};
+use crate::{Error, layout, series};
+
+/// How long a marker counts after it was stored.
+const COUNTS: Duration = Duration::from_secs(600);
+/// How often it is stored again: four failures in a row are survived.
+const RENEWED_EVERY: Duration = Duration::from_secs(120);
+/// How often it looks.
+const LOOKS_EVERY: Duration = Duration::from_millis(200);
+
+/// The two sides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Side {
+    Backup,
+    Removal,
+}
+
+impl Side {
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Backup => "backup",
+            Self::Removal => "removal",
+        }
+    }
+}
+
+/// A marker in the store, kept alive by a task. Dropped without a release, it counts until it is ten
+/// minutes old.
+#[derive(Debug)]
+pub(super) struct Lease {
+    place: Place,
+    name: String,
+    stored: Arc<Mutex<Stored>>,
+    task: JoinHandle<()>,
+}
+
+/// When the marker was stored last, by two clocks: one stands still while the machine sleeps, the
+/// other can be set.
+#[derive(Clone, Copy, Debug)]
+struct Stored {
+    at: Instant,
+    at_ms: u64,
+}
+
+impl Stored {
+    fn now() -> Self {
+        Self { at: Instant::now(), at_ms: now_ms() }
+    }
+
+    /// Whether the marker may no longer count. A fifth of its time is left for what follows.
+    fn is_over(self) -> bool {
+        let most = COUNTS * 4 / 5;
+        let by_wall = Duration::from_millis(now_ms().saturating_sub(self.at_ms));
+        self.at.elapsed() > most || by_wall > most
+    }
+}
+
+impl Lease {
+    /// Stores a marker and waits until the other side has ended.
+    ///
+    /// # Errors
+    /// `Busy` where it does not end in time; of the store.
+    pub(super) async fn take(root: &Root, side: Side) -> Result<Self, Error> {
+        Self::take_within(&root.place, side, root.patience).await
+    }
+
+    async fn take_within(place: &Place, side: Side, patience: Duration) -> Result<Self, Error> {
+        let name = format!("{}/{:016x}.{}", layout::UNDER_WAY, fastrand::u64(..), side.suffix());
+        let until = Instant::now() + patience;
+        loop {
+            let lease = Self::begin(place, name.clone()).await?;
+            match side {
+                // The removal lets no new backup begin while it waits: else it could wait for ever.
+                Side::Removal => loop {
+                    match lease.others(Side::Backup).await {
+                        Ok(0) => return Ok(lease),
+                        Ok(_) if Instant::now() < until => tokio::time::sleep(LOOKS_EVERY).await,
+                        Ok(_) => {
+                            lease.release().await;
+                            return Err(Error::Busy(
+                                "a backup is being written: nothing was removed".to_owned(),
+                            ));
+                        }
+                        Err(error) => {
+                            lease.release().await;
+                            return Err(error);
+                        }
+                    }
+                },
+                Side::Backup => {
+                    let others = lease.others(Side::Removal).await;
+                    if matches!(others, Ok(0)) {
+                        return Ok(lease);
+                    }
+                    lease.release().await;
+                    others?;
+                    if Instant::now() >= until {
+                        return Err(Error::Busy("old backups are being removed".to_owned()));
+                    }
+                    tokio::time::sleep(LOOKS_EVERY).await;
+                }
+            }
+        }
+    }
+
+    async fn begin(place: &Place, name: String) -> Result<Self, Error> {
+        let began = Stored::now();
+        store(place, &name).await?;
+        let stored = Arc::new(Mutex::new(began));
+        let (to, of, renewed) = (place.clone(), name.clone(), Arc::clone(&stored));
+        let task = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(RENEWED_EVERY).await;
+                let began = Stored::now();
+                match store(&to, &of).await {
+                    Ok(()) => *renewed.lock() = began,
+                    Err(error) => tracing::warn!(%error, "The marker of a backup is not renewed"),
+                }
+            }
+        });
+        Ok(Self { place: place.clone(), name, stored, task })
+    }
+
+    /// How many of the other side are at work. Markers that no longer count are removed.
+    async fn others(&self, side: Side) -> Result<usize, Error> {
+        let folder = self.place.object(layout::UNDER_WAY);
+        let listed: Vec<_> = self
+            .place
+            .store
+            .list(Some(&folder))
+            .try_collect()
+            .await
+            .map_err(|error| self.place.refused(layout::UNDER_WAY, &error))?;
+        let name_of = |object: &object_store::ObjectMeta| {
+            Some(format!("{}/{}", layout::UNDER_WAY, object.location.filename()?))
+        };
+        let mine = listed.iter().find(|object| name_of(object).as_deref() == Some(&self.name));
+        let Some(mine) = mine else {
+            return Err(Error::Busy("the marker of this process is gone".to_owned()));
+        };
+        let now_ms = mine.last_modified.timestamp_millis();
+        let counts_ms = i64::try_from(COUNTS.as_millis()).unwrap_or(i64::MAX);
+        let mut others = 0;
+        for object in &listed {
+            let Some(name) = name_of(object) else { continue };
+            if object.last_modified.timestamp_millis().saturating_add(counts_ms) < now_ms {
+                series::remove(&self.place, &name).await?;
+            } else if name.ends_with(&format!(".{}", side.suffix())) {
+                others += 1;
+            }
+        }
+        Ok(others)
+    }
+
+    /// Checks that the marker still counts, before something that relies on it.
+    ///
+    /// # Errors
+    /// `Busy`.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        match self.stored.lock().is_over() {
+            true => Err(Error::Busy("the marker of this process was not renewed in time".to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    /// Removes the marker. One that stays counts until it is ten minutes old.
+    pub(super) async fn release(self) {
+        self.task.abort();
+        if let Err(error) = series::remove(&self.place, &self.name).await {
+            tracing::debug!(%error, "A marker is left in the store");
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Stores a marker, also over an older one.
+async fn store(place: &Place, name: &str) -> Result<(), Error> {
+    let content = format!("{{\"stored_ms\":{}}}\n", now_ms());
+    let stored = place.store.put(&place.object(name), PutPayload::from(content.into_bytes())).await;
+    stored.map(drop).map_err(|error| place.refused(name, &error).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::time::SystemTime;
+
+    use stadium_objects::Access;
+
+    use super::*;
+    use crate::blocking::run;
+
+    async fn take(place: &Place, side: Side) -> Result<Lease, Error> {
+        Lease::take_within(place, side, Duration::from_secs(60)).await
+    }
+
+    fn with_place(test: impl AsyncFnOnce(&Place, &std::path::Path) -> Result<(), Error>) {
+        let folder = tempfile::tempdir().expect("a folder can be had");
+        let url = format!("file://{}", folder.path().display());
+        run(async {
+            let place = Place::find(&url, &Access::default()).await?;
+            test(&place, &folder.path().join(layout::UNDER_WAY)).await
+        })
+        .expect("the store works");
+    }
+
+    #[test]
+    fn a_removal_begins_when_the_backup_has_ended_and_the_other_way_round() {
+        with_place(async |place, _| {
+            for (first, second) in [(Side::Backup, Side::Removal), (Side::Removal, Side::Backup)] {
+                let lease = take(place, first).await?;
+                let mut waits = Box::pin(take(place, second));
+                let early = tokio::time::timeout(Duration::from_millis(300), &mut waits).await;
+                assert!(early.is_err(), "{second:?} began beside {first:?}");
+                lease.release().await;
+                waits.await?.release().await;
+            }
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn backups_do_not_wait_for_each_other() {
+        with_place(async |place, _| {
+            let first = take(place, Side::Backup).await?;
+            take(place, Side::Backup).await?.release().await;
+            first.release().await;
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn the_marker_of_a_crashed_process_counts_for_ten_minutes() {
+        with_place(async |place, folder| {
+            drop(take(place, Side::Backup).await?);
+            let left = fs::read_dir(folder).expect("it is there").next().expect("one is left");
+            let left = left.expect("it is there").path();
+            let old = SystemTime::now() - COUNTS - Duration::from_secs(5);
+            let file = File::options().write(true).open(&left).expect("it is there");
+            file.set_modified(old).expect("it is ours");
+            take(place, Side::Removal).await?.release().await;
+            assert!(!left.exists(), "it is removed");
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_marker_that_was_not_renewed_is_noticed() {
+        with_place(async |place, _| {
+            let lease = take(place, Side::Backup).await?;
+            lease.check()?;
+            lease.stored.lock().at_ms -= u64::try_from(COUNTS.as_millis()).expect("it is small");
+            assert!(matches!(lease.check(), Err(Error::Busy(_))));
+            lease.release().await;
+            Ok(())
+        });
+    }
+}
