@@ -40,6 +40,11 @@ BEFORE = {
         "stadium serve --trial --data data &",
         "kill -TERM -- -$!; while kill -0 -- -$! 2>/dev/null; do sleep 0.1; done",
     ],
+    "docs/upgrading.md": [
+        "stadium config sample > stadium.toml",
+        "stadium serve --trial --data data &",
+        "kill -TERM -- -$!; while kill -0 -- -$! 2>/dev/null; do sleep 0.1; done",
+    ],
     "docs/authentication.md": [
         "stadium serve --trial --data /tmp/stadium &",
         "export STADIUM_KEY=$(cat /tmp/stadium/admin.key)",

@@ -15,6 +15,7 @@ mod rust;
 mod tally;
 mod tasks;
 mod timing;
+mod upgrade;
 mod watchdog;
 
 use std::ffi::OsString;
@@ -55,10 +56,13 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 3, value_name = "N")]
     jobs: usize,
     /// The long tests too: 10,000 seeds of the simulator, 100 kills of each kill suite and 200 of a
-    /// cluster, a newer etcd, the wheel of the Python SDK, each header of the C++ SDK by itself and its
+    /// cluster, a newer etcd, an upgrade from the last release, the wheel of the Python SDK, each header of the C++ SDK by itself and its
     /// tests under sanitizers, and the conformance of the SDKs with every fault and with mutants
     #[arg(long)]
     long: bool,
+    /// The older program of the suite `upgrade`; without it the last release is built
+    #[arg(long, value_name = "PROGRAM")]
+    from: Option<PathBuf>,
 }
 
 /// What `--long` sets, where the environment does not: how much the suites do that can do more.
@@ -76,6 +80,8 @@ enum Suite {
     Sdk,
     /// What `cargo xtask dist` makes, in clean roots; only when it is named
     Packages,
+    /// From the last release to this program under load, and back; when it is named, or with `--long`
+    Upgrade,
 }
 
 impl Options {
@@ -83,19 +89,22 @@ impl Options {
         self.suites.is_empty() || self.suites.contains(&suite)
     }
 
-    fn wants_only_packages(&self) -> bool {
-        self.suites == [Suite::Packages]
+    fn wants_only(&self, suite: Suite) -> bool {
+        self.suites == [suite]
     }
 }
 
 /// Runs what is asked for. The exit code is 0 only when something ran and nothing failed.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
-    if options.wants_only_packages() {
+    if options.wants_only(Suite::Packages) {
         return packages::run(root);
     }
+    if options.wants_only(Suite::Upgrade) {
+        return upgrade::run(root, options.from.as_deref());
+    }
     anyhow::ensure!(
-        !options.suites.contains(&Suite::Packages),
-        "the suite `packages` runs by itself: it takes minutes, and root"
+        !options.suites.iter().any(|suite| [Suite::Packages, Suite::Upgrade].contains(suite)),
+        "the suites `packages` and `upgrade` run by themselves: each takes minutes"
     );
     let started = Instant::now();
     let times = Times::default();
@@ -137,6 +146,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     let (alone, beside): (Vec<_>, Vec<_>) = programs.into_iter().partition(Program::runs_alone);
     let shown = if beside.is_empty() { Shown::AsItComes } else { Shown::InOnePiece };
     let interpreter = python_packages.clone().and_then(Result::ok);
+    let upgrading = interpreter.clone();
     let mut tasks: Vec<Task<'_>> = Vec::new();
     match python_packages {
         Some(Ok(interpreter)) if built => {
@@ -184,6 +194,12 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
         ran
     });
     judged(step, ran.tally(), Ok(()));
+    if whole
+        && options.long
+        && let Some(interpreter) = &upgrading
+    {
+        total += upgrade::tests(root, interpreter, options.from.as_deref());
+    }
     // A developer who asks for one suite wants to see its failure, and not to wait for another run.
     let passed_again = match whole {
         true => {
