@@ -106,6 +106,11 @@ impl Error {
         }
     }
 
+    /// Whether the store or a disk has no room.
+    pub(crate) fn is_full(&self) -> bool {
+        self.code() == "ARC-020"
+    }
+
     pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |error| Self::File { path, error }

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use super::files;
 use super::keep::Keep;
 use super::lease::{Lease, Side};
+use super::record::Backup;
 use super::restore::read_all;
 use crate::{Archive, Collected, Error, series};
 
@@ -30,25 +31,40 @@ pub struct Pruned {
 /// Of the store; `Damaged` where a kept backup or manifest cannot be read, and nothing that it may name
 /// is removed then; `Busy` where a backup that is under way does not end within a minute.
 pub async fn prune(archive: &Archive, keep: Keep) -> Result<Pruned, Error> {
-    let lease = Lease::take(&archive.root, Side::Removal).await?;
-    let pruned = remove(archive, keep, &lease).await;
+    let mut pruned = Pruned::default();
+    let lease = match Lease::take(&archive.root, Side::Removal).await {
+        // A full store has no room for the marker. The objects of the oldest backups make some: no
+        // backup that is under way reads them.
+        Err(error) if error.is_full() => {
+            pruned.backups = expire(archive, keep).await?.0;
+            if pruned.backups == 0 {
+                return Err(error);
+            }
+            Lease::take(&archive.root, Side::Removal).await?
+        }
+        taken => taken?,
+    };
+    let removed = remove(archive, keep, &lease, &mut pruned).await;
     lease.release().await;
-    pruned
+    removed.map(|()| pruned)
 }
 
-async fn remove(archive: &Archive, keep: Keep, lease: &Lease) -> Result<Pruned, Error> {
-    let mut pruned = Pruned::default();
-    let series_of_backups = archive.backup_series();
-    let numbers = archive.backups().await?;
-    let backups = read_all(archive, &numbers).await?;
+/// Removes the objects of the backups that `keep` lets go. Returns their number, and those that stay.
+async fn expire(archive: &Archive, keep: Keep) -> Result<(u64, Vec<Backup>), Error> {
+    let mut backups = read_all(archive, &archive.backups().await?).await?;
     let moments: Vec<u64> = backups.iter().map(|backup| backup.moment_ms).collect();
-    let (old, kept) = backups.split_at(keep.expired(&moments));
-    pruned.kept = kept.len() as u64;
-    // First the names, then the objects: a backup that exists names only what is there.
-    for backup in old {
-        series_of_backups.remove(backup.number).await?;
-        pruned.backups += 1;
+    let kept = backups.split_off(keep.expired(&moments));
+    for backup in &backups {
+        archive.backup_series().remove(backup.number).await?;
     }
+    Ok((backups.len() as u64, kept))
+}
+
+async fn remove(archive: &Archive, keep: Keep, lease: &Lease, pruned: &mut Pruned) -> Result<(), Error> {
+    // First the names, then the objects: a backup that exists names only what is there.
+    let (expired, kept) = expire(archive, keep).await?;
+    pruned.backups += expired;
+    pruned.kept = kept.len() as u64;
     for shard in 0..archive.shards() {
         lease.check()?;
         let of_shard = archive.shard(shard)?;
@@ -70,5 +86,5 @@ async fn remove(archive: &Archive, keep: Keep, lease: &Lease) -> Result<Pruned, 
             pruned.bytes += bytes;
         }
     }
-    Ok(pruned)
+    Ok(())
 }

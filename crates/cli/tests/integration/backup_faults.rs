@@ -114,7 +114,7 @@ fn a_full_store_stops_no_server_and_the_next_backup_is_whole() {
     for _ in 0..10 {
         server.does(&[&["queue", "put", "mails"][..], &[payload.as_str(); 10]].concat());
     }
-    let failing = |server: &Server| server.prints(&["metrics"]).contains("stadium_backup_failing 1");
+    let failing = |server: &Server| server.prints(&["api", "GET", "/metrics"]).contains("stadium_backup_failing 1");
     wait_for("a backup that fails", || failing(&server).then_some(()));
     server.does(&["queue", "put", "mails", "while it is full"]);
     // What is there is still whole.
@@ -126,6 +126,13 @@ fn a_full_store_stops_no_server_and_the_next_backup_is_whole() {
     assert!(server.ended().success());
     let copy = tempfile::tempdir().expect("a temporary directory can be made");
     assert_eq!(jobs(&restored(&url, &copy.path().join("data"), &[])), 101);
+
+    // Not even a marker has room, and old backups can be removed all the same.
+    let ballast = disk.fill(0).expect("there is room");
+    let pruned = run(&["backup", "prune", &url, "--keep", "1", "--grace", "0s", "--json"]);
+    assert!(pruned.status.success(), "{}", err(&pruned));
+    assert_eq!(json(&pruned)["kept"], 1);
+    fs::remove_file(ballast).expect("it is ours");
 
     let ballast = disk.fill(ROOM).expect("there is room");
     let data = server.into_data();
@@ -149,7 +156,7 @@ fn the_configuration_and_its_files_come_back_and_its_secrets_only_with_the_key()
         fs::write(&path, text).expect("it is written");
         path.display().to_string()
     };
-    let rules = file("rules.toml", "version = 1\n[[rule]]\nallow = \"all\"\ntopics = [\"#\"]\n");
+    let rules = file("rules.toml", "[[rule]]\nallow = [\"publish\"]\ntopics = [\"a\"]\n");
     let passwords = file("passwords", "");
     let key = file("backup.key", &"k".repeat(40));
     let wrong = file("wrong.key", &"w".repeat(40));
