@@ -226,9 +226,11 @@ impl Storing {
         }
         let shards = self.shards.clone();
         let asked = tokio::task::spawn_blocking(move || shards.moment(MOMENT_WITHIN)).await;
-        let moment_ms = asked.ok().flatten().ok_or_else(|| {
-            Error::Incomplete("a shard does not say which of its records are durable".to_owned())
-        })?;
+        let Some(moment_ms) = asked.ok().flatten() else {
+            creation.give_up().await;
+            let why = "a shard does not say which of its records are durable";
+            return Err(Error::Incomplete(why.to_owned()));
+        };
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let configuration = self.configuration.lock().clone();
         let state = State { moment_ms, seals, version, configuration };

@@ -18,9 +18,9 @@ use crate::step::{Step, build_programs, cargo, command, output, program};
 /// The folder of the tests.
 const FOLDER: &str = "testing/upgrade";
 
-/// Stands for the last release until there is one: the commit before jobs and transfers got
-/// principals, which changed the formats of records, checkpoints and keys.
-const LAST_RELEASE: &str = "1200df49";
+/// Stands for the last release until there is one: the commit before backups, whose program the
+/// steps of docs/upgrading.md were tried with.
+const LAST_RELEASE: &str = "85b9369beba75432df94c1077dd185cb0acdd216";
 
 /// Environment variable through which the tests learn the older program's path.
 const OLD_VARIABLE: &str = "STADIUM_OLD";
@@ -55,7 +55,6 @@ pub(super) fn tests(root: &Path, interpreter: &Path, from: Option<&Path>) -> Tal
             return failed;
         }
     };
-    // The older program may stand in the place of this one.
     if !Step::start("build the programs").end(build_programs()) {
         return failed;
     }
@@ -90,10 +89,12 @@ fn build(root: &Path) -> Result<PathBuf> {
     git(&["archive", "--output", &archive.to_string_lossy(), commit.trim()])?;
     command(Command::new("tar").arg("-xf").arg(&archive).arg("-C").arg(&source))?;
     std::fs::remove_file(&archive)?;
-    // The target folder of this workspace: most dependencies are built there already.
+    // A target folder of its own: cargo gives a crate one name in all checkouts, so in the shared folder
+    // the crates of both would be taken for each other.
+    let target = root.join("target/upgrade/target");
     let mut build = cargo(&["build", "--locked", "--package", "stadium-cli"]);
-    command(build.current_dir(&source).env("CARGO_TARGET_DIR", root.join("target")))?;
-    std::fs::copy(program(root), &built)?;
+    command(build.current_dir(&source).env("CARGO_TARGET_DIR", &target))?;
+    std::fs::copy(target.join("debug/stadium"), &built)?;
     std::fs::remove_dir_all(&source)?;
     Ok(built)
 }

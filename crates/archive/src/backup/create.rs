@@ -146,6 +146,11 @@ impl<'a> Creation<'a> {
         Some(newest.shards.iter().map(|shard| Position(shard.end)).collect())
     }
 
+    /// Ends without a backup. Dropping it does so too, and lets removals wait for ten minutes.
+    pub async fn give_up(self) {
+        self.lease.release().await;
+    }
+
     /// Uploads what is missing and creates the backup.
     ///
     /// # Errors

@@ -114,7 +114,8 @@ fn a_full_store_stops_no_server_and_the_next_backup_is_whole() {
     for _ in 0..10 {
         server.does(&[&["queue", "put", "mails"][..], &[payload.as_str(); 10]].concat());
     }
-    let failing = |server: &Server| server.prints(&["api", "GET", "/metrics"]).contains("stadium_backup_failing 1");
+    let failing =
+        |server: &Server| server.prints(&["api", "GET", "/metrics"]).contains("stadium_backup_failing 1");
     wait_for("a backup that fails", || failing(&server).then_some(()));
     server.does(&["queue", "put", "mails", "while it is full"]);
     // What is there is still whole.
