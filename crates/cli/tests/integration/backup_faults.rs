@@ -4,6 +4,7 @@
 use crate::{backup, binary};
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
@@ -148,9 +149,7 @@ fn a_full_store_stops_no_server_and_the_next_backup_is_whole() {
 }
 
 #[test]
-fn the_configuration_and_its_files_come_back_and_its_secrets_only_with_the_key() {
-    use std::os::unix::fs::PermissionsExt as _;
-
+fn the_configuration_and_its_files_come_back_and_secrets_only_with_the_key() {
     let place = tempfile::tempdir().expect("a temporary directory can be made");
     let file = |name: &str, text: &str| {
         let path = place.path().join(name);
@@ -158,16 +157,11 @@ fn the_configuration_and_its_files_come_back_and_its_secrets_only_with_the_key()
         path.display().to_string()
     };
     let rules = file("rules.toml", "[[rule]]\nallow = [\"publish\"]\ntopics = [\"a\"]\n");
-    let passwords = file("passwords", "");
     let key = file("backup.key", &"k".repeat(40));
     let wrong = file("wrong.key", &"w".repeat(40));
     let url = format!("file://{}/backups", place.path().display());
     let mut arguments = settings(&url);
-    for setting in [
-        format!("auth.rules_file={rules}"),
-        format!("auth.password.file={passwords}"),
-        format!("backup.secrets_key_file={key}"),
-    ] {
+    for setting in [format!("auth.rules_file={rules}"), format!("backup.secrets_key_file={key}")] {
         arguments.extend(["--set".to_owned(), setting]);
     }
     let mut server = Server::start(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
@@ -188,7 +182,7 @@ fn the_configuration_and_its_files_come_back_and_its_secrets_only_with_the_key()
         .iter()
         .map(|part| part["setting"].as_str().expect("a name"))
         .collect();
-    assert_eq!(settings, ["auth.rules_file", "auth.password.file", "stadium.toml"], "{report}");
+    assert_eq!(settings, ["auth.rules_file", "stadium.toml"], "{report}");
     let back = |name: &str| data.join("configuration").join(name);
     assert_eq!(fs::read(back("auth.rules_file")).ok(), fs::read(&rules).ok());
     let checked = run(&["config", "check", "--offline", &back("stadium.toml").display().to_string()]);
@@ -200,7 +194,7 @@ fn the_configuration_and_its_files_come_back_and_its_secrets_only_with_the_key()
 
     let plain = place.path().join("plain");
     let report = restored(&url, &plain, &[]);
-    assert_eq!(report["sealed"], serde_json::json!(["admin.key"]));
+    assert!(report["sealed"].as_array().expect("a list").contains(&"admin.key".into()), "{report}");
     assert!(!plain.join("admin.key").exists());
     let found = json(&run(&["backup", "list", &url, "--json"]));
     assert!(!found.to_string().contains("kkkk"), "the secret is in no backup");
