@@ -260,6 +260,16 @@ impl EdgeHandle {
         LoopAnswers { missing: usize::from(answer.is_none()), answers: answer }
     }
 
+    /// Ends a device's session with all that it holds, and closes its connection; its will is not
+    /// published. The shards have the end shortly after. Returns whether it had a session. Blocks for
+    /// two seconds at most.
+    pub fn forget_session(&self, client_id: &str) -> LoopAnswers<Option<bool>> {
+        let (sender, receiver) = mpsc::channel();
+        let asked = self.ask(self.shared.home_of(client_id), Query::Forget(client_id.to_owned(), sender));
+        let answer = collect(&receiver, usize::from(asked)).pop();
+        LoopAnswers { missing: usize::from(answer.is_none()), answers: answer }
+    }
+
     /// Each loop's counts of what its devices do.
     pub fn counts(&self) -> Vec<Counts> {
         self.shared.published.iter().map(|published| published.read()).collect()

@@ -95,6 +95,7 @@ pub(crate) enum Query {
     Devices(DevicesQuery, Sender<Vec<DeviceView>>),
     Device(String, Sender<Option<DeviceView>>),
     Kick(String, Sender<Kicked>),
+    Forget(String, Sender<bool>),
     Purge(Purge),
 }
 
@@ -118,6 +119,10 @@ impl DeviceLoop {
                     false => Kicked::Unknown,
                 };
                 let _ = reply.send(outcome);
+            }
+            Query::Forget(client_id, reply) => {
+                let mut turn = Turn { io, around: &mut self.around };
+                let _ = reply.send(self.broker.forget(&mut turn, &client_id));
             }
             Query::Purge(purge) => self.purge(io, purge),
         }

@@ -92,6 +92,8 @@ verbs! {
     StreamPublish "stream.publish" Topic TOPICS, "Publish to a topic, or have a will there, without RETAIN.";
     StreamRetain "stream.retain" Topic TOPICS, "Set or remove a topic's retained message, by a PUBLISH or a will.";
     StreamSubscribe "stream.subscribe" Topic TOPICS, "Subscribe to a filter, and be sent messages of its topics.";
+    UserExport "user.export" Node &[], "Export everything that the server has of a user.";
+    UserErase "user.erase" Node &[], "Erase a user, and see erasures and their receipts.";
     WalletRead "wallet.read" Name &[], "See wallets, transfers and statements.";
     WalletTransfer "wallet.transfer" Name SYSTEM, "Transfer, hold, capture, void and reverse; the resource is `debit=WALLET`, the wallet that pays.";
     WalletManage "wallet.manage" Name &["@"], "Declare assets, open accounts and change their rules.";

@@ -63,6 +63,10 @@ pub(crate) type CallerPlace = Arc<OnceLock<Arc<dyn Principal>>>;
 #[derive(Clone, Copy)]
 pub(crate) struct DryRun;
 
+/// Set on the response by a handler whose path must not be written down: this stands in its place.
+#[derive(Clone)]
+pub(crate) struct AuditedPath(pub(crate) String);
+
 /// A change, made or refused; a sign-in or a logout; or a key that was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Entry {

@@ -5,8 +5,8 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::port::Port;
 use crate::{
-    about, apps, audiences, cluster, devices, keys, live, me, metrics, push, queue, retained, topics, wallet,
-    webpush,
+    about, apps, audiences, cluster, devices, keys, live, me, metrics, push, queue, retained, topics, users,
+    wallet, webpush,
 };
 
 /// All of them, in the order in which the description has their tags.
@@ -21,6 +21,7 @@ pub(crate) fn endpoints() -> OpenApiRouter<Port> {
         .merge(me::routes::endpoints())
         .merge(queue::routes::endpoints())
         .merge(wallet::routes::endpoints())
+        .merge(users::routes::endpoints())
         .merge(keys::routes::endpoints())
         .merge(live::routes::endpoints())
         .merge(about::routes::endpoints())
@@ -29,7 +30,7 @@ pub(crate) fn endpoints() -> OpenApiRouter<Port> {
 }
 
 /// The rules that each feature lays over the description of its endpoints.
-pub(crate) const RULES: [&str; 12] = [
+pub(crate) const RULES: [&str; 13] = [
     apps::description::RULES,
     audiences::description::RULES,
     cluster::description::RULES,
@@ -40,6 +41,7 @@ pub(crate) const RULES: [&str; 12] = [
     queue::description::RULES,
     retained::description::RULES,
     topics::description::RULES,
+    users::description::RULES,
     wallet::description::RULES,
     webpush::description::RULES,
 ];

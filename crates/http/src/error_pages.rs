@@ -7,6 +7,7 @@
 const PAGES: &[&str] = &[
     include_str!("../../../docs/reference/errors/http.md"),
     include_str!("../../../docs/reference/errors/topic.md"),
+    include_str!("../../../docs/reference/errors/erasure.md"),
     include_str!("../../../docs/reference/errors/queue.md"),
     include_str!("../../../docs/reference/errors/wallet.md"),
     include_str!("../../../docs/reference/errors/push.md"),
@@ -52,7 +53,7 @@ mod tests {
             assert_eq!(section.title, code.title, "{}", code.code);
             assert!(section.text.starts_with(&format!("Status {}.", code.status)), "{}", code.code);
         }
-        let is_ours = |code: &str| code.starts_with("HTTP-") || code.starts_with("TOPIC-");
+        let is_ours = |code: &str| ["HTTP-", "TOPIC-", "ERA-"].iter().any(|ours| code.starts_with(ours));
         let ours = sections().filter(|section| is_ours(section.code));
         assert_eq!(ours.count(), CODES.len(), "a section whose code is gone");
     }

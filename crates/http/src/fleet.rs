@@ -91,6 +91,13 @@ pub trait Fleet: Send + Sync + 'static {
     /// [`Refusal::Busy`] when the loop that owns the connection cannot take the command now.
     fn kick(&self, id: ClientId, reason: String) -> BoxFuture<'_, Result<KickOutcome, Refusal>>;
 
+    /// Ends a device's session with all that it holds, and closes its connection; its will is not
+    /// published. Returns whether it had a session. The shards have the end shortly after.
+    ///
+    /// # Errors
+    /// [`Refusal::Unknown`] when the loop that owns the session did not answer.
+    fn forget_session(&self, id: ClientId) -> BoxFuture<'_, Result<bool, Refusal>>;
+
     /// One page of the retained messages, in order of their topics.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ mod file;
 mod key;
 mod key_file;
 mod place;
-mod private_file;
+pub(crate) mod private_file;
 mod shared_keys;
 mod usage;
 

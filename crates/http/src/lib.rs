@@ -49,6 +49,7 @@ mod sign_in;
 mod spelling;
 mod start_error;
 mod topics;
+mod users;
 mod wallet;
 mod webpush;
 
@@ -71,4 +72,7 @@ pub use server::{Queues, Reloader, Server};
 pub use shared_documents::{Documents, NotChanged, SharedDocuments, Texts};
 pub use sign_in::config::{OidcConfig, WrongSetting};
 pub use start_error::StartError;
+pub use users::at_start::erase_at_start;
+pub use users::receipt::{WrongReceipt, verify_receipt};
+pub use users::record::restored;
 pub use topics::event::{TopicEvent, render as render_topic_event};

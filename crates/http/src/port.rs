@@ -23,6 +23,7 @@ use crate::start_error::StartError;
 use crate::topics::routes::PublishIds;
 use crate::topics::stream::StreamEnds;
 use crate::topics::tickets::Tickets;
+use crate::users::record::Erasures;
 use crate::wallet::figures::Figures;
 use crate::wallet::movers::Movers;
 use crate::webpush::WebPush;
@@ -47,6 +48,7 @@ struct Parts {
     webpush: Arc<WebPush>,
     device_tokens: Arc<DeviceTokens>,
     device_rates: Arc<DeviceRates>,
+    erasures: Arc<Erasures>,
 }
 
 impl Port {
@@ -58,6 +60,7 @@ impl Port {
         let device_tokens = DeviceTokens::open(&app.config).map_err(StartError::DeviceTokens)?;
         let tickets = Tickets::open(&app.config).map_err(StartError::Tickets)?;
         Ok(Self(Arc::new(Parts {
+            erasures: Arc::new(Erasures::of(&app.config.data_dir)),
             app,
             push_ids: Arc::default(),
             publish_ids: Arc::default(),
@@ -111,6 +114,7 @@ parts! {
     webpush: WebPush;
     device_tokens: DeviceTokens;
     device_rates: DeviceRates;
+    erasures: Erasures;
 }
 
 impl FromRef<Port> for Sources {

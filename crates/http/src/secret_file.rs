@@ -29,7 +29,7 @@ pub(crate) fn open(config: &Config, file: &str, what: &str, loss: &str) -> io::R
     }
 }
 
-fn open_file(dir: &Path, file: &str, what: &str, loss: &str) -> io::Result<[u8; 32]> {
+pub(crate) fn open_file(dir: &Path, file: &str, what: &str, loss: &str) -> io::Result<[u8; 32]> {
     let path = dir.join(file);
     let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     match fs::read_to_string(&path) {

@@ -45,6 +45,7 @@ use crate::server::tls::Certificate;
 use crate::server::tls::stream::TlsStream;
 use crate::server::unread::watched;
 use crate::start_error::StartError;
+use crate::users::erase;
 use crate::wallet::figures;
 
 pub(crate) mod peek;
@@ -179,6 +180,7 @@ impl Server {
             tokio::spawn(samples::sample(self.port.part(), self.port.part())),
             tokio::spawn(figures::sample(self.port.part(), self.port.part())),
             tokio::spawn(settle_audit(Arc::clone(&self.app))),
+            tokio::spawn(erase::work(Arc::clone(&self.app), self.port.part())),
         ];
         let places = Places::new(&self.app.config);
         let mut shutdown = std::pin::pin!(shutdown);

@@ -94,7 +94,15 @@ pub(crate) async fn ask<C: Asks>(app: &App, command: C) -> Result<C::Answer, Pro
 
 /// Asks for the kind of answer that the caller expects.
 pub(crate) async fn ask_for<T: Expected<C::Answer>, C: Asks>(app: &App, command: C) -> Result<T, Problem> {
-    T::of(ask(app, command).await?).ok_or_else(strange)
+    ask_shards(running(app)?, command).await
+}
+
+/// As [`ask_for`], of shards that the caller has.
+pub(crate) async fn ask_shards<T: Expected<C::Answer>, C: Asks>(
+    shards: &Shards,
+    command: C,
+) -> Result<T, Problem> {
+    T::of(command.submit(shards).await?).ok_or_else(strange)
 }
 
 /// An answer to another question is a mistake of ours, and is reported instead of guessed at.

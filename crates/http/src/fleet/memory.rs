@@ -377,6 +377,10 @@ impl Fleet for MemoryFleet {
         Box::pin(async move { Ok(self.state.lock().close(&id, "kicked")) })
     }
 
+    fn forget_session(&self, id: ClientId) -> BoxFuture<'_, Result<bool, Refusal>> {
+        Box::pin(async move { Ok(self.state.lock().close(&id, "forgotten") != KickOutcome::Unknown) })
+    }
+
     fn retained(&self, query: RetainedQuery) -> BoxFuture<'_, Result<RetainedPage, NoRetained>> {
         Box::pin(async move { self.state.lock().retained(&query) })
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::error::Error;
 
 /// Replaces a file whole, readable by its owner alone; it is on disk when this returns.
-pub(super) fn write_private(path: &Path, contents: &[u8]) -> Result<(), Error> {
+pub(crate) fn write_private(path: &Path, contents: &[u8]) -> Result<(), Error> {
     let failed = |error| Error::Io { path: path.to_owned(), error };
     let mut fresh = path.as_os_str().to_owned();
     fresh.push(".new");

@@ -1,7 +1,7 @@
 //! Errors as the API answers them: RFC 9457 problem documents with a stable code.
 //!
 //! Every code of this crate is a row of [`CODES`] and has a section in
-//! docs/reference/errors/http.md or topic.md, see [`crate::error_pages`]. Codes of a fleet's or a
+//! docs/reference/errors/http.md, topic.md or erasure.md, see [`crate::error_pages`]. Codes of a fleet's or a
 //! shard's refusal pass through under their own name.
 
 use std::borrow::Cow;
@@ -76,6 +76,12 @@ codes! {
     RETAINED_FULL = "TOPIC-002" 409 "There is no room to keep the message";
     STREAMS_FULL = "TOPIC-003" 503 "Too many streams are open";
     TICKET_WRONG = "TOPIC-004" 401 "The ticket is not valid";
+    BALANCES_LEFT = "ERA-001" 409 "The user has accounts that are not empty";
+    ERASURE_UNKNOWN = "ERA-002" 404 "The erasure is not known";
+    ERASURES_FULL = "ERA-003" 503 "Too many erasures";
+    USERS_OF_CLUSTER = "ERA-004" 501 "Users of a cluster are not exported and not erased";
+    ERASURES_NOT_KEPT = "ERA-005" 500 "The erasures cannot be read or written";
+    RECEIPT_WRONG = "ERA-006" 422 "The receipt is not genuine";
 }
 
 /// An error on its way to the caller.

@@ -11,7 +11,7 @@ use axum::http::{HeaderName, HeaderValue, Method, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::audit_log::{CallerPlace, Change, DryRun};
+use crate::audit_log::{AuditedPath, CallerPlace, Change, DryRun};
 use crate::live::health::is_health;
 use crate::metrics::requests::Requests;
 use crate::principal::Principal;
@@ -175,6 +175,8 @@ fn record(
         true => (asked.path(), None),
         false => {
             let whole = asked.path_and_query().map_or(asked.path(), |whole| whole.as_str());
+            let other = response.extensions().get::<AuditedPath>().map(|AuditedPath(path)| path.as_str());
+            let whole = other.unwrap_or(whole);
             (whole, header(response, header::LOCATION))
         }
     };

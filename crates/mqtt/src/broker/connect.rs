@@ -359,6 +359,21 @@ where
         self.end_connection(host, key, ReasonCode::AdministrativeAction, None, Close::Administrative)
     }
 
+    /// Ends a client's session with all that it holds, and closes its connection. Its will is not
+    /// published. Returns whether it had a session.
+    pub fn forget<H>(&mut self, host: &mut H, client_id: &str) -> bool
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some(key) = self.find_session(client_id) else { return false };
+        if let Some(rare) = self.session_mut(key).and_then(|session| session.rare.as_mut()) {
+            rare.will = None;
+        }
+        self.end_connection(host, key, ReasonCode::AdministrativeAction, None, Close::Administrative);
+        self.end_session(host, key);
+        true
+    }
+
     /// Redirects a client to another server and closes its connection. Its session stays as
     /// DISCONNECT by the server leaves it. Returns whether it was connected.
     pub fn move_away<H>(&mut self, host: &mut H, key: SessionKey, server_reference: Option<&str>) -> bool

@@ -226,6 +226,15 @@ impl Fleet for EdgeFleet {
         })
     }
 
+    fn forget_session(&self, id: ClientId) -> BoxFuture<'_, Result<bool, Refusal>> {
+        Box::pin(async move {
+            let answer = self.ask(move |edge| edge.forget_session(id.as_str())).await;
+            answer.and_then(|collected| collected.answers).ok_or_else(|| Refusal::Unknown {
+                reason: "the device's loop did not answer in time".to_owned(),
+            })
+        })
+    }
+
     fn retained(&self, query: RetainedQuery) -> BoxFuture<'_, Result<RetainedPage, NoRetained>> {
         Box::pin(async move {
             let listed = self.ask(move |edge| {

@@ -1,0 +1,357 @@
+//! Everything that the server has of a user, as one JSON document that is made while it is read.
+//!
+//! A failure after the first bytes ends the connection early, and the document then lacks its last
+//! field, `complete`: nobody takes half of it for all.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
+
+use axum::body::Body;
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::{Value, json};
+use stadium_push::live::ClientId;
+use stadium_push::{Audience, Command as PushCommand, PushView, State, Trace};
+use stadium_registry::{Selector, UserName};
+use stadium_session::{Owed, SessionImage};
+use stadium_shard::Shards;
+use stadium_wallet::{AccountView, Command as WalletCommand, EntryPage, HoldView, Range};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+
+use crate::devices::views::whole;
+use crate::fleet::DeviceReport;
+use crate::platform::states::TraceReport;
+use crate::push::views::{PlatformPushReport, Shown};
+use crate::queue::views::job::{JobReport, PayloadShown};
+use crate::request::app::App;
+use crate::request::problem::Problem;
+use crate::rfc3339;
+use crate::shards::ask_shards;
+use crate::spelling::timestamp;
+use crate::users::erase::{at, audit_lines, not_kept, now_ms, payload};
+use crate::users::find::{self, DeviceOf};
+use crate::wallet::views::{AccountReport, EntryReport, HoldReport};
+
+/// Pushes and entries asked for at once.
+const PAGE: u32 = 200;
+
+/// Holds of a wallet that are shown.
+const HOLDS_MAX: u32 = 1_000;
+
+/// Bytes that are collected before they are sent.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// A document under way.
+pub(crate) struct Export {
+    app: Arc<App>,
+    shards: Shards,
+    user: UserName,
+    devices: Vec<DeviceOf>,
+    clients: BTreeSet<String>,
+    to: mpsc::Sender<io::Result<Bytes>>,
+    text: String,
+    is_first: bool,
+}
+
+/// Why a document ends early.
+enum Stop {
+    /// Its reader went away.
+    Gone,
+    Problem(Problem),
+}
+
+impl From<Problem> for Stop {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+impl Export {
+    /// The document's body. The devices are found before this returns, so that a refusal is a problem
+    /// and no broken document.
+    pub(crate) async fn begin(app: Arc<App>, shards: Shards, user: UserName) -> Result<Body, Problem> {
+        let devices = find::devices(&shards, &user).await?;
+        let clients = find::clients(&user, &devices);
+        let (to, from) = mpsc::channel(1);
+        let mut export =
+            Self { app, shards, user, devices, clients, to, text: String::new(), is_first: true };
+        tokio::spawn(async move {
+            if let Err(Stop::Problem(problem)) = export.write().await {
+                tracing::warn!(problem = problem.in_words(), "An export of a user broke off");
+                drop(export.to.send(Err(io::Error::other("it broke off"))).await);
+            }
+        });
+        Ok(Body::from_stream(ReceiverStream::new(from)))
+    }
+
+    async fn write(&mut self) -> Result<(), Stop> {
+        let version = self.app.config.version.clone();
+        self.text.push_str("{\"format\":\"stadium user export, version 1\"");
+        for (name, value) in
+            [("user", self.user.to_string()), ("exported_at", at(now_ms())), ("server", version)]
+        {
+            self.text.push_str(&format!(",\"{name}\":{}", Value::from(value)));
+        }
+        let devices = std::mem::take(&mut self.devices);
+        self.list("devices");
+        for (app, view) in &devices {
+            let mut json = whole(view);
+            json["app"] = app.as_str().into();
+            self.item(&json).await?;
+        }
+        self.list_end();
+        self.pushes(&devices).await?;
+        self.sessions().await?;
+        self.retained().await?;
+        self.jobs().await?;
+        self.wallets().await?;
+        self.audit().await?;
+        self.text.push_str(",\"complete\":true}\n");
+        self.send().await
+    }
+
+    fn list(&mut self, name: &str) {
+        self.text.push_str(&format!(",\n\"{name}\":["));
+        self.is_first = true;
+    }
+
+    fn list_end(&mut self) {
+        self.text.push(']');
+    }
+
+    async fn item(&mut self, item: &impl Serialize) -> Result<(), Stop> {
+        self.text.push_str(if self.is_first { "\n" } else { ",\n" });
+        self.is_first = false;
+        self.text.push_str(&serde_json::to_string(item).expect("strings and numbers always serialise"));
+        if self.text.len() < PIECE_BYTES {
+            return Ok(());
+        }
+        self.send().await
+    }
+
+    async fn send(&mut self) -> Result<(), Stop> {
+        let piece = Bytes::from(std::mem::take(&mut self.text));
+        self.to.send(Ok(piece)).await.map_err(|_| Stop::Gone)
+    }
+
+    /// Pushes that the user's devices got, are owed or were left out of, and those that name the user.
+    async fn pushes(&mut self, devices: &[DeviceOf]) -> Result<(), Stop> {
+        self.list("pushes");
+        for app in find::apps(&self.shards).await? {
+            let of_app: Vec<_> =
+                devices.iter().filter(|(of, _)| *of == app).map(|(_, view)| view.device.id.clone()).collect();
+            let mut before = None;
+            loop {
+                let command = PushCommand::Pushes { app: app.clone(), before, pushes_max: PAGE };
+                let page: Vec<PushView> = ask_shards(&self.shards, command).await?;
+                let is_last = page.len() < PAGE as usize;
+                before = page.last().map(|view| (view.accepted_at, view.push.id));
+                for view in &page {
+                    // All questions of a push are under way before the first is waited for.
+                    let asked: Vec<_> = of_app
+                        .iter()
+                        .map(|device| PushCommand::Trace {
+                            app: app.clone(),
+                            push: view.push.id,
+                            device: device.clone(),
+                        })
+                        .map(|command| self.shards.submit_push(command))
+                        .collect();
+                    let mut deliveries = Vec::new();
+                    for ticket in asked {
+                        // A push that the device's shard does not know never reached it.
+                        if let Ok(stadium_push::Answer::Trace(trace)) = ticket.await
+                            && concerns(&trace)
+                        {
+                            deliveries.push(TraceReport::of(*trace));
+                        }
+                    }
+                    if deliveries.is_empty() && !names(&view.push.audience, &self.user) {
+                        continue;
+                    }
+                    let shown = Shown { whole: true, payload: true };
+                    let mut json = serde_json::to_value(PlatformPushReport::of(view, shown))
+                        .expect("strings and numbers always serialise");
+                    json["deliveries"] = json!(deliveries);
+                    self.item(&json).await?;
+                }
+                if is_last {
+                    break;
+                }
+            }
+        }
+        self.list_end();
+        Ok(())
+    }
+
+    async fn sessions(&mut self) -> Result<(), Stop> {
+        self.list("sessions");
+        let mut kept: Vec<SessionImage> = Vec::new();
+        let clients = self.clients.clone();
+        find::each_session(&self.shards, |_, session| {
+            if clients.contains(session.connect.client.as_str()) {
+                kept.push(session);
+            }
+        })
+        .await?;
+        for client in clients {
+            let image = kept.iter().find(|session| session.connect.client == client.as_str());
+            let report = match ClientId::new(client.clone()) {
+                Ok(id) => self.app.fleet.device(id).await,
+                Err(_) => None,
+            };
+            if image.is_some() || report.is_some() {
+                let json = session_json(&client, report.as_ref(), image);
+                self.item(&json).await?;
+            }
+        }
+        self.list_end();
+        Ok(())
+    }
+
+    async fn retained(&mut self) -> Result<(), Stop> {
+        self.list("retained_messages");
+        let (clients, mut found) = (self.clients.clone(), Vec::new());
+        find::each_retained(&self.shards, |_, one| {
+            if find::is_retained_of(&clients, one.owner.as_deref(), one.message.topic()) {
+                found.push(one);
+            }
+        })
+        .await?;
+        for one in found {
+            let mut json = payload(one.message.payload());
+            json["topic"] = one.message.topic().into();
+            json["principal"] = one.owner.as_deref().into();
+            json["set_at"] = one.set_at.map(|at| timestamp(stadium_queue::Time(at.0))).into();
+            self.item(&json).await?;
+        }
+        self.list_end();
+        Ok(())
+    }
+
+    async fn jobs(&mut self) -> Result<(), Stop> {
+        self.list("jobs");
+        let jobs = find::jobs(&self.shards, &self.clients).await?;
+        for job in &jobs.found {
+            self.item(&JobReport::of(job, PayloadShown::Whole)).await?;
+        }
+        self.list_end();
+        self.list("queues_not_searched");
+        for queue in &jobs.not_searched {
+            self.item(queue).await?;
+        }
+        self.list_end();
+        Ok(())
+    }
+
+    async fn wallets(&mut self) -> Result<(), Stop> {
+        let accounts: Vec<AccountView> = find::accounts(&self.shards, &self.user).await?;
+        self.list("accounts");
+        for account in &accounts {
+            self.item(&AccountReport::of(account)).await?;
+        }
+        self.list_end();
+        self.list("holds");
+        let wallets: BTreeSet<_> = accounts.iter().map(|account| account.wallet.to_string()).collect();
+        for wallet in wallets {
+            let wallet = accounts.iter().find(|account| account.wallet.as_str() == wallet);
+            let Some(AccountView { wallet, .. }) = wallet else { continue };
+            let command = WalletCommand::Holds { wallet: wallet.clone(), holds_max: HOLDS_MAX };
+            let holds: Vec<HoldView> = ask_shards(&self.shards, command).await?;
+            for hold in &holds {
+                self.item(&HoldReport::of(hold)).await?;
+            }
+        }
+        self.list_end();
+        self.list("entries");
+        for account in &accounts {
+            let mut before = None;
+            loop {
+                let range = Range { before, entries_max: PAGE, ..Range::default() };
+                let (wallet, asset) = (account.wallet.clone(), account.asset.clone());
+                let page: EntryPage =
+                    ask_shards(&self.shards, WalletCommand::History { wallet, asset, range }).await?;
+                for entry in &page.entries {
+                    let mut json = serde_json::to_value(EntryReport::of(entry))
+                        .expect("strings and numbers always serialise");
+                    json["wallet"] = account.wallet.as_str().into();
+                    self.item(&json).await?;
+                }
+                before = page.before;
+                if before.is_none() {
+                    break;
+                }
+            }
+        }
+        self.list_end();
+        Ok(())
+    }
+
+    async fn audit(&mut self) -> Result<(), Stop> {
+        self.list("audit");
+        let (data_dir, clients) = (self.app.config.data_dir.clone(), self.clients.clone());
+        let read = tokio::task::spawn_blocking(move || audit_lines(&data_dir, &clients)).await;
+        let entries = read.map_err(io::Error::other).and_then(|entries| entries).map_err(not_kept)?;
+        for entry in &entries {
+            self.item(entry).await?;
+        }
+        self.list_end();
+        Ok(())
+    }
+}
+
+/// Whether a push was for the device, or left it out for a reason of its own.
+fn concerns(trace: &Trace) -> bool {
+    !matches!(trace.state, State::NotRegistered | State::NotMatched { .. })
+}
+
+/// Whether an audience names the user.
+fn names(audience: &Audience, user: &UserName) -> bool {
+    matches!(audience, Audience::Selector(selector) if selects(selector, user))
+}
+
+fn selects(selector: &Selector, user: &UserName) -> bool {
+    match selector {
+        Selector::User(named) => named == user,
+        Selector::And(all) | Selector::Or(all) => all.iter().any(|one| selects(one, user)),
+        Selector::Not(one) => selects(one, user),
+        _ => false,
+    }
+}
+
+fn session_json(client: &str, report: Option<&DeviceReport>, image: Option<&SessionImage>) -> Value {
+    let connection = report.and_then(|report| report.connection.as_ref()).map(|connection| {
+        json!({
+            "address": connection.address.map(|address| address.to_string()),
+            "username": connection.username,
+            "connected_at": rfc3339::format(connection.connected_at),
+        })
+    });
+    let subscriptions: Vec<&str> = match (report, image) {
+        (Some(report), _) => report.subscriptions.iter().map(|one| one.filter.as_str()).collect(),
+        (None, Some(image)) => image.subscriptions.iter().map(|one| one.filter.as_str()).collect(),
+        (None, None) => Vec::new(),
+    };
+    let message = |owed: &Owed| {
+        let message = owed.message.as_ref()?;
+        let mut json = payload(message.payload());
+        json["topic"] = message.topic().into();
+        json["qos"] = owed.qos.into();
+        Some(json)
+    };
+    let will = image.and_then(|image| image.connect.will.as_ref()).map(|will| {
+        let mut json = payload(will.message.payload());
+        json["topic"] = will.message.topic().into();
+        json
+    });
+    json!({
+        "client_id": client,
+        "connection": connection,
+        "session_expires_at": report.and_then(|report| report.session_expires_at).map(rfc3339::format),
+        "subscriptions": subscriptions,
+        "messages": image.map(|image| image.owed.iter().filter_map(message).collect::<Vec<_>>()),
+        "will": will,
+    })
+}
