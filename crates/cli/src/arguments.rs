@@ -62,6 +62,8 @@ pub(crate) enum Command {
     Publish(command::publish::Arguments),
     /// List and remove retained messages
     Retained(command::retained::Arguments),
+    /// Export all that a server has of a user, or erase it
+    User(command::user::Arguments),
     /// Find, describe, call and look after services
     Service(Box<command::service::Arguments>),
     /// Read and write values in memcached, look at its servers, measure them

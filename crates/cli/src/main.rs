@@ -62,6 +62,7 @@ fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
         Command::Device(device) => command::device::run(*device, terminal),
         Command::Publish(publish) => command::publish::run(publish, terminal),
         Command::Retained(retained) => command::retained::run(retained, terminal),
+        Command::User(user) => command::user::run(user, terminal),
         Command::Service(service) => command::service::run(*service, terminal),
         Command::Memcache(memcache) => command::memcache::run(*memcache, terminal),
         Command::Cluster(cluster) => command::cluster::run(cluster, terminal),

@@ -183,6 +183,20 @@ impl Terminal {
         }
     }
 
+    /// Asks for a name to be typed again, before something that cannot be undone.
+    pub(crate) fn confirm_by_name(&self, question: &str, name: &str) -> Result<(), Failure> {
+        if !(io::stdin().is_terminal() && self.is_watched()) {
+            return Err(Failure::Usage(format!("{question} Nobody is here to ask: use --yes")));
+        }
+        let mut err = io::stderr().lock();
+        let asked = write!(err, "{question} Type {name} to go on: ").and_then(|()| err.flush());
+        let mut line = String::new();
+        match asked.and_then(|()| io::stdin().read_line(&mut line)) {
+            Ok(_) if line.trim_end_matches(['\r', '\n']) == name => Ok(()),
+            _ => Err(Failure::new("nothing was done")),
+        }
+    }
+
     /// A progress bar on standard error, or nothing where no person watches.
     pub(crate) fn progress(&self, length: u64, label: &str) -> ProgressBar {
         let bar = self.bars.add(ProgressBar::new(length));

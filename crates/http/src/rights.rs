@@ -297,6 +297,8 @@ pub fn push(asking: Asking<'_>, command: &stadium_push::Command) -> Result<(), R
         | C::Inbox { .. }
         | C::Authenticate { .. }
         | C::CancelElsewhere { .. }
+        // Erasures of users ask this, which have a right of their own.
+        | C::Forget { .. }
         | C::Presence { .. }
         | C::Progress { .. } => {
             Err(Refused { verb: Verb::NodeOperate, resource: "*".to_owned(), after: None })

@@ -188,6 +188,12 @@ impl Node {
             cluster.map(|plan| plan.join(addresses(settings, &services, http.as_ref()))).transpose()?;
         let opened = cluster.as_ref().map_or(&sessions, |member| member.shards()).clone();
         shards.open(opened.clone());
+        if cluster.is_none() {
+            // A restored state must not be served with users that were erased since.
+            let version = env!("CARGO_PKG_VERSION");
+            let erased = runtime.block_on(stadium_http::erase_at_start(data.path(), &opened, version));
+            erased.map_err(Error::Data)?;
+        }
         if let Some(http) = &http {
             http.serve(opened.clone());
         }

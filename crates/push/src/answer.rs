@@ -21,7 +21,7 @@ pub enum Answer {
     Done,
     /// Of changes, one for each device, in their order.
     Changed(Vec<Result<Changed, Refusal>>),
-    /// Of removals: how many there were.
+    /// Of removals, and of a push that is forgotten: how many there were, on each shard.
     Removed(u64),
     /// Of sightings: what became of how many.
     Located(Located),

@@ -4,6 +4,8 @@
 //! whatever the clocks show, and the message that is still on its way to a shard starts nothing
 //! there. So a cancellation that the home refuses leaves no trace.
 
+use std::borrow::Cow;
+
 use stadium_registry::AppName;
 use stadium_state_machine::Record;
 
@@ -124,6 +126,24 @@ impl Platform {
                 Ok(Answer::Done)
             }
         }
+    }
+
+    /// Forgets a push before its time, where it is known and nothing will happen to it any more.
+    pub(crate) fn forget_settled(
+        &mut self,
+        now: Time,
+        app: &AppName,
+        push: PushId,
+        record: &mut Record,
+    ) -> Answer {
+        let spot = self.by_name.get(app).and_then(|&number| self.find_id(number, push));
+        let number = match spot.filter(|&spot| self.is_over(spot)) {
+            Some(Spot::Single(place)) => self.singles.at(place).number,
+            Some(Spot::Many(place)) if self.many(place).settled => self.many(place).number,
+            _ => return Answer::Removed(0),
+        };
+        self.emit(now, record, &Event::Forgotten { pushes: Cow::Borrowed(&[number]) });
+        Answer::Removed(1)
     }
 
     fn is_over(&self, spot: Spot) -> bool {

@@ -164,6 +164,14 @@ pub enum Command {
         /// The home's message with the push, where the home does not know that it arrived.
         message: Option<u64>,
     },
+    /// Forgets a push that is settled, with its content and its counts, before its time is over: it
+    /// was about a person who is erased. One that is not settled stays. All.
+    Forget {
+        /// Whose.
+        app: AppName,
+        /// Which.
+        push: PushId,
+    },
     /// What became of a push. All.
     Push {
         /// Whose.

@@ -80,6 +80,7 @@ impl Platform {
             Command::CancelElsewhere { app, push, below, message } => {
                 self.cancel_elsewhere(now, app, *push, *below, *message, record)
             }
+            Command::Forget { app, push } => Ok(self.forget_settled(now, app, *push, record)),
             Command::Opened { app, device, push } => self.open(now, app, device, *push, record),
             Command::Clicked { app, device, push, action } => {
                 self.click(now, app, device, (*push, action.as_ref()), record)

@@ -123,6 +123,7 @@ impl Command {
             }
             // Which shard it is for, only the cancellation knows.
             Command::CancelElsewhere { .. } => one(0, self),
+            Command::Forget { .. } => all(self, How::Removed),
             Command::Push { ref app, .. } => {
                 let at = usize::from(app_home(app, shards));
                 all(self, How::Push(at))

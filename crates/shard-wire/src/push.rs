@@ -134,6 +134,7 @@ oneof! {
         31 Schedules { 1 app },
         32 Presence { 1 arrived, 2 left },
         33 Progress { 1 steps },
+        34 Forget { 1 app, 2 push },
     }
     Audience = "Audience" { 1 Device[device], 2 Selector[selector], 3 Saved[name] }
     Content = "Content" {

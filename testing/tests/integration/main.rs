@@ -9,6 +9,7 @@ mod device_credentials;
 mod devices_own_rights;
 mod drain;
 mod durable_sessions;
+mod erasure;
 mod hostile;
 mod json_log;
 mod limits;

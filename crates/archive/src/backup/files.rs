@@ -289,6 +289,17 @@ async fn read(place: &Place, file: &StoredFile) -> Result<Vec<u8>, Error> {
     }
 }
 
+/// Files of the present: they list the users that were erased, which an older state must not bring
+/// back. A restore takes them from the newest backup, whatever its moment.
+const PRESENT: [&str; 2] = ["erasures.ndjson", "erasing.json"];
+
+/// The files of a backup, with those of the present as the newest backup has them.
+pub(super) fn with_present(of_backup: &[StoredFile], newest: &[StoredFile]) -> Vec<StoredFile> {
+    let is_present = |file: &&StoredFile| PRESENT.contains(&file.name.as_str());
+    let of_backup = of_backup.iter().filter(|file| !is_present(file));
+    of_backup.chain(newest.iter().filter(is_present)).cloned().collect()
+}
+
 /// Writes the files of a backup into a folder; those of the configuration into a folder of it, so
 /// that no file elsewhere on this machine is replaced. Returns the names of those that are sealed
 /// and stay so without the key.
@@ -381,6 +392,16 @@ mod tests {
         assert_eq!(SecretsKey::of(&[8; 32]).open("admin.key", &sealed), None);
         assert_eq!(key.open("admin.key", &sealed[..5]), None);
         assert!(!sealed.windows(9).any(|window| window == b"st_secret"));
+    }
+
+    #[test]
+    fn lists_of_erased_users_are_those_of_the_newest_backup() {
+        let file = |name: &str, bytes| StoredFile { name: name.to_owned(), bytes, pieces: Vec::new() };
+        let old = [file("api-keys.toml", 1), file("erasures.ndjson", 1)];
+        let new = [file("api-keys.toml", 2), file("erasures.ndjson", 2), file("erasing.json", 2)];
+        let restored = with_present(&old, &new);
+        let found: Vec<_> = restored.iter().map(|file| (file.name.as_str(), file.bytes)).collect();
+        assert_eq!(found, [("api-keys.toml", 1), ("erasures.ndjson", 2), ("erasing.json", 2)]);
     }
 
     #[test]

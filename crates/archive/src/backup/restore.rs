@@ -113,7 +113,7 @@ async fn write(
     prove: &mut dyn FnMut(&Path, &Restoration) -> Result<(), Error>,
 ) -> Result<Restoration, Error> {
     let unfinished = begun.work();
-    let Chosen { before, at, moment_ms } = choose(archive, moment, time_of, &unfinished).await?;
+    let Chosen { before, at, moment_ms, newest } = choose(archive, moment, time_of, &unfinished).await?;
     let all = unfinished.join("shards");
     make_folder(&all).map_err(Error::file(&all))?;
     let mut restored = Vec::with_capacity(at.shards.len());
@@ -132,7 +132,8 @@ async fn write(
         restored.push(RestoredShard { end, left_out: written.left_out });
     }
     shards::write(&all, archive.shards()).map_err(Error::file(&all))?;
-    let sealed = files::restore(archive, &at, &unfinished, key).await?;
+    let stored = Backup { files: files::with_present(&at.files, &newest.files), ..at.clone() };
+    let sealed = files::restore(archive, &stored, &unfinished, key).await?;
     let restoration = Restoration { moment_ms, backup: at, shards: restored, sealed };
     prove(&unfinished, &restoration)?;
     begun.finish()?;
@@ -144,14 +145,17 @@ struct Chosen {
     before: Option<Backup>,
     at: Backup,
     moment_ms: u64,
+    /// The newest of all: files of the present are restored from it, whatever the moment.
+    newest: Backup,
 }
 
 async fn choose(archive: &Archive, moment: Moment, time_of: TimeOf, scratch: &Path) -> Result<Chosen, Error> {
     let numbers = archive.backups().await?;
     let none = || Error::Incomplete("there is no backup: the first one has not ended".to_owned());
-    let exactly = |at: Backup| Chosen { before: None, moment_ms: at.moment_ms, at };
+    let newest = archive.backup(*numbers.last().ok_or_else(none)?).await?;
+    let exactly = |at: Backup| Chosen { before: None, moment_ms: at.moment_ms, at, newest: newest.clone() };
     match moment {
-        Moment::Newest => Ok(exactly(archive.backup(*numbers.last().ok_or_else(none)?).await?)),
+        Moment::Newest => Ok(exactly(newest.clone())),
         Moment::Backup(number) if numbers.contains(&number) => Ok(exactly(archive.backup(number).await?)),
         Moment::Backup(number) => Err(Error::NotCovered(format!("there is no backup {number}"))),
         Moment::At(time_ms) => at_time(&read_all(archive, &numbers).await?, time_ms),
@@ -167,7 +171,8 @@ fn at_time(backups: &[Backup], time_ms: u64) -> Result<Chosen, Error> {
     let moments: Vec<u64> = backups.iter().map(|backup| backup.moment_ms).collect();
     let (before, at) = around(&moments, time_ms)?;
     let before = before.map(|before| backups[before].clone());
-    Ok(Chosen { before, at: backups[at].clone(), moment_ms: time_ms })
+    let newest = backups.last().unwrap_or(&backups[at]).clone();
+    Ok(Chosen { before, at: backups[at].clone(), moment_ms: time_ms, newest })
 }
 
 /// The time of the record at a position of a shard's journal, read from the segment that has it.

@@ -38,4 +38,5 @@ pub(crate) mod schedule;
 pub(crate) mod serve;
 pub(crate) mod service;
 pub(crate) mod syslog;
+pub(crate) mod user;
 pub(crate) mod wallet;

@@ -76,7 +76,8 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
         &mut transferring(&bar),
         &mut |data, restoration| {
             replayed = prove(data, restoration)?;
-            Ok(())
+            let noted = stadium_node::restored(data, restoration.moment_ms);
+            noted.map_err(|error| Error::Unproved(format!("the erasures cannot be noted: {error}")))
         },
     );
     bar.finish_and_clear();

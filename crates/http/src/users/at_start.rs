@@ -114,9 +114,9 @@ async fn names(shards: &Shards) -> Result<BTreeSet<String>, Problem> {
         })
         .await?;
     }
-    find::each_session(shards, |_, session| drop(names.insert(session.connect.client.to_string()))).await?;
+    find::each_session(shards, |_, session| names.extend([session.connect.client.to_string()])).await?;
     find::each_retained(shards, |_, one| names.extend(one.owner.map(|owner| owner.to_string()))).await?;
-    find::each_job_key(shards, |key| drop(names.insert(key.to_string()))).await?;
+    find::each_job_key(shards, |key| names.extend([key.to_string()])).await?;
     find::each_account(shards, "", |account| {
         // A closed account that is empty is what an erasure leaves.
         names.extend(find::user_of(&account.wallet).filter(|_| !account.closed).map(str::to_owned));

@@ -31,7 +31,7 @@ use crate::users::record::{Erasures, Running};
 use crate::users::{PageOf, find};
 
 /// The steps, in their order. Devices come first: without them nobody sends the user anything new.
-pub(crate) const STEPS: [&str; 5] = ["devices", "sessions", "retained_messages", "jobs", "wallets"];
+pub(crate) const STEPS: [&str; 6] = ["devices", "pushes", "sessions", "retained_messages", "jobs", "wallets"];
 
 /// Things that one command of a shard removes.
 const CHUNK: usize = 500;
@@ -131,6 +131,7 @@ impl Work<'_> {
         let devices = find::devices(self.shards, user).await?;
         let clients = find::clients(user, &devices);
         let mut found = BTreeMap::from([("devices".to_owned(), devices.len() as u64)]);
+        found.insert("pushes".to_owned(), find::pushes(self.shards, user, &clients).await?.len() as u64);
         let (sessions, messages) = self.sessions(&clients).await?;
         found.insert("sessions".to_owned(), sessions);
         found.insert("session_messages".to_owned(), messages);
@@ -157,12 +158,13 @@ impl Work<'_> {
             }
             match step {
                 "devices" => self.remove_devices(&running, &user).await?,
+                "pushes" => self.forget_pushes(&running, &user).await?,
                 "sessions" => self.end_sessions(&running).await?,
                 "retained_messages" => self.remove_retained(&running).await?,
                 "jobs" => self.delete_jobs(&running).await?,
                 _ => self.close_accounts(&running, &user).await?,
             }
-            let done = |one: &mut Running| drop(one.done.insert(step.to_owned()));
+            let done = |one: &mut Running| one.done.extend([step.to_owned()]);
             running = self.change(id, done)?.unwrap_or(running);
         }
         let finished_ms = now_ms();
@@ -207,6 +209,32 @@ impl Work<'_> {
         Ok(())
     }
 
+    /// Cancels what is not settled, and forgets it.
+    async fn forget_pushes(&self, running: &Running, user: &UserName) -> Result<(), Problem> {
+        let pushes = find::pushes(self.shards, user, &running.clients).await?;
+        self.found(running, &[("pushes", pushes.len() as u64)])?;
+        let mut left = 0;
+        for (app, push) in pushes {
+            let cancel = PushCommand::Cancel { app: app.clone(), push };
+            match ask_shards::<(), _>(self.shards, cancel).await {
+                // It is over, or was forgotten meanwhile.
+                Err(problem) if problem.may_be_repeated() || problem.is_unknown() => return Err(problem),
+                _ => {}
+            }
+            let forgotten: u64 = ask_shards(self.shards, PushCommand::Forget { app, push }).await?;
+            left += u64::from(forgotten == 0);
+        }
+        if left > 0 {
+            let kept = Kept {
+                kind: "pushes_unsettled".to_owned(),
+                count: Some(left),
+                why: "a shard had not settled them; their app's time to remember pushes ends them".to_owned(),
+            };
+            self.change(&running.id, |one| one.kept.push(kept))?;
+        }
+        Ok(())
+    }
+
     /// Sessions of these clients, and the messages that they hold.
     async fn sessions(&self, clients: &BTreeSet<String>) -> Result<(u64, u64), Problem> {
         let (mut sessions, mut messages) = (0, 0);
@@ -232,7 +260,7 @@ impl Work<'_> {
     }
 
     async fn end_sessions(&self, running: &Running) -> Result<(), Problem> {
-        let clients = &self.change(&running.id, |_| {})?.unwrap_or_else(|| running.clone()).clients;
+        let clients = &running.clients;
         let (sessions, messages) = self.sessions(clients).await?;
         self.found(running, &[("sessions", sessions), ("session_messages", messages)])?;
         let kept = self.incarnations(clients).await?;
@@ -294,7 +322,7 @@ impl Work<'_> {
     }
 
     async fn remove_retained(&self, running: &Running) -> Result<(), Problem> {
-        let clients = &self.change(&running.id, |_| {})?.unwrap_or_else(|| running.clone()).clients;
+        let clients = &running.clients;
         let found = self.retained(clients).await?;
         self.found(running, &[("retained_messages", found.len() as u64)])?;
         for (shard, number, topic) in found {
@@ -312,7 +340,7 @@ impl Work<'_> {
     }
 
     async fn delete_jobs(&self, running: &Running) -> Result<(), Problem> {
-        let clients = &self.change(&running.id, |_| {})?.unwrap_or_else(|| running.clone()).clients;
+        let clients = &running.clients;
         let jobs = find::jobs(self.shards, clients).await?;
         self.found(running, &[("jobs", jobs.found.len() as u64)])?;
         let ids: Vec<JobId> = jobs.found.iter().map(|job| job.job).collect();
@@ -357,8 +385,8 @@ impl Work<'_> {
         let uncounted = [
             (
                 "push_records",
-                "texts and counts of pushes stay until the time is over for which their app remembers \
-                 settled pushes; no delivery names a removed device",
+                "pushes to several users stay with their counts until the time is over for which their app \
+                 remembers settled pushes; no delivery names a removed device",
             ),
             (
                 "journal",

@@ -12,8 +12,8 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
 use stadium_push::live::ClientId;
-use stadium_push::{Audience, Command as PushCommand, PushView, State, Trace};
-use stadium_registry::{Selector, UserName};
+use stadium_push::{Command as PushCommand, PushView, State, Trace};
+use stadium_registry::UserName;
 use stadium_session::{Owed, SessionImage};
 use stadium_shard::Shards;
 use stadium_wallet::{AccountView, Command as WalletCommand, EntryPage, HoldView, Range};
@@ -24,7 +24,7 @@ use crate::devices::views::whole;
 use crate::fleet::DeviceReport;
 use crate::platform::states::TraceReport;
 use crate::push::views::{PlatformPushReport, Shown};
-use crate::queue::views::job::{JobReport, PayloadShown};
+use crate::queue::views::{JobReport, PayloadShown};
 use crate::request::app::App;
 use crate::request::problem::Problem;
 use crate::rfc3339;
@@ -136,7 +136,7 @@ impl Export {
         self.to.send(Ok(piece)).await.map_err(|_| Stop::Gone)
     }
 
-    /// Pushes that the user's devices got, are owed or were left out of, and those that name the user.
+    /// Pushes that the user's devices got, are owed or were left out of, and those that were for the user alone.
     async fn pushes(&mut self, devices: &[DeviceOf]) -> Result<(), Stop> {
         self.list("pushes");
         for app in find::apps(&self.shards).await? {
@@ -168,7 +168,9 @@ impl Export {
                             deliveries.push(TraceReport::of(*trace));
                         }
                     }
-                    if deliveries.is_empty() && !names(&view.push.audience, &self.user) {
+                    if deliveries.is_empty()
+                        && !find::is_for_user_alone(&view.push, &self.user, &self.clients)
+                    {
                         continue;
                     }
                     let shown = Shown { whole: true, payload: true };
@@ -305,20 +307,6 @@ impl Export {
 /// Whether a push was for the device, or left it out for a reason of its own.
 fn concerns(trace: &Trace) -> bool {
     !matches!(trace.state, State::NotRegistered | State::NotMatched { .. })
-}
-
-/// Whether an audience names the user.
-fn names(audience: &Audience, user: &UserName) -> bool {
-    matches!(audience, Audience::Selector(selector) if selects(selector, user))
-}
-
-fn selects(selector: &Selector, user: &UserName) -> bool {
-    match selector {
-        Selector::User(named) => named == user,
-        Selector::And(all) | Selector::Or(all) => all.iter().any(|one| selects(one, user)),
-        Selector::Not(one) => selects(one, user),
-        _ => false,
-    }
 }
 
 fn session_json(client: &str, report: Option<&DeviceReport>, image: Option<&SessionImage>) -> Value {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | devices | those whose `named_user` is the name, of all apps |
 //! | clients | the MQTT client ids of these devices, and the name itself |
+//! | pushes | those to one of the devices or to the user alone |
 //! | sessions | those of the clients |
 //! | retained messages | those that the name or a client set, and those under `inbox/CLIENT` and `uplink/CLIENT/` |
 //! | jobs | those whose key is the name or a client |
@@ -14,9 +15,9 @@
 use std::collections::{BTreeSet, HashSet};
 
 use bytes::Bytes;
-use stadium_push::{AppView, Command as PushCommand, DeviceView};
+use stadium_push::{AppView, Audience, Command as PushCommand, DeviceView, NewPush, PushId, PushView};
 use stadium_queue::{Command as QueueCommand, JobId, JobView, Key, QueueStats};
-use stadium_registry::{AppName, Selector, UserName, client_ids};
+use stadium_registry::{AppName, DeviceId, Selector, UserName, client_ids};
 use stadium_session::{Command as SessionCommand, Page, Part, RetainedImage, SessionImage};
 use stadium_shard::Shards;
 use stadium_wallet::{AccountView, Command as WalletCommand, WalletName};
@@ -81,6 +82,45 @@ pub(crate) async fn each_device(
         if is_last {
             return Ok(());
         }
+    }
+}
+
+/// A push that was for the user alone.
+pub(crate) type PushOf = (AppName, PushId);
+
+/// The pushes that are remembered and were for the user alone: to one of the user's devices, or to a
+/// selector of the user or of such devices.
+pub(crate) async fn pushes(
+    shards: &Shards,
+    user: &UserName,
+    clients: &BTreeSet<String>,
+) -> Result<Vec<PushOf>, Problem> {
+    let mut found = Vec::new();
+    for app in apps(shards).await? {
+        let mut before = None;
+        loop {
+            let command = PushCommand::Pushes { app: app.clone(), before, pushes_max: PAGE };
+            let page: Vec<PushView> = ask_shards(shards, command).await?;
+            let is_last = page.len() < PAGE as usize;
+            before = page.last().map(|view| (view.accepted_at, view.push.id));
+            let of_user = page.iter().filter(|view| is_for_user_alone(&view.push, user, clients));
+            found.extend(of_user.map(|view| (app.clone(), view.push.id)));
+            if is_last {
+                break;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a push is for the user alone.
+pub(crate) fn is_for_user_alone(push: &NewPush, user: &UserName, clients: &BTreeSet<String>) -> bool {
+    let is_device = |device: &DeviceId| client_ids(&push.app, device).any(|id| clients.contains(&id));
+    match &push.audience {
+        Audience::Device(device) | Audience::Selector(Selector::Device(device)) => is_device(device),
+        Audience::Selector(Selector::Devices(devices)) => devices.iter().all(is_device),
+        Audience::Selector(Selector::User(named)) => named == user,
+        _ => false,
     }
 }
 

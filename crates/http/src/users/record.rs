@@ -379,7 +379,7 @@ mod tests {
         let erasures = Erasures::of(dir.path());
         assert!(is_running(erasures.begin(running("1", "ada")).expect("it is kept"), "1"));
         assert!(is_running(erasures.begin(running("2", "ada")).expect("it is kept"), "1"), "one of a user");
-        erasures.change("1", |one| drop(one.done.insert("devices".into()))).expect("it is changed");
+        erasures.change("1", |one| one.done.extend(["devices".to_owned()])).expect("it is changed");
 
         let again = Erasures::of(dir.path());
         assert_eq!(again.under_way().expect("read"), ["1"]);

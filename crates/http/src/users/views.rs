@@ -46,7 +46,7 @@ pub(crate) struct ErasureReport {
 #[derive(Serialize, ToSchema)]
 #[schema(as = ErasureStep)]
 pub(crate) struct StepReport {
-    /// `devices`, `sessions`, `retained_messages`, `jobs` or `wallets`.
+    /// `devices`, `pushes`, `sessions`, `retained_messages`, `jobs` or `wallets`.
     #[schema(example = "devices")]
     step: &'static str,
     /// Whether it is done.

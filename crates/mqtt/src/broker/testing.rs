@@ -585,6 +585,16 @@ impl Server {
         self.settle();
     }
 
+    /// An operator has a client's session forgotten. Whether there was one.
+    pub fn forget(&mut self, client_id: &str) -> bool {
+        let had_one = (0..self.brokers.len()).any(|at| {
+            self.host.at = at as u16;
+            self.brokers[at].forget(&mut self.host, client_id)
+        });
+        self.settle();
+        had_one
+    }
+
     /// Time passes.
     pub fn advance_ms(&mut self, ms: u64) {
         self.host.now_ms += ms;

@@ -199,6 +199,27 @@ fn an_app_that_a_shard_does_not_know_yet_keeps_no_cancellation_from_it() {
 }
 
 #[test]
+fn a_settled_push_is_forgotten_before_its_time_on_all_shards() {
+    let mut scene = Scene::new(SHARDS);
+    let names = fleet(&mut scene);
+    let forget = |id| Command::Forget { app: app(), push: push_id(id) };
+    let one = &names[0];
+    for push in [to_all(1), to_one(2, one)] {
+        scene.send(push).unwrap();
+    }
+    for id in [1, 2] {
+        assert_eq!(scene.ask(forget(id)), Ok(Answer::Removed(0)), "devices are owed push {id}");
+        assert_eq!(scene.ask(cancel(id)), Ok(Answer::Done));
+        let Ok(Answer::Removed(shards)) = scene.ask(forget(id)) else { panic!("it is settled") };
+        assert_eq!(shards, if id == 1 { u64::from(SHARDS) } else { 1 });
+        assert_eq!(scene.ask(Command::Push { app: app(), push: push_id(id) }), Ok(Answer::Push(None)));
+        assert_eq!(scene.ask(forget(id)), Ok(Answer::Removed(0)), "it is not known any more");
+    }
+    assert!(scene.inbox(one).is_empty());
+    scene.check();
+}
+
+#[test]
 fn an_occurrence_for_one_device_is_cancelled_on_its_way_to_the_shard_of_the_device() {
     let mut scene = Scene::new(SHARDS);
     let names = fleet(&mut scene);
