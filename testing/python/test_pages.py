@@ -45,6 +45,7 @@ BEFORE = {
         "stadium serve --trial --data data &",
         "kill -TERM -- -$!; while kill -0 -- -$! 2>/dev/null; do sleep 0.1; done",
     ],
+    "docs/erasure.md": ["stadium serve --trial --data data &"],
     "docs/authentication.md": [
         "stadium serve --trial --data /tmp/stadium &",
         "export STADIUM_KEY=$(cat /tmp/stadium/admin.key)",

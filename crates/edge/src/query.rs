@@ -122,7 +122,7 @@ impl DeviceLoop {
             }
             Query::Forget(client_id, reply) => {
                 let mut turn = Turn { io, around: &mut self.around };
-                let _ = reply.send(self.broker.forget(&mut turn, &client_id));
+                let _ = reply.send(self.broker.forget_session(&mut turn, &client_id));
             }
             Query::Purge(purge) => self.purge(io, purge),
         }

@@ -129,7 +129,7 @@ impl Work<'_> {
     /// Looks at what there is, and changes nothing.
     pub(crate) async fn plan(&self, user: &UserName) -> Result<Plan, Problem> {
         let devices = find::devices(self.shards, user).await?;
-        let clients = find::clients(user, &devices);
+        let clients = find::clients(self.shards, user, &devices).await?;
         let mut found = BTreeMap::from([("devices".to_owned(), devices.len() as u64)]);
         found.insert("pushes".to_owned(), find::pushes(self.shards, user, &clients).await?.len() as u64);
         let (sessions, messages) = self.sessions(&clients).await?;
@@ -193,7 +193,7 @@ impl Work<'_> {
 
     async fn remove_devices(&self, running: &Running, user: &UserName) -> Result<(), Problem> {
         let devices = find::devices(self.shards, user).await?;
-        let clients = find::clients(user, &devices);
+        let clients = find::clients(self.shards, user, &devices).await?;
         self.change(&running.id, |one| one.clients.extend(clients))?;
         self.found(running, &[("devices", devices.len() as u64)])?;
         let mut of_apps: BTreeMap<AppName, Vec<DeviceId>> = BTreeMap::new();

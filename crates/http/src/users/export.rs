@@ -73,7 +73,7 @@ impl Export {
     /// and no broken document.
     pub(crate) async fn begin(app: Arc<App>, shards: Shards, user: UserName) -> Result<Body, Problem> {
         let devices = find::devices(&shards, &user).await?;
-        let clients = find::clients(&user, &devices);
+        let clients = find::clients(&shards, &user, &devices).await?;
         let (to, from) = mpsc::channel(1);
         let mut export =
             Self { app, shards, user, devices, clients, to, text: String::new(), is_first: true };

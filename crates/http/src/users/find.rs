@@ -3,7 +3,7 @@
 //! | kind | the user's are |
 //! |---|---|
 //! | devices | those whose `named_user` is the name, of all apps |
-//! | clients | the MQTT client ids of these devices, and the name itself |
+//! | clients | the MQTT client ids of these devices, and the name itself, unless another's device has it |
 //! | pushes | those to one of the devices or to the user alone |
 //! | sessions | those of the clients |
 //! | retained messages | those that the name or a client set, and those under `inbox/CLIENT` and `uplink/CLIENT/` |
@@ -16,6 +16,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use bytes::Bytes;
 use stadium_push::{AppView, Audience, Command as PushCommand, DeviceView, NewPush, PushId, PushView};
+use stadium_push::refusal::APP_UNKNOWN;
 use stadium_queue::{Command as QueueCommand, JobId, JobView, Key, QueueStats};
 use stadium_registry::{AppName, DeviceId, Selector, UserName, client_ids};
 use stadium_session::{Command as SessionCommand, Page, Part, RetainedImage, SessionImage};
@@ -124,10 +125,36 @@ pub(crate) fn is_for_user_alone(push: &NewPush, user: &UserName, clients: &BTree
     }
 }
 
-/// The client ids of a user with these devices.
-pub(crate) fn clients(user: &UserName, devices: &[DeviceOf]) -> BTreeSet<String> {
+/// The client ids of a user with these devices, and the name itself, unless it is the client id of
+/// somebody else's device.
+pub(crate) async fn clients(
+    shards: &Shards,
+    user: &UserName,
+    devices: &[DeviceOf],
+) -> Result<BTreeSet<String>, Problem> {
     let of_devices = devices.iter().flat_map(|(app, view)| client_ids(app, &view.device.id));
-    of_devices.chain([user.as_str().to_owned()]).collect()
+    let mut clients: BTreeSet<String> = of_devices.collect();
+    if !is_other_device(shards, user).await? {
+        clients.insert(user.to_string());
+    }
+    Ok(clients)
+}
+
+/// Whether the name is the client id of a registered device of another user, or of none.
+async fn is_other_device(shards: &Shards, user: &UserName) -> Result<bool, Problem> {
+    let name = user.as_str();
+    let named = [Some((AppName::DEFAULT, name)), name.split_once('/')];
+    for (app, device) in named.into_iter().flatten() {
+        let (Ok(app), Ok(device)) = (AppName::new(app), DeviceId::new(device)) else { continue };
+        let found: Result<Option<Box<DeviceView>>, Problem> =
+            ask_shards(shards, PushCommand::Device { app, device }).await;
+        match found {
+            Ok(Some(view)) if view.device.user.as_ref() != Some(user) => return Ok(true),
+            Err(problem) if !problem.has_code(APP_UNKNOWN) => return Err(problem),
+            _ => {}
+        }
+    }
+    Ok(false)
 }
 
 /// Looks at every session that outlives its connection, with its shard.

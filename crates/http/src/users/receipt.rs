@@ -10,7 +10,14 @@ use utoipa::ToSchema;
 
 use crate::request::problem::{Code, RECEIPT_WRONG};
 use crate::spelling::hex;
-use crate::users::record::hash;
+
+/// SHA-256 of the salt's digits and the name.
+pub(crate) fn hash(salt: &str, user: &str) -> String {
+    let mut of = ring::digest::Context::new(&ring::digest::SHA256);
+    of.update(salt.as_bytes());
+    of.update(user.as_bytes());
+    hex(of.finish().as_ref())
+}
 
 /// Something that stays, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 use crate::key_store::private_file::write_private;
 use crate::secret_file;
 use crate::spelling::hex;
-use crate::users::receipt::{Kept, Seed, Signed};
+use crate::users::receipt::{Kept, Seed, Signed, hash};
 
 /// The finished erasures.
 pub(crate) const FINISHED: &str = "erasures.ndjson";
@@ -275,14 +275,6 @@ fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     SystemRandom::new().fill(&mut bytes).map_err(|_| io::Error::other("the system gave no random bytes"))?;
     Ok(bytes)
-}
-
-/// SHA-256 of the salt's digits and the name.
-pub(crate) fn hash(salt: &str, user: &str) -> String {
-    let mut of = ring::digest::Context::new(&ring::digest::SHA256);
-    of.update(salt.as_bytes());
-    of.update(user.as_bytes());
-    hex(of.finish().as_ref())
 }
 
 fn damaged(name: &str, error: &dyn std::fmt::Display) -> io::Error {

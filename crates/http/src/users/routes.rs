@@ -27,7 +27,8 @@ use crate::shards::running;
 use crate::users::description::Description;
 use crate::users::erase::{Work, not_kept, now_ms};
 use crate::users::export::Export;
-use crate::users::record::{Erasure, Erasures, Running, hash, new_id};
+use crate::users::receipt::hash;
+use crate::users::record::{Erasure, Erasures, Running, new_id};
 use crate::users::views::{ErasurePage, ErasureReport, PlanReport};
 
 /// Erasures on a page unless the caller asks for another number, and at most.
@@ -99,9 +100,9 @@ pub(crate) async fn export(
            ("dry_run" = Option<bool>, Query, description = "`true`: count what would be removed, remove nothing."),
            ("balances" = Option<String>, Query, description = "`refuse` by default; `keep`: accounts that are not empty stay open."),
            ("Idempotency-Key" = Option<String>, Header, description = "Makes the request safe to repeat, also after the erasure has finished.")),
-    responses((status = 202, description = "It is under way.", body = ErasureReport,
+    responses((status = 202, description = "It is under way. With a known `Idempotency-Key`: the erasure, which may have finished.", body = ErasureReport,
                headers(("Location" = String, description = "Where its progress and its receipt are."))),
-              (status = 200, description = "With `dry_run`: what would be done. With a known `Idempotency-Key`: the erasure, which has finished.", body = PlanReport),
+              (status = 200, description = "With `dry_run`: what would be done.", body = PlanReport),
               (status = 400, description = "`HTTP-016`, `HTTP-017`", body = ProblemSchema),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
               (status = 403, description = "`HTTP-003`", body = ProblemSchema),
@@ -171,10 +172,10 @@ pub(crate) async fn erase(
         let detail = "as many erasures are under way or remembered as may be";
         Problem::new(ERASURES_FULL, detail).retry_after(std::time::Duration::from_secs(10))
     })?;
-    let (id, status, is_of_user) = match &begun {
-        Erasure::Running(one) => (one.id.clone(), StatusCode::ACCEPTED, one.user == user.as_str()),
+    let (id, is_of_user) = match &begun {
+        Erasure::Running(one) => (one.id.clone(), one.user == user.as_str()),
         Erasure::Finished(one) => {
-            (one.id.clone(), StatusCode::OK, one.hash == erasures.hash(user.as_str()).map_err(not_kept)?)
+            (one.id.clone(), one.hash == erasures.hash(user.as_str()).map_err(not_kept)?)
         }
     };
     if !is_of_user {
@@ -185,7 +186,7 @@ pub(crate) async fn erase(
     let place = format!("/api/erasures/{id}");
     let location = HeaderValue::from_str(&place).expect("hexadecimal digits are a header value");
     let report = Json(ErasureReport::of(begun));
-    Ok((status, [(header::LOCATION, location)], Extension(AuditedPath(place)), report).into_response())
+    Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Extension(AuditedPath(place)), report).into_response())
 }
 
 /// The id that a caller's idempotency key stands for.

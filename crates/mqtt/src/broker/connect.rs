@@ -361,7 +361,7 @@ where
 
     /// Ends a client's session with all that it holds, and closes its connection. Its will is not
     /// published. Returns whether it had a session.
-    pub fn forget<H>(&mut self, host: &mut H, client_id: &str) -> bool
+    pub fn forget_session<H>(&mut self, host: &mut H, client_id: &str) -> bool
     where
         H: Host<Link = L, Identity = I>,
     {

@@ -589,7 +589,7 @@ impl Server {
     pub fn forget(&mut self, client_id: &str) -> bool {
         let had_one = (0..self.brokers.len()).any(|at| {
             self.host.at = at as u16;
-            self.brokers[at].forget(&mut self.host, client_id)
+            self.brokers[at].forget_session(&mut self.host, client_id)
         });
         self.settle();
         had_one
