@@ -72,7 +72,7 @@ pub use server::{Queues, Reloader, Server};
 pub use shared_documents::{Documents, NotChanged, SharedDocuments, Texts};
 pub use sign_in::config::{OidcConfig, WrongSetting};
 pub use start_error::StartError;
+pub use topics::event::{TopicEvent, render as render_topic_event};
 pub use users::at_start::erase_at_start;
 pub use users::receipt::{WrongReceipt, verify_receipt};
 pub use users::record::restored;
-pub use topics::event::{TopicEvent, render as render_topic_event};

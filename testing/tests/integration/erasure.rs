@@ -56,7 +56,9 @@ fn furnish(server: &Killable, user: &str) -> Result<()> {
     away.expect(stadium_testing::wire::Kind::Puback)?;
     away.leave()?;
     let mut publisher = Device::clean(server.mqtt, Version::V5, "publisher")?;
-    publisher.send(&Publish::new("news/1", format!("secret of {user}").as_bytes()).qos(1, 9).encode(Version::V5))?;
+    publisher.send(
+        &Publish::new("news/1", format!("secret of {user}").as_bytes()).qos(1, 9).encode(Version::V5),
+    )?;
     publisher.expect(stadium_testing::wire::Kind::Puback)?;
     let push = json!({"audience": {"device": phone}, "notification": {"title": format!("Hello {user}")}});
     accepted(server.api().post("/api/apps/default/pushes", &push)?)?;
@@ -111,10 +113,11 @@ fn a_user_is_exported_and_erased_and_other_users_stay() -> Result<()> {
     wallets.book(1, "@bank", "ada", 60)?;
 
     let document = export(&server, "ada")?;
-    let found: Vec<usize> = ["devices", "pushes", "sessions", "retained_messages", "jobs", "accounts", "entries"]
-        .iter()
-        .map(|list| count(&document, list))
-        .collect();
+    let found: Vec<usize> =
+        ["devices", "pushes", "sessions", "retained_messages", "jobs", "accounts", "entries"]
+            .iter()
+            .map(|list| count(&document, list))
+            .collect();
     assert_eq!(found, [1, 1, 1, 1, 1, 2, 1], "{document}");
     assert_eq!(document["devices"][0]["attributes"]["first_name"], "name-of-ada");
     assert_eq!(document["pushes"][0]["title"], "Hello ada");
@@ -148,7 +151,8 @@ fn a_user_is_exported_and_erased_and_other_users_stay() -> Result<()> {
         assert_eq!(count(&document, list), 0, "{list}: {document}");
     }
     assert_eq!(count(&document, "entries"), 2, "the books stay");
-    let (status, refused) = server.api().post("/api/transfers", &stadium_testing::wallets::transfer(3, "@bank", "ada", 1))?;
+    let (status, refused) =
+        server.api().post("/api/transfers", &stadium_testing::wallets::transfer(3, "@bank", "ada", 1))?;
     assert_eq!(status, 409, "the account is closed: {refused}");
     let other = export(&server, "bob")?;
     let found = ["devices", "sessions", "retained_messages", "jobs"].map(|list| count(&other, list));
@@ -243,7 +247,8 @@ fn a_restore_of_an_older_state_erases_again_before_it_serves() -> Result<()> {
     let restored = place.path().join("restored");
     std::fs::create_dir(&restored)?;
     let data = restored.join("data").display().to_string();
-    let (done, text) = stadium(&["restore", &url, "--data", &data, "--backup", &with_ada.to_string(), "--json"])?;
+    let (done, text) =
+        stadium(&["restore", &url, "--data", &data, "--backup", &with_ada.to_string(), "--json"])?;
     ensure!(done, "{text}");
     assert_eq!(serde_json::from_str::<Value>(&text)?["backup"], with_ada);
     let settings = SETTINGS;

@@ -194,7 +194,8 @@ fn erase(api: &Api, arguments: EraseArguments, terminal: &Terminal) -> Result<()
     if !yes {
         terminal.confirm_by_name(&format!("Erase the user {user:?} for ever?"), &user)?;
     }
-    let begin = Ask { method: Method::Post, path: &path, body: None, idempotency_key: idempotency_key.as_deref() };
+    let begin =
+        Ask { method: Method::Post, path: &path, body: None, idempotency_key: idempotency_key.as_deref() };
     let mut answer = api.ask(begin)?;
     let id = text(&answer, "id").to_owned();
     if no_wait {
@@ -289,7 +290,11 @@ fn finished(answer: &Value, file: Option<&Path>, terminal: &Terminal) -> Result<
 }
 
 fn show_receipt(receipt: &Value, terminal: &Terminal) -> Result<(), Failure> {
-    terminal.data(&format!("erasure {} finished at {}", text(receipt, "id"), text(receipt, "finished_at")))?;
+    terminal.data(&format!(
+        "erasure {} finished at {}",
+        text(receipt, "id"),
+        text(receipt, "finished_at")
+    ))?;
     let mut table = Table::new(&["removed", "items>"]);
     for removed in items(receipt, "removed") {
         table.row(vec![text(removed, "kind").replace('_', " "), count(number(removed, "count"))]);

@@ -151,7 +151,8 @@ impl Work<'_> {
     /// Carries an erasure out to its end.
     pub(crate) async fn carry_out(&self, id: &str) -> Result<(), Problem> {
         let Some(mut running) = self.change(id, |_| {})? else { return Ok(()) };
-        let user = UserName::new(&running.user).map_err(|error| not_kept(io::Error::other(error.to_string())))?;
+        let user =
+            UserName::new(&running.user).map_err(|error| not_kept(io::Error::other(error.to_string())))?;
         for step in STEPS {
             if running.done.contains(step) {
                 continue;
@@ -287,7 +288,10 @@ impl Work<'_> {
     }
 
     /// The sessions of these clients that the shards keep: shard, client, incarnation.
-    async fn incarnations(&self, clients: &BTreeSet<String>) -> Result<BTreeSet<(u16, String, u64)>, Problem> {
+    async fn incarnations(
+        &self,
+        clients: &BTreeSet<String>,
+    ) -> Result<BTreeSet<(u16, String, u64)>, Problem> {
         let mut kept = BTreeSet::new();
         find::each_session(self.shards, |shard, session| {
             let client = session.connect.client.as_str();
@@ -399,7 +403,11 @@ impl Work<'_> {
                  this erasure out again before the server serves",
             ),
         ];
-        kept.extend(uncounted.map(|(kind, why)| Kept { kind: kind.to_owned(), count: None, why: why.to_owned() }));
+        kept.extend(uncounted.map(|(kind, why)| Kept {
+            kind: kind.to_owned(),
+            count: None,
+            why: why.to_owned(),
+        }));
         Ok(kept)
     }
 
@@ -470,12 +478,7 @@ fn client_ids(clients: &BTreeSet<String>) -> impl Iterator<Item = ClientId> + '_
 
 /// Removes the retained message of a topic, which as a filter matches this topic alone.
 async fn purge(fleet: &dyn Fleet, topic: String) -> Result<(), Problem> {
-    let query = RetainedQuery {
-        filter: Some(topic),
-        principal: None,
-        from: None,
-        limit: PURGED_AT_ONCE,
-    };
+    let query = RetainedQuery { filter: Some(topic), principal: None, from: None, limit: PURGED_AT_ONCE };
     let mut from = None;
     loop {
         let asked = RetainedQuery { from: from.take(), ..query.clone() };
@@ -507,7 +510,9 @@ pub(crate) fn audit_lines(data_dir: &Path, clients: &BTreeSet<String>) -> io::Re
 }
 
 fn is_about(entry: &Entry, clients: &BTreeSet<String>) -> bool {
-    if clients.contains(&entry.key) || entry.key.strip_prefix("oidc:").is_some_and(|key| clients.contains(key)) {
+    if clients.contains(&entry.key)
+        || entry.key.strip_prefix("oidc:").is_some_and(|key| clients.contains(key))
+    {
         return true;
     }
     let texts = [&entry.path, &entry.made].into_iter().flatten();
@@ -518,13 +523,15 @@ fn is_about(entry: &Entry, clients: &BTreeSet<String>) -> bool {
 fn words(path: &str) -> Vec<String> {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let parts: Vec<String> = path.split('/').map(decoded).collect();
-    let of_app = |parts: &[String]| (parts[0] == "apps" && parts[2] == "devices").then(|| {
-        // The bare id is a client id in the app `default` alone.
-        match parts[1] == AppName::DEFAULT {
-            true => parts[3].clone(),
-            false => format!("{}/{}", parts[1], parts[3]),
-        }
-    });
+    let of_app = |parts: &[String]| {
+        (parts[0] == "apps" && parts[2] == "devices").then(|| {
+            // The bare id is a client id in the app `default` alone.
+            match parts[1] == AppName::DEFAULT {
+                true => parts[3].clone(),
+                false => format!("{}/{}", parts[1], parts[3]),
+            }
+        })
+    };
     let mut words: Vec<String> = parts.windows(4).filter_map(of_app).collect();
     let is_of_device = !words.is_empty();
     words.extend(parts.into_iter().filter(|_| !is_of_device));

@@ -15,8 +15,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use bytes::Bytes;
-use stadium_push::{AppView, Audience, Command as PushCommand, DeviceView, NewPush, PushId, PushView};
 use stadium_push::refusal::APP_UNKNOWN;
+use stadium_push::{AppView, Audience, Command as PushCommand, DeviceView, NewPush, PushId, PushView};
 use stadium_queue::{Command as QueueCommand, JobId, JobView, Key, QueueStats};
 use stadium_registry::{AppName, DeviceId, Selector, UserName, client_ids};
 use stadium_session::{Command as SessionCommand, Page, Part, RetainedImage, SessionImage};
@@ -232,7 +232,8 @@ pub(crate) async fn jobs(shards: &Shards, clients: &BTreeSet<String>) -> Result<
                 is_whole
             }
             _ => {
-                let is_of_user = |job: &JobView<Bytes>| job.key.as_ref().is_some_and(|key| keys.contains(key));
+                let is_of_user =
+                    |job: &JobView<Bytes>| job.key.as_ref().is_some_and(|key| keys.contains(key));
                 let keep = |job| {
                     if is_of_user(&job) {
                         jobs.found.push(job);

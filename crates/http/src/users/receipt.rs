@@ -101,11 +101,14 @@ pub fn verify_receipt(
     if key.is_some_and(|key| !key.eq_ignore_ascii_case(&signed.public_key)) {
         return Err(WrongReceipt(format!("the receipt is signed by another key, {}", signed.public_key)));
     }
-    let bytes = |text: &str| from_hex(text).ok_or_else(|| wrong("the key or the signature is not hexadecimal"));
+    let bytes =
+        |text: &str| from_hex(text).ok_or_else(|| wrong("the key or the signature is not hexadecimal"));
     let (public_key, signature) = (bytes(&signed.public_key)?, bytes(&signed.signature)?);
     UnparsedPublicKey::new(&ED25519, public_key)
         .verify(canonical(&signed.receipt).as_bytes(), &signature)
-        .map_err(|_| wrong("the signature does not fit: the receipt was changed, or the key is not its own"))?;
+        .map_err(|_| {
+            wrong("the signature does not fit: the receipt was changed, or the key is not its own")
+        })?;
     if let Some(user) = user {
         let field = |name: &str| signed.receipt[name].as_str().unwrap_or_default();
         if hash(field("salt"), user) != field("user_hash") {
@@ -131,7 +134,8 @@ fn canonical(value: &Value) -> String {
             let mut fields: Vec<_> = fields.iter().collect();
             fields.sort_unstable_by_key(|(name, _)| *name);
             let each = fields.into_iter();
-            let each = each.map(|(name, value)| format!("{}:{}", Value::from(name.as_str()), canonical(value)));
+            let each =
+                each.map(|(name, value)| format!("{}:{}", Value::from(name.as_str()), canonical(value)));
             format!("{{{}}}", each.collect::<Vec<_>>().join(","))
         }
         Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
@@ -154,7 +158,8 @@ mod tests {
     fn a_receipt_is_checked_without_the_server_and_a_changed_one_is_refused() {
         let text = serde_json::to_string_pretty(&signed()).expect("JSON");
         let key = Seed::of(&[7; 32]).public_key();
-        let (receipt, by) = verify_receipt(&text, Some(&key.to_uppercase()), Some("ada")).expect("it is genuine");
+        let (receipt, by) =
+            verify_receipt(&text, Some(&key.to_uppercase()), Some("ada")).expect("it is genuine");
         assert_eq!((receipt["removed"][0]["count"].as_u64(), by), (Some(2), key));
         let refused = |text: &str, key: Option<&str>, user: Option<&str>| {
             verify_receipt(text, key, user).expect_err("it is refused").to_string()
@@ -172,7 +177,8 @@ mod tests {
 
     #[test]
     fn names_are_sorted_whatever_their_order() {
-        let value: Value = serde_json::from_str(r#"{"b": [1, {"d": "x\"y", "c": null}], "a": true}"#).expect("JSON");
+        let value: Value =
+            serde_json::from_str(r#"{"b": [1, {"d": "x\"y", "c": null}], "a": true}"#).expect("JSON");
         assert_eq!(canonical(&value), r#"{"a":true,"b":[1,{"c":null,"d":"x\"y"}]}"#);
     }
 }

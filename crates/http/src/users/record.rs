@@ -303,8 +303,8 @@ fn load(dir: &Path) -> io::Result<Loaded> {
         file.sync_all()?;
     }
     let mut lines = text[..whole].lines();
-    let heading: Heading = serde_json::from_str(lines.next().unwrap_or_default())
-        .map_err(|error| damaged(FINISHED, &error))?;
+    let heading: Heading =
+        serde_json::from_str(lines.next().unwrap_or_default()).map_err(|error| damaged(FINISHED, &error))?;
     if heading.version != 1 {
         return Err(damaged(FINISHED, &format!("version {} is newer than this server", heading.version)));
     }
@@ -330,8 +330,9 @@ fn save(dir: &Path, running: &[Running]) -> io::Result<()> {
 fn append(dir: &Path, finished: &Finished) -> io::Result<()> {
     let mut file = OpenOptions::new().append(true).mode(0o600).open(dir.join(FINISHED))?;
     let before = file.metadata()?.len();
-    let written =
-        file.write_all(format!("{}\n", serde_json::to_string(finished)?).as_bytes()).and_then(|()| file.sync_all());
+    let written = file
+        .write_all(format!("{}\n", serde_json::to_string(finished)?).as_bytes())
+        .and_then(|()| file.sync_all());
     if written.is_err() {
         // The next line must not continue half of this one.
         file.set_len(before)?;

@@ -186,7 +186,8 @@ pub(crate) async fn erase(
     let place = format!("/api/erasures/{id}");
     let location = HeaderValue::from_str(&place).expect("hexadecimal digits are a header value");
     let report = Json(ErasureReport::of(begun));
-    Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Extension(AuditedPath(place)), report).into_response())
+    Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Extension(AuditedPath(place)), report)
+        .into_response())
 }
 
 /// The id that a caller's idempotency key stands for.
