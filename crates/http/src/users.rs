@@ -11,10 +11,12 @@ use stadium_session::Page;
 use crate::shards::{Asks, Expected};
 
 pub(crate) mod at_start;
+pub(crate) mod audit_lines;
 pub(crate) mod description;
 pub(crate) mod erase;
 pub(crate) mod export;
 pub(crate) mod find;
+pub(crate) mod kept;
 pub(crate) mod receipt;
 pub(crate) mod record;
 pub(crate) mod routes;

@@ -165,7 +165,7 @@ fn a_user_is_exported_and_erased_and_other_users_stay() -> Result<()> {
     assert_eq!((status, refused["code"].as_str()), (422, Some("HTTP-015")), "{refused}");
     let audit = std::fs::read_to_string(place.path().join("data/audit.ndjson"))?;
     assert!(audit.contains(&format!("/api/erasures/{id}")), "{audit}");
-    assert!(!audit.contains("/api/users/ada/erase\""), "{audit}");
+    assert!(!audit.contains("/api/users/ada"), "neither where it was refused: {audit}");
 
     // Its receipt is checked without the server.
     let file = place.path().join("receipt.json");
@@ -250,7 +250,8 @@ fn a_restore_of_an_older_state_erases_again_before_it_serves() -> Result<()> {
     let (done, text) =
         stadium(&["restore", &url, "--data", &data, "--backup", &with_ada.to_string(), "--json"])?;
     ensure!(done, "{text}");
-    assert_eq!(serde_json::from_str::<Value>(&text)?["backup"], with_ada);
+    let report: Value = serde_json::from_str(text.lines().next().unwrap_or_default())?;
+    assert_eq!(report["backup"], with_ada, "{report}");
     let settings = SETTINGS;
     let mut again = Killable::new(&restored, Path::new(&data), settings)?;
     again.loops = 2;

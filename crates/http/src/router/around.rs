@@ -31,6 +31,9 @@ const RESERVE: &str = "/api/queues/{queue}/reserve";
 /// The path under which jobs are put.
 const PUT_JOBS: &str = "/api/queues/{queue}/jobs";
 
+/// The path that names a user who is to be erased. The audit log has it without the name.
+const ERASE: &str = "/api/users/{user}/erase";
+
 /// Time that a file of devices may take to come.
 const IMPORT_MAX: Duration = Duration::from_secs(3_600);
 
@@ -176,7 +179,8 @@ fn record(
         false => {
             let whole = asked.path_and_query().map_or(asked.path(), |whole| whole.as_str());
             let other = response.extensions().get::<AuditedPath>().map(|AuditedPath(path)| path.as_str());
-            let whole = other.unwrap_or(whole);
+            // Also a refusal must not name the user for ever.
+            let whole = other.unwrap_or(if route.ends_with(ERASE) { ERASE } else { whole });
             (whole, header(response, header::LOCATION))
         }
     };
@@ -200,7 +204,7 @@ mod tests {
     #[test]
     fn paths_with_a_rule_of_their_own_are_endpoints() {
         let described = endpoints().into_openapi().paths.paths;
-        for path in [IMPORT, RESERVE, PUT_JOBS] {
+        for path in [IMPORT, RESERVE, PUT_JOBS, ERASE] {
             assert!(described.contains_key(path), "{path}");
         }
     }

@@ -19,13 +19,13 @@ use stadium_session::{Change, Command as SessionCommand, Message, Outcome};
 use stadium_shard::Shards;
 use stadium_wallet::{AccountView, Change as AccountChange, Command as WalletCommand};
 
-use crate::audit_log::Entry;
-use crate::audit_log::verify::each_line;
 use crate::fleet::{Fleet, NoRetained, PurgeMode, RetainedQuery};
 use crate::request::app::App;
 use crate::request::problem::{ERASURES_NOT_KEPT, FLEET_BUSY, Problem};
 use crate::rfc3339;
 use crate::shards::ask_shards;
+use crate::users::audit_lines::audit_lines;
+use crate::users::kept;
 use crate::users::receipt::Kept;
 use crate::users::record::{Erasures, Running};
 use crate::users::{PageOf, find};
@@ -139,12 +139,12 @@ impl Work<'_> {
         let jobs = find::jobs(self.shards, &clients).await?;
         found.insert("jobs".to_owned(), jobs.found.len() as u64);
         let accounts = find::accounts(self.shards, user).await?;
-        let closing = accounts.iter().filter(|account| is_empty(account) && !account.closed).count();
+        let closing = accounts.iter().filter(|account| kept::is_empty(account) && !account.closed).count();
         found.insert("wallet_accounts_closed".to_owned(), closing as u64);
-        let mut kept = kept_of_wallets(&accounts);
-        kept.extend(not_searched(&jobs.not_searched));
+        let mut kept = kept::of_wallets(&accounts);
+        kept.extend(kept::not_searched(&jobs.not_searched));
         kept.extend(self.kept_elsewhere(&clients)?);
-        let balances = accounts.into_iter().filter(|account| !is_empty(account)).collect();
+        let balances = accounts.into_iter().filter(|account| !kept::is_empty(account)).collect();
         Ok(Plan { found, kept, balances })
     }
 
@@ -192,6 +192,17 @@ impl Work<'_> {
         Ok(())
     }
 
+    /// Writes down what stays. A repeated step says it anew.
+    fn keep(&self, running: &Running, kept: impl IntoIterator<Item = Kept>) -> Result<(), Problem> {
+        self.change(&running.id, |one| {
+            for kept in kept {
+                one.kept.retain(|known| known.kind != kept.kind);
+                one.kept.push(kept);
+            }
+        })?;
+        Ok(())
+    }
+
     async fn remove_devices(&self, running: &Running, user: &UserName) -> Result<(), Problem> {
         let devices = find::devices(self.shards, user).await?;
         let clients = find::clients(self.shards, user, &devices).await?;
@@ -231,7 +242,7 @@ impl Work<'_> {
                 count: Some(left),
                 why: "a shard had not settled them; their app's time to remember pushes ends them".to_owned(),
             };
-            self.change(&running.id, |one| one.kept.push(kept))?;
+            self.keep(running, [kept])?;
         }
         Ok(())
     }
@@ -352,14 +363,13 @@ impl Work<'_> {
             let command = QueueCommand::Delete { jobs: jobs.to_vec() };
             let _: Vec<JobOutcome> = ask_shards(self.shards, command).await?;
         }
-        self.change(&running.id, |one| one.kept.extend(not_searched(&jobs.not_searched)))?;
-        Ok(())
+        self.keep(running, kept::not_searched(&jobs.not_searched))
     }
 
     async fn close_accounts(&self, running: &Running, user: &UserName) -> Result<(), Problem> {
         let accounts = find::accounts(self.shards, user).await?;
         let closing: Vec<&AccountView> =
-            accounts.iter().filter(|account| is_empty(account) && !account.closed).collect();
+            accounts.iter().filter(|account| kept::is_empty(account) && !account.closed).collect();
         self.found(running, &[("wallet_accounts_closed", closing.len() as u64)])?;
         for account in closing {
             let command = WalletCommand::Change {
@@ -369,46 +379,13 @@ impl Work<'_> {
             };
             let (): () = ask_shards(self.shards, command).await?;
         }
-        self.change(&running.id, |one| one.kept.extend(kept_of_wallets(&accounts)))?;
-        Ok(())
+        self.keep(running, kept::of_wallets(&accounts))
     }
 
     /// What stays outside of the state that is searched.
     fn kept_elsewhere(&self, clients: &BTreeSet<String>) -> Result<Vec<Kept>, Problem> {
-        let lines = audit_lines(self.data_dir, clients).map_err(not_kept)?.len() as u64;
-        let mut kept = Vec::new();
-        if lines > 0 {
-            kept.push(Kept {
-                kind: "audit_lines".to_owned(),
-                count: Some(lines),
-                why: "each line continues a hash chain, and proves who changed what; they go with the \
-                      oldest files of the log (http.audit_files_max)"
-                    .to_owned(),
-            });
-        }
-        let uncounted = [
-            (
-                "push_records",
-                "pushes to several users stay with their counts until the time is over for which their app \
-                 remembers settled pushes; no delivery names a removed device",
-            ),
-            (
-                "journal",
-                "bytes of removed things stay in segments until these are trimmed; segments with records \
-                 of wallets are the books and are never trimmed",
-            ),
-            (
-                "backups",
-                "backups that were made before have the user until they are removed; a restore carries \
-                 this erasure out again before the server serves",
-            ),
-        ];
-        kept.extend(uncounted.map(|(kind, why)| Kept {
-            kind: kind.to_owned(),
-            count: None,
-            why: why.to_owned(),
-        }));
-        Ok(kept)
+        let lines = audit_lines(self.data_dir, clients).map_err(not_kept)?;
+        Ok(kept::elsewhere(lines.len() as u64))
     }
 
     fn receipt(&self, running: &Running, kept: &[Kept], finished_ms: u64) -> Result<Value, Problem> {
@@ -436,42 +413,6 @@ pub(crate) fn at(ms: u64) -> String {
     rfc3339::format(UNIX_EPOCH + Duration::from_millis(ms))
 }
 
-/// Whether an account has nothing and owes nothing.
-pub(crate) fn is_empty(account: &AccountView) -> bool {
-    account.balance.posted == 0 && account.balance.held == 0
-}
-
-fn kept_of_wallets(accounts: &[AccountView]) -> Vec<Kept> {
-    let entries: u64 = accounts.iter().map(|account| account.entries).sum();
-    let open = accounts.iter().filter(|account| !is_empty(account)).count() as u64;
-    let mut kept = Vec::new();
-    if !accounts.is_empty() {
-        kept.push(Kept {
-            kind: "wallet_entries".to_owned(),
-            count: Some(entries),
-            why: "the books are a hash chain in which every transfer names its wallets: a changed name \
-                  would void all receipts; kept as accounting records"
-                .to_owned(),
-        });
-    }
-    if open > 0 {
-        kept.push(Kept {
-            kind: "wallet_accounts_open".to_owned(),
-            count: Some(open),
-            why: "they are not empty, and the erasure was asked to keep balances".to_owned(),
-        });
-    }
-    kept
-}
-
-fn not_searched(queues: &[String]) -> Option<Kept> {
-    (!queues.is_empty()).then(|| Kept {
-        kind: "jobs_not_searched".to_owned(),
-        count: None,
-        why: format!("these queues changed too fast to be read to their end: {}", queues.join(", ")),
-    })
-}
-
 fn client_ids(clients: &BTreeSet<String>) -> impl Iterator<Item = ClientId> + '_ {
     clients.iter().filter_map(|client| ClientId::new(client.clone()).ok())
 }
@@ -496,90 +437,11 @@ async fn purge(fleet: &dyn Fleet, topic: String) -> Result<(), Problem> {
     }
 }
 
-/// The lines of the audit log that a client asked for, or that are about one. Waits for the disk.
-pub(crate) fn audit_lines(data_dir: &Path, clients: &BTreeSet<String>) -> io::Result<Vec<Entry>> {
-    let mut found = Vec::new();
-    let read = each_line(data_dir, |_, _, line| {
-        found.extend(serde_json::from_str::<Entry>(line).ok().filter(|entry| is_about(entry, clients)));
-        Ok(())
-    });
-    match read {
-        Ok(_) => Ok(found),
-        Err(broken) => Err(io::Error::other(broken.to_string())),
-    }
-}
-
-fn is_about(entry: &Entry, clients: &BTreeSet<String>) -> bool {
-    if clients.contains(&entry.key)
-        || entry.key.strip_prefix("oidc:").is_some_and(|key| clients.contains(key))
-    {
-        return true;
-    }
-    let texts = [&entry.path, &entry.made].into_iter().flatten();
-    texts.flat_map(|text| words(text)).any(|word| clients.contains(&word))
-}
-
-/// The parts of a path and its query, each decoded, alone and with the part before it as `APP/DEVICE`.
-fn words(path: &str) -> Vec<String> {
-    let (path, query) = path.split_once('?').unwrap_or((path, ""));
-    let parts: Vec<String> = path.split('/').map(decoded).collect();
-    let of_app = |parts: &[String]| {
-        (parts[0] == "apps" && parts[2] == "devices").then(|| {
-            // The bare id is a client id in the app `default` alone.
-            match parts[1] == AppName::DEFAULT {
-                true => parts[3].clone(),
-                false => format!("{}/{}", parts[1], parts[3]),
-            }
-        })
-    };
-    let mut words: Vec<String> = parts.windows(4).filter_map(of_app).collect();
-    let is_of_device = !words.is_empty();
-    words.extend(parts.into_iter().filter(|_| !is_of_device));
-    words.extend(query.split('&').filter_map(|pair| pair.split_once('=')).map(|(_, value)| decoded(value)));
-    words
-}
-
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, behind)) = rest.split_first() {
-        let digits = behind.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|_| first == b'%') {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &behind[2..];
-            }
-            None => {
-                bytes.push(first);
-                rest = behind;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 /// Bytes of a message as JSON: text where they are UTF-8.
 pub(crate) fn payload(bytes: &[u8]) -> Value {
     let (text, base64) = crate::spelling::spelled(bytes);
     match (text, base64) {
         (Some(text), _) => json!({"payload": text}),
         (_, base64) => json!({"payload_base64": base64}),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_about_a_device_of_its_app_or_about_its_parts() {
-        let clients = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
-        let about = |path: &str, names: &[&str]| words(path).iter().any(|word| clients(names).contains(word));
-        assert!(about("/api/apps/shop/devices/phone%2D7/revoke", &["shop/phone-7"]));
-        assert!(!about("/api/apps/shop/devices/phone-7", &["phone-7"]), "of another app");
-        assert!(about("/api/apps/default/devices/phone-7", &["phone-7"]));
-        assert!(about("/api/wallets/ada/EUR", &["ada"]));
-        assert!(about("/api/apps/shop/devices?named_user=ada", &["ada"]));
-        assert!(!about("/api/wallets/adam", &["ada"]));
     }
 }

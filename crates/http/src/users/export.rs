@@ -30,7 +30,8 @@ use crate::request::problem::Problem;
 use crate::rfc3339;
 use crate::shards::ask_shards;
 use crate::spelling::timestamp;
-use crate::users::erase::{at, audit_lines, not_kept, now_ms, payload};
+use crate::users::audit_lines::audit_lines;
+use crate::users::erase::{at, not_kept, now_ms, payload};
 use crate::users::find::{self, DeviceOf};
 use crate::wallet::views::{AccountReport, EntryReport, HoldReport};
 

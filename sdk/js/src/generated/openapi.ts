@@ -699,6 +699,40 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/erasures": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** The erasures, newest first, those under way before all others; and the key that signs receipts. */
+        readonly get: operations["list_erasures"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/erasures/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** How far an erasure is; its receipt once it has finished. */
+        readonly get: operations["find_erasure"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/history": {
         readonly parameters: {
             readonly query?: never;
@@ -1746,6 +1780,51 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/users/{user}/erase": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Erases a named user: removes devices with their credentials, sessions, retained messages and jobs,
+         *     and closes wallets. What must stay, such as the books, is in the receipt with the reason.
+         * @description The erasure is on disk when this is answered, and goes on behind the answer, also after a crash:
+         *     see `Location`. A user whose erasure is under way is not erased twice. Accounts that are not empty
+         *     refuse it (`ERA-001`) unless `balances=keep`.
+         */
+        readonly post: operations["erase_user"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/users/{user}/export": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Everything that the server has of a named user, as one JSON document.
+         * @description Devices, pushes with the trace of each delivery, sessions with their messages, retained messages,
+         *     jobs, accounts with holds and entries, lines of the audit log. Its last field is `complete`: a
+         *     document without it broke off.
+         */
+        readonly get: operations["export_user"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/wallets": {
         readonly parameters: {
             readonly query?: never;
@@ -2285,6 +2364,20 @@ export interface components {
             /** Format: float */
             readonly jitter: number;
             readonly max_ms: number;
+        };
+        /** @description An account that is not empty. */
+        readonly BalanceLeft: {
+            /** @description The asset. */
+            readonly asset: string;
+            /** @description Of that: promised to others by holds. */
+            readonly held: number;
+            /**
+             * Format: int64
+             * @description What came in less what went out, in minor units.
+             */
+            readonly posted: number;
+            /** @description The wallet. */
+            readonly wallet: string;
         };
         /** @description The balance of an account, now or at a time. */
         readonly BalanceReport: {
@@ -2978,6 +3071,77 @@ export interface components {
             /** @description The transfer. */
             readonly transfer: components["schemas"]["TransferReport"];
         };
+        /** @description An erasure of a user. */
+        readonly Erasure: {
+            /** @description When it was asked for (RFC 3339), while it runs. */
+            readonly began_at?: string | null;
+            /** @description When it finished. */
+            readonly finished_at?: string | null;
+            /** @description How many of each kind were found so far, while it runs. */
+            readonly found?: {
+                readonly [key: string]: number;
+            } | null;
+            /**
+             * @description Its id.
+             * @example 0c1d2e3f405162738495a6b7c8d9eafb
+             */
+            readonly id: string;
+            readonly receipt?: components["schemas"]["ErasureReceipt"] | null;
+            /**
+             * @description `running`, or `finished`.
+             * @example finished
+             */
+            readonly state: string;
+            /** @description The steps, while it runs. */
+            readonly steps?: readonly components["schemas"]["ErasureStep"][] | null;
+            /** @description The user's name, while it runs. A finished erasure has its salted hash alone. */
+            readonly user?: string | null;
+            /** @description Why the last try got no further. It is tried again until it does. */
+            readonly waits_for?: string | null;
+        };
+        /** @description The erasures, newest first. */
+        readonly ErasurePage: {
+            readonly erasures: readonly components["schemas"]["Erasure"][];
+            /** @description The key that signs receipts, hexadecimal. Keep it elsewhere: with it anybody can check them. */
+            readonly public_key: string;
+        };
+        /** @description What an erasure would do. */
+        readonly ErasurePlan: {
+            /** @description Accounts that are not empty: without `balances=keep` the erasure would be refused for them. */
+            readonly balances: readonly components["schemas"]["BalanceLeft"][];
+            /** @description How many of each kind would be removed. */
+            readonly found: {
+                readonly [key: string]: number;
+            };
+            /** @description What would stay, and why. */
+            readonly kept: readonly components["schemas"]["KeptOfUser"][];
+            /**
+             * @description The user.
+             * @example ada
+             */
+            readonly user: string;
+        };
+        /** @description A receipt with its signature. */
+        readonly ErasureReceipt: {
+            /** @description `Ed25519`. */
+            readonly algorithm: string;
+            /** @description The server's key, hexadecimal. */
+            readonly public_key: string;
+            /** @description What was done: `id`, `user_hash`, `salt`, `by`, `began_at`, `finished_at`, `removed`, `kept`. */
+            readonly receipt: Record<string, never>;
+            /** @description Over `receipt` as JSON with sorted names and without spaces, hexadecimal. */
+            readonly signature: string;
+        };
+        /** @description A step of an erasure. */
+        readonly ErasureStep: {
+            /** @description Whether it is done. */
+            readonly done: boolean;
+            /**
+             * @description `devices`, `pushes`, `sessions`, `retained_messages`, `jobs` or `wallets`.
+             * @example devices
+             */
+            readonly step: string;
+        };
         /**
          * @description Whether etcd is reached.
          * @enum {string}
@@ -3337,6 +3501,18 @@ export interface components {
             readonly jobs?: readonly components["schemas"]["JobId"][] | null;
             /** @description The oldest, at most so many, 1 to 1,000; 1,000 where neither is given. */
             readonly max?: number | null;
+        };
+        /** @description Something that stays, and why. */
+        readonly KeptOfUser: {
+            /** @description How many; none where nothing counts them. */
+            readonly count?: number | null;
+            /**
+             * @description The kind of thing.
+             * @example wallet_entries
+             */
+            readonly kind: string;
+            /** @description Why it stays, and until when. */
+            readonly why: string;
         };
         /** @description All keys, oldest first. */
         readonly KeyList: {
@@ -6999,6 +7175,55 @@ export interface operations {
             };
         };
     };
+    readonly list_erasures: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description How many; 100 by default. */
+                readonly limit?: number;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The erasures. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ErasurePage"];
+                };
+            };
+        };
+    };
+    readonly find_erasure: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /**
+                 * @description Of `Location`.
+                 * @example 0c1d2e3f405162738495a6b7c8d9eafb
+                 */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The erasure. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Erasure"];
+                };
+            };
+        };
+    };
     readonly history: {
         readonly parameters: {
             readonly query?: {
@@ -7211,7 +7436,7 @@ export interface operations {
                 /** @description The resource, such as `votes`; all of them by default. */
                 readonly resource?: string;
                 /** @description The verb, such as `queue.put`. */
-                readonly verb: "app.read" | "app.manage" | "audience.read" | "audience.write" | "audit.read" | "device.read" | "device.write" | "device.manage" | "keys.manage" | "node.read" | "node.operate" | "push.read" | "push.payload" | "push.send" | "queue.read" | "queue.payload" | "queue.put" | "queue.reserve" | "queue.control" | "queue.manage" | "retained.read" | "retained.manage" | "wallet.read" | "wallet.transfer" | "wallet.manage";
+                readonly verb: "app.read" | "app.manage" | "audience.read" | "audience.write" | "audit.read" | "device.read" | "device.write" | "device.manage" | "keys.manage" | "node.read" | "node.operate" | "push.read" | "push.payload" | "push.send" | "queue.read" | "queue.payload" | "queue.put" | "queue.reserve" | "queue.control" | "queue.manage" | "retained.read" | "retained.manage" | "user.export" | "user.erase" | "wallet.read" | "wallet.transfer" | "wallet.manage";
             };
             readonly header?: never;
             readonly path: {
@@ -8707,6 +8932,79 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["BookedTransfers"];
+                };
+            };
+        };
+    };
+    readonly erase_user: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description `refuse` by default; `keep`: accounts that are not empty stay open. */
+                readonly balances?: "refuse" | "keep";
+                /** @description `true`: count what would be removed, remove nothing. */
+                readonly dry_run?: boolean;
+            };
+            readonly header?: {
+                /** @description Makes the request safe to repeat, also after the erasure has finished. */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                /**
+                 * @description The `named_user` of devices, percent-encoded.
+                 * @example ada
+                 */
+                readonly user: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description With `dry_run`: what would be done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ErasurePlan"];
+                };
+            };
+            /** @description It is under way. With a known `Idempotency-Key`: the erasure, which may have finished. */
+            readonly 202: {
+                headers: {
+                    /** @description Where its progress and its receipt are. */
+                    readonly Location?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Erasure"];
+                };
+            };
+        };
+    };
+    readonly export_user: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /**
+                 * @description The `named_user` of devices, percent-encoded.
+                 * @example ada
+                 */
+                readonly user: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The document. */
+            readonly 200: {
+                headers: {
+                    /** @description `attachment` with a file name. */
+                    readonly "Content-Disposition"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": Record<string, never>;
                 };
             };
         };
