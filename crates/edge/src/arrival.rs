@@ -45,7 +45,10 @@ impl DeviceLoop {
                 self.set_state(id, State::Ending);
                 bytes.len()
             }
-            Step::In(used) => used,
+            Step::In(used) => {
+                self.around.counts.packets_in += 1;
+                used
+            }
         }
     }
 

@@ -58,6 +58,8 @@ pub struct Config {
     pub services: Option<Services>,
     /// Bounds of streams.
     pub streams: StreamLimits,
+    /// Milliseconds between two publications of the server's figures in `$SYS/...`; 0 for none.
+    pub sys_interval_ms: u64,
 }
 
 /// An address where devices connect.
@@ -186,6 +188,7 @@ impl Config {
             authenticator,
             services: None,
             streams: StreamLimits::default(),
+            sys_interval_ms: 10_000,
         }
     }
 

@@ -150,6 +150,10 @@ counts! {
     application_messages_refused,
     /// Publications given to other loops.
     forwarded,
+    /// MQTT packets from devices.
+    packets_in,
+    /// MQTT packets queued to connections.
+    packets_out,
     /// CONNECTs accepted.
     connects,
     /// CONNECTs refused.

@@ -66,6 +66,8 @@ pub(crate) struct DeviceLoop {
     pub(crate) queued: Vec<QueuedItem>,
     /// Scratch for what shards have answered.
     answered: Vec<(Then, Persisted)>,
+    /// The last interval in which figures of the server were published; 0 without a subscriber.
+    pub(crate) sys_tick: u64,
     /// When this turn's first bytes or word came in, and the deliveries counted before.
     turn_began: Option<(Instant, u64)>,
 }
@@ -93,6 +95,7 @@ impl DeviceLoop {
             cut_lately: HashMap::new(),
             queued: Vec::new(),
             answered: Vec::new(),
+            sys_tick: 0,
             turn_began: None,
         }
     }
@@ -124,6 +127,7 @@ impl DeviceLoop {
                     if turn.around.tracing.is_on() {
                         turn.around.tracing.received(id, &bytes[used..used + frame.total]);
                     }
+                    turn.around.counts.packets_in += 1;
                     used += frame.total;
                     self.broker.received(&mut turn, key, id, &frame)
                 }
@@ -223,9 +227,10 @@ impl DeviceLoop {
         // The next turn goes on with them, after all that came meanwhile.
         let replays = self.broker.has_replays().then(|| self.around.now_ms(io));
         let refusals = self.refusals.due_ms();
+        let sys_topics = self.sys_due_ms(self.around.now_ms(io));
         let due =
             broker.into_iter().chain(replays).chain(drain).chain(retry).chain(session_writer).chain(uplinks);
-        match due.chain(refusals).min() {
+        match due.chain(refusals).chain(sys_topics).min() {
             Some(at_ms) => io.set_alarm(at_ms.saturating_sub(offset_ms)),
             None => io.clear_alarm(),
         }
@@ -393,6 +398,7 @@ impl Handler for DeviceLoop {
     fn alarm(&mut self, io: &mut Io<Message>) {
         let mut turn = Turn { io: &mut *io, around: &mut self.around };
         self.broker.advance(&mut turn);
+        self.publish_sys_topics(io);
         self.drain_some(io);
         self.refusals.settle(self.around.now_ms(io));
     }

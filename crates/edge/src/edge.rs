@@ -32,6 +32,7 @@ use crate::push::transport::{Inboxes, PushShards, TransportQueue};
 use crate::requests::{OwnRequests, REQUEST_PREFIX, RequestGate};
 use crate::sessions::{Returning, SessionWriter};
 use crate::streams::TopicStreams;
+use crate::sys_topics::SysTopics;
 use crate::trace::Traces;
 use crate::turn::{Shared, Surroundings};
 use crate::uplinks::{Followed, Uplinks};
@@ -166,6 +167,7 @@ impl Edge {
             transport_queues: (0..loops).map(|_| TransportQueue::default()).collect(),
             policy: Arc::clone(config.authenticator.policy()),
             retained,
+            sys_topics: SysTopics::new(config.sys_interval_ms),
             followed: Followed::default(),
             streams: TopicStreams::new(config.streams, config.broker.topic_levels_max, stream_epoch()),
             published: (0..loops).map(|_| Published::default()).collect(),
@@ -346,7 +348,11 @@ fn start_loop(
     };
     let mailboxes =
         MailboxLimits { total_max: config.mailboxes.total_max.div_ceil(loops), ..config.mailboxes };
-    let broker = Broker::new(broker_config, Arc::clone(&shared.retained), Box::new(InMemory::new(mailboxes)));
+    let mut broker =
+        Broker::new(broker_config, Arc::clone(&shared.retained), Box::new(InMemory::new(mailboxes)));
+    if let Some(store) = shared.sys_topics.store() {
+        broker.speak_of_server(Arc::clone(store));
+    }
     // Any seed will do that differs between loops and runs.
     let seed = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     let seed = seed.wrapping_add((index as u64) << 32);

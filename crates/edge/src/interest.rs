@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use foldhash::fast::FixedState;
 use stadium_mqtt::broker::Interest as Change;
+use stadium_mqtt::topic::is_of_server;
 
 /// Places in the table of whole topics; 256 KB a loop. With a million filters nearly every place is
 /// taken and every loop gets every message, which is what it would cost without the table.
@@ -33,6 +34,7 @@ struct LoopInterests {
     topics: Box<[AtomicU32]>,
     first_levels: Box<[AtomicU32]>,
     wildcards: AtomicU32,
+    of_server: AtomicU32,
     anything: AtomicU32,
 }
 
@@ -43,6 +45,7 @@ impl Interests {
             topics: zeros(TOPICS),
             first_levels: zeros(FIRST_LEVELS),
             wildcards: AtomicU32::new(0),
+            of_server: AtomicU32::new(0),
             anything: AtomicU32::new(0),
         };
         Self { loops: (0..loops).map(|_| one()).collect(), hasher: FixedState::default() }
@@ -55,6 +58,9 @@ impl Interests {
             Change::Gained => count.fetch_add(1, Ordering::Release),
             Change::Lost => count.fetch_sub(1, Ordering::Release),
         };
+        if is_of_server(filter) {
+            add(&counts.of_server);
+        }
         if !filter.contains(['+', '#']) {
             add(&counts.topics[self.place(filter, TOPICS)]);
             return;
@@ -86,6 +92,11 @@ impl Interests {
     /// Whether the loop may want a topic.
     pub(crate) fn wanted_by(&self, loop_index: usize, topic: &str) -> bool {
         self.wants(&self.loops[loop_index], topic, self.place(topic, TOPICS))
+    }
+
+    /// Whether the loop has a filter of topics of the server's own.
+    pub(crate) fn has_of_server(&self, loop_index: usize) -> bool {
+        self.loops[loop_index].of_server.load(Ordering::Acquire) > 0
     }
 
     fn wants(&self, counts: &LoopInterests, topic: &str, topic_place: usize) -> bool {

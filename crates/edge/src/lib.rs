@@ -31,6 +31,7 @@ pub mod requests;
 mod retained;
 mod sessions;
 mod streams;
+mod sys_topics;
 mod timer;
 mod trace;
 mod turn;

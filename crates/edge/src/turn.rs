@@ -29,6 +29,7 @@ use crate::push::{Pushes, Receipts};
 use crate::requests::{OwnRequests, RequestGate};
 use crate::sessions::SessionWriter;
 use crate::streams::TopicStreams;
+use crate::sys_topics::SysTopics;
 use crate::trace::{Traces, Tracing};
 use crate::uplinks::{Followed, Uplinks};
 
@@ -53,6 +54,8 @@ pub(crate) struct Shared {
     pub(crate) published: Box<[Published]>,
     pub(crate) hasher: FixedState,
     pub(crate) retained: Arc<broker::Retained>,
+    /// The server's own topics.
+    pub(crate) sys_topics: SysTopics,
     /// The feeds that want what devices publish.
     pub(crate) followed: Followed,
     /// Readers of topics that are no devices.
@@ -245,6 +248,7 @@ impl Host for Turn<'_> {
         if self.around.tracing.is_on() {
             self.around.tracing.sent(link, self.io.staged(segment));
         }
+        self.around.counts.packets_out += 1;
         self.io.deliver(link, segment);
     }
 
@@ -252,6 +256,7 @@ impl Host for Turn<'_> {
         if self.around.tracing.is_on() {
             self.around.tracing.sent_with_id(link, self.io.staged(segment), packet_id);
         }
+        self.around.counts.packets_out += 1;
         self.io.deliver_patched(link, segment, at, packet_id);
     }
 
@@ -260,6 +265,7 @@ impl Host for Turn<'_> {
     }
 
     fn send(&mut self, link: ConnectionId, encode: impl FnOnce(&mut Vec<u8>)) {
+        self.around.counts.packets_out += 1;
         if !self.around.tracing.is_on() {
             return self.io.send(link, encode);
         }
@@ -433,6 +439,10 @@ impl Host for Turn<'_> {
 
     fn observe(&mut self, message: &broker::Message<'_>) -> bool {
         self.around.shared.streams.observe(message)
+    }
+
+    fn describe_server(&mut self) -> bool {
+        self.around.shared.sys_topics.refresh(&self.around.shared)
     }
 
     fn withdraw(&mut self, shard: u16, withdraw: &Withdraw<'_>, then: Then) {

@@ -108,10 +108,13 @@ impl TopicRules {
     /// `asked` is a topic name for `stream.publish` and `stream.retain`, and a topic name or filter
     /// for `stream.subscribe`; there `$share/group/filter` is checked as `filter`. Malformed text
     /// and other verbs are denied. Topics that start with `$` are denied unless a rule names their
-    /// first level. Publishing to `me/...` is allowed unless a rule denies it; subscribing there is
+    /// first level, and publishing to `$SYS` always. Publishing to `me/...` is allowed unless a rule denies it; subscribing there is
     /// denied.
     pub fn decide(&self, who: &Principal<'_>, verb: Verb, asked: &str) -> TopicDecision {
         let (asked, is_own) = match verb {
+            Verb::StreamPublish | Verb::StreamRetain if is_servers_own(asked) => {
+                return TopicDecision::Nobody;
+            }
             Verb::StreamPublish | Verb::StreamRetain if pattern::is_name(asked) => (asked, is_own(asked)),
             // Nobody reads a device's own requests.
             Verb::StreamSubscribe => match unshared(asked) {
@@ -121,8 +124,7 @@ impl TopicRules {
             _ => return TopicDecision::Nobody,
         };
         let Some(rules) = &self.0 else {
-            let is_open = verb == Verb::StreamSubscribe || !is_servers_own(asked);
-            return if is_open { TopicDecision::Trial } else { TopicDecision::Nobody };
+            return TopicDecision::Trial;
         };
         // A device's own requests are its right: rules can only take it away.
         let decides =
@@ -221,6 +223,9 @@ mod tests {
         for (verb, topic, says) in cases {
             assert_eq!(rules.decide(&who, verb, topic).to_string(), says, "{verb} {topic}");
         }
+        let named = TopicRules::new(&[rule("publish subscribe", "", "$SYS/#")]).expect("rules");
+        assert_eq!(named.decide(&who, Verb::StreamPublish, "$SYS/x"), TopicDecision::Nobody);
+        assert!(named.decide(&who, Verb::StreamSubscribe, "$SYS/#").is_allowed());
         let own = rules.decide(&who, Verb::StreamPublish, "me/opened");
         assert_eq!(own, TopicDecision::Own);
         let trial = TopicRules::everything();

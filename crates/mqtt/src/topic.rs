@@ -169,6 +169,12 @@ impl<'a> Subscribed<'a> {
     }
 }
 
+/// Whether a topic is one, or a filter names only such, in which a server speaks of itself:
+/// `$SYS/...` (section 4.7.2).
+pub fn is_of_server(topic: &str) -> bool {
+    topic.strip_prefix("$SYS").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 fn check_string(topic: &str) -> Result<(), TopicError> {
     let bytes = topic.as_bytes();
     if bytes.is_empty() {

@@ -161,6 +161,12 @@ pub trait Host {
         false
     }
 
+    /// Brings the messages of the server's own topics up to date: a client subscribed to some of
+    /// them. Returns whether there are any.
+    fn describe_server(&mut self) -> bool {
+        false
+    }
+
     /// Has a shard take back what it keeps of a message: its publisher hears of a refusal after
     /// that. The shard takes it wholly or not at all, also where the server is killed.
     fn withdraw(&mut self, shard: u16, withdraw: &Withdraw<'_>, then: Then);

@@ -159,6 +159,8 @@ pub struct Broker<L, I> {
     flights: Flights,
     pool: Pool,
     retained: Arc<Retained>,
+    /// The messages of `$SYS/...`, where the server speaks of itself.
+    of_server: Option<Arc<Retained>>,
     mailboxes: Box<dyn Mailboxes + Send>,
     deadlines: Deadlines,
     /// What waits for changes to be durable.
@@ -239,6 +241,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Broker<L, I> {
             flights: Flights::default(),
             pool: Pool::default(),
             retained,
+            of_server: None,
             mailboxes,
             deadlines: Deadlines::default(),
             pendings: Pendings::default(),
@@ -256,6 +259,12 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Broker<L, I> {
             replaying: VecDeque::new(),
             scratch: Scratch::default(),
         }
+    }
+
+    /// Sends new subscriptions to `$SYS/...` the messages of this store, which the host fills
+    /// ([`Host::describe_server`]), and none of the retained ones.
+    pub fn speak_of_server(&mut self, store: Arc<Retained>) {
+        self.of_server = Some(store);
     }
 
     /// The bounds it keeps.

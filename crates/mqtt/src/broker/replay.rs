@@ -139,7 +139,7 @@ where
         H: Host<Link = L, Identity = I>,
     {
         loop {
-            let Self { sessions, filters, retained, scratch, .. } = self;
+            let Self { sessions, filters, retained, of_server, scratch, .. } = self;
             let session = sessions.get_mut(key.index as usize);
             let Some(session) = session.filter(|session| session.generation == key.generation) else {
                 return Step::Rest;
@@ -164,7 +164,8 @@ where
             let mut found = std::mem::take(&mut scratch.retained);
             let mut allowed = Allowance { steps: *steps, messages: room.min(first.left) };
             let text = filters.text(filter);
-            let mut over = retained.take(text, &mut first.place, host.now_ms(), &mut allowed, &mut found);
+            let store = of_server.as_ref().filter(|_| topic::is_of_server(text)).unwrap_or(retained);
+            let mut over = store.take(text, &mut first.place, host.now_ms(), &mut allowed, &mut found);
             *steps = allowed.steps;
             first.left -= found.len();
             if !over && first.left == 0 {

@@ -16,7 +16,7 @@ use crate::packet::{
 };
 use crate::property::UserProperties;
 use crate::reason::ReasonCode;
-use crate::topic::{SharedFilter, Subscribed};
+use crate::topic::{self, SharedFilter, Subscribed};
 
 impl<L, I> Broker<L, I>
 where
@@ -53,7 +53,11 @@ where
                                 RetainHandling::SendIfNew => new,
                                 RetainHandling::DontSend => false,
                             };
-                            if wants && anything_retained {
+                            let anything = match topic::is_of_server(subscription.filter) {
+                                true => wants && host.describe_server(),
+                                false => anything_retained,
+                            };
+                            if wants && anything {
                                 replay.push(filter);
                             }
                             granted(subscription.options)

@@ -104,6 +104,7 @@ pub(crate) fn plan(
         forwards_waiting_max: limits.forwards_waiting_max as usize,
         pushes_max: limits.pushes_max as usize,
         services,
+        sys_interval_ms: u64::from(settings.mqtt.sys_interval_s) * 1_000,
         streams: StreamLimits {
             streams_max: settings.http.topic_streams_max as usize,
             ring: RingLimits {

@@ -105,6 +105,9 @@ group! {
     pub struct Mqtt {
         /// Where to listen. The default is this machine only; `"0.0.0.0:1883"` is every network.
         listen: Addresses = Addresses::loopback(1883);
+        /// Time between two publications of the server's figures in `$SYS/broker/...`, on all
+        /// listeners. Nothing is published while nobody subscribes to them. 0 turns them off.
+        sys_interval_s: u32 = 10, unit "s", in 0..=86_400, cost "figures that are older; less costs about 50 messages for each subscriber and interval";
     }
     with {
         /// Its sockets.
