@@ -24,7 +24,7 @@ expected! { Answer<Bytes> as Answer:
     Jobs Vec<JobView<Bytes>>;
     History Vec<HistoryEntry>;
     Queues Vec<QueueStats>;
-    Schedules Vec<ScheduleView>;
+    Schedules Vec<ScheduleView<Bytes>>;
 }
 
 /// The only outcome of a command that named one job or lease.

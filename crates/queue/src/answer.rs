@@ -26,7 +26,7 @@ pub enum Answer<P = PayloadAt> {
     /// Of stats and list.
     Queues(Vec<QueueStats>),
     /// Of schedules.
-    Schedules(Vec<ScheduleView>),
+    Schedules(Vec<ScheduleView<P>>),
 }
 
 /// A job that was put.
@@ -150,6 +150,15 @@ with_payload!(JobView {
     principal
 });
 
+impl<P> ScheduleView<P> {
+    /// The same with another payload, if any.
+    pub fn with_payload<Q>(self, payload: Option<Q>) -> ScheduleView<Q> {
+        let Self { name, cron, next, last, principal, priority, attempts_max, key, time_to_live, payload: _ } =
+            self;
+        ScheduleView { name, cron, next, last, principal, priority, attempts_max, key, time_to_live, payload }
+    }
+}
+
 /// One event of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryEntry {
@@ -270,7 +279,7 @@ pub struct QueueStats {
 
 /// A schedule as it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScheduleView {
+pub struct ScheduleView<P> {
     /// Its name.
     pub name: Key,
     /// When it puts.
@@ -281,4 +290,14 @@ pub struct ScheduleView {
     pub last: Option<(Time, JobId)>,
     /// The principal that made it, and so puts its jobs.
     pub principal: Option<PrincipalId>,
+    /// Its jobs' priority.
+    pub priority: u8,
+    /// Attempts before such a job is dead.
+    pub attempts_max: u16,
+    /// Their key.
+    pub key: Option<Key>,
+    /// How long after it was put such a job goes by itself, in milliseconds.
+    pub time_to_live: Option<u64>,
+    /// Their payload. None where the payloads before it fill the answer, or where it cannot be read.
+    pub payload: Option<P>,
 }

@@ -24,6 +24,10 @@ const LOOKED_AT_MAX: usize = 20_000;
 /// Schedules that one answer lists.
 const SCHEDULES_MAX: usize = 1_000;
 
+/// Bytes of payloads that such an answer holds; schedules beyond it come without theirs. It bounds
+/// the memory of an answer, and what it takes on a link between nodes.
+const SCHEDULES_BYTES_MAX: u32 = 4 << 20;
+
 /// Lanes that are looked at for the oldest job.
 const LANES_MAX: usize = 1_024;
 
@@ -55,14 +59,21 @@ impl Queues {
                 let place = self.known_queue(queue)?;
                 let from = (place, Key::vacant());
                 let schedules = self.by_schedule.range(from..).take_while(|((of, _), _)| *of == place);
+                let mut bytes = 0_u32;
                 let view = |(_, &at): (_, &u32)| {
                     let schedule = self.schedules.at(at);
+                    bytes = bytes.saturating_add(schedule.payload.length);
                     ScheduleView {
                         name: schedule.name.clone(),
                         cron: schedule.cron.clone(),
                         next: schedule.next,
                         last: schedule.last.map(|(at, job)| (at, self.id(job))),
                         principal: schedule.principal.clone(),
+                        priority: schedule.priority,
+                        attempts_max: schedule.attempts_max,
+                        key: schedule.key.clone(),
+                        time_to_live: schedule.time_to_live,
+                        payload: (bytes <= SCHEDULES_BYTES_MAX).then_some(schedule.payload),
                     }
                 };
                 Ok(Answer::Schedules(schedules.take(SCHEDULES_MAX).map(view).collect()))

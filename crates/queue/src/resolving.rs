@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use stadium_state_machine::{Leasing, Unreadable};
 
-use crate::{Answer, Command, JobView, Lease, Milliseconds, PayloadAt, Queues, Retry};
+use crate::{Answer, Command, JobView, Lease, Milliseconds, PayloadAt, Queues, Retry, ScheduleView};
 
 impl Leasing for Queues {
     type Lease = Lease;
@@ -41,7 +41,13 @@ impl Leasing for Queues {
             Answer::Done => Answer::Done,
             Answer::History(entries) => Answer::History(entries),
             Answer::Queues(queues) => Answer::Queues(queues),
-            Answer::Schedules(schedules) => Answer::Schedules(schedules),
+            Answer::Schedules(schedules) => {
+                let resolved = |schedule: ScheduleView<PayloadAt>| {
+                    let payload = schedule.payload.and_then(|payload| read(payload).ok());
+                    schedule.with_payload(payload)
+                };
+                Answer::Schedules(schedules.into_iter().map(resolved).collect())
+            }
         })
     }
 

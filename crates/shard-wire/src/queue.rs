@@ -49,7 +49,10 @@ message! {
         1 queue, 2 settings, 3 paused, 4 delayed, 5 due, 6 reserved, 7 buried, 8 dead, 9 oldest_due, 10 put,
         11 handed_out, 12 settled, 13 retried, 14 died, 15 duplicates, 16 waiting,
     }
-    ScheduleView = "QueueScheduleView" { 1 name, 2 cron, 3 next, 4 last, 5 principal }
+    ScheduleView<Bytes> = "QueueScheduleView" {
+        1 name, 2 cron, 3 next, 4 last, 5 principal, 6 priority, 7 attempts_max, 8 key, 9 time_to_live,
+        10 payload,
+    }
     ShardMessage = "QueueMessage" { 1 queue, 2 job, 3 principal }
 }
 

@@ -129,13 +129,15 @@ fn only_what_differs_is_changed() {
     site.applies(&["--yes"]);
     let changed = SITE
         .replace("attempts_max = 3", "attempts_max = 5")
+        .replace("report = \"daily\"", "report = \"weekly\"")
         .replace("{ platform = \"ios\" }", "{ platform = \"web\" }");
     site.write(&changed);
     let shown = site.applies(&["--dry-run"]);
     assert!(shown.contains("  ~ queue mail\n      attempts_max: 3 -> 5\n"), "{shown}");
-    assert!(shown.contains("  ~ audience shop/vips") && shown.contains("2 to change"), "{shown}");
+    assert!(shown.contains("  ~ audience shop/vips") && shown.contains("3 to change"), "{shown}");
+    assert!(shown.contains("  ~ queue schedule mail/nightly\n      job.payload: "), "{shown}");
     let done: Value = json(&site.runs(&["apply", "site.toml", "--yes", "--json"]));
-    assert_eq!((done["made"].clone(), done["changes"][0]["action"].clone()), (2.into(), "change".into()));
+    assert_eq!((done["made"].clone(), done["changes"][0]["action"].clone()), (3.into(), "change".into()));
     // Things that a file leaves out stay.
     site.write("[queues.mail]\nlease_ms = 5000\n");
     site.applies(&["--yes"]);

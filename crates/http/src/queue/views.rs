@@ -15,4 +15,4 @@ pub(crate) use job::{
 };
 pub(crate) use outcome::{Counted, OneOutcome, OutcomeWord, Outcomes};
 pub(crate) use queue::{JobCounts, QueuePage, QueueReport, SpreadWord};
-pub(crate) use schedule::{MissedWord, ScheduleReport, Schedules};
+pub(crate) use schedule::{MissedWord, Payloads, ScheduleReport, Schedules};

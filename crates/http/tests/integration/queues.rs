@@ -102,6 +102,7 @@ fn a_schedule_is_set_replaced_and_ended() {
     );
     assert_eq!((&schedule["missed"], &schedule["last_at"]), (&"skip".into(), &Value::Null));
     assert!(schedule["next_at"].is_string());
+    assert_eq!(schedule["job"], json!({"priority": 4, "attempts_max": 10, "payload": "x"}));
     assert_eq!(fixture.put(path, r#"{"cron": "@hourly", "job": {"payload": "y"}}"#).status, 204);
     let shown = fixture.get("/api/queues/news/schedules").json();
     assert_eq!(shown["schedules"].as_array().expect("a list").len(), 1);

@@ -225,7 +225,7 @@ pub(crate) fn schedules(answer: Answer<Bytes>) -> Option<proto::ScheduleList> {
     Some(proto::ScheduleList { schedules: schedules.into_iter().map(schedule).collect() })
 }
 
-fn schedule(schedule: ScheduleView) -> proto::ScheduleView {
+fn schedule(schedule: ScheduleView<Bytes>) -> proto::ScheduleView {
     proto::ScheduleView {
         name: schedule.name.as_str().to_owned(),
         cron: Some(cron(schedule.cron)),

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
+use bytes::Bytes;
+use stadium_grants::Verb;
 use stadium_queue::{Command, Key, ScheduleView};
 
 use crate::queue::description::{LookProblems, WorkProblems};
 use crate::queue::fields::ScheduleFields;
 use crate::queue::routes::queues::queue_name;
-use crate::queue::views::{ScheduleReport, Schedules};
+use crate::queue::views::{Payloads, ScheduleReport, Schedules};
 use crate::request::access::Caller;
 use crate::request::app::App;
 use crate::request::body::read_json;
@@ -26,13 +28,18 @@ use crate::shards::ask_for;
     params(("queue" = String, Path, description = "The queue.")),
     responses((status = 200, description = "Its schedules.", body = Schedules), LookProblems))]
 pub(crate) async fn list(
-    _: Caller,
+    caller: Caller,
     State(app): State<Arc<App>>,
     Name(queue): Name,
 ) -> Result<Json<Schedules>, Problem> {
     let queue = queue_name(&queue)?;
-    let schedules: Vec<ScheduleView> = ask_for(&app, Command::Schedules { queue }).await?;
-    Ok(Json(Schedules { schedules: schedules.into_iter().map(ScheduleReport::of).collect() }))
+    let payloads = match caller.allows(Verb::QueuePayload, queue.as_str()) {
+        true => Payloads::Shown,
+        false => Payloads::Hidden,
+    };
+    let schedules: Vec<ScheduleView<Bytes>> = ask_for(&app, Command::Schedules { queue }).await?;
+    let report = |schedule| ScheduleReport::of(schedule, payloads);
+    Ok(Json(Schedules { schedules: schedules.into_iter().map(report).collect() }))
 }
 
 /// Puts a job at each occurrence of a cron expression. The same name replaces the schedule.

@@ -1,10 +1,13 @@
 //! Schedules: jobs that are put again and again.
+//!
+//! A schedule is shown with the job that it puts; the payload only to callers that may see it.
 
+use bytes::Bytes;
 use serde::Serialize;
 use stadium_queue::{Missed, ScheduleView};
 use utoipa::ToSchema;
 
-use crate::spelling::timestamp;
+use crate::spelling::{spelled, timestamp};
 
 /// A schedule as it stands.
 #[derive(Serialize, ToSchema)]
@@ -25,6 +28,37 @@ pub(crate) struct ScheduleReport {
     last_job: Option<String>,
     /// The principal that made it, and so puts its jobs.
     principal: Option<String>,
+    /// The job that it puts.
+    job: ScheduledJob,
+}
+
+/// The job that a schedule puts, in the fields of a put.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ScheduledJob {
+    /// 0 to 9, 9 first.
+    priority: u8,
+    /// Attempts before it is dead.
+    attempts_max: u16,
+    /// The key of its order and share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    /// Gone by itself when it is not settled so many milliseconds after it was put.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl_ms: Option<u64>,
+    /// The payload, where it is UTF-8 text. Left out without the right `queue.payload`, and where
+    /// those of the schedules before it exceed 4 MiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<String>,
+    /// The payload otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload_base64: Option<String>,
+}
+
+/// Whether payloads are shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Payloads {
+    Shown,
+    Hidden,
 }
 
 /// Handling of a schedule's occurrences that passed while the server was down.
@@ -41,7 +75,9 @@ pub(crate) enum MissedWord {
 }
 
 impl ScheduleReport {
-    pub(crate) fn of(schedule: ScheduleView) -> Self {
+    pub(crate) fn of(schedule: ScheduleView<Bytes>, payloads: Payloads) -> Self {
+        let shown = schedule.payload.as_ref().filter(|_| payloads == Payloads::Shown);
+        let (payload, payload_base64) = shown.map_or((None, None), |payload| spelled(payload));
         Self {
             name: schedule.name.to_string(),
             cron: schedule.cron.expression,
@@ -55,6 +91,14 @@ impl ScheduleReport {
             last_at: schedule.last.map(|(at, _)| timestamp(at)),
             last_job: schedule.last.map(|(_, job)| job.to_string()),
             principal: schedule.principal.as_ref().map(ToString::to_string),
+            job: ScheduledJob {
+                priority: schedule.priority,
+                attempts_max: schedule.attempts_max,
+                key: schedule.key.as_ref().map(ToString::to_string),
+                ttl_ms: schedule.time_to_live,
+                payload,
+                payload_base64,
+            },
         }
     }
 }

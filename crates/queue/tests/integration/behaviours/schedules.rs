@@ -1,6 +1,6 @@
 //! Recurring jobs, in time zones whose clocks change.
 
-use stadium_queue::{Answer, Command, Cron, Missed, ScheduleView, Time};
+use stadium_queue::{Answer, Command, Cron, Missed, PayloadAt, ScheduleView, Time};
 
 use crate::harness::{Harness, checkpoint, job, key, queue, restored};
 
@@ -28,7 +28,7 @@ fn schedule(harness: &mut Harness, expression: &str, time_zone: &str, missed: Mi
     harness.done(command);
 }
 
-fn view(harness: &mut Harness) -> ScheduleView {
+fn view(harness: &mut Harness) -> ScheduleView<PayloadAt> {
     match harness.ask(Command::Schedules { queue: queue("mail") }).unwrap() {
         Answer::Schedules(mut schedules) => schedules.remove(0),
         other => panic!("{other:?}"),
