@@ -16,7 +16,7 @@ use stadium_push::live::{
 use stadium_push::{AppName, Dispatch, PushId, Time, TransportCommand};
 use stadium_reactor::{Adopt, AdoptedTls, Carries, ConnectionLimits, LoopStats};
 
-use crate::auth::Counts as AuthCounts;
+use crate::auth::{Counts as AuthCounts, NewRules, NotSet, RulesInForce};
 use crate::config::{CONNECT_BYTES_FREE, Config};
 use crate::counts::Counts;
 use crate::message::{Kind, Message, PushPart, PushTo};
@@ -294,11 +294,31 @@ impl EdgeHandle {
     /// rules do not allow.
     pub fn reload(&self) -> Result<(), crate::auth::Error> {
         let reloaded = self.config.authenticator.reload();
+        self.announce_rules();
+        reloaded
+    }
+
+    /// The rules of topics in force.
+    pub fn rules(&self) -> RulesInForce {
+        self.config.authenticator.policy().in_force()
+    }
+
+    /// Replaces the rules of topics, as [`Policy::set`](crate::auth::Policy::set), and ends
+    /// subscriptions that the new ones do not allow.
+    ///
+    /// # Errors
+    /// [`NotSet`]; nothing was changed.
+    pub fn set_rules(&self, new: NewRules, expected: Option<&[String]>) -> Result<RulesInForce, NotSet> {
+        let set = self.config.authenticator.policy().set(new, expected)?;
+        self.announce_rules();
+        Ok(set)
+    }
+
+    fn announce_rules(&self) {
         for index in 0..self.config.loops {
             // A loop that is too busy to hear of it asks the new rules for everything new all the same.
             let _ = self.shared.handle(index).try_send(Message(Kind::RulesChanged));
         }
-        reloaded
     }
 
     /// Gives a socket that another server accepted, and whose bytes ask for MQTT over WebSocket, to

@@ -91,6 +91,7 @@ impl Role {
                 QueueManage,
                 RetainedRead,
                 RetainedManage,
+                RulesRead,
                 WalletRead,
             ],
             Self::Admin => Verb::ALL,

@@ -89,6 +89,8 @@ verbs! {
     QueueManage "queue.manage" Name QUEUES, "Declare, drop and purge queues.";
     RetainedRead "retained.read" Node &[], "List retained messages, without their payloads.";
     RetainedManage "retained.manage" Node &[], "Remove retained messages.";
+    RulesRead "rules.read" Node &[], "See the rules over topics.";
+    RulesWrite "rules.write" Node &[], "Replace the rules over topics.";
     StreamPublish "stream.publish" Topic TOPICS, "Publish to a topic, or have a will there, without RETAIN.";
     StreamRetain "stream.retain" Topic TOPICS, "Set or remove a topic's retained message, by a PUBLISH or a will.";
     StreamSubscribe "stream.subscribe" Topic TOPICS, "Subscribe to a filter, and be sent messages of its topics.";

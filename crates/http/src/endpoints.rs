@@ -5,7 +5,8 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::port::Port;
 use crate::{
-    about, apps, audiences, cluster, devices, keys, live, me, metrics, push, queue, retained, topics, users,
+    about, apps, audiences, cluster, devices, keys, live, me, metrics, push, queue, retained, rules, topics,
+    users,
     wallet, webpush,
 };
 
@@ -18,6 +19,7 @@ pub(crate) fn endpoints() -> OpenApiRouter<Port> {
         .merge(devices::routes::endpoints())
         .merge(topics::routes::endpoints())
         .merge(retained::routes::endpoints())
+        .merge(rules::routes::endpoints())
         .merge(me::routes::endpoints())
         .merge(queue::routes::endpoints())
         .merge(wallet::routes::endpoints())

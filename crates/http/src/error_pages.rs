@@ -8,6 +8,7 @@ const PAGES: &[&str] = &[
     include_str!("../../../docs/reference/errors/http.md"),
     include_str!("../../../docs/reference/errors/topic.md"),
     include_str!("../../../docs/reference/errors/erasure.md"),
+    include_str!("../../../docs/reference/errors/rules.md"),
     include_str!("../../../docs/reference/errors/queue.md"),
     include_str!("../../../docs/reference/errors/wallet.md"),
     include_str!("../../../docs/reference/errors/push.md"),

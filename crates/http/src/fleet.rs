@@ -17,6 +17,7 @@ pub mod memory;
 mod publish;
 mod push;
 mod retained;
+mod rules;
 mod stats;
 mod stream;
 mod trace;
@@ -32,10 +33,11 @@ pub use device::{
 pub use publish::{NotPublished, PublishOutcome, TopicMessage};
 pub use push::{KickOutcome, Refusal};
 pub use retained::{NoRetained, PurgeMode, Purged, RetainedPage, RetainedQuery, RetainedReport};
+pub use rules::{NewRules, NotSet, RuleMistake, RulesReport};
 pub use stats::{
-    ArchiveStats, AuthCacheStats, BackupStats, BytesHeld, ClusterStats, DiscoveryStats, FleetStats,
-    Histogram, LATENCY_BOUNDS_S, LinkStats, LocationStats, LoopStats, MethodStats, Readiness, RequestStats,
-    ServiceStats, StreamStats, Tally,
+    AcmeStats, ArchiveStats, AuthCacheStats, BackupStats, BytesHeld, ClusterStats, DiscoveryStats,
+    FleetStats, Histogram, LATENCY_BOUNDS_S, LinkStats, LocationStats, LoopStats, MethodStats, Readiness,
+    RequestStats, ServiceStats, StreamStats, Tally,
 };
 
 pub use stream::{NoStream, StreamItem, StreamQuery, TopicStream};
@@ -113,6 +115,23 @@ pub trait Fleet: Send + Sync + 'static {
         query: RetainedQuery,
         mode: PurgeMode,
     ) -> BoxFuture<'_, Result<Purged, NoRetained>>;
+
+    /// The rules over topics that are in force. Waits for nothing.
+    fn rules(&self) -> RulesReport {
+        RulesReport::default()
+    }
+
+    /// Replaces the rules over topics, durably, if the name of those in force is one of `expected`.
+    ///
+    /// # Errors
+    /// [`NotSet`]; nothing was changed.
+    fn set_rules(
+        &self,
+        _rules: NewRules,
+        _expected: Option<Vec<String>>,
+    ) -> BoxFuture<'_, Result<RulesReport, NotSet>> {
+        Box::pin(async { Err(NotSet::Fixed("there are no rules".to_owned())) })
+    }
 
     /// Publishes messages to topics. They are taken as a whole or not at all, and each has an
     /// outcome then, in the order of the messages.

@@ -40,6 +40,7 @@ mod retained;
 mod rfc3339;
 pub mod rights;
 mod router;
+mod rules;
 mod sampling;
 mod secret_file;
 mod server;
@@ -60,7 +61,7 @@ pub mod audit {
 
 pub use about::facts::{About, Facts, ListenerFact, SettingFact};
 pub use change_log::{ChangeLog, LoggedChange};
-pub use config::{Config, PushBounds, TlsFiles};
+pub use config::{CertificateNeed, ClientCertificates, Config, PushBounds, TlsFiles};
 pub use fleet::Fleet;
 pub use openapi::description;
 pub use platform::ids::new_push_id;

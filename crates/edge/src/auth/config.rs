@@ -312,4 +312,7 @@ pub enum RulesConfig {
     Inline(Vec<TopicRule>),
     /// A TOML file of `[[rule]]` tables; read again when asked.
     File(PathBuf),
+    /// The same, in a file of the data directory that the server writes when rules are set; until
+    /// then the default rules.
+    Kept(PathBuf),
 }

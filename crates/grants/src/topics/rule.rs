@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::Via;
 use super::pattern::Pattern;
@@ -14,29 +14,29 @@ use super::principal::Principal;
 use crate::Verb;
 
 /// One rule as it is written. Either `allow` or `deny` is given.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopicRule {
     /// Actions that it allows: `publish`, `subscribe`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
     /// Actions that it denies.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
     /// Topic filters with `%u` for the principal's name and `%c` for the client identifier.
     pub topics: Vec<String>,
     /// Principals to whom it applies; everybody when empty.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub users: Vec<String>,
     /// Groups to which it applies: one of them is enough.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
     /// Whether `publish` means messages with RETAIN only, or those without only; both when absent.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retain: Option<bool>,
     /// Proofs of identity to which it applies: `anonymous`, `password`, `token`, `certificate`,
     /// `callback`, `registry`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub via: Vec<String>,
 }
 

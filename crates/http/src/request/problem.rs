@@ -72,6 +72,10 @@ codes! {
     DEVICE_TOKEN_WRONG = "HTTP-036" 401 "The device token is not valid";
     NO_CLUSTER = "HTTP-037" 404 "The server is not part of a cluster";
     KEYS_AWAY = "HTTP-038" 503 "API keys cannot be changed now";
+    RULES_CHANGED = "RULES-001" 412 "The rules are others by now";
+    RULES_WRONG = "RULES-002" 422 "A rule is wrong";
+    RULES_FIXED = "RULES-003" 409 "The rules cannot be set here";
+    RULES_NOT_WRITTEN = "RULES-004" 500 "The rules could not be saved";
     TOPIC_WRONG = "TOPIC-001" 422 "The topic or the filter is not valid";
     RETAINED_FULL = "TOPIC-002" 409 "There is no room to keep the message";
     STREAMS_FULL = "TOPIC-003" 503 "Too many streams are open";

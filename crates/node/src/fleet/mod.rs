@@ -9,6 +9,7 @@ mod device;
 mod publish;
 mod push;
 mod retained;
+mod rules;
 mod stats;
 mod stream;
 mod trace;
@@ -20,9 +21,9 @@ use parking_lot::Mutex;
 use stadium_edge::{EdgeHandle, LoopAnswers, PushRecord, Refused};
 use stadium_http::fleet::{
     BoxFuture, ClusterReport, ClusterShardPage, ClusterShardQuery, ClusterStats, DevicePage, DeviceQuery,
-    DeviceReport, Fleet, FleetStats, KickOutcome, NoCluster, NoRetained, NoStream, NoTrace, NotPublished,
-    PublishOutcome, PurgeMode, Purged, Readiness, Refusal, RetainedPage, RetainedQuery, StreamQuery,
-    TopicMessage, TopicStream, Trace, Traced,
+    DeviceReport, Fleet, FleetStats, KickOutcome, NewRules, NoCluster, NoRetained, NoStream, NoTrace,
+    NotPublished, NotSet, PublishOutcome, PurgeMode, Purged, Readiness, Refusal, RetainedPage, RetainedQuery,
+    RulesReport, StreamQuery, TopicMessage, TopicStream, Trace, Traced,
 };
 use stadium_push::live::{ClientId, LivePush, LiveReach, LiveReport, LiveToken, TopicPush};
 use stadium_push::{AppName, PushId, Time};
@@ -30,6 +31,7 @@ use stadium_push::{AppName, PushId, Time};
 use stats::Observer;
 pub(crate) use stream::distribute;
 
+use crate::acme;
 use crate::backups;
 use crate::locations;
 use crate::services::Services;
@@ -56,6 +58,7 @@ pub(crate) struct EdgeFleet {
     services: OnceLock<Arc<Services>>,
     locations: Arc<locations::Figures>,
     backups: Arc<backups::Figures>,
+    acme: Arc<acme::Figures>,
     cluster: OnceLock<Box<dyn ClusterSight>>,
     has_all_shards: bool,
 }
@@ -85,6 +88,7 @@ impl EdgeFleet {
             services: OnceLock::new(),
             locations: Arc::default(),
             backups: Arc::default(),
+            acme: Arc::default(),
             cluster: OnceLock::new(),
         }
     }
@@ -119,6 +123,11 @@ impl EdgeFleet {
     /// The counters of backups.
     pub(crate) fn backups(&self) -> &Arc<backups::Figures> {
         &self.backups
+    }
+
+    /// The figures of certificates from an ACME server.
+    pub(crate) fn acme(&self) -> &Arc<acme::Figures> {
+        &self.acme
     }
 
     /// What a node that is starting does now, in words.
@@ -245,6 +254,26 @@ impl Fleet for EdgeFleet {
         })
     }
 
+    fn rules(&self) -> RulesReport {
+        rules::report(self.edge.rules())
+    }
+
+    fn set_rules(
+        &self,
+        new: NewRules,
+        expected: Option<Vec<String>>,
+    ) -> BoxFuture<'_, Result<RulesReport, NotSet>> {
+        Box::pin(async move {
+            if !self.has_all_shards {
+                // Each node would have rules of its own from then on.
+                return Err(NotSet::Fixed(rules::OF_CLUSTER.to_owned()));
+            }
+            let set = self.ask(move |edge| edge.set_rules(rules::new(new), expected.as_deref()));
+            let set = set.await.ok_or(NotSet::Ending)?;
+            set.map(rules::report).map_err(rules::not_set)
+        })
+    }
+
     fn purge_retained(
         &self,
         query: RetainedQuery,
@@ -281,6 +310,7 @@ impl Fleet for EdgeFleet {
         }
         stats.locations = self.locations.stats();
         stats.backup = self.backups.stats();
+        stats.acme = self.acme.stats();
         stats.cluster = self.cluster.get().and_then(|sight| sight.stats());
         stats
     }

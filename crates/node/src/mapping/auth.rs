@@ -16,6 +16,9 @@ use stadium_token_keys::{KeyFetchConfig, KeySources, TokenAlgorithm, TokenKeyCon
 use super::cache;
 use crate::settings::{self, Auth, Cache, Callback, Certificate, Password, Settings, Token, TokenKeys};
 
+/// Rules that were set over the HTTP API, where `auth.rules_file` names no file.
+const KEPT_RULES: &str = "rules.toml";
+
 /// The devices that may connect, and their rights. In trial mode everything is allowed, unless
 /// a rules file restricts it.
 pub(crate) fn config(settings: &Settings) -> AuthConfig {
@@ -36,7 +39,7 @@ pub(crate) fn config(settings: &Settings) -> AuthConfig {
         rules: match &auth.rules_file {
             Some(file) => RulesConfig::File(file.clone()),
             None if settings.server.trial => RulesConfig::Everything,
-            None => RulesConfig::Default,
+            None => RulesConfig::Kept(settings.server.data.join(KEPT_RULES)),
         },
     }
 }

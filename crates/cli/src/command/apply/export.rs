@@ -1,13 +1,13 @@
 //! `stadium export`: a file of `stadium apply` that declares what a server has now.
 //!
 //! Secrets are not in it: those of webhooks stay on the server, and keys name the files that theirs
-//! would be written to. The API does not show the jobs of queue schedules, so these stand in
-//! comments.
+//! would be written to. A schedule whose job this caller may not see stands in a comment.
 
 use serde_json::{Map, Value, json};
 
 use super::Nothing;
 use super::resource::listed;
+use super::rules;
 use crate::api::{Api, encoded};
 use crate::failure::{Context, Failure};
 use crate::on::On;
@@ -49,15 +49,17 @@ fn export(api: &Api, _: Nothing, terminal: &Terminal) -> Result<(), Failure> {
             continue;
         }
         let schedules = api.get(&format!("/api/queues/{}/schedules", encoded(&name)))?;
+        let mut entry = queue.get("settings").cloned().unwrap_or_default();
         for schedule in items(&schedules, "schedules") {
-            let cron = text(schedule, "cron");
-            left_out.push(format!(
-                "# {name}/{}: {cron}, {}",
-                text(schedule, "name"),
-                text(schedule, "time_zone")
-            ));
+            let (of, cron) = (text(schedule, "name"), text(schedule, "cron"));
+            let job = schedule.get("job").cloned().unwrap_or_default();
+            if job.get("payload").or(job.get("payload_base64")).is_none() {
+                left_out.push(format!("# {name}/{of}: {cron}, {}", text(schedule, "time_zone")));
+                continue;
+            }
+            entry["schedules"][of] = only(schedule, &["cron", "time_zone", "missed", "job"]);
         }
-        queues.insert(name, queue.get("settings").cloned().unwrap_or_default());
+        queues.insert(name, entry);
     }
     for key in items(&api.get("/api/keys")?, "keys") {
         let name = text(key, "name");
@@ -68,14 +70,19 @@ fn export(api: &Api, _: Nothing, terminal: &Terminal) -> Result<(), Failure> {
         entry["secret_file"] = json!(format!("keys/{}.key", name.replace(['/', ' '], "-")));
         keys.insert(name.to_owned(), entry);
     }
-    let state = json!({"assets": assets, "apps": apps, "queues": queues, "keys": keys});
+    let mut state = json!({"assets": assets, "apps": apps, "queues": queues, "keys": keys});
+    let rules = api.get(rules::PATH)?;
+    if rules["trial"] != true {
+        state["rules"] = rules["rules"].clone();
+    }
     if terminal.is_json() {
         return terminal.json(&without_nulls(state));
     }
     let tables = toml::to_string_pretty(&without_nulls(state)).context("the state is no TOML")?;
     terminal.data(&format!("{HEAD}\n{}", tables.trim_end()))?;
     if !left_out.is_empty() {
-        terminal.data("\n# The API does not show the jobs of queue schedules; these are left out:")?;
+        terminal
+            .data("\n# The jobs of these queue schedules are not shown to this key; they are left out:")?;
     }
     left_out.iter().try_for_each(|line| terminal.data(line))
 }

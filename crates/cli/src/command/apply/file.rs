@@ -29,6 +29,11 @@ impl Declared {
         self.tables.get(name).and_then(Value::as_object)
     }
 
+    /// A list of the file; none where the file does not have it.
+    pub(super) fn list(&self, name: &str) -> Option<&[Value]> {
+        self.tables.get(name).and_then(Value::as_array).map(Vec::as_slice)
+    }
+
     /// A path of the file.
     pub(super) fn path(&self, given: &str) -> PathBuf {
         self.folder.join(given)

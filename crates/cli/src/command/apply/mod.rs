@@ -11,6 +11,8 @@ mod diff;
 mod export;
 mod file;
 mod resource;
+mod rules;
+mod scheduled;
 mod schema;
 
 use std::path::PathBuf;
@@ -34,7 +36,7 @@ Examples:
   stadium apply site.toml --dry-run          shows the difference
   stadium apply - --yes < site.toml
   stadium apply --schema > apply.schema.json
-The file has the tables [assets.NAME], [apps.NAME], [queues.NAME] and [keys.NAME]; their fields are those of the HTTP API.
+The file has the tables [assets.NAME], [apps.NAME], [queues.NAME] and [keys.NAME], and the list [[rules]]; their fields are those of the HTTP API.
 Things that the file does not name stay as they are, unless --prune removes them. docs/apply.md describes the file.")]
 pub(crate) struct Arguments {
     /// The file, TOML; `-` reads standard input
@@ -65,8 +67,7 @@ struct How {
     /// Let keys with other rights than the file's be replaced: their secrets change
     #[arg(long)]
     replace_keys: bool,
-    /// Write also what seems equal: the API shows neither secrets of webhooks nor jobs of queue
-    /// schedules
+    /// Write also what seems equal: the API does not show the secrets of webhooks
     #[arg(long)]
     rewrite: bool,
 }

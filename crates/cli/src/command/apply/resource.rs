@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::How;
 use super::diff::{self, Field};
 use super::file::Declared;
+use super::{rules, scheduled};
 use crate::api::{Api, encoded};
 use crate::failure::Failure;
 use crate::on::Pages;
@@ -26,12 +27,10 @@ const RESERVED_QUEUES: [&str; 2] = ["events.", "stadium."];
 /// The fields that the API takes and never shows.
 const UNSEEN: [&str; 1] = ["secret"];
 
-/// The same of a queue's schedule.
-const UNSEEN_OF_SCHEDULES: [&str; 1] = ["job"];
-
 /// A sort of thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
+    Rules,
     Asset,
     App,
     Audience,
@@ -44,6 +43,7 @@ pub(super) enum Kind {
 impl Kind {
     pub(super) fn word(self) -> &'static str {
         match self {
+            Self::Rules => "rules",
             Self::Asset => "asset",
             Self::App => "app",
             Self::Audience => "audience",
@@ -111,11 +111,16 @@ struct Plan<'a> {
 impl Plan<'_> {
     /// A declared thing, beside the part of it that the server shows.
     fn add(&mut self, kind: Kind, name: String, path: String, body: Value, present: Option<&Value>) {
-        let unseen: &[&str] = if kind == Kind::QueueSchedule { &UNSEEN_OF_SCHEDULES } else { &UNSEEN };
         let (action, fields) = match present {
             None => (Action::Make, diff::all(&body)),
             Some(present) => {
-                let fields = diff::fields(&body, present, unseen);
+                let fields = match kind {
+                    Kind::QueueSchedule => {
+                        let (declared, present) = scheduled::comparable(&body, present);
+                        diff::fields(&declared, &present, &UNSEEN)
+                    }
+                    _ => diff::fields(&body, present, &UNSEEN),
+                };
                 let is_same = fields.is_empty() && !self.how.rewrite;
                 (if is_same { Action::Keep } else { Action::Change }, fields)
             }
@@ -140,6 +145,9 @@ pub(super) fn plan(
     terminal: &Terminal,
 ) -> Result<Vec<Planned>, Failure> {
     let mut plan = Plan { how, planned: Vec::new(), removals: Vec::new() };
+    if let Some(rules) = declared.list("rules") {
+        plan.planned.push(rules::plan(rules, &api.get(rules::PATH)?, how.rewrite));
+    }
     if let Some(assets) = declared.table("assets") {
         let present = by_name(&api.get("/api/assets")?, "assets", "asset");
         for (name, body) in assets {

@@ -61,7 +61,10 @@ pub(super) fn schema() -> Value {
         "Webhook",
         json!({"secret_file": {"type": "string", "description": "A file with the secret, instead of `secret`."}}),
     );
-    for (name, made) in [("App", app), ("Queue", queue), ("Key", key), ("Webhook", webhook)] {
+    let rule = components.get("RuleFields").cloned().unwrap_or_default();
+    for (name, made) in
+        [("RuleFields", rule), ("App", app), ("Queue", queue), ("Key", key), ("Webhook", webhook)]
+    {
         let made = moved(made);
         collect(&made, &components, &mut definitions);
         definitions.insert(name.to_owned(), made);
@@ -78,6 +81,10 @@ pub(super) fn schema() -> Value {
             "apps": named(of("App"), "Apps of the push platform."),
             "queues": named(of("Queue"), "Queues."),
             "keys": named(of("Key"), "API keys."),
+            "rules": {
+                "type": "array", "items": of("RuleFields"),
+                "description": "The rules over topics, in their order; the first that applies decides.",
+            },
         },
         "$defs": definitions,
     })
