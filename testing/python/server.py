@@ -65,7 +65,7 @@ def binary():
 class Server:
     """A running server. `tcp`, `ws` and `tls` are ports of 127.0.0.1; `http` is the API's base URL."""
 
-    def __init__(self, *, loops=2, settings="", trial=True, tls=False, files=(), rpc="127.0.0.1:0", https=None):
+    def __init__(self, *, loops=2, settings="", trial=True, tls=False, files=(), rpc="127.0.0.1:0", https=None, own=None):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="stadium-test-"))
         for name, text in dict(files).items():
             (self.folder / name).write_text(text)
@@ -74,6 +74,8 @@ class Server:
         self.tls = free_port() if tls else None
         # The certificate that an HTTPS port shows.
         self.trust = ssl.create_default_context(cafile=https) if https else None
+        if own:
+            self.trust.load_cert_chain(f"{own}.pem", f"{own}.key")
         self.http = f"{'https' if https else 'http'}://127.0.0.1:{self.ws}"
         self.log = open(self.folder / "log", "w+", encoding="utf-8", errors="replace")
         if PEER == "mosquitto":

@@ -282,3 +282,75 @@ def test_keys_are_updated_after_the_hand_over(secure, certificate):
         client.wait()
         client.stdin.close()
         client.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def devices(certificate):
+    """An authority of devices beside the server's certificate: it signs `phone`, and `other` signs `stranger`."""
+    curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    for name in ("devices", "other"):
+        subject = ("-days", "2", "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.pem")
+        openssl("req", "-x509", *curve, *subject, cwd=certificate)
+    for name, signer in (("phone", "devices"), ("stranger", "other")):
+        openssl("req", *curve, "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.csr", cwd=certificate)
+        (certificate / f"{name}.ext").write_text("basicConstraints=CA:FALSE\nextendedKeyUsage=clientAuth\n")
+        openssl(
+            "x509", "-req", "-in", f"{name}.csr", "-CA", f"{signer}.pem", "-CAkey", f"{signer}.key", "-CAcreateserial",
+            "-days", "2", "-extfile", f"{name}.ext", "-out", f"{name}.pem", cwd=certificate,
+        )
+    return certificate
+
+
+def with_certificate(folder, name, newest=None):
+    made = context(folder, newest)
+    if name:
+        made.load_cert_chain(folder / f"{name}.pem", folder / f"{name}.key")
+    return made
+
+
+def begin_with_certificates(start, folder, asks, own=None):
+    """`own` names the certificate by which the suite asks whether the server is ready."""
+    more = f'client_ca = "@devices.pem"\nclient_certificates = "{asks}"\n[auth.certificate]\nenabled = true\n'
+    files = {name: (folder / name).read_text() for name in ("server.pem", "server.key", "devices.pem")}
+    settings = f'[http]\ncertificate = "@server.pem"\nkey = "@server.key"\n{more}'
+    return start(settings=settings, files=files, https=folder / "server.pem", own=own and folder / own, trial=False)
+
+
+@pytest.mark.parametrize("newest", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["tls1.2", "tls1.3"])
+def test_a_certificate_logs_a_device_in(start, devices, newest):
+    server = begin_with_certificates(start, devices, "optional")
+
+    def connack(name, client_id):
+        device = Device(server, transport="ws", id=client_id)
+        device.client.tls_set_context(with_certificate(devices, name, newest))
+        try:
+            device.connect()
+            device.subscribe(f"inbox/{client_id}")
+            return 0
+        except Exception as refused:
+            return getattr(refused, "code", refused)
+        finally:
+            device.close()
+
+    assert connack("phone", "phone") == 0
+    assert connack("phone", "other-name") in (0x85, 0x86, 0x87), "the certificate names another"
+    assert connack(None, "phone") in (0x86, 0x87), "there is no other way to log in"
+    assert isinstance(connack("stranger", "stranger"), (ssl.SSLError, OSError)), "of another authority"
+
+
+def test_a_certificate_is_no_key_of_the_api_and_may_be_needed_for_it(start, devices):
+    def status(server, name, key):
+        connection = http.client.HTTPSConnection("127.0.0.1", server.ws, context=with_certificate(devices, name))
+        connection.request("GET", "/api/devices", headers={"Authorization": f"Bearer {key}"} if key else {})
+        return connection.getresponse().status
+
+    optional = begin_with_certificates(start, devices, "optional")
+    key = (optional.folder / "data/admin.key").read_text().strip()
+    assert [status(optional, *asked) for asked in ((None, key), ("phone", key), ("phone", None))] == [200, 200, 401]
+    with pytest.raises((ssl.SSLError, OSError)):
+        status(optional, "stranger", key)
+    required = begin_with_certificates(start, devices, "required", "phone")
+    key = (required.folder / "data/admin.key").read_text().strip()
+    assert [status(required, "phone", key), status(required, "phone", None)] == [200, 401]
+    with pytest.raises((ssl.SSLError, OSError)):
+        status(required, None, key)

@@ -90,6 +90,29 @@ pub struct TlsFiles {
     pub certificate: PathBuf,
     /// Its private key: PKCS#8, PKCS#1 or SEC1.
     pub key: PathBuf,
+    /// Whether clients show certificates; none where they are not asked.
+    pub clients: Option<ClientCertificates>,
+}
+
+/// The certificates that clients show. They log a device in that speaks MQTT over WebSocket; for the
+/// API they are no proof of anything, and it asks for its keys all the same.
+#[derive(Clone, Debug)]
+pub struct ClientCertificates {
+    /// Authorities that sign them, PEM.
+    pub authorities: PathBuf,
+    /// Revocation lists of those authorities, PEM.
+    pub revocation_lists: Option<PathBuf>,
+    /// Whether a client without one is let in.
+    pub need: CertificateNeed,
+}
+
+/// Whether each client needs a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CertificateNeed {
+    /// One without is let in; a wrong one ends the handshake.
+    Optional,
+    /// One without is not.
+    Required,
 }
 
 impl Config {

@@ -78,6 +78,11 @@ impl HttpPort {
         self.queues.serve(shards);
     }
 
+    /// Reads them again from elsewhere.
+    pub(crate) fn reloader(&self) -> Reloader {
+        self.reloader.clone()
+    }
+
     /// Reads its certificate and the API keys again.
     pub(crate) fn reload(&self) -> Result<(), Error> {
         self.reloader.reload().map_err(|error| Error::Http(error.to_string()))

@@ -23,8 +23,8 @@ impl SocketTaker for Adopter {
     fn take(&self, socket: TakenSocket) {
         let peer = socket.peer;
         let (tls, unread) = match socket.tls.map(|tls| *tls) {
-            Some(TakenTls { secrets, kernel, plain, cipher }) => {
-                (Some(AdoptedTls { secrets, kernel, plain }), cipher)
+            Some(TakenTls { secrets, kernel, plain, cipher, certificate }) => {
+                (Some(AdoptedTls { secrets, kernel, plain, certificate }), cipher)
             }
             None => (None, Vec::new()),
         };

@@ -294,6 +294,9 @@ impl<M: Send + 'static> Loop<M> {
                 }
             }
             plain = adopted.plain;
+            if adopted.certificate.is_some() {
+                self.io.extra(id.index).certificate = adopted.certificate;
+            }
         }
         let security = if self.io.slab.at(id.index).extra.as_ref().is_some_and(|extra| extra.tls.is_some()) {
             Security::Tls

@@ -6,6 +6,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use rustls_pki_types::CertificateDer;
 use stadium_addresses::Networks;
 
 use crate::id::ListenerTag;
@@ -344,6 +345,8 @@ pub struct AdoptedTls {
     pub kernel: rustls::kernel::KernelConnection<rustls::server::ServerConnectionData>,
     /// The plaintext that the other server has decrypted and not used.
     pub plain: Vec<u8>,
+    /// The leaf certificate that the peer showed, verified.
+    pub certificate: Option<CertificateDer<'static>>,
 }
 
 impl std::fmt::Debug for AdoptedTls {

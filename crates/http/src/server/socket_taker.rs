@@ -10,6 +10,7 @@ use std::net::{SocketAddr, TcpStream};
 use rustls::ExtractedSecrets;
 use rustls::kernel::KernelConnection;
 use rustls::server::ServerConnectionData;
+use rustls_pki_types::CertificateDer;
 
 /// Takes sockets that ask for MQTT (or, in a trial, for the echo) over. Implemented by the node.
 pub trait SocketTaker: Send + Sync + 'static {
@@ -41,6 +42,8 @@ pub struct TakenTls {
     pub plain: Vec<u8>,
     /// The beginning of a record whose rest has not arrived.
     pub cipher: Vec<u8>,
+    /// The leaf certificate that the client showed, verified.
+    pub certificate: Option<CertificateDer<'static>>,
 }
 
 impl fmt::Debug for TakenTls {

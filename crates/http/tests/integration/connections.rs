@@ -293,7 +293,11 @@ fn live_views_show_samples_and_end_when_the_server_stops() {
 #[test]
 fn https_answers_and_takes_a_new_certificate_without_a_restart() {
     let data = tempfile::tempdir().expect("a temporary directory");
-    let files = TlsFiles { certificate: data.path().join("cert.pem"), key: data.path().join("key.pem") };
+    let files = TlsFiles {
+        certificate: data.path().join("cert.pem"),
+        key: data.path().join("key.pem"),
+        clients: None,
+    };
     let write_certificate = || {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
         std::fs::write(&files.certificate, made.cert.pem()).expect("writes");

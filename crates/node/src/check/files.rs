@@ -27,8 +27,12 @@ const WARNING: (Severity, Code) = (Severity::Warning, Code::Named);
 /// Reads all of them.
 pub(super) fn check(findings: &mut Findings<'_>) {
     let settings = findings.loaded.settings.clone();
-    let http =
-        Tls { certificate: settings.http.certificate.clone(), key: settings.http.key.clone(), ..no_tls() };
+    let http = Tls {
+        certificate: settings.http.certificate.clone(),
+        key: settings.http.key.clone(),
+        client_ca: settings.http.client_ca.clone(),
+        ..no_tls()
+    };
     let (wss, mqtts) = (settings.wss.listen.is_off(), settings.mqtts.listen.is_off());
     for (table, tls, is_off) in [
         ("mqtts", &settings.mqtts.tls, mqtts),

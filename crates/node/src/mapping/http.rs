@@ -5,9 +5,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use stadium_http::{Config, OidcConfig, PushBounds, TlsFiles};
+use stadium_http::{CertificateNeed, ClientCertificates, Config, OidcConfig, PushBounds, TlsFiles};
 
-use crate::settings::{Http, Settings};
+use crate::settings::{self, Http, Settings};
 
 /// The HTTP port's own settings, listening on `listen`.
 pub(crate) fn config(settings: &Settings, listen: SocketAddr) -> Config {
@@ -22,11 +22,11 @@ pub(crate) fn config(settings: &Settings, listen: SocketAddr) -> Config {
         open_read: http.open_read,
         echo: settings.server.trial,
         public_url: http.public_url.clone(),
-        tls: http
-            .certificate
-            .clone()
-            .zip(http.key.clone())
-            .map(|(certificate, key)| TlsFiles { certificate, key }),
+        tls: http.certificate.clone().zip(http.key.clone()).map(|(certificate, key)| TlsFiles {
+            certificate,
+            key,
+            clients: clients(http),
+        }),
         oidc: oidc(http),
         allowed_origins: settings.server.allowed_origins.clone(),
         cors_origins: http.cors_origins.clone(),
@@ -43,6 +43,18 @@ pub(crate) fn config(settings: &Settings, listen: SocketAddr) -> Config {
         audit_files_max: http.audit_files_max as usize,
         ..Config::new(listen, &settings.server.data)
     }
+}
+
+/// The certificates of clients; none where they are not asked. The authorities are found missing
+/// before.
+fn clients(http: &Http) -> Option<ClientCertificates> {
+    let need = match http.client_certificates {
+        settings::ClientCertificates::None => return None,
+        settings::ClientCertificates::Optional => CertificateNeed::Optional,
+        settings::ClientCertificates::Required => CertificateNeed::Required,
+    };
+    let authorities = http.client_ca.clone()?;
+    Some(ClientCertificates { authorities, revocation_lists: http.client_crl.clone(), need })
 }
 
 /// Sign-in of people; none without an issuer. The settings that it needs beside are found missing

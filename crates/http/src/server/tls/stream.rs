@@ -21,8 +21,8 @@ use tokio::net::TcpStream;
 
 use crate::server::socket_taker::TakenTls;
 
-/// Bytes of ciphertext that may wait for their rest: a record, or a handshake message of a client
-/// that shows no certificate.
+/// Bytes of ciphertext that may wait for their rest: a record, or a handshake message. A client's
+/// chain of three certificates with long RSA keys and their names fits.
 const INCOMING_BYTES_MAX: usize = 20 * 1024;
 
 /// Plaintext of one record (RFC 8446, 5.1).
@@ -139,9 +139,10 @@ impl TlsStream {
         if holds_record(&cipher) {
             return Err(io::ErrorKind::InvalidData.into());
         }
+        let certificate = tls.connection.peer_certificates().and_then(|chain| chain.first()).cloned();
         let (secrets, kernel) =
             tls.connection.dangerous_into_kernel_connection().map_err(io::Error::other)?;
-        Ok((stream, Box::new(TakenTls { secrets, kernel, plain, cipher })))
+        Ok((stream, Box::new(TakenTls { secrets, kernel, plain, cipher, certificate })))
     }
 
     /// The socket below.

@@ -5,6 +5,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use super::listeners::ClientCertificates;
 use super::oidc::Oidc;
 use crate::settings::define::group;
 
@@ -18,6 +19,15 @@ group! {
         certificate: Option<PathBuf> = None;
         /// Private key of the certificate, PEM.
         key: Option<PathBuf> = None;
+        /// Whether clients of the HTTPS port show a certificate. It logs a device in that speaks MQTT
+        /// over WebSocket there (`auth.certificate`); for the API it is no proof, and API keys are
+        /// asked for all the same. `"required"` keeps out whoever has none, browsers and
+        /// Prometheus too.
+        client_certificates: ClientCertificates = ClientCertificates::None;
+        /// Authorities whose client certificates are accepted, PEM. SIGHUP reads it again.
+        client_ca: Option<PathBuf> = None;
+        /// Revocation lists of those authorities, PEM. A certificate on one of them is refused.
+        client_crl: Option<PathBuf> = None;
         /// Scheme, host and port under which applications reach this port, such as
         /// `https://push.example.org`: endpoints of Web Push begin with it. Without it they begin
         /// as the request that makes them came.
