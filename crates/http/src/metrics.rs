@@ -1,5 +1,6 @@
 //! Prometheus metrics of the whole server.
 
+mod acme;
 mod backup;
 mod cluster;
 mod encoder;

@@ -65,6 +65,8 @@ pub enum When {
     Locations,
     /// Servers that back themselves up: `backup.to` is set.
     Backup,
+    /// Servers whose certificate comes from an ACME server: `acme.domains` is set.
+    Acme,
     /// Nodes of a cluster.
     Cluster,
     /// Nodes of a cluster with an object store: `cluster.store` is set.
@@ -129,6 +131,7 @@ impl When {
             Self::Services => "services",
             Self::Locations => "locations",
             Self::Backup => "backup",
+            Self::Acme => "acme",
             Self::Cluster => "cluster",
             Self::Store => "store",
         }
@@ -142,6 +145,7 @@ impl When {
             Self::Services => "servers with services: `rpc.listen` is set",
             Self::Locations => "servers that follow devices' locations: `push.locations.service` is set",
             Self::Backup => "servers that back themselves up: `backup.to` is set",
+            Self::Acme => "servers with a certificate from an ACME server: `acme.domains` is set",
             Self::Cluster => "nodes of a cluster",
             Self::Store => "nodes of a cluster with an object store: `cluster.store` is set",
         }

@@ -1,5 +1,6 @@
 //! The table of all metrics, by section. Each server's series come from these rows.
 
+pub mod acme;
 pub mod backups;
 pub mod cluster;
 pub mod fleet;
@@ -16,7 +17,7 @@ pub mod wallets;
 use crate::definition::{Definition, Section};
 
 /// All sections, in the order of the reference page.
-pub const SECTIONS: [&Section; 12] = [
+pub const SECTIONS: [&Section; 13] = [
     &server::SECTION,
     &fleet::SECTION,
     &topics::SECTION,
@@ -26,6 +27,7 @@ pub const SECTIONS: [&Section; 12] = [
     &wallets::SECTION,
     &shards::SECTION,
     &backups::SECTION,
+    &acme::SECTION,
     &services::SECTION,
     &cluster::SECTION,
     &http::SECTION,

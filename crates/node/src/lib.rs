@@ -4,6 +4,7 @@
 //! stops them. What the parts do is theirs: devices in `stadium_edge`, the API in `stadium_http`,
 //! services in `stadium_rpc`.
 
+pub mod acme;
 mod backups;
 pub mod check;
 mod cluster;

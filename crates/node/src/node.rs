@@ -18,6 +18,7 @@ use stadium_shard::{Shards, Storage};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
+use crate::acme::{self, Acme};
 use crate::backups::Backups;
 use crate::cluster;
 use crate::data_directory::DataDirectory;
@@ -74,6 +75,7 @@ pub struct Node {
     webhooks: Option<Webhooks>,
     locations: Option<Locations>,
     backups: Option<Backups>,
+    acme: Option<Acme>,
     edge: Option<Edge>,
     cluster: Option<cluster::Member>,
     shards: ShardsDoor,
@@ -107,6 +109,7 @@ impl Node {
     pub fn start(settings: &Settings) -> Result<Self, Error> {
         let files_limit = open_files::raise();
         let data = DataDirectory::open(&settings.server.data)?;
+        let settings = &acme::applied(settings, data.path())?;
         mapping::shards::check(settings, data.path())?;
         let cluster = cluster::Plan::make(settings, data.path())?;
         let (tls, mut certificates) = open_certificates(settings)?;
@@ -243,6 +246,13 @@ impl Node {
         let wanted = (&settings.backup, mapping::configured::files(settings));
         let backups = Backups::start(wanted, data.path(), opened.clone(), Arc::clone(fleet.backups()));
         let backups = backups.map_err(Error::Data)?;
+        let acme = acme::start(
+            &settings.acme,
+            data.path(),
+            Arc::clone(fleet.acme()),
+            reload_of(&certificates, http.as_ref()),
+            &runtime,
+        );
         let pushes = Pushes::start(opened, fleet.clone(), bounds, &runtime);
         tracing::info!(pid = running.pid, loops, data = %data.path().display(), "Node runs");
         Ok(Self {
@@ -253,6 +263,7 @@ impl Node {
             webhooks: Some(webhooks),
             locations,
             backups,
+            acme,
             edge: Some(edge),
             sessions: cluster.is_some().then_some(sessions),
             cluster,
@@ -428,6 +439,7 @@ impl Node {
 
     fn end(&mut self) {
         self.published = None;
+        self.acme = None;
         self.backups = None;
         self.stop_pushes();
         self.services.stop();
@@ -464,6 +476,17 @@ pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
         }
         other => other,
     }
+}
+
+/// Has all TLS listeners read their certificates again.
+fn reload_of(certificates: &[Certificates], http: Option<&HttpPort>) -> acme::Reload {
+    let (certificates, http) = (certificates.to_vec(), http.map(HttpPort::reloader));
+    Box::new(move || {
+        for certificates in &certificates {
+            certificates.reload().map_err(|error| error.to_string())?;
+        }
+        http.as_ref().map_or(Ok(()), |http| http.reload().map_err(|error| error.to_string()))
+    })
 }
 
 /// Opens the shards that are this node's alone: all of a standalone server, and of a cluster's node

@@ -9,6 +9,7 @@
 //! needs is installed first. Before the last line come the time of each phase, the slowest tests,
 //! and the words of those that failed.
 
+mod acme;
 mod failures;
 mod packages;
 mod rust;
@@ -82,6 +83,8 @@ enum Suite {
     Packages,
     /// From the last release to this program under load, and back; when it is named, or with `--long`
     Upgrade,
+    /// Certificates from a real ACME server, which Go builds; only when it is named
+    Acme,
 }
 
 impl Options {
@@ -102,9 +105,12 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     if options.wants_only(Suite::Upgrade) {
         return upgrade::run(root, options.from.as_deref());
     }
+    if options.wants_only(Suite::Acme) {
+        return acme::run(root);
+    }
     anyhow::ensure!(
-        !options.suites.iter().any(|suite| [Suite::Packages, Suite::Upgrade].contains(suite)),
-        "the suites `packages` and `upgrade` run by themselves: each takes minutes"
+        !options.suites.iter().any(|suite| [Suite::Packages, Suite::Upgrade, Suite::Acme].contains(suite)),
+        "the suites `packages`, `upgrade` and `acme` run by themselves: each takes minutes"
     );
     let started = Instant::now();
     let times = Times::default();

@@ -83,6 +83,8 @@ pub struct FleetStats {
     pub locations: Option<LocationStats>,
     /// Backups of this server; `None` where they are off.
     pub backup: Option<BackupStats>,
+    /// Certificates from an ACME server; `None` where they come from elsewhere.
+    pub acme: Option<AcmeStats>,
     /// The node's part in its cluster; `None` of a standalone server, and of a node that leaves.
     pub cluster: Option<ClusterStats>,
 }
@@ -127,6 +129,19 @@ pub struct BackupStats {
     pub took: Duration,
     /// The code of the last failure, until a backup is stored.
     pub failing: Option<&'static str>,
+}
+
+/// Certificates from an ACME server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AcmeStats {
+    /// When the certificate ends, seconds since 1970; 0 while there is none.
+    pub expires_s: u64,
+    /// Certificates obtained by this process.
+    pub obtained_total: u64,
+    /// Orders that failed.
+    pub failed_total: u64,
+    /// Why the last one failed, until one succeeds.
+    pub failing: Option<String>,
 }
 
 /// The cache of the authentication callback's answers.

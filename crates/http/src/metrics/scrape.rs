@@ -15,7 +15,7 @@ use crate::fleet::Readiness;
 use crate::metrics::encoder::Encoder;
 use crate::metrics::process::Process;
 use crate::metrics::sources::Sources;
-use crate::metrics::{backup, cluster, fleet, process, requests, services, shards, topics};
+use crate::metrics::{acme, backup, cluster, fleet, process, requests, services, shards, topics};
 
 /// Everything `/metrics` shows, in the OpenMetrics text format.
 pub(crate) fn text(sources: &Sources) -> Result<String, fmt::Error> {
@@ -60,6 +60,9 @@ impl Collector for Scrape {
         }
         if let Some(stats) = &stats.locations {
             services::locations(&mut to, stats)?;
+        }
+        if let Some(stats) = &stats.acme {
+            acme::encode(&mut to, stats)?;
         }
         if let Some(stats) = &stats.backup {
             backup::encode(&mut to, stats)?;

@@ -59,4 +59,16 @@ crate::alert::alerts! { "Server"
         act "Have clients reuse connections. Raise the bound if they do.",
         fires r#"stadium_http_connections_turned_away_total{instance="a"}"# = "0+60x120",
         silent r#"stadium_http_connections_turned_away_total{instance="a"}"# = "0x60 3x60";
+    StadiumCertificateEnds Critical if "stadium_acme_certificate_expiry_timestamp_seconds - time() < 259200" for "30m":
+        "The certificate of {instance} ends within three days, or there is none",
+        means "Renewals have failed since two thirds of its life. Once it has ended, no device and no browser connects.",
+        act "The log has the reason. `stadium doctor` looks too. Port 80 of each domain must reach `acme.listen`.",
+        fires r#"stadium_acme_certificate_expiry_timestamp_seconds{instance="a"}"# = "86400x120",
+        silent r#"stadium_acme_certificate_expiry_timestamp_seconds{instance="a"}"# = "8640000x120";
+    StadiumCertificateFails Warning if "stadium_acme_failing > 0" for "1h":
+        "Orders of a certificate for {instance} fail",
+        means "The certificate of before stays in force until it ends. The server tries again by itself.",
+        act "The log has the reason. Port 80 of each domain must reach `acme.listen`.",
+        fires r#"stadium_acme_failing{instance="a"}"# = "1x120",
+        silent r#"stadium_acme_failing{instance="a"}"# = "0x120";
 }

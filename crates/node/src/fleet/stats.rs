@@ -162,6 +162,7 @@ impl Observer {
             discovery: None,
             locations: None,
             backup: None,
+            acme: None,
             cluster: None,
         }
     }

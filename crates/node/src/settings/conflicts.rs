@@ -13,18 +13,22 @@ use super::define::Effective;
 use super::layers::Origin;
 use super::problem::{Code, Problem};
 use super::sections::{
-    Access, Anonymous, ClientCertificates, Cluster, ClusterKafka, ClusterLinks, DiscoveryBackend,
+    Access, Acme, Anonymous, ClientCertificates, Cluster, ClusterKafka, ClusterLinks, DiscoveryBackend,
     SaslMechanism, Settings, ShardStore, Tls,
 };
 use super::value::Addresses;
 use crate::mapping;
 use crate::mapping::shards::{BESIDE_PAYLOAD_BYTES, push_bytes_max, record_bytes_max};
 
+/// Listeners that may show the certificate of an ACME server.
+const ACME_LISTENERS: [&str; 3] = ["mqtts", "wss", "http"];
+
 /// Every conflict between the settings.
 pub(super) fn find(settings: &Settings, effective: &[Effective]) -> Vec<Problem> {
     let mut finder = Finder { effective, found: Vec::new() };
-    finder.tls("mqtts", &settings.mqtts.listen, &settings.mqtts.tls);
-    finder.tls("wss", &settings.wss.listen, &settings.wss.tls);
+    finder.tls("mqtts", &settings.mqtts.listen, &settings.mqtts.tls, &settings.acme);
+    finder.tls("wss", &settings.wss.listen, &settings.wss.tls, &settings.acme);
+    finder.acme(settings);
     finder.origins(settings);
     finder.proxies(settings);
     finder.trial(settings);
@@ -78,8 +82,38 @@ impl Finder<'_> {
         }
     }
 
-    fn tls(&mut self, table: &str, listen: &Addresses, tls: &Tls) {
-        if !listen.is_off() {
+    /// Names of the certificate, and the listeners that show it.
+    fn acme(&mut self, settings: &Settings) {
+        let acme = &settings.acme;
+        if let Some(odd) = acme.listeners.iter().find(|name| !ACME_LISTENERS.contains(&name.as_str())) {
+            let known = ACME_LISTENERS.join(", ");
+            self.add(
+                "acme.listeners",
+                format!("names {odd:?}, which is no listener with TLS; there are {known}"),
+            );
+        }
+        for domain in &acme.domains {
+            let is_name = |part: &str| {
+                let fits = |c: char| c.is_ascii_alphanumeric() || c == '-';
+                (1..=63).contains(&part.len()) && part.chars().all(fits) && !part.starts_with('-')
+            };
+            if !domain.contains('.') || domain.len() > 253 || !domain.split('.').all(is_name) {
+                self.add(
+                    "acme.domains",
+                    format!("names {domain:?}: write a whole name, such as \"push.example.com\", without wildcards"),
+                );
+            }
+        }
+        if !acme.directory.starts_with("https://") {
+            self.add("acme.directory", "must begin with https://: RFC 8555 knows nothing else");
+        }
+    }
+
+    fn tls(&mut self, table: &str, listen: &Addresses, tls: &Tls, acme: &Acme) {
+        let is_given = tls.certificate.is_some() || tls.key.is_some();
+        let takes = acme.listeners.iter().any(|listener| listener == table);
+        let from_acme = !is_given && !acme.domains.is_empty() && takes;
+        if !listen.is_off() && !from_acme {
             for (key, path) in [("certificate", &tls.certificate), ("key", &tls.key)] {
                 if path.is_none() {
                     self.add(
@@ -169,15 +203,30 @@ impl Finder<'_> {
                 if settings.http.key.is_none() { ("certificate", "key") } else { ("key", "certificate") };
             self.add(&format!("http.{given}"), format!("needs http.{missing}: HTTPS takes both"));
         }
-        if settings.auth.certificate.enabled
-            && [settings.mqtts.tls.client_certificates, settings.wss.tls.client_certificates]
-                .iter()
-                .all(|asked| *asked == ClientCertificates::None)
+        if settings.http.client_certificates != ClientCertificates::None {
+            let acme = &settings.acme;
+            let from_acme = !acme.domains.is_empty() && acme.listeners.iter().any(|name| name == "http");
+            if settings.http.client_ca.is_none() {
+                self.add(
+                    "http.client_certificates",
+                    "needs http.client_ca: the authorities whose certificates are accepted, as a PEM file",
+                );
+            }
+            if settings.http.certificate.is_none() && !from_acme {
+                self.add("http.client_certificates", "needs HTTPS: set http.certificate and http.key");
+            }
+        }
+        let asking = [
+            settings.mqtts.tls.client_certificates,
+            settings.wss.tls.client_certificates,
+            settings.http.client_certificates,
+        ];
+        if settings.auth.certificate.enabled && asking.iter().all(|asked| *asked == ClientCertificates::None)
         {
             self.add(
                 "auth.certificate.enabled",
-                "needs a TLS listener that asks for certificates: set mqtts.client_certificates or \
-                 wss.client_certificates",
+                "needs a TLS listener that asks for certificates: set mqtts.client_certificates, \
+                 wss.client_certificates or http.client_certificates",
             );
         }
         if let Some(url) = &settings.auth.callback.url
@@ -590,6 +639,19 @@ mod tests {
             (
                 "[server]\ntrial = true\n[mqtt]\nlisten = \"0.0.0.0:1883\"\n",
                 "mqtt.listen = 0.0.0.0:1883 is not loopback",
+            ),
+            ("[acme]\ndomains = [\"push\"]\n", "acme.domains names \"push\""),
+            ("[acme]\ndomains = [\"*.a.org\"]\n", "acme.domains names \"*.a.org\""),
+            ("[acme]\nlisteners = [\"rpc\"]\n", "acme.listeners names \"rpc\""),
+            ("[acme]\ndirectory = \"http://a/dir\"\n", "acme.directory must begin with https://"),
+            (
+                "[acme]\ndomains = [\"a.org\"]\nlisteners = [\"http\"]\n[mqtts]\nlisten = \"127.0.0.1:8883\"\n",
+                "mqtts.listen needs mqtts.certificate",
+            ),
+            ("[http]\nclient_certificates = \"optional\"\n", "http.client_certificates needs http.client_ca"),
+            (
+                "[http]\nclient_certificates = \"required\"\nclient_ca = \"ca\"\n",
+                "http.client_certificates needs HTTPS",
             ),
             ("[http]\ncertificate = \"c\"\n", "http.certificate needs http.key"),
             ("[http.oidc]\nclient_id = \"c\"\n", "http.oidc.client_id needs http.oidc.issuer"),

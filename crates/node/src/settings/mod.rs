@@ -18,7 +18,7 @@ pub use define::{Described, Effective, Setting};
 pub use layers::{Origin, Override, environment_name};
 pub use problem::{Code, Problem, Problems};
 pub use sections::{
-    Access, Anonymous, AnswerScope, Auth, Backup, Cache, CacheRouting, Callback, CallerIdentities,
+    Access, Acme, Anonymous, AnswerScope, Auth, Backup, Cache, CacheRouting, Callback, CallerIdentities,
     Certificate, CertificateName, ClientCertificates, ClientIdBinding, Cluster, ClusterEtcd, ClusterKafka,
     ClusterLinks, DeviceRegistry, Devices, Discovery, DiscoveryBackend, GroupRoles, Http, IdentityRights,
     Journal, Limits, ListedService, Locations, Log, LogFormat, Method, Mqtt, Mqtts, Oidc, Password,

@@ -7,6 +7,7 @@
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
+use stadium_node::acme::{self, Examined};
 use stadium_node::settings::Loaded;
 
 use super::{Arguments, Checks};
@@ -29,6 +30,7 @@ const SERVICES: [(&str, &str, &str, &[&str]); 5] = [
 /// Examines them.
 pub(super) fn examine(arguments: &Arguments, loaded: &Loaded, checks: &mut Checks) {
     server(loaded, checks);
+    certificate(loaded, checks);
     for (area, setting, switch, words) in SERVICES {
         let value = |name: &str| loaded.effective.iter().find(|one| one.name == name).map(|one| &one.value);
         let is_used = match value(switch) {
@@ -82,6 +84,18 @@ fn server(loaded: &Loaded, checks: &mut Checks) {
             "start it again; it recovers from its journal",
         ),
         Err(failure) => checks.problem("server", failure.to_string(), "its log has the cause"),
+    }
+}
+
+/// The certificate from an ACME server.
+fn certificate(loaded: &Loaded, checks: &mut Checks) {
+    const REMEDY: &str = "the server orders it while it runs, and its log has the reason of a failure; port 80 of each \
+                          domain must lead to acme.listen";
+    match acme::examine(&loaded.settings) {
+        Examined::Off => {}
+        Examined::Good(found) => checks.ok("acme", found),
+        Examined::Late(found) => checks.problem("acme", format!("{found}, and renewals fail"), REMEDY),
+        Examined::Missing(found) => checks.problem("acme", found, REMEDY),
     }
 }
 

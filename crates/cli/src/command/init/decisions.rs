@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
+use super::acme::Acme;
 use super::{Arguments, DeviceLogin, TlsSource};
 use crate::failure::{Context, Failure};
 use crate::packaged;
@@ -30,6 +31,8 @@ pub(super) struct Decisions {
     /// Certificate and key of the server; none without TLS.
     pub(super) identity: Option<(PathBuf, PathBuf)>,
     pub(super) names: Vec<String>,
+    /// Where the certificate comes from, with --tls acme.
+    pub(super) acme: Option<Acme>,
     pub(super) app: String,
     pub(super) device: String,
     pub(super) mqtts: Option<SocketAddr>,
@@ -44,13 +47,18 @@ impl Decisions {
         let asker = Asker { asks };
         let devices = asker.choice("How do devices log in?", arguments.devices, DeviceLogin::Credentials)?;
         let given = arguments.certificate.zip(arguments.certificate_key);
-        let usual = if given.is_some() { TlsSource::Files } else { TlsSource::SelfSigned };
-        let tls = if given.is_some() && arguments.tls.is_none() {
+        let usual = match (given.is_some(), arguments.acme.has_domain()) {
+            (true, _) => TlsSource::Files,
+            (false, true) => TlsSource::Acme,
+            (false, false) => TlsSource::SelfSigned,
+        };
+        let tls = if usual != TlsSource::SelfSigned && arguments.tls.is_none() {
             usual
         } else {
             asker.choice("Which certificate does the server show?", arguments.tls, usual)?
         };
         let folder = absolute(&arguments.folder)?;
+        let acme = Acme::decide(arguments.acme, tls, &arguments.names, |question| asker.text(question, ""))?;
         let identity = match (tls, given) {
             (TlsSource::Off, Some(_)) => {
                 return Err(Failure::Usage("--certificate is for a server with TLS, not --tls off".into()));
@@ -71,12 +79,18 @@ impl Decisions {
             (TlsSource::SelfSigned, None) => {
                 Some((folder.join("tls/server.pem"), folder.join("tls/server.key")))
             }
-            (TlsSource::Off, None) => None,
+            (TlsSource::Acme, Some(_)) => {
+                return Err(Failure::Usage("--certificate is --tls files, not --tls acme".into()));
+            }
+            (TlsSource::Off | TlsSource::Acme, None) => None,
         };
         if tls == TlsSource::Off && devices == DeviceLogin::Certificates {
             return Err(Failure::Usage("devices show certificates over TLS only: not with --tls off".into()));
         }
         let mut names = arguments.names;
+        if let Some(acme) = &acme {
+            names.clone_from(&acme.domains);
+        }
         if names.is_empty() && tls == TlsSource::SelfSigned {
             let usual = usual_names().join(", ");
             let answer = asker.text("Which names and addresses has this server?", &usual)?;
@@ -116,6 +130,7 @@ impl Decisions {
             tls,
             identity,
             names,
+            acme,
             app,
             device: arguments.device,
             mqtts,
@@ -168,6 +183,7 @@ impl Decisions {
                 format!("a certificate for {}; devices trust tls/ca.pem", self.names.join(", "))
             }
             TlsSource::Files => "your certificate".to_owned(),
+            TlsSource::Acme => self.acme.as_ref().map(Acme::decided).unwrap_or_default(),
             TlsSource::Off => "none; MQTT on this machine only".to_owned(),
         };
         let mqtt = self.mqtt.map(|address| format!("mqtt://{address}"));
@@ -225,7 +241,7 @@ impl Decisions {
         let host = self.names.iter().find(|name| *name == "localhost").or(self.names.first());
         let trust = match self.tls {
             TlsSource::SelfSigned => format!("--cafile {} ", shown("tls/ca.pem")),
-            TlsSource::Files => "--tls-use-os-certs ".to_owned(),
+            TlsSource::Files | TlsSource::Acme => "--tls-use-os-certs ".to_owned(),
             TlsSource::Off => String::new(),
         };
         let host = match self.tls {

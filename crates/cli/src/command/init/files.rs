@@ -170,10 +170,12 @@ fn config(decisions: &Decisions) -> String {
     if let (Some(address), Some((certificate, key))) = (decisions.mqtts, &decisions.identity) {
         let (certificate, key) = (text(certificate), text(key));
         let _ = writeln!(out, "\n[mqtts]\nlisten = \"{address}\"\ncertificate = {certificate}\nkey = {key}");
-        if decisions.devices == DeviceLogin::Certificates {
-            let _ = writeln!(out, "client_ca = {}", text(&folder.join("tls/devices-ca.pem")));
-            let _ = writeln!(out, "client_certificates = \"required\"");
-        }
+        device_certificates(decisions, &mut out);
+    }
+    if let (Some(address), Some(acme)) = (decisions.mqtts, &decisions.acme) {
+        let _ = writeln!(out, "\n[mqtts]\nlisten = \"{address}\"  # with the certificate of [acme]");
+        device_certificates(decisions, &mut out);
+        out.push_str(&acme.table(decisions.http_has_tls()));
     }
     let _ = writeln!(out, "\n[http]\nlisten = \"{}\"  # the API and the console", decisions.http);
     if let (true, Some((certificate, key))) = (decisions.http_has_tls(), &decisions.identity) {
@@ -200,6 +202,14 @@ fn config(decisions: &Decisions) -> String {
         }
     };
     out
+}
+
+/// What `[mqtts]` needs where devices show certificates.
+fn device_certificates(decisions: &Decisions, out: &mut String) {
+    if decisions.devices == DeviceLogin::Certificates {
+        let _ = writeln!(out, "client_ca = {}", text(&decisions.folder.join("tls/devices-ca.pem")));
+        let _ = writeln!(out, "client_certificates = \"required\"");
+    }
 }
 
 /// `apply.toml`: the app, and a key for the application's backend.

@@ -5,6 +5,7 @@
 //! apply`. No file that is there is ever overwritten: one that is in the way is named, and nothing
 //! is written.
 
+mod acme;
 mod decisions;
 mod files;
 mod identity;
@@ -28,6 +29,7 @@ Examples:
   stadium init                                            asks, in the working directory
   stadium init /etc/stadium --devices passwords --yes     takes the default of everything else
   stadium init --certificate server.pem --certificate-key server.key --app shop
+  stadium init --tls acme --domain push.example.com --acme-contact ops@example.com
 Secrets are in files of mode 0600, and stadium.toml has none. Nothing that is there is overwritten.")]
 pub(crate) struct Arguments {
     /// Folder of the files; made where it is missing
@@ -45,6 +47,8 @@ pub(crate) struct Arguments {
     /// Private key of the certificate, PEM
     #[arg(long, value_name = "FILE", requires = "certificate")]
     certificate_key: Option<PathBuf>,
+    #[command(flatten)]
+    acme: acme::Flags,
     /// A name or address of this server for a self-signed certificate, as often as needed [default:
     /// the host name, localhost, 127.0.0.1]
     #[arg(long = "name", value_name = "HOST")]
@@ -92,6 +96,8 @@ pub(super) enum TlsSource {
     SelfSigned,
     /// Files that you have
     Files,
+    /// Obtained and renewed by the server, from Let's Encrypt or another ACME server
+    Acme,
     /// No TLS: MQTT on this machine only
     Off,
 }

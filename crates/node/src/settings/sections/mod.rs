@@ -5,6 +5,7 @@
 //! [`crate::mapping`].
 
 mod access;
+mod acme;
 mod auth;
 mod backup;
 mod cache;
@@ -27,6 +28,7 @@ mod wallet;
 mod webhooks;
 
 pub use access::Access;
+pub use acme::Acme;
 pub use auth::{
     Anonymous, AnswerScope, Auth, Callback, Certificate, CertificateName, ClientIdBinding, DeviceRegistry,
     Method, Password, Token, TokenAlgorithm, TokenKey, TokenKeys, TokenUsername,
@@ -67,6 +69,8 @@ group! {
         ws: Ws,
         /// MQTT over WebSocket over TLS.
         wss: Wss,
+        /// Certificates from an ACME server.
+        acme: Acme,
         /// Bounds of all that a device can make us hold or do.
         limits: Limits,
         /// The devices that may connect, and their rights.
