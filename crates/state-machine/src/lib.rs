@@ -17,6 +17,7 @@ mod refusal;
 mod routing;
 mod state_machine;
 mod time;
+mod trace;
 mod waiting;
 
 /// What names are kept in; for [`name!`].
@@ -36,4 +37,5 @@ pub use state_machine::{
     Checkpointed, Delivery, Effects, Executed, Lookup, MachineState, StateMachine, Walk,
 };
 pub use time::{Milliseconds, Time};
+pub use trace::TraceContext;
 pub use waiting::{Line, Waitable};
