@@ -7,6 +7,7 @@ use std::fmt;
 
 use bytes::Bytes;
 use compact_str::CompactString;
+use stadium_state_machine::TraceContext;
 
 use crate::{Milliseconds, Time};
 
@@ -52,6 +53,8 @@ pub struct Dispatch {
     pub qos: u8,
     /// The rest of its time; sent to MQTT 5 devices.
     pub expires_at: Option<Time>,
+    /// The sampled trace of the push's request.
+    pub trace: Option<TraceContext>,
     /// Who gets it.
     pub to: Vec<Recipient>,
 }

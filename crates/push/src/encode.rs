@@ -7,6 +7,7 @@
 use bytes::Bytes;
 use roaring::RoaringBitmap;
 use stadium_registry::{AppName, DeviceId, Selector};
+use stadium_state_machine::TraceContext;
 use stadium_state_machine::encoding::{Reader, corrupt, number, text};
 
 use crate::feed::Feed;
@@ -272,6 +273,9 @@ impl Words {
     }
 }
 
+/// Bit beside the QoS: a trace follows the options.
+const TRACED: u8 = 0x80;
+
 impl Options {
     fn encode(&self, out: &mut Vec<u8>) {
         write_maybe(out, self.expiry);
@@ -294,7 +298,12 @@ impl Options {
             QuietHours::Skip => 1,
             QuietHours::Ignore => 2,
         });
-        out.extend_from_slice(&[self.qos, self.holdout]);
+        // Options without a trace have the form that every version reads.
+        let traced = if self.trace.is_some() { TRACED } else { 0 };
+        out.extend_from_slice(&[self.qos | traced, self.holdout]);
+        if let Some(trace) = self.trace {
+            out.extend_from_slice(&trace.to_bytes());
+        }
     }
 
     fn decode(input: &mut Reader<'_>) -> Result<Self, Corrupt> {
@@ -317,11 +326,19 @@ impl Options {
             2 => QuietHours::Ignore,
             _ => return Err(corrupt("an unknown rule about quiet hours")),
         };
-        let (qos, holdout) = (input.byte()?, input.byte()?);
+        let (flags, holdout) = (input.byte()?, input.byte()?);
+        let qos = flags & !TRACED;
         if priority > 9 || qos > 1 || holdout > 90 {
             return Err(corrupt("options out of bounds"));
         }
-        Ok(Self { expiry, priority, collapse, pace, cap, quiet_hours, qos, holdout })
+        let trace = match flags & TRACED {
+            0 => None,
+            _ => {
+                let context = TraceContext::from_bytes(input.take(TraceContext::BYTES)?);
+                Some(context.ok_or_else(|| corrupt("a trace without ids"))?)
+            }
+        };
+        Ok(Self { expiry, priority, collapse, pace, cap, quiet_hours, qos, holdout, trace })
     }
 }
 
@@ -399,6 +416,28 @@ pub(crate) fn held(input: &mut Reader<'_>) -> Result<Held, Corrupt> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_without_a_trace_have_the_bytes_of_every_version() {
+        let plain = Options::default();
+        let trace = TraceContext { trace_id: [1; 16], span_id: [2; 8], flags: 1 };
+        let traced = Options { trace: Some(trace), ..plain.clone() };
+        let (mut bytes, mut more) = (Vec::new(), Vec::new());
+        plain.encode(&mut bytes);
+        traced.encode(&mut more);
+        let qos = bytes.len() - 2;
+        assert_eq!((bytes[qos], more[qos]), (1, 0x81));
+        assert_eq!(more[bytes.len()..], trace.to_bytes());
+        for (written, options) in [(&bytes, &plain), (&more, &traced)] {
+            assert_eq!(Options::decode(&mut Reader::new(written)).expect("as written"), *options);
+            for cut in 0..written.len() {
+                assert!(Options::decode(&mut Reader::new(&written[..cut])).is_err(), "{cut}");
+            }
+        }
+        more.truncate(bytes.len());
+        more.extend([0; TraceContext::BYTES]);
+        assert!(Options::decode(&mut Reader::new(&more)).is_err(), "a trace has ids");
+    }
 
     #[test]
     fn settings_without_patterns_have_the_bytes_of_every_version() {

@@ -247,12 +247,8 @@ impl Platform {
     fn accepted_before(&self, app: u32, push: &NewPush) -> Result<bool, Refusal> {
         let same = match self.find_id(app, push.id) {
             None => return Ok(false),
-            Some(Spot::Single(place)) => {
-                let mut body = Vec::new();
-                push.encode(&mut body);
-                *self.singles.at(place).body == *body
-            }
-            Some(Spot::Many(place)) => *self.many(place).push == *push,
+            Some(Spot::Single(place)) => self.singles.at(place).push().is_same(push),
+            Some(Spot::Many(place)) => self.many(place).push.is_same(push),
         };
         if same {
             return Ok(true);

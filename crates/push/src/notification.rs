@@ -6,6 +6,7 @@
 use bytes::Bytes;
 use compact_str::CompactString;
 use stadium_registry::{AppName, DeviceId, Selector};
+use stadium_state_machine::TraceContext;
 
 use crate::{AudienceName, CollapseKey, Milliseconds, PushId, ScheduleName, Time};
 
@@ -97,6 +98,9 @@ pub struct Options {
     pub qos: u8,
     /// Per cent of the audience that is left out on purpose, always the same devices for the same push id: 0 to 90.
     pub holdout: u8,
+    /// The sampled trace of the request that made it: goes with its deliveries. Pushes that differ
+    /// only by it are the same.
+    pub trace: Option<TraceContext>,
 }
 
 impl Default for Options {
@@ -110,6 +114,7 @@ impl Default for Options {
             quiet_hours: QuietHours::Wait,
             qos: 1,
             holdout: 0,
+            trace: None,
         }
     }
 }
@@ -195,6 +200,15 @@ pub enum Missed {
 }
 
 impl NewPush {
+    /// Whether the other one asks for the same, in whatever trace.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let without = |push: &Self| Options { trace: None, ..push.options.clone() };
+        let Self { app, id, audience, content, options: _, when } = self;
+        (app, id, audience, content, when)
+            == (&other.app, &other.id, &other.audience, &other.content, &other.when)
+            && without(self) == without(other)
+    }
+
     /// About how many bytes of memory it holds outside itself.
     pub fn bytes(&self) -> usize {
         let audience = match &self.audience {

@@ -318,6 +318,7 @@ impl Outgoing<'_> {
             properties,
             qos,
             expires_at,
+            trace: self.content.options.trace,
             to,
         }
     }

@@ -107,6 +107,7 @@ fn items() -> Vec<(&'static str, Item)> {
             properties: Vec::new(),
             qos: 1,
             expires_at: Some(now),
+            trace: None,
             to: (0..devices).map(|slot| ((slot % 4) as u16, recipient(slot))).collect(),
         };
         let commands = vec![TransportCommand::Dispatch(dispatch)];

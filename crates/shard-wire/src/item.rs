@@ -10,7 +10,7 @@ use stadium_queue::{Lease, QueueName, Queues};
 use stadium_session::Sessions;
 use stadium_shard::core::{self, AnyCommand, MachineId};
 use stadium_shard::{Done, Forwarded, Together};
-use stadium_state_machine::{Milliseconds, Refusal};
+use stadium_state_machine::{Milliseconds, Refusal, TraceContext};
 use stadium_wallet::Ledger;
 
 use crate::transport::{AnnounceAgain, LiveCounts, TransportBatch};
@@ -57,6 +57,8 @@ pub struct Request {
     pub command: Command,
     /// Of a reserve: any shard of the node may answer it.
     pub searches: bool,
+    /// The trace of the request that it is a part of, where that is sampled.
+    pub trace: Option<TraceContext>,
 }
 
 /// A command, by the machine that carries it out.
@@ -191,7 +193,7 @@ enumeration! {
 }
 
 message! {
-    Request = "Request" { 1 id, 2 shard, 3 generation, 4 time_left, 5 command, 6 searches }
+    Request = "Request" { 1 id, 2 shard, 3 generation, 4 time_left, 5 command, 6 searches, 7 trace }
     Response = "Response" { 1 id, 2 answer }
     Delivery = "Delivery" { 1 to, 2 generation, 3 from, 4 number, 5 confirmed_below, 6 message }
     Confirmation = "Confirmation" { 1 to, 2 machine, 3 number, 4 taken }

@@ -57,6 +57,7 @@ message! {
     Words = "Words" { 1 title, 2 body, 3 data }
     Options = "PushOptions" {
         1 expiry, 2 priority, 3 collapse, 4 pace, 5 cap, 6 quiet_hours, 7 qos, 8 holdout,
+        9 trace,
     }
     NewSchedule = "NewSchedule" { 1 name, 2 cron, 3 zone, 4 missed, 5 push }
     Sighting = "Sighting" { 1 device, 2 at, 3 location, 4 metres_min }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use compact_str::CompactString;
 use stadium_push::live::{LiveTally, LiveToken, Message, Qos};
 use stadium_push::{AppName, DeviceId, Recipient, Time};
+use stadium_state_machine::TraceContext;
 
 #[cfg(test)]
 use crate::tests::Random;
@@ -53,6 +54,8 @@ pub struct Dispatch {
     pub qos: u8,
     /// The rest of its time.
     pub expires_at: Option<Time>,
+    /// The sampled trace of the push's request.
+    pub trace: Option<TraceContext>,
     /// Who gets it: each with its loop.
     pub to: Packed<(u16, Recipient)>,
 }
@@ -66,6 +69,8 @@ pub struct LiveDispatch {
     pub message: Message,
     /// At most once or at least once.
     pub qos: Qos,
+    /// The sampled trace of the push's request.
+    pub trace: Option<TraceContext>,
     /// Loops, and connections as they number them.
     pub to: Packed<(u16, u64)>,
 }
@@ -171,8 +176,9 @@ message! {
     TransportBatch = "TransportBatch" { 1 node, 2 shard, 3 commands }
     Dispatch = "PushDispatch" {
         1 push, 2 payload, 3 content_type, 4 properties, 5 qos, 6 expires_at, 7 to,
+        8 trace,
     }
-    LiveDispatch = "LivePushDispatch" { 1 token, 2 message, 3 qos, 4 to }
+    LiveDispatch = "LivePushDispatch" { 1 token, 2 message, 3 qos, 4 to, 5 trace }
     Message = "LiveMessage" { 1 payload, 2 content_type, 3 properties }
     AnnounceAgain = "AnnounceAgain" { 1 shard }
     LiveCounts = "LiveCounts" { 1 token, 2 counts }
@@ -195,6 +201,12 @@ oneof! {
 }
 
 through! {
+    TraceContext => Bytes,
+    |context: &TraceContext| Bytes::copy_from_slice(&context.to_bytes()),
+    |bytes: Bytes| TraceContext::from_bytes(&bytes).ok_or("it is no trace context"),
+    |random: &mut Random| {
+        TraceContext { trace_id: [random.byte() | 1; 16], span_id: [random.byte() | 1; 8], flags: random.byte() }
+    };
     Packed<(u16, Recipient)> => Bytes,
     |packed: &Packed<_>| packed.bytes.clone(),
     packed,

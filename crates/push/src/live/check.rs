@@ -10,7 +10,7 @@ use crate::{NewPush, Options, Pace, Refusal, When};
 /// `PSH-005` names the first option that needs a durable push, `PSH-008` a start other than now.
 pub fn check(push: &NewPush) -> Result<(), Refusal> {
     let durable = Options::default();
-    let Options { expiry, priority, collapse, pace, cap: _, quiet_hours: _, qos: _, holdout: _ } =
+    let Options { expiry, priority, collapse, pace, cap: _, quiet_hours: _, qos: _, holdout: _, trace: _ } =
         &push.options;
     let refused = |option: &str| {
         let reason = format!(

@@ -12,6 +12,7 @@ mod send;
 
 use bytes::Bytes;
 use compact_str::CompactString;
+use stadium_state_machine::TraceContext;
 
 pub use check::check;
 pub use names::{
@@ -145,6 +146,8 @@ pub struct LiveDispatch {
     pub message: Message,
     /// At most once or at least once.
     pub qos: Qos,
+    /// The sampled trace of the push's request.
+    pub trace: Option<TraceContext>,
     /// The connections, as the loop numbers them.
     pub to: Vec<u64>,
 }

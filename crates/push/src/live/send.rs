@@ -71,6 +71,7 @@ impl Platform {
                     properties: properties.clone(),
                 },
                 qos,
+                trace: push.options.trace,
                 to: group.to.iter().map(|to| to.connection).collect(),
             })
         });

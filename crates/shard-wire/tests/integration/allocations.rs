@@ -10,8 +10,15 @@ fn a_put_allocates_for_its_list_of_jobs_alone() {
     let job = NewJob { payload: Bytes::from(vec![7; 100]), ..NewJob::default() };
     let principal = Some("k_0011223344556677".parse().expect("an id"));
     let command = Command::Queue(stadium_queue::Command::Put { queue, jobs: vec![job], principal });
-    let item =
-        Item::Request(Request { id: 1, shard: 2, generation: 3, time_left: 4, command, searches: false });
+    let item = Item::Request(Request {
+        id: 1,
+        shard: 2,
+        generation: 3,
+        time_left: 4,
+        command,
+        searches: false,
+        trace: None,
+    });
     let mut batch = Vec::new();
     encode(&item, &mut batch).expect("it is short");
     let written = allocation_counter::measure(|| {

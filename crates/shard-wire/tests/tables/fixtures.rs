@@ -27,6 +27,11 @@ impl Cases for stadium_push::ConnectionName {
     const CASES: &'static [super::Case<Self>] = &[("ConnectionName", Value::sample)];
 }
 
+/// Likewise.
+impl Cases for stadium_state_machine::TraceContext {
+    const CASES: &'static [super::Case<Self>] = &[("TraceContext", Value::sample)];
+}
+
 fn path(of: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "tests/fixtures/v1", &format!("{of}.txt")].iter().collect()
 }
@@ -109,4 +114,5 @@ fn bytes_of_version_1_keep_their_meaning() {
     check::<crate::Message>("messages");
     check::<crate::TransportCommand>("transport_commands");
     check::<stadium_push::ConnectionName>("connection_names");
+    check::<stadium_state_machine::TraceContext>("trace_contexts");
 }
