@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use stadium_mqtt::broker;
 use stadium_reactor::{ListenerSettings, LoopSettings};
+use stadium_telemetry::Tracer;
 
 use crate::auth::Authenticator;
 use crate::requests::Services;
@@ -60,6 +61,8 @@ pub struct Config {
     pub streams: StreamLimits,
     /// Milliseconds between two publications of the server's figures in `$SYS/...`; 0 for none.
     pub sys_interval_ms: u64,
+    /// Records the spans of deliveries.
+    pub tracer: Tracer,
 }
 
 /// An address where devices connect.
@@ -189,6 +192,7 @@ impl Config {
             services: None,
             streams: StreamLimits::default(),
             sys_interval_ms: 10_000,
+            tracer: Tracer::off(),
         }
     }
 

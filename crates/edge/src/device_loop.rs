@@ -343,6 +343,7 @@ impl Handler for DeviceLoop {
         self.proofs_end.remove(&id.index);
         self.principals.end(id);
         self.rates.remove(&id.index);
+        self.around.traced.disconnected(id);
         let ending = self.around.endings.remove(&id.index);
         self.end_trace(id, ending.map_or(reason.name(), Counts::close_name));
         if let Some(address) = self.addresses.remove(&id.index) {

@@ -28,7 +28,7 @@ use crate::interest::{Interests, LOOPS_MAX};
 use crate::limits::{Addresses, HeldBytes};
 use crate::message::{Kind, Message};
 use crate::push::Pushes;
-use crate::push::transport::{Inboxes, PushShards, TransportQueue};
+use crate::push::transport::{Inboxes, PushShards, TracedDeliveries, TransportQueue};
 use crate::requests::{OwnRequests, REQUEST_PREFIX, RequestGate};
 use crate::sessions::{Returning, SessionWriter};
 use crate::streams::TopicStreams;
@@ -358,6 +358,7 @@ fn start_loop(
     let seed = seed.wrapping_add((index as u64) << 32);
     let mut around = Surroundings::new(Arc::clone(shared), index, config.congested_bytes, seed);
     around.inboxes = Inboxes::new(behind.platform.clone(), index);
+    around.traced = TracedDeliveries::new(config.tracer.clone());
     around.request_gate = config.services.clone().map(|services| RequestGate::new(services, loops));
     let session_writer = |shards: &Shards| SessionWriter::new(shards.clone(), shared.handle(index).clone());
     around.session_writer = behind.durable.as_ref().map(session_writer);

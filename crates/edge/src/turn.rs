@@ -24,7 +24,7 @@ use crate::limits::{Addresses, HeldBytes};
 use crate::message::{Forward, Kind, Message};
 use crate::publishes::Publishes;
 use crate::purges::Purges;
-use crate::push::transport::{Inboxes, TransportQueue};
+use crate::push::transport::{Inboxes, TracedDeliveries, TransportQueue};
 use crate::push::{Pushes, Receipts};
 use crate::requests::{OwnRequests, RequestGate};
 use crate::sessions::SessionWriter;
@@ -102,6 +102,8 @@ pub(crate) struct Surroundings {
     pub(crate) receipts: Receipts,
     /// Who reads its inbox.
     pub(crate) inboxes: Inboxes,
+    /// Deliveries whose spans are under way.
+    pub(crate) traced: TracedDeliveries,
     /// Where the node has services.
     pub(crate) request_gate: Option<RequestGate>,
     /// Where there are shards to carry out what devices ask for themselves.
@@ -141,6 +143,7 @@ impl Surroundings {
             counts: Counts::default(),
             receipts: Receipts::default(),
             inboxes: Inboxes::new(None, index),
+            traced: TracedDeliveries::default(),
             request_gate: None,
             own_requests: None,
             outboxes: (0..loops).map(|_| Vec::new()).collect(),
@@ -379,6 +382,7 @@ impl Host for Turn<'_> {
     }
 
     fn receipt(&mut self, token: u64, link: Option<ConnectionId>, progress: Progress) {
+        self.around.traced.progressed(token, link, progress);
         match crate::push::live::number(token) {
             Some(push) => self.around.receipts.report(&self.around.shared.pushes, push, progress),
             None => self.around.inboxes.progressed(token, link, progress),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use stadium_queue::{Answer, Command, Place, Queues, Spread, Time};
 
 use crate::Error;
-use crate::core::{Core, CoreSettings, Output, Progress, Store};
+use crate::core::{Core, CoreSettings, Output, Progress, Request, Store};
 use crate::drive::{Drive, Turned};
 use crate::inner::Inner;
 use crate::mailbox::Item;
@@ -40,6 +40,8 @@ pub(crate) struct Driver<S: Store> {
     items: Vec<Item>,
     output: Output<Holder, Queues>,
     wakers: Vec<Waker>,
+    /// Traced commands that this turn takes on.
+    traced: Vec<Holder>,
     reopened: u64,
     metrics_every: Duration,
     published: Instant,
@@ -93,6 +95,7 @@ impl<S: Store + Clone + 'static> Driver<S> {
             items: Vec::new(),
             output: Output::default(),
             wakers: Vec::new(),
+            traced: Vec::new(),
             reopened: 0,
             metrics_every: if is_one_of_many { METRICS_EVERY_OF_MANY } else { METRICS_EVERY },
             published: Instant::now(),
@@ -140,6 +143,13 @@ impl<S: Store + Clone + 'static> Driver<S> {
         self.unpublished |= !self.items.is_empty();
         // One that panics is gone, and no other.
         while let Some(item) = self.items.pop() {
+            if let Item::Request(Request { caller, .. })
+            | Item::Command(caller, _)
+            | Item::Together(caller, _) = &item
+                && caller.taken()
+            {
+                self.traced.push(caller.clone());
+            }
             match item {
                 Item::Request(request) => core.submit(request),
                 Item::Vanished(caller) => core.vanished(caller),
@@ -270,6 +280,8 @@ impl<S: Store + Clone + 'static> Drive for Driver<S> {
         let has_all_notices = self.take_mail();
         let next = self.core.turn(now(), &mut self.output);
         let is_undelivered = self.send();
+        // Those that are answered have no span any more.
+        self.traced.drain(..).for_each(|caller| caller.waits());
         if self.core.reopened() != self.reopened {
             self.reopened = self.core.reopened();
             self.report_spread();

@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use stadium_queue::{Command, Lease, QueueName, Queues};
 use stadium_state_machine::{Refusal, StateMachine as _};
+use stadium_telemetry::TraceContext;
 
 use crate::answer::{Answer, Together};
 use crate::core::{AnyCommand, Body, Caller as _, Confirmation, Delivery, GivenBack};
+use crate::frame::MachineId;
 use crate::reply_slot::{Holder, Unclaimed};
 
 /// Reaches the shards that other nodes serve. Nothing here waits: it is called on the threads of
@@ -75,6 +77,15 @@ pub enum Forwarded {
 }
 
 impl Forwarded {
+    /// The machine that it is for; none for several.
+    pub(crate) fn machine(&self) -> Option<MachineId> {
+        match self {
+            Forwarded::Queue { .. } => Some(MachineId::of::<Queues>()),
+            Forwarded::Machine(command) => Some(command.machine()),
+            Forwarded::Together(_) => None,
+        }
+    }
+
     /// Bytes of memory that it keeps alive while it waits.
     pub fn bytes(&self) -> usize {
         match self {
@@ -113,6 +124,13 @@ impl Asker {
     #[must_use]
     pub fn id(&self) -> u64 {
         self.holder.id()
+    }
+
+    /// Notes in the span of a traced command that another node is asked, and returns what belongs to
+    /// the command there.
+    #[must_use]
+    pub fn forwarded(&self) -> Option<TraceContext> {
+        self.holder.forwarded()
     }
 
     /// Whether nobody waits for the answer any more.

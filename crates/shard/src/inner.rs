@@ -18,6 +18,7 @@ use crate::core::{
 };
 use crate::elsewhere::{Asker, Elsewhere, Forwarded, GivenUp};
 use crate::error::{STOPPING, busy, not_here, rejected};
+use crate::frame::MachineId;
 use crate::mailbox::{Absence, Item, Mailbox, Posted};
 use crate::reply_slot::{Holder, One, Slot, Unclaimed, answer};
 use crate::routes::Routes;
@@ -132,6 +133,7 @@ impl Inner {
         {
             elsewhere.identify(&mut command);
         }
+        slot.trace(Some(MachineId::of::<Queues>()), shard);
         let caller = Holder::new(&slot);
         let one = self.one_of_queues(shard, &command, &search, slot);
         self.taken(shard, mailbox.queue_request(Request { caller, command, search }))?;
@@ -186,6 +188,7 @@ impl Inner {
         self.known(&command)?;
         let mailbox = self.mailbox(shard)?;
         let slot = self.slot();
+        slot.trace(Some(command.machine()), shard);
         let bytes = command.bytes();
         self.taken(shard, mailbox.request(Item::Command(Holder::new(&slot), command), bytes))?;
         Ok(self.one_followed(slot))
@@ -335,6 +338,7 @@ impl Inner {
     pub(crate) fn ask_here(self: &Arc<Self>, shard: u16, command: Forwarded) -> Result<One, Refusal> {
         let mailbox = self.mailbox(shard)?;
         let slot = Slot::new();
+        slot.trace(command.machine(), shard);
         let caller = Holder::new(&slot);
         let (posted, one) = match command {
             Forwarded::Queue { command, searches } => {

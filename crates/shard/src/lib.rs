@@ -7,6 +7,7 @@
 
 mod alarms;
 mod answer;
+mod asked;
 mod bell;
 mod blocking;
 mod client;

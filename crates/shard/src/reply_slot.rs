@@ -11,10 +11,13 @@ use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 use stadium_state_machine::Refusal;
+use stadium_telemetry::TraceContext;
 
 use crate::answer::Answer;
+use crate::asked::Asked;
 use crate::core::Caller;
 use crate::error::{busy, unknown};
+use crate::frame::MachineId;
 
 /// The result of a command.
 pub(crate) type Answered = Result<Answer, Refusal>;
@@ -33,6 +36,10 @@ pub(crate) struct Slot {
     holders: AtomicU32,
     /// See [`Caller::comes_back`].
     comes_back: AtomicBool,
+    /// Whether `asked` holds something: read where nothing is traced.
+    is_traced: AtomicBool,
+    /// The span of a command of a traced request, until it is answered.
+    asked: Mutex<Option<Box<Asked>>>,
 }
 
 enum State {
@@ -50,8 +57,9 @@ impl Slot {
     pub(crate) fn new() -> Arc<Slot> {
         let kept = SLOTS.with(|slots| slots.borrow_mut().pop());
         kept.unwrap_or_else(|| {
-            let (holders, comes_back) = (AtomicU32::new(0), AtomicBool::new(false));
-            Arc::new(Slot { state: Mutex::new(State::Open), holders, comes_back })
+            let (comes_back, is_traced) = (AtomicBool::new(false), AtomicBool::new(false));
+            let (state, holders, asked) = (Mutex::new(State::Open), AtomicU32::new(0), Mutex::new(None));
+            Arc::new(Slot { state, holders, comes_back, is_traced, asked })
         })
     }
 
@@ -64,6 +72,25 @@ impl Slot {
         slot
     }
 
+    /// Begins the span of its command, where this thread works for a traced request. `machine` is none
+    /// for a command to several.
+    #[inline]
+    pub(crate) fn trace(&self, machine: Option<MachineId>, shard: u16) {
+        if let Some(trace) = stadium_telemetry::current() {
+            *self.asked.lock() = Some(Box::new(Asked::new(trace, machine, shard)));
+            self.is_traced.store(true, Ordering::Release);
+        }
+    }
+
+    /// The span of its command, if it has one.
+    #[inline]
+    fn with_span<R>(&self, then: impl FnOnce(&mut Asked) -> R) -> Option<R> {
+        if !self.is_traced.load(Ordering::Acquire) {
+            return None;
+        }
+        self.asked.lock().as_mut().map(|asked| then(asked))
+    }
+
     /// Gives a slot back whose ticket is at its end. Where a shard still holds it, it is simply
     /// dropped.
     fn recycle(mut slot: Arc<Slot>) {
@@ -72,6 +99,9 @@ impl Slot {
         };
         *free.state.get_mut() = State::Open;
         *free.comes_back.get_mut() = false;
+        if std::mem::take(free.is_traced.get_mut()) {
+            *free.asked.get_mut() = None;
+        }
         // Absent while the thread ends.
         let _ = SLOTS.try_with(|slots| {
             let mut slots = slots.borrow_mut();
@@ -99,6 +129,12 @@ impl Slot {
 
     /// Puts the answer there. Gives it back where nobody wants it, or another one is there already.
     fn answer(&self, answer: Answered) -> Result<Option<Waker>, Answered> {
+        // Before the caller hears of it: the request may end with the answer, and its spans with it.
+        if self.is_traced.load(Ordering::Acquire)
+            && let Some(asked) = self.asked.lock().take()
+        {
+            asked.answered(answer.as_ref().err());
+        }
         let mut state = self.state.lock();
         match std::mem::replace(&mut *state, State::Over) {
             State::Open => {
@@ -133,6 +169,24 @@ impl Holder {
     pub(crate) fn new(slot: &Arc<Slot>) -> Self {
         slot.holders.fetch_add(1, Ordering::Relaxed);
         Holder { slot: Arc::clone(slot) }
+    }
+
+    /// The shard's thread took the command out of the mailbox. Returns whether it is traced.
+    pub(crate) fn taken(&self) -> bool {
+        self.slot.with_span(Asked::taken).is_some()
+    }
+
+    /// The command is carried out, and its answer waits for the journal.
+    pub(crate) fn waits(&self) {
+        self.slot.with_span(Asked::waits);
+    }
+
+    /// Another node is asked. Returns what belongs to the command there, where it is sampled.
+    pub(crate) fn forwarded(&self) -> Option<TraceContext> {
+        self.slot.with_span(|asked| {
+            asked.forwarded();
+            asked.context()
+        })
     }
 
     /// Puts the answer there, and returns the waker. Gives the answer back where nobody wants it.

@@ -38,6 +38,7 @@ impl Shards {
         let ask = |shard, together| {
             let mailbox = self.inner.mailbox(shard)?;
             let slot = self.inner.slot();
+            slot.trace(None, shard);
             let item = Item::Together(Holder::new(&slot), Box::new(together));
             self.inner.taken(shard, mailbox.request(item, bytes))?;
             Ok(One::new(slot))

@@ -5,13 +5,16 @@
 
 use std::fmt::Write as _;
 
+use compact_str::CompactString;
 use stadium_mqtt::broker::{Head, Message as MqttMessage};
 use stadium_push::live::{Away, LiveDispatch};
 use stadium_push::{Dispatch, Happened, Step, TransportCommand, client_ids};
 use stadium_reactor::{ConnectionId, Io};
+use stadium_telemetry::TraceContext;
 
 use super::inboxes::{connection, mqtt_qos, token, wall};
 use super::queue::QueuedItem;
+use super::traced::TRACEPARENT;
 use crate::device_loop::DeviceLoop;
 use crate::message::Message;
 use crate::push::live::{forwardable, receipt};
@@ -80,13 +83,21 @@ impl DeviceLoop {
         // Names of another incarnation of the node stand for connections that ended with it.
         let are_ours = dispatch.node == self.around.inboxes.node();
         let mut topic = String::new();
-        for recipient in &dispatch.to {
+        let traced = self.around.traced.devices(dispatch.trace, dispatch.to.len());
+        for (index, recipient) in dispatch.to.iter().enumerate() {
             let id = connection(recipient.connection);
             let mut is_given = false;
             if are_ours && self.around.inboxes.note_slot(id, recipient.slot) {
-                let (properties, payload) = (&properties, &dispatch.payload);
+                let own = dispatch.trace.filter(|_| index < traced);
+                let own = own.and_then(|push| {
+                    self.begin_traced(push, id, &head, dispatch.content_type.as_deref(), &dispatch.properties)
+                });
+                let (properties, payload) = (own.as_ref().unwrap_or(&properties), &dispatch.payload);
                 let message = MqttMessage { topic: "", properties, payload, head };
                 is_given = self.deliver_to_inbox(io, id, &message, &mut topic);
+                if own.is_some() && !is_given {
+                    self.around.traced.cancel(head.receipt, id);
+                }
             }
             if !is_given {
                 let (push, slot, connection) =
@@ -97,22 +108,51 @@ impl DeviceLoop {
         }
     }
 
+    /// Begins the span of a delivery. Returns the properties of its message: those of the push, and
+    /// the context of the span unless the push has one of its own.
+    fn begin_traced(
+        &mut self,
+        push: TraceContext,
+        id: ConnectionId,
+        head: &Head,
+        content_type: Option<&str>,
+        properties: &[(CompactString, CompactString)],
+    ) -> Option<Vec<u8>> {
+        let client_id = self.broker.client_id(self.devices.session(id))?;
+        let context = self.around.traced.begin(push, head.receipt, id, client_id, head.qos);
+        let mut properties = properties.to_vec();
+        if properties.iter().all(|(name, _)| name != TRACEPARENT) {
+            properties.push((TRACEPARENT.into(), context.to_string().into()));
+        }
+        Some(forwardable(content_type, &properties))
+    }
+
     /// Delivers a live push to connections, as far as they still read their inbox.
     fn dispatch_live(&mut self, io: &mut Io<Message>, dispatch: &LiveDispatch) {
-        let LiveDispatch { token, node, message, qos, to, .. } = dispatch;
+        let LiveDispatch { token, node, message: content, qos, trace, to, .. } = dispatch;
         let push = self.around.shared.pushes.number_of(*token);
         let are_ours = *node == self.around.inboxes.node();
-        let properties = forwardable(message.content_type.as_deref(), &message.properties);
+        let properties = forwardable(content.content_type.as_deref(), &content.properties);
         let receipt = receipt(push, Away::Skip);
         let head = Head { qos: mqtt_qos(qos.number()), receipt, ..Head::default() };
         let mut topic = String::new();
         let mut not_connected = 0;
-        for number in to {
+        let traced = self.around.traced.devices(*trace, to.len());
+        for (index, number) in to.iter().enumerate() {
             let id = connection(*number);
-            let message = MqttMessage { topic: "", properties: &properties, payload: &message.payload, head };
-            let is_given = are_ours
-                && self.around.inboxes.reads(id)
-                && self.deliver_to_inbox(io, id, &message, &mut topic);
+            let mut is_given = false;
+            if are_ours && self.around.inboxes.reads(id) {
+                let own = trace.filter(|_| index < traced);
+                let own = own.and_then(|push| {
+                    self.begin_traced(push, id, &head, content.content_type.as_deref(), &content.properties)
+                });
+                let (properties, payload) = (own.as_ref().unwrap_or(&properties), &content.payload);
+                let message = MqttMessage { topic: "", properties, payload, head };
+                is_given = self.deliver_to_inbox(io, id, &message, &mut topic);
+                if own.is_some() && !is_given {
+                    self.around.traced.cancel(receipt, id);
+                }
+            }
             not_connected += u64::from(!is_given);
         }
         self.around.shared.pushes.add_not_connected(push, not_connected);

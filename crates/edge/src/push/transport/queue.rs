@@ -90,8 +90,8 @@ mod tests {
     fn live(recipients: usize) -> QueuedItem {
         let message = Message { payload: Bytes::new(), content_type: None, properties: Vec::new() };
         let to = vec![0; recipients];
-        let dispatch =
-            LiveDispatch { token: LiveToken(1), node: 0, loop_index: 0, message, qos: Qos::AtMostOnce, to };
+        let (token, qos, trace) = (LiveToken(1), Qos::AtMostOnce, None);
+        let dispatch = LiveDispatch { token, node: 0, loop_index: 0, message, qos, trace, to };
         QueuedItem::Command { shard: 0, command: TransportCommand::Live(dispatch) }
     }
 
