@@ -2,6 +2,8 @@
 //!
 //! The table holds them, and hands them back with their answers.
 
+use stadium_state_machine::TraceContext;
+
 /// The caller that waits for the answer of a command.
 pub trait Asks {
     /// Distinguishes those who are not answered. The parts of one search have the same.
@@ -9,6 +11,11 @@ pub trait Asks {
 
     /// Whether nobody waits for the answer any more.
     fn is_gone(&self) -> bool;
+
+    /// What belongs to the command on the node that is asked, where it is a part of a sampled trace.
+    fn trace(&self) -> Option<TraceContext> {
+        None
+    }
 }
 
 impl Asks for stadium_shard::Asker {
@@ -18,5 +25,9 @@ impl Asks for stadium_shard::Asker {
 
     fn is_gone(&self) -> bool {
         stadium_shard::Asker::is_gone(self)
+    }
+
+    fn trace(&self) -> Option<TraceContext> {
+        self.forwarded()
     }
 }

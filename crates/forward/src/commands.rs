@@ -103,7 +103,8 @@ impl<A: Asks> Commands<A> {
         }
         match Command::try_from(command) {
             Ok(command) => {
-                let request = Request { id: 0, shard, generation: 0, time_left: 0, command, searches };
+                let trace = asker.trace();
+                let request = Request { id: 0, shard, generation: 0, time_left: 0, command, searches, trace };
                 Ok(self.insert(request, asker, bytes, now))
             }
             Err(command) => {
@@ -132,7 +133,8 @@ impl<A: Asks> Commands<A> {
             .filter(|command| !refusal.is_unknown() || repeat::is_repeatable(command))
             .filter(|_| self.table.has_room(bytes));
         let Some(command) = command else { return Err((asker, refusal)) };
-        let request = Request { id: 0, shard, generation: 0, time_left: 0, command, searches: false };
+        let trace = asker.trace();
+        let request = Request { id: 0, shard, generation: 0, time_left: 0, command, searches: false, trace };
         let id = self.insert(request, asker, bytes, now.checked_sub(held).unwrap_or(now));
         let gone = self.table.with(id, |pending| {
             pending.is_unknown = refusal.is_unknown();
@@ -325,7 +327,7 @@ fn wait_of(command: &Command) -> Option<Milliseconds> {
 /// Stands where a request is while its bytes are made.
 fn placeholder() -> Request {
     let command = Command::Queue(Queue::Settle { leases: Vec::new() });
-    Request { id: 0, shard: 0, generation: 0, time_left: 0, command, searches: false }
+    Request { id: 0, shard: 0, generation: 0, time_left: 0, command, searches: false, trace: None }
 }
 
 /// Whether the shard did not take the command because it is elsewhere, or about to be.

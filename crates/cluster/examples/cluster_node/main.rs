@@ -47,7 +47,7 @@ fn main() {
     let [certificate, key, authority] = ["a certificate", "its key", "an authority"]
         .map(|what| std::fs::read(next(what)).unwrap_or_else(|why| panic!("{what}: {why}")));
     let tls = TlsSettings::from_pem(&certificate, &key, &authority).expect("they fit");
-    let links = Some(LinkSettings { listen, tls, loops: 1 });
+    let links = Some(LinkSettings { listen, tls, loops: 1, tracer: stadium_telemetry::Tracer::off() });
     let archive = arguments.next().map(ArchiveSettings::new);
     let membership = config(&name, listen, etcd, cluster, count);
     let settings = NodeSettings { membership, folder, mirror: mirror(), archive, links };

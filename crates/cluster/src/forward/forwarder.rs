@@ -20,6 +20,7 @@ use stadium_shard::core::{AnyCommand, Confirmation, Delivery};
 use stadium_shard::{Answer, Asker, Elsewhere, Forwarded, GivenUp, Shards, UNREACHABLE};
 use stadium_shard_wire::{Abandoned, Item, Notice, Release, SpreadQueues};
 use stadium_state_machine::{busy, rejected};
+use stadium_telemetry::Tracer;
 
 use super::alarm::Alarm;
 use super::bytes::with_bytes;
@@ -47,6 +48,7 @@ pub(crate) struct Forwarder {
     /// The transport of pushes of this node, once it has one.
     pub(super) transport: OnceLock<Arc<ClusterTransport>>,
     pub(super) kept: Kept,
+    pub(super) tracer: Tracer,
     ends: AtomicBool,
     pub(super) counts: Counts,
 }
@@ -107,6 +109,7 @@ impl Forwarding {
             serving: Mutex::default(),
             transport: OnceLock::new(),
             kept: Kept::default(),
+            tracer: settings.tracer.clone(),
             ends: AtomicBool::new(false),
             counts: Counts::default(),
             shards: shards.clone(),

@@ -80,7 +80,9 @@ impl Forwarder {
     /// Has a shard of this node carry out a command of another one.
     fn serve(&self, node: &NodeName, request: Request, reply: Reply) {
         self.counts.served.fetch_add(1, Ordering::Relaxed);
-        let Request { id, shard, command, searches, .. } = request;
+        let Request { id, shard, command, searches, trace, .. } = request;
+        // The shard's span belongs to that of the node which asks.
+        let _traced = trace.and_then(|trace| self.tracer.join(trace)).map(stadium_telemetry::enter);
         let waits = matches!(&command, wire::Command::Queue(Queue::Reserve { wait, .. }) if *wait > 0);
         let ticket = self.shards.ask_forwarded(shard, command.into_shard(searches));
         let me = self.me.clone();

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use stadium_links::{ClusterId, Incarnation, NodeName, Settings, Timing, TlsSettings};
+use stadium_telemetry::Tracer;
 
 /// The longest message between nodes, in bytes: a put of four of the largest jobs.
 pub(crate) const BODY_BYTES_MAX: usize = 4 << 20;
@@ -17,6 +18,8 @@ pub struct LinkSettings {
     pub tls: TlsSettings,
     /// Threads for links, 1 to 64. Each keeps a connection to each other node.
     pub loops: usize,
+    /// Records the spans of commands and pushes of other nodes.
+    pub tracer: Tracer,
 }
 
 impl LinkSettings {

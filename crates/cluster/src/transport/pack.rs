@@ -17,7 +17,7 @@ use stadium_shard_wire::{self as wire, Packed, PackedEntry, TransportBatch};
 const LOOK_BACK: usize = 64;
 
 /// Bytes of a command at most, besides its texts, payload and recipients.
-const COMMAND_BYTES: usize = 96;
+const COMMAND_BYTES: usize = 128;
 /// Bytes of lengths around one property at most.
 const PROPERTY_BYTES: usize = 16;
 
@@ -148,14 +148,15 @@ pub(super) fn pack(
         let bytes = body.bytes();
         match body {
             Body::Push(push, to) => batches.add(bytes, &to, |to| {
-                let Dispatch { push, payload, content_type, properties, qos, expires_at, .. } = push.clone();
+                let Dispatch { push, payload, content_type, properties, qos, expires_at, trace, .. } =
+                    push.clone();
                 let dispatch =
-                    wire::Dispatch { push, payload, content_type, properties, qos, expires_at, to };
+                    wire::Dispatch { push, payload, content_type, properties, qos, expires_at, trace, to };
                 wire::TransportCommand::Dispatch(dispatch)
             }),
             Body::Live(push, to) => batches.add(bytes, &to, |to| {
-                let LiveDispatch { token, message, qos, .. } = push.clone();
-                wire::TransportCommand::Live(wire::LiveDispatch { token, message, qos, to })
+                let LiveDispatch { token, message, qos, trace, .. } = push.clone();
+                wire::TransportCommand::Live(wire::LiveDispatch { token, message, qos, trace, to })
             }),
         }
     }
@@ -185,7 +186,7 @@ pub(super) fn unpack(batch: TransportBatch) -> Vec<TransportCommand> {
     for command in batch.commands {
         match command {
             wire::TransportCommand::Dispatch(dispatch) => {
-                let wire::Dispatch { push, payload, content_type, properties, qos, expires_at, to } =
+                let wire::Dispatch { push, payload, content_type, properties, qos, expires_at, trace, to } =
                     dispatch;
                 commands.extend(by_loop(&to).map(|(loop_index, to)| {
                     TransportCommand::Dispatch(Dispatch {
@@ -197,15 +198,16 @@ pub(super) fn unpack(batch: TransportBatch) -> Vec<TransportCommand> {
                         properties: properties.clone(),
                         qos,
                         expires_at,
+                        trace,
                         to,
                     })
                 }));
             }
             wire::TransportCommand::Live(dispatch) => {
-                let wire::LiveDispatch { token, message, qos, to } = dispatch;
+                let wire::LiveDispatch { token, message, qos, trace, to } = dispatch;
                 commands.extend(by_loop(&to).map(|(loop_index, to)| {
                     let message: Message = message.clone();
-                    TransportCommand::Live(LiveDispatch { token, node, loop_index, message, qos, to })
+                    TransportCommand::Live(LiveDispatch { token, node, loop_index, message, qos, trace, to })
                 }));
             }
             wire::TransportCommand::Disconnect { app, device } => {

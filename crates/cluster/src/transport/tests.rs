@@ -8,6 +8,7 @@ use bytes::Bytes;
 use stadium_push::live::{LiveDispatch, Message, Qos};
 use stadium_push::{AppName, DeviceId, Dispatch, Recipient};
 use stadium_shard_wire::{Batch, Received, encode};
+use stadium_state_machine::TraceContext;
 
 use super::*;
 
@@ -125,6 +126,7 @@ fn dispatch(node: u32, loop_index: u16, push: u64, payload: &Bytes, to: &[u64]) 
         properties: vec![("name".into(), "value".into())],
         qos: 1,
         expires_at: Some(Time(1_800_000_000_000)),
+        trace: Some(TraceContext { trace_id: [1; 16], span_id: [2; 8], flags: 1 }),
         to: to.iter().map(|&connection| Recipient { connection, slot: connection as u32 }).collect(),
     })
 }
@@ -132,7 +134,7 @@ fn dispatch(node: u32, loop_index: u16, push: u64, payload: &Bytes, to: &[u64]) 
 fn live(token: LiveToken, node: u32, payload: &Bytes, to: &[u64]) -> TransportCommand {
     let message = Message { payload: payload.clone(), content_type: None, properties: Vec::new() };
     let (loop_index, qos, to) = (1, Qos::AtLeastOnce, to.to_vec());
-    TransportCommand::Live(LiveDispatch { token, node, loop_index, message, qos, to })
+    TransportCommand::Live(LiveDispatch { token, node, loop_index, message, qos, trace: None, to })
 }
 
 fn disconnect(name: &str) -> TransportCommand {

@@ -68,7 +68,8 @@ impl Trio {
                 &read(authority.file()),
             );
             let listen = ports::free().expect("a port");
-            let links = LinkSettings { listen, tls: tls.expect("they fit"), loops: 1 };
+            let tracer = stadium_telemetry::Tracer::off();
+            let links = LinkSettings { listen, tls: tls.expect("they fit"), loops: 1, tracer };
             let membership = Config {
                 etcd: access(),
                 cluster: "forward".to_owned(),
