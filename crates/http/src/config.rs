@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use stadium_telemetry::Tracer;
+
 use crate::shared_documents::SharedDocuments;
 use crate::sign_in::config::OidcConfig;
 
@@ -72,6 +74,8 @@ pub struct Config {
     pub audit_files_max: usize,
     /// Time that running requests get to finish after the shutdown signal.
     pub drain_timeout: Duration,
+    /// Records the spans of requests.
+    pub tracer: Tracer,
 }
 
 /// How large a push may be: the settings of the HTTP port.
@@ -143,6 +147,7 @@ impl Config {
             stream_heartbeat: Duration::from_secs(15),
             audit_files_max: 16,
             drain_timeout: Duration::from_secs(10),
+            tracer: Tracer::off(),
         }
     }
 

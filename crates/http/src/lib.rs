@@ -63,6 +63,7 @@ pub use about::facts::{About, Facts, ListenerFact, SettingFact};
 pub use change_log::{ChangeLog, LoggedChange};
 pub use config::{CertificateNeed, ClientCertificates, Config, PushBounds, TlsFiles};
 pub use fleet::Fleet;
+pub use metrics::exported::MetricReader;
 pub use openapi::description;
 pub use platform::ids::new_push_id;
 pub use principal::{Holder, HolderRights, Principal};

@@ -64,6 +64,7 @@ fn cors(origins: &[String]) -> CorsLayer {
             header::CONTENT_TYPE,
             HeaderName::from_static("idempotency-key"),
             HeaderName::from_static("last-event-id"),
+            HeaderName::from_static("traceparent"),
         ])
         .expose_headers([
             header::LOCATION,

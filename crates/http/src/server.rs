@@ -32,6 +32,7 @@ use crate::key_store::KeyStore;
 use crate::live::broadcast::Live;
 use crate::live::health::is_health;
 use crate::live::sampler as live;
+use crate::metrics::exported::MetricReader;
 use crate::port::Port;
 use crate::queue::samples;
 use crate::request::app::App;
@@ -163,6 +164,11 @@ impl Server {
     /// The audit log, for other doors of the node.
     pub fn change_log(&self) -> ChangeLog {
         ChangeLog::of(&self.app.audit)
+    }
+
+    /// Reads the metrics for a collector; keep it before [`Server::run`].
+    pub fn metrics(&self) -> MetricReader {
+        MetricReader::new(self.port.part())
     }
 
     /// What reads certificates and keys again; keep it before [`Server::run`].

@@ -67,6 +67,8 @@ pub enum When {
     Backup,
     /// Servers whose certificate comes from an ACME server: `acme.domains` is set.
     Acme,
+    /// Servers that export telemetry: `telemetry.endpoint` is set.
+    Telemetry,
     /// Nodes of a cluster.
     Cluster,
     /// Nodes of a cluster with an object store: `cluster.store` is set.
@@ -132,6 +134,7 @@ impl When {
             Self::Locations => "locations",
             Self::Backup => "backup",
             Self::Acme => "acme",
+            Self::Telemetry => "telemetry",
             Self::Cluster => "cluster",
             Self::Store => "store",
         }
@@ -146,6 +149,7 @@ impl When {
             Self::Locations => "servers that follow devices' locations: `push.locations.service` is set",
             Self::Backup => "servers that back themselves up: `backup.to` is set",
             Self::Acme => "servers with a certificate from an ACME server: `acme.domains` is set",
+            Self::Telemetry => "servers that export telemetry: `telemetry.endpoint` is set",
             Self::Cluster => "nodes of a cluster",
             Self::Store => "nodes of a cluster with an object store: `cluster.store` is set",
         }

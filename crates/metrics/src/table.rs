@@ -11,6 +11,7 @@ pub mod queues;
 pub mod server;
 pub mod services;
 pub mod shards;
+pub mod telemetry;
 pub mod topics;
 pub mod wallets;
 
@@ -31,6 +32,7 @@ pub const SECTIONS: [&Section; 13] = [
     &services::SECTION,
     &cluster::SECTION,
     &http::SECTION,
+    &telemetry::SECTION,
 ];
 
 /// All rows, in the order of the reference page.

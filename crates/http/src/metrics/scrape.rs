@@ -15,7 +15,7 @@ use crate::fleet::Readiness;
 use crate::metrics::encoder::Encoder;
 use crate::metrics::process::Process;
 use crate::metrics::sources::Sources;
-use crate::metrics::{acme, backup, cluster, fleet, process, requests, services, shards, topics};
+use crate::metrics::{acme, backup, cluster, fleet, process, requests, services, shards, telemetry, topics};
 
 /// Everything `/metrics` shows, in the OpenMetrics text format.
 pub(crate) fn text(sources: &Sources) -> Result<String, fmt::Error> {
@@ -69,6 +69,9 @@ impl Collector for Scrape {
         }
         if let Some(stats) = &stats.cluster {
             cluster::encode(&mut to, stats)?;
+        }
+        if let Some(counts) = app.config.tracer.counts() {
+            telemetry::encode(&mut to, counts)?;
         }
         shards::encode(&mut to, &self.0)?;
         to.value(http::HTTP_CONNECTIONS, self.0.connections.open())?;

@@ -242,6 +242,7 @@ impl OptionsFields {
             },
             qos: within("options.qos", self.qos, known.qos, 1)?,
             holdout: within("options.holdout_percent", self.holdout_percent, known.holdout, 90)?,
+            trace: None,
         })
     }
 

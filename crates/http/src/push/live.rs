@@ -14,6 +14,7 @@ use stadium_push::{
     State, Time, Trace, TraceStep, client_ids, refusal,
 };
 use stadium_registry::{DeviceId, Selector};
+use stadium_telemetry::in_trace;
 
 use crate::audiences::routes::{count, resolved};
 use crate::fleet::{DeviceConnection, DeviceReport, Refusal as FleetRefusal};
@@ -55,7 +56,7 @@ pub(crate) async fn accept(
         Some(Known::New) | None => {}
     }
     let (app, ids) = (Arc::clone(app), Arc::clone(ids));
-    let sent = tokio::spawn(async move {
+    let sent = tokio::spawn(in_trace(stadium_telemetry::current(), async move {
         let sent = match push {
             LiveFields::Registered(push) => dispatch(&app, *push).await,
             LiveFields::Channel(push) => to_channel(&app, *push).await,
@@ -66,7 +67,7 @@ pub(crate) async fn accept(
             _ => ids.lock().accepted(&name),
         }
         sent
-    });
+    }));
     sent.await.map_err(|_| not_answered(id))??;
     Ok(Accepted::Now)
 }
@@ -92,6 +93,7 @@ async fn to_channel(app: &App, push: TopicPush) -> Result<(), Problem> {
 }
 
 async fn dispatch(app: &App, mut push: NewPush) -> Result<(), Problem> {
+    push.options.trace = stadium_telemetry::current().and_then(|trace| trace.sampled_context());
     if let Audience::Saved(_) = push.audience {
         push.audience = Audience::Selector(resolved(app, &push.app, push.audience).await?);
     }

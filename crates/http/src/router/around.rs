@@ -1,5 +1,5 @@
-//! The rules of every request: a time limit, headers that make a browser careful, a count, an entry
-//! in the audit log.
+//! The rules of every request: a time limit, headers that make a browser careful, a count, a span, an
+//! entry in the audit log.
 //!
 //! A path with a time limit of its own, or without entries in the audit log, is named here.
 
@@ -10,6 +10,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use stadium_telemetry::{enter, in_trace};
 
 use crate::audit_log::{AuditedPath, CallerPlace, Change, DryRun};
 use crate::live::health::is_health;
@@ -21,6 +22,8 @@ use crate::request::peer::Peer;
 use crate::request::problem::{KEY_UNKNOWN, Problem, TIMED_OUT};
 use crate::sign_in::config::CALLBACK;
 use crate::sign_in::routes::LOGOUT;
+
+mod traces;
 
 /// The path whose request takes as long as its file.
 const IMPORT: &str = "/api/apps/{app}/devices/import";
@@ -63,8 +66,13 @@ pub(crate) async fn around(
     let asked = request.uri().clone();
     let change = ChangeAsked::of(&mut request, path);
     let limit = app.config.request_timeout + waits;
+    let route = requests.label(&method, path);
+    let traced = traces::begin(&app.config.tracer, &request, &route, path, peer);
     let answered = match may_ask {
-        Ok(()) => tokio::time::timeout(limit, next.run(request)).await,
+        Ok(()) => {
+            let trace = traced.as_ref().map(|traced| Arc::clone(traced.trace()));
+            tokio::time::timeout(limit, in_trace(trace, next.run(request))).await
+        }
         Err(problem) => Ok(problem.into_response()),
     };
     let mut response = answered.unwrap_or_else(|_| {
@@ -86,19 +94,23 @@ pub(crate) async fn around(
     if is_private {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
-    let route = requests.label(&method, path);
     if header(&response, ERROR_CODE) == Some(KEY_UNKNOWN.code) {
         record(&app, None, peer, &route, &asked, &response);
     } else if let Some(change) = change {
         change.answered(&app, peer, &route, &asked, &response);
     }
     let took = started.elapsed();
+    let in_trace = traced.as_ref().map(|traced| enter(Arc::clone(traced.trace())));
     tracing::debug!(
         route = &*route,
         status = response.status().as_u16(),
         took_us = took.as_micros(),
         "HTTP request"
     );
+    drop(in_trace);
+    if let Some(traced) = traced {
+        traces::end(traced, &response);
+    }
     app.keyless.answered(peer, response.status());
     requests.answered(route, response.status().as_u16(), took);
     response
@@ -156,7 +168,7 @@ impl ChangeAsked {
 }
 
 /// The header with the code of a refusal.
-const ERROR_CODE: HeaderName = HeaderName::from_static("stadium-error");
+pub(super) const ERROR_CODE: HeaderName = HeaderName::from_static("stadium-error");
 
 fn header(response: &Response, name: HeaderName) -> Option<&str> {
     response.headers().get(name).and_then(|value| value.to_str().ok())

@@ -57,6 +57,7 @@ impl Asked {
             priority,
             quiet_hours,
             collapse: topic(headers, subscription)?,
+            trace: stadium_telemetry::current().and_then(|trace| trace.sampled_context()),
             ..Options::default()
         };
         let mut properties = Vec::new();

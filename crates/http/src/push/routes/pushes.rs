@@ -99,7 +99,8 @@ pub(crate) async fn create(
         let accepted = live::accept(&app, &ids, push, named_by).await?;
         return Ok(answer(id, url, accepted));
     }
-    let push = Box::new(fields.check("", of.clone(), id)?);
+    let mut push = Box::new(fields.check("", of.clone(), id)?);
+    push.options.trace = stadium_telemetry::current().and_then(|trace| trace.sampled_context());
     if dry_run {
         let known: Accepted = ask_for(&app, Command::Check { push: push.clone() }).await?;
         let rendered = match device {
