@@ -19,6 +19,7 @@ mod refused;
 mod request;
 mod shards;
 mod tokens;
+mod traced;
 pub mod wallet;
 
 pub use access::{Rights, operators};

@@ -9,6 +9,7 @@ use std::time::Duration;
 use stadium_queue::Command;
 use stadium_rpc::Refusal;
 use stadium_shard::{Done, Shards, Ticket, Together};
+use stadium_telemetry::Tracer;
 use stadium_wallet::Seal;
 
 /// When a caller should try again while the shards are reading.
@@ -16,17 +17,30 @@ const RETRY_AFTER: Duration = Duration::from_millis(250);
 
 /// The shards of a node, once they are open. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct ShardsHandle(Arc<OnceLock<Shards>>);
+pub struct ShardsHandle {
+    opened: Arc<OnceLock<Shards>>,
+    tracer: Tracer,
+}
 
 impl ShardsHandle {
+    /// One whose calls have spans of this tracer.
+    pub fn traced(tracer: Tracer) -> Self {
+        Self { opened: Arc::default(), tracer }
+    }
+
+    /// Records the spans of calls.
+    pub(crate) fn tracer(&self) -> &Tracer {
+        &self.tracer
+    }
+
     /// From now on calls go to these shards. The first ones stay: a second call changes nothing.
     pub fn open(&self, shards: Shards) {
-        let _ = self.0.set(shards);
+        let _ = self.opened.set(shards);
     }
 
     /// The shards; `None` while they read their journals.
     pub fn get(&self) -> Option<&Shards> {
-        self.0.get()
+        self.opened.get()
     }
 
     /// Hands a command to the queues.
@@ -54,8 +68,11 @@ impl ShardsHandle {
     /// As [`Self::submit`].
     pub(crate) fn submit_push(
         &self,
-        command: stadium_push::Command,
+        mut command: stadium_push::Command,
     ) -> Result<Ticket<stadium_push::Answer>, Refusal> {
+        if let stadium_push::Command::Send { push } = &mut command {
+            push.options.trace = stadium_telemetry::current().and_then(|trace| trace.sampled_context());
+        }
         Ok(self.shards()?.submit_push(command))
     }
 
@@ -80,7 +97,7 @@ impl ShardsHandle {
     /// # Errors
     /// Busy while they read their journals.
     pub(crate) fn shards(&self) -> Result<&Shards, Refusal> {
-        self.0.get().ok_or_else(|| {
+        self.opened.get().ok_or_else(|| {
             Refusal::busy(RETRY_AFTER, "the shards are not running yet: the journal is being read")
         })
     }

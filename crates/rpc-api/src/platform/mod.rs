@@ -20,6 +20,7 @@ use crate::principals::Principals;
 use crate::proto::push;
 use crate::request::{self, strange, unreadable, wrong};
 use crate::shards::ShardsHandle;
+use crate::traced::traced;
 
 pub use crate::proto::push::{NAME, VERSION};
 
@@ -89,17 +90,20 @@ where
     service.upload(&Method::<Raw, A>::unary(method.route()), move |context: CallContext, pieces| {
         let shards = shards.clone();
         async move {
-            let bytes = whole(&pieces).await?;
-            let caller = shards.caller(&context, bytes.len())?;
-            let request = Q::decode(bytes.as_slice()).map_err(|error| unreadable(&error))?;
-            let command = read(request)?;
-            let target = target(&command);
-            let may = shards.may_ask_push(&caller, &command);
-            let answer = answer_of(may.and_then(|()| shards.shards().submit_push(command))).await;
-            shards.answered(&caller, &context, || target, &answer);
-            let mut answer = answer?;
-            hide_contents(caller.asking(), &mut answer);
-            write(answer).ok_or_else(strange)?
+            let work = async {
+                let bytes = whole(&pieces).await?;
+                let caller = shards.caller(&context, bytes.len())?;
+                let request = Q::decode(bytes.as_slice()).map_err(|error| unreadable(&error))?;
+                let command = read(request)?;
+                let target = target(&command);
+                let may = shards.may_ask_push(&caller, &command);
+                let answer = answer_of(may.and_then(|()| shards.shards().submit_push(command))).await;
+                shards.answered(&caller, &context, || target, &answer);
+                let mut answer = answer?;
+                hide_contents(caller.asking(), &mut answer);
+                write(answer).ok_or_else(strange)?
+            };
+            traced(shards.shards().tracer(), &context, work).await
         }
     })
 }

@@ -245,6 +245,7 @@ fn options(given: proto::PushOptions) -> Result<Options, Refusal> {
         },
         qos: if given.at_most_once { 0 } else { 1 },
         holdout: small(given.holdout_percent),
+        trace: None,
     })
 }
 

@@ -24,6 +24,7 @@ use crate::principals::Principals;
 use crate::proto::queue;
 use crate::request::{self, strange, unreadable};
 use crate::shards::ShardsHandle;
+use crate::traced::traced;
 
 pub use crate::proto::queue::{NAME, VERSION};
 pub(crate) use read::new_job;
@@ -113,18 +114,21 @@ where
     service.upload(&Method::<Raw, A>::unary(method.route()), move |context: CallContext, pieces| {
         let shards = shards.clone();
         async move {
-            let bytes = whole(&pieces).await?;
-            let caller = shards.caller(&context, bytes.len())?;
-            let request = Q::decode(bytes).map_err(|error| unreadable(&error))?;
-            let mut command = read(&context, request)?;
-            read::for_caller(&mut command, &caller);
-            let target = target(&command).to_owned();
-            let may = shards.may_ask_queue(&caller, &command).await;
-            let answer = answer_of(may.and_then(|()| shards.shards().submit(command))).await;
-            shards.answered(&caller, &context, || target, &answer);
-            let mut answer = answer?;
-            hide_payloads(caller.asking(), &mut answer);
-            write(answer).ok_or_else(strange)
+            let work = async {
+                let bytes = whole(&pieces).await?;
+                let caller = shards.caller(&context, bytes.len())?;
+                let request = Q::decode(bytes).map_err(|error| unreadable(&error))?;
+                let mut command = read(&context, request)?;
+                read::for_caller(&mut command, &caller);
+                let target = target(&command).to_owned();
+                let may = shards.may_ask_queue(&caller, &command).await;
+                let answer = answer_of(may.and_then(|()| shards.shards().submit(command))).await;
+                shards.answered(&caller, &context, || target, &answer);
+                let mut answer = answer?;
+                hide_payloads(caller.asking(), &mut answer);
+                write(answer).ok_or_else(strange)
+            };
+            traced(shards.shards().tracer(), &context, work).await
         }
     })
 }
