@@ -24,6 +24,8 @@ pub enum Error {
     Shards(String),
     /// The cluster of the settings cannot be joined.
     Cluster(String),
+    /// Traces and metrics cannot be exported as the settings ask.
+    Telemetry(String),
     /// The operating system refused something the node needs.
     System(String),
 }
@@ -42,11 +44,12 @@ impl Error {
             Self::Services(_) => "NODE-008",
             Self::Shards(_) => "NODE-012",
             Self::Cluster(_) => "NODE-013",
+            Self::Telemetry(_) => "NODE-014",
         }
     }
 
     /// Every code with what it means and what to do, for the reference.
-    pub const HELP: [(&'static str, &'static str); 13] = [
+    pub const HELP: [(&'static str, &'static str); 14] = [
         (
             "NODE-001",
             "The data directory (`server.data`) cannot be made or used. It must be writable by the server's user alone.",
@@ -93,6 +96,10 @@ impl Error {
             "NODE-013",
             "The cluster of `[cluster]` cannot be joined: this `stadium` was built without clusters, the cluster does not exist or is another one, its topic in Kafka is not as it must be, or a file or a name is refused. The message says which; docs/cluster.md describes a whole configuration.",
         ),
+        (
+            "NODE-014",
+            "Traces and metrics cannot be exported: a file of `[telemetry]` cannot be read or holds something else, or the collector's URL is refused. A collector that is away does not stop a start; docs/telemetry.md describes the settings.",
+        ),
     ];
 }
 
@@ -106,6 +113,7 @@ impl fmt::Display for Error {
         | Self::Services(text)
         | Self::Shards(text)
         | Self::Cluster(text)
+        | Self::Telemetry(text)
         | Self::System(text)) = self;
         write!(f, "{text} ({})", self.code())
     }

@@ -9,8 +9,11 @@ use std::time::Duration;
 
 use stadium_http::ChangeLog;
 use stadium_http::key_store::KeyStore;
-use stadium_http::{About, Config, Fleet, Queues, Reloader, Server, SharedDocuments, SocketTaker};
+use stadium_http::{
+    About, Config, Fleet, MetricReader, Queues, Reloader, Server, SharedDocuments, SocketTaker,
+};
 use stadium_shard::Shards;
+use stadium_telemetry::Tracer;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -31,6 +34,8 @@ pub(crate) struct HttpPort {
     pub(crate) change_log: ChangeLog,
     /// Takes what the console shows of this process.
     pub(crate) about: About,
+    /// Reads the metrics for a collector.
+    pub(crate) metrics: MetricReader,
     queues: Queues,
     reloader: Reloader,
     shutdown: Option<oneshot::Sender<()>>,
@@ -42,19 +47,21 @@ impl HttpPort {
     /// documents of the cluster that the node is of.
     pub(crate) fn open(
         settings: &Settings,
+        tracer: Tracer,
         shared: Option<Arc<dyn SharedDocuments>>,
         (listen, connections_max): (SocketAddr, usize),
         runtime: &Runtime,
         fleet: Arc<dyn Fleet>,
         taker: Arc<dyn SocketTaker>,
     ) -> Result<Self, Error> {
-        let config = Config { connections_max, shared, ..mapping::http::config(settings, listen) };
+        let config = Config { connections_max, shared, tracer, ..mapping::http::config(settings, listen) };
         let scheme = if config.tls.is_some() { "https" } else { "http" };
         let server = runtime
             .block_on(Server::bind(config, fleet, Some(taker)))
             .map_err(|error| Error::Http(error.to_string()))?;
         let (address, reloader, queues) = (server.address(), server.reloader(), server.queues());
         let (keys, change_log, about) = (server.keys(), server.change_log(), server.about());
+        let metrics = server.metrics();
         let (shutdown, stopped) = oneshot::channel::<()>();
         let served = runtime.spawn(server.run(async move {
             // A dropped sender means that the node is going, too.
@@ -66,6 +73,7 @@ impl HttpPort {
             keys,
             change_log,
             about,
+            metrics,
             queues,
             reloader,
             shutdown: Some(shutdown),

@@ -30,6 +30,7 @@ mod services;
 pub mod settings;
 mod shards;
 mod signals;
+mod telemetry;
 mod web_sockets;
 mod webhooks;
 
@@ -45,6 +46,7 @@ pub use stadium_edge::auth::password_line;
 pub use stadium_http::{WrongReceipt, audit, restored, verify_receipt};
 pub use stadium_reactor::clock;
 pub use stadium_shard::{RecordDescription, describe_record};
+pub use telemetry::ask_collector;
 
 /// The description of the HTTP API, as this version serves it.
 #[must_use]

@@ -9,7 +9,7 @@
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 use std::panic::{self, PanicHookInfo};
 use std::sync::OnceLock;
 use std::thread;
@@ -47,13 +47,13 @@ pub fn start(log: &Log) -> Result<(), Error> {
     let colours =
         std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let (filter, handle) = reload::Layer::new(filter);
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
+    let lines = tracing_subscriber::fmt::layer().with_ansi(colours);
     let lines = match log.format {
         LogFormat::Text if goes_to_journal() => {
-            lines.event_format(journald::Lines::new()).boxed()
+            lines.with_writer(io::stderr).event_format(journald::Lines::new()).boxed()
         }
-        LogFormat::Text => lines.with_target(false).boxed(),
-        LogFormat::Json => lines.json().boxed(),
+        LogFormat::Text => lines.with_writer(io::stderr).with_target(false).boxed(),
+        LogFormat::Json => lines.with_writer(|| OfTrace(io::stderr())).json().boxed(),
     };
     tracing_subscriber::registry()
         .with(filter)
@@ -72,6 +72,31 @@ pub fn start(log: &Log) -> Result<(), Error> {
 #[must_use]
 pub fn goes_to_journal() -> bool {
     journald::reads_standard_error()
+}
+
+/// Puts `trace_id` and `span_id` first into each line of JSON that is logged for a traced request.
+struct OfTrace<W>(W);
+
+impl<W: Write> Write for OfTrace<W> {
+    /// Takes a whole line: that is how lines are written.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        match (stadium_telemetry::current(), line.strip_prefix(b"{")) {
+            (Some(trace), Some(rest)) => {
+                let context = trace.context();
+                let (trace_id, span_id) = (context.trace_id_hex(), context.span_id_hex());
+                let mut whole =
+                    format!("{{\"trace_id\":\"{trace_id}\",\"span_id\":\"{span_id}\",").into_bytes();
+                whole.extend_from_slice(rest);
+                self.0.write_all(&whole)?;
+            }
+            _ => self.0.write_all(line)?,
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// A panic as a line of the log, with its backtrace where `RUST_BACKTRACE` asks for one.
@@ -102,7 +127,6 @@ pub(crate) fn level(wanted: Option<&str>) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{self, Write};
     use std::sync::{Arc, Mutex};
 
     use super::*;

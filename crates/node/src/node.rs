@@ -36,6 +36,7 @@ use crate::running::{Listener, Published, Running};
 use crate::services::{Around, Bridge, Services};
 use crate::settings::{Loaded, Settings};
 use crate::shards::{self, Count, ShardsDoor};
+use crate::telemetry::Telemetry;
 use crate::web_sockets::Adopter;
 use crate::webhooks::{self, Reach, Webhooks};
 
@@ -86,6 +87,7 @@ pub struct Node {
     fleet: SharedFleet,
     certificates: Vec<Certificates>,
     running: Running,
+    telemetry: Telemetry,
     loops: usize,
     files_max: u64,
     grace: Duration,
@@ -111,7 +113,8 @@ impl Node {
         let data = DataDirectory::open(&settings.server.data)?;
         let settings = &acme::applied(settings, data.path())?;
         mapping::shards::check(settings, data.path())?;
-        let cluster = cluster::Plan::make(settings, data.path())?;
+        let telemetry = Telemetry::start(settings)?;
+        let cluster = cluster::Plan::make(settings, data.path(), telemetry.tracer())?;
         let (tls, mut certificates) = open_certificates(settings)?;
         let rpc_tls = match &settings.rpc.tls.certificate {
             Some(_) => {
@@ -143,9 +146,10 @@ impl Node {
                  http.certificate and http.key, or http.behind_proxy where a reverse proxy speaks HTTPS"
             );
         }
-        let bridge = Arc::new(Bridge::default());
+        let bridge = Arc::new(Bridge::new(telemetry.tracer()));
         let requests = mapping::rpc::requests(&settings.rpc.devices, bridge.clone());
         let mut plan = mapping::edge::plan(settings, loops, &tls, Arc::new(authenticator), requests);
+        plan.config.tracer = telemetry.tracer();
         // Further connections wait in the kernel's queue.
         let sockets = &mut plan.config.loop_settings.connections_max;
         *sockets = usize::try_from(places.devices.max(1)).unwrap_or(usize::MAX).min(*sockets);
@@ -162,18 +166,21 @@ impl Node {
         let http = match settings.http.listen {
             Some(listen) => {
                 let taker = Arc::new(Adopter::new(edge.handle().clone()));
-                Some(HttpPort::open(
+                let http = HttpPort::open(
                     settings,
+                    telemetry.tracer(),
                     shared.clone(),
                     (listen, places.http),
                     &runtime,
                     fleet.clone(),
                     taker,
-                )?)
+                )?;
+                telemetry.read_from(http.metrics.clone());
+                Some(http)
             }
             None => None,
         };
-        let shards = ShardsDoor::default();
+        let shards = ShardsDoor::new(telemetry.tracer());
         let around = Around {
             fleet: fleet.clone(),
             data: data.path(),
@@ -273,6 +280,7 @@ impl Node {
             fleet,
             certificates,
             running,
+            telemetry,
             loops,
             files_max: places.devices,
             grace: Duration::from_secs(u64::from(settings.server.grace_period_s)),
@@ -443,6 +451,8 @@ impl Node {
         self.backups = None;
         self.stop_pushes();
         self.services.stop();
+        // All requests are answered, and the figures are still those of a server that serves.
+        self.telemetry.stop();
         self.http = None;
         if let Some(edge) = self.edge.take() {
             edge.stop();

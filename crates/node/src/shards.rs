@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use stadium_rpc_api::ShardsHandle;
 use stadium_shard::core::Progress;
 use stadium_shard::{Error as ShardError, Settings as ShardSettings, Shards};
+use stadium_telemetry::Tracer;
 
 use crate::error::Error;
 
@@ -45,10 +46,15 @@ pub(crate) fn open(
 }
 
 /// The way to the shards. Cheap to clone.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct ShardsDoor(ShardsHandle);
 
 impl ShardsDoor {
+    /// One that is not open. Calls through it have spans of this tracer.
+    pub(crate) fn new(tracer: Tracer) -> Self {
+        Self(ShardsHandle::traced(tracer))
+    }
+
     /// Lets callers through to the shards.
     pub(crate) fn open(&self, shards: Shards) {
         // A node opens it once.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use stadium_http::SharedDocuments;
 use stadium_push::{LiveOrigins, Transport};
 use stadium_shard::Shards;
+use stadium_telemetry::Tracer;
 use tokio::sync::watch;
 
 use super::BUILD;
@@ -20,7 +21,7 @@ pub(crate) enum Plan {}
 
 impl Plan {
     /// Refuses settings that name a cluster.
-    pub(crate) fn make(settings: &Settings, _: &Path) -> Result<Option<Self>, Error> {
+    pub(crate) fn make(settings: &Settings, _: &Path, _: Tracer) -> Result<Option<Self>, Error> {
         match &settings.cluster.name {
             None => Ok(None),
             Some(name) => Err(Error::Cluster(format!(

@@ -15,6 +15,7 @@ use stadium_links::TlsSettings;
 use stadium_membership::{Cluster, Node, NodeName, Settings as Planner, Versions};
 use stadium_membership_etcd::{Access, Config};
 use stadium_shard::{Settings as ShardSettings, Shards};
+use stadium_telemetry::Tracer;
 
 use super::documents;
 use super::identity;
@@ -56,13 +57,13 @@ impl Plan {
     ///
     /// # Errors
     /// [`Error::Cluster`] with what is wrong.
-    pub(crate) fn make(settings: &Settings, data: &Path) -> Result<Option<Self>, Error> {
+    pub(crate) fn make(settings: &Settings, data: &Path, tracer: Tracer) -> Result<Option<Self>, Error> {
         let Some(stores) = Stores::read(settings).map_err(Error::Cluster)? else { return Ok(None) };
         let name = &stores.name;
         let folder = data.join(FOLDER);
         let me = node_name(settings.cluster.node.as_deref())?;
         let advertised = advertised(&settings.cluster.links)?;
-        let links = link_settings(&settings.cluster.links)?;
+        let links = link_settings(&settings.cluster.links, tracer)?;
         let (cluster, is_kept) = identity::cluster(&folder, name, &stores.etcd)?;
         let count = u16::try_from(cluster.shards).map_err(|_| {
             Error::Cluster(format!("the cluster {name:?} has {} shards, which is too many", cluster.shards))
@@ -158,10 +159,10 @@ fn node_name(name: Option<&str>) -> Result<NodeName, Error> {
 }
 
 /// Where the links listen, and how they show who they are.
-fn link_settings(links: &ClusterLinks) -> Result<LinkSettings, Error> {
+fn link_settings(links: &ClusterLinks, tracer: Tracer) -> Result<LinkSettings, Error> {
     let listen =
         links.listen.ok_or_else(|| Error::Cluster("cluster.links.listen names no address".to_owned()))?;
-    Ok(LinkSettings { listen, tls: link_tls(links)?, loops: links.loops.into() })
+    Ok(LinkSettings { listen, tls: link_tls(links)?, loops: links.loops.into(), tracer })
 }
 
 /// The certificate of the links, its key and the authorities.

@@ -16,4 +16,5 @@ pub(crate) mod shards;
 pub(crate) mod sockets;
 #[cfg(feature = "cluster")]
 pub(crate) mod stores;
+pub(crate) mod telemetry;
 pub(crate) mod tls;

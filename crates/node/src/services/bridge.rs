@@ -14,23 +14,33 @@ use stadium_edge::requests::{Answer, DeviceRequest, Refused, Reply, Requests};
 use stadium_reactor::tls::ClientTls;
 use stadium_rpc::{CallError, CallOptions, Client, ClientConfig, Idempotency, ServiceClient};
 use stadium_rpc_api::DEVICE_MIME;
+use stadium_rsocket::metadata::tracing::{self, Ids, Sampling, TraceId, Tracing};
 use stadium_rsocket::metadata::{self, Mime};
+use stadium_telemetry::{Kind, Span, TraceContext, Tracer};
 
 use super::known::KnownServices;
 
 /// Content: the principal that the device was authenticated as; absent for an anonymous one.
 const USER_MIME: &[u8] = b"message/x.stadium.user.v1";
 
+/// The user property of a request that belongs to a trace.
+const TRACEPARENT: &str = "traceparent";
+
 /// When to come back to a node that is starting or leaving, or to a service without instances that can be reached.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Takes devices' requests. Busy until it is opened, and after it was closed.
-#[derive(Default)]
 pub(crate) struct Bridge {
     services: RwLock<Option<Arc<KnownServices>>>,
+    tracer: Tracer,
 }
 
 impl Bridge {
+    /// One that is not open. The calls of traced requests have spans of this tracer.
+    pub(crate) fn new(tracer: Tracer) -> Self {
+        Self { services: RwLock::default(), tracer }
+    }
+
     /// Takes requests from now on, and calls what discovery knows.
     pub(crate) fn open(&self, discovery: &Discovery, tls: Option<ClientTls>) -> std::io::Result<()> {
         let config = ClientConfig {
@@ -56,7 +66,7 @@ impl Requests for Bridge {
             return Err(Refused::NotForDevices);
         }
         let services = self.services.read().clone().ok_or(Refused::Busy { retry_after: RETRY_AFTER })?;
-        services.find(request.service())?.take(Asked::new(request, reply))
+        services.find(request.service())?.take(Asked::new(request, reply, &self.tracer))
     }
 }
 
@@ -68,11 +78,68 @@ pub(super) struct Asked {
     key: Box<[u8]>,
     until: Instant,
     reply: Reply,
+    /// Of a request of a sampled trace.
+    traced: Option<Traced>,
+}
+
+/// The span of a call, until it is answered.
+struct Traced {
+    tracer: Tracer,
+    span: Span,
+}
+
+impl Traced {
+    /// Of the device's trace, where that is sampled.
+    fn begin(tracer: &Tracer, request: &DeviceRequest<'_>, device: Option<TraceContext>) -> Option<Self> {
+        let device = device.filter(|device| device.is_sampled() && tracer.is_on())?;
+        let span = Span::below(device, "rpc/{service}/{method}", Kind::Client)
+            .with("rpc.system", "stadium")
+            .with("rpc.service", request.service().to_owned())
+            .with("rpc.method", request.method().to_owned())
+            .with("messaging.client.id", request.client_id.to_owned());
+        Some(Self { tracer: tracer.clone(), span })
+    }
+
+    fn end(self, answer: &Answer) {
+        let mut span = self.span.ended();
+        span.error = match answer {
+            Answer::Ok(_) | Answer::Rejected { .. } => None,
+            Answer::Busy { .. } => Some("busy".into()),
+            Answer::Deadline => Some("deadline".into()),
+            Answer::Unknown { .. } => Some("unknown".into()),
+        };
+        self.tracer.record(span);
+    }
+}
+
+/// Sends an answer, and ends the span of its call.
+fn send(reply: Reply, traced: Option<Traced>, answer: Answer) {
+    if let Some(traced) = traced {
+        traced.end(&answer);
+    }
+    reply.send(answer);
+}
+
+/// The entry by which the service knows the trace.
+fn write_trace(metadata: &mut Vec<u8>, context: TraceContext) {
+    let sampling = if context.is_sampled() { Sampling::Sampled } else { Sampling::NotSampled };
+    let ids = Ids {
+        trace: TraceId::Long(u128::from_be_bytes(context.trace_id)),
+        span: u64::from_be_bytes(context.span_id),
+        parent: None,
+    };
+    tracing::write(metadata, &Tracing { sampling, ids: Some(ids) });
 }
 
 impl Asked {
-    fn new(request: &DeviceRequest<'_>, reply: Reply) -> Self {
+    fn new(request: &DeviceRequest<'_>, reply: Reply, tracer: &Tracer) -> Self {
         let mut metadata = Vec::new();
+        let device = request.user_properties.iter().find(|(name, _)| *name == TRACEPARENT);
+        let device = device.and_then(|(_, value)| TraceContext::parse(value));
+        let traced = Traced::begin(tracer, request, device);
+        if let Some(context) = traced.as_ref().map(|traced| traced.span.context).or(device) {
+            write_trace(&mut metadata, context);
+        }
         metadata::write_entry(&mut metadata, Mime::Named(DEVICE_MIME), request.client_id.as_bytes());
         if let Some(user) = request.user {
             metadata::write_entry(&mut metadata, Mime::Named(USER_MIME), user.as_bytes());
@@ -84,15 +151,16 @@ impl Asked {
             key: request.client_id.as_bytes().into(),
             until: Instant::now() + request.deadline,
             reply,
+            traced,
         }
     }
 
     /// Calls the service.
     pub(super) fn call(self, service: &ServiceClient) {
-        let Self { route, payload, metadata, key, until, reply } = self;
+        let Self { route, payload, metadata, key, until, reply, traced } = self;
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return reply.send(Answer::Deadline);
+            return send(reply, traced, Answer::Deadline);
         }
         let options = CallOptions {
             deadline: Some(left),
@@ -101,10 +169,14 @@ impl Asked {
             ..CallOptions::default()
         };
         if reply.is_wanted() {
-            let then = move |answered: Result<&[u8], CallError>| reply.send(answer(answered));
+            let then = move |answered: Result<&[u8], CallError>| send(reply, traced, answer(answered));
             service.call_bytes_then(&route, Idempotency::Unknown, payload, &options, then);
         } else {
             service.one_way_bytes(&route, payload, &options);
+            // Nobody answers it.
+            if let Some(Traced { tracer, span }) = traced {
+                tracer.record(span.ended());
+            }
         }
     }
 
@@ -112,7 +184,7 @@ impl Asked {
     pub(super) fn go(self, way: Result<&ServiceClient, Refused>) {
         match way {
             Ok(service) => self.call(service),
-            Err(refused) => self.reply.send(Answer::from(refused)),
+            Err(refused) => send(self.reply, self.traced, Answer::from(refused)),
         }
     }
 }

@@ -44,6 +44,7 @@ pub(super) fn find(settings: &Settings, effective: &[Effective]) -> Vec<Problem>
     finder.push(settings);
     finder.locations(settings);
     finder.backup(settings);
+    finder.telemetry(settings);
     finder.cluster(settings);
     finder.found
 }
@@ -517,6 +518,22 @@ impl Finder<'_> {
         }
     }
 
+    fn telemetry(&mut self, settings: &Settings) {
+        let telemetry = &settings.telemetry;
+        if let Some(url) = &telemetry.endpoint {
+            let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+            let host = host.map(|rest| rest.split('/').next().unwrap_or_default());
+            let is_url = host.is_some_and(|host| !host.is_empty() && !host.contains(['@', ' ']));
+            if !is_url {
+                let shape = "must be the URL of a collector without a password: \"http://127.0.0.1:4318\"";
+                self.add("telemetry.endpoint", format!("= {url:?} {shape}"));
+            }
+        }
+        if let Some(odd) = telemetry.resource_attributes.iter().find(|one| !is_attribute(one)) {
+            self.add("telemetry.resource_attributes", format!("holds {odd:?}, which must be NAME=VALUE"));
+        }
+    }
+
     fn cluster(&mut self, settings: &Settings) {
         let cluster = &settings.cluster;
         self.access("cluster.etcd", &cluster.etcd.access);
@@ -619,6 +636,10 @@ impl Finder<'_> {
 }
 
 /// Whether it is scheme, host and perhaps port, and nothing more.
+fn is_attribute(text: &str) -> bool {
+    text.split_once('=').is_some_and(|(name, _)| !name.trim().is_empty())
+}
+
 fn is_origin(url: &str) -> bool {
     let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
@@ -692,6 +713,18 @@ mod tests {
             ),
             ("[auth]\nanonymous = \"anyone\"\n", "auth.anonymous = \"anyone\" checks no"),
             ("[ws]\npath = \"mqtt\"\n", "ws.path = \"mqtt\" must begin with /"),
+            (
+                "[telemetry]\nendpoint = \"localhost:4318\"\n",
+                "telemetry.endpoint = \"localhost:4318\" must be the URL of a collector",
+            ),
+            (
+                "[telemetry]\nendpoint = \"https://me:secret@host\"\n",
+                "telemetry.endpoint = \"https://me:secret@host\" must be the URL of a collector",
+            ),
+            (
+                "[telemetry]\nresource_attributes = [\"a=b\", \"c\"]\n",
+                "telemetry.resource_attributes holds \"c\", which must be NAME=VALUE",
+            ),
             ("[rpc]\nlisten = \"0.0.0.0:7800\"\n", "rpc.listen = 0.0.0.0:7800 is not loopback"),
             (
                 "[rpc]\nclient_certificates = \"required\"\nclient_ca = \"ca\"\n",

@@ -16,6 +16,24 @@ use super::value::Raw;
 /// What every environment variable that is a setting begins with.
 const ENVIRONMENT_PREFIX: &str = "STADIUM_";
 
+/// Variables of OpenTelemetry's specification that stand for a setting, below all other sources.
+const STANDARD: [(&str, &str); 8] = [
+    ("OTEL_EXPORTER_OTLP_ENDPOINT", "telemetry.endpoint"),
+    ("OTEL_EXPORTER_OTLP_PROTOCOL", "telemetry.protocol"),
+    ("OTEL_EXPORTER_OTLP_CERTIFICATE", "telemetry.authorities"),
+    ("OTEL_EXPORTER_OTLP_TIMEOUT", "telemetry.timeout_ms"),
+    ("OTEL_SERVICE_NAME", "telemetry.service_name"),
+    ("OTEL_RESOURCE_ATTRIBUTES", "telemetry.resource_attributes"),
+    ("OTEL_TRACES_SAMPLER_ARG", "telemetry.sample_ratio"),
+    ("OTEL_BSP_MAX_QUEUE_SIZE", "telemetry.queue_spans_max"),
+];
+
+/// Has a word for a ratio of 0 and of 1.
+const SAMPLER: &str = "OTEL_TRACES_SAMPLER";
+
+/// Switches the variables of OpenTelemetry off.
+const STANDARD_OFF: &str = "OTEL_SDK_DISABLED";
+
 /// Bytes of a configuration file we are willing to read; the whole sample is under 64 KB.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
@@ -172,6 +190,31 @@ impl Layers {
         }
     }
 
+    /// Reads variables that OpenTelemetry's specification defines, below what is there. Empty ones
+    /// count as unset, as it demands.
+    pub(super) fn read_standard_environment(&mut self, variables: &[(String, String)]) {
+        let value = |name: &str| {
+            let found = variables.iter().find(|(variable, _)| variable == name);
+            found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+        };
+        if value(STANDARD_OFF).is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+            return;
+        }
+        let mut put = |setting: &str, value: &str, variable: &str| {
+            self.put_below(setting, Raw::Text(value.to_owned()), Origin::Environment(variable.to_owned()));
+        };
+        match value(SAMPLER) {
+            Some("always_on" | "parentbased_always_on") => put("telemetry.sample_ratio", "1", SAMPLER),
+            Some("always_off" | "parentbased_always_off") => put("telemetry.sample_ratio", "0", SAMPLER),
+            _ => {}
+        }
+        for (variable, setting) in STANDARD {
+            if let Some(value) = value(variable) {
+                put(setting, value, variable);
+            }
+        }
+    }
+
     /// Puts the flags on top of what is there.
     pub(super) fn read_flags(&mut self, flags: &[Override]) {
         for Override { flag, setting, value } in flags {
@@ -209,6 +252,36 @@ mod tests {
             .read_toml("[mqtt]\nlisten = \n", Path::new("s.toml"))
             .expect_err("a value is missing");
         assert!(problem.to_string().starts_with("s.toml:2: "), "{problem}");
+    }
+
+    #[test]
+    fn variables_of_opentelemetry_are_below_all_else() {
+        let variables = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        let mut layers = Layers::default();
+        layers
+            .read_toml("[telemetry]\nservice_name = \"arena\"", Path::new("s.toml"))
+            .expect("the text is TOML");
+        layers.read_standard_environment(&variables(&[
+            ("OTEL_SERVICE_NAME", "other"),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318"),
+            ("OTEL_TRACES_SAMPLER", "parentbased_always_on"),
+            ("OTEL_TRACES_SAMPLER_ARG", ""),
+        ]));
+        let given: Vec<_> = layers.names().map(|(name, origin)| format!("{name} {origin}")).collect();
+        assert_eq!(
+            given,
+            [
+                "telemetry.endpoint environment OTEL_EXPORTER_OTLP_ENDPOINT",
+                "telemetry.sample_ratio environment OTEL_TRACES_SAMPLER",
+                "telemetry.service_name s.toml:2"
+            ]
+        );
+        let mut layers = Layers::default();
+        let off = [("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318"), ("OTEL_SDK_DISABLED", "true")];
+        layers.read_standard_environment(&variables(&off));
+        assert_eq!(layers.names().count(), 0);
     }
 
     #[test]

@@ -22,9 +22,9 @@ pub use sections::{
     Certificate, CertificateName, ClientCertificates, ClientIdBinding, Cluster, ClusterEtcd, ClusterKafka,
     ClusterLinks, DeviceRegistry, Devices, Discovery, DiscoveryBackend, GroupRoles, Http, IdentityRights,
     Journal, Limits, ListedService, Locations, Log, LogFormat, Method, Mqtt, Mqtts, Oidc, Password,
-    ProxyProtocol, Push, Queue, Rpc, SaslMechanism, Server, Session, Settings, ShardStore, Shards,
-    SocketOptions, Sockets, Tls, Token, TokenAlgorithm, TokenKey, TokenKeys, TokenUsername, Tokens, Webhooks,
-    Ws, Wss,
+    ProxyProtocol, Push, Queue, Ratio, Rpc, SaslMechanism, Server, Session, Settings, ShardStore, Shards,
+    SocketOptions, Sockets, Telemetry, TelemetryProtocol, Tls, Token, TokenAlgorithm, TokenKey, TokenKeys,
+    TokenUsername, Tokens, Webhooks, Ws, Wss,
 };
 pub use value::{Addresses, Bounds, grouped};
 
@@ -78,6 +78,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
     }
     layers.read_environment(sources.environment.iter().cloned());
     layers.read_flags(&sources.flags);
+    layers.read_standard_environment(&sources.environment);
     settle(layers, problems, file)
 }
 

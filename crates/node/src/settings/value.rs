@@ -20,13 +20,15 @@ pub(crate) enum Raw {
     Word(String),
     /// A TOML integer.
     Integer(i64),
+    /// A TOML float.
+    Decimal(f64),
     /// A TOML boolean.
     Boolean(bool),
     /// A TOML array.
     List(Vec<Raw>),
     /// A TOML table, of a setting whose value is one or within such a value.
     Table(Vec<(String, Raw)>),
-    /// Anything no setting takes (float, date), by its TOML name.
+    /// Anything no setting takes (a date), by its TOML name.
     Other(&'static str),
 }
 
@@ -38,7 +40,9 @@ impl From<&DeValue<'_>> for Raw {
                 .map_or(Self::Other("integer beyond 64 bits"), Self::Integer),
             DeValue::Boolean(boolean) => Self::Boolean(*boolean),
             DeValue::Array(items) => Self::List(items.iter().map(|item| item.get_ref().into()).collect()),
-            DeValue::Float(_) => Self::Other("decimal number"),
+            DeValue::Float(decimal) => {
+                decimal.as_str().parse().map_or(Self::Other("decimal number"), Self::Decimal)
+            }
             DeValue::Datetime(_) => Self::Other("date"),
             DeValue::Table(rows) => Self::from(rows),
         }
@@ -58,6 +62,7 @@ impl fmt::Display for Raw {
             Self::Text(text) => f.write_str(text),
             Self::Word(word) => write!(f, "{word:?}"),
             Self::Integer(integer) => write!(f, "{integer}"),
+            Self::Decimal(decimal) => write!(f, "{decimal}"),
             Self::Boolean(boolean) => write!(f, "{boolean}"),
             Self::List(items) => {
                 f.write_str("[")?;

@@ -45,10 +45,27 @@ pub(super) fn examine(arguments: &Arguments, loaded: &Loaded, checks: &mut Check
             service(area, setting, address, checks);
         }
     }
+    collector(loaded, checks);
     #[cfg(feature = "cluster")]
     cluster(arguments, loaded, checks);
     #[cfg(not(feature = "cluster"))]
     let _ = arguments;
+}
+
+/// The collector of OpenTelemetry, by an export of nothing.
+fn collector(loaded: &Loaded, checks: &mut Checks) {
+    let area = "otlp";
+    let endpoint = loaded.settings.telemetry.endpoint.as_deref().unwrap_or_default();
+    match stadium_node::ask_collector(&loaded.settings) {
+        None => {}
+        Some(Ok(())) => checks.ok(area, format!("the collector at {endpoint} takes exports")),
+        Some(Err(reason)) => checks.problem(
+            area,
+            format!("the collector at {endpoint} takes no export: {reason}"),
+            "start it, or correct telemetry.endpoint and telemetry.protocol: OTLP over HTTP has port 4318 by \
+             default, over gRPC 4317",
+        ),
+    }
 }
 
 /// A server of this data directory that runs, by its own readiness.

@@ -24,6 +24,7 @@ mod rpc;
 mod server;
 mod session;
 mod shards;
+mod telemetry;
 mod wallet;
 mod webhooks;
 
@@ -50,6 +51,7 @@ pub use rpc::{Devices, Rpc};
 pub use server::Server;
 pub use session::Session;
 pub use shards::{ShardStore, Shards};
+pub use telemetry::{Ratio, Telemetry, TelemetryProtocol};
 pub use wallet::Wallet;
 pub use webhooks::Webhooks;
 
@@ -101,6 +103,8 @@ group! {
         webhooks: Webhooks,
         /// Backups of the running server.
         backup: Backup,
+        /// Traces and metrics for a collector of OpenTelemetry.
+        telemetry: Telemetry,
         /// Logs.
         log: Log,
     }
