@@ -315,6 +315,18 @@ pub(crate) fn python_in(folder: &Path, requirements: &Path) -> Result<PathBuf> {
     Ok(python)
 }
 
+/// Where [`collector`] puts its program.
+pub(crate) fn collector_of(root: &Path) -> PathBuf {
+    root.join("target/otel/collector")
+}
+
+/// Builds the collector of OpenTelemetry of testing/otel; Go looks whether there is anything to do.
+pub(crate) fn collector(root: &Path) -> Result<()> {
+    let mut go = Command::new("go");
+    go.current_dir(root.join("testing/otel")).args(["build", "-trimpath", "-ldflags=-s -w", "-o"]);
+    command(go.arg(collector_of(root)).arg("."))
+}
+
 /// The packages of `folder`/package-lock.json, exactly.
 pub(crate) fn node_packages(folder: &Path) -> Result<()> {
     let mut npm = Command::new("npm");

@@ -48,6 +48,9 @@ const GEO_VARIABLE: &str = "STADIUM_GEO";
 /// The same for the program that RSocket peers are tried against; the others are beside it.
 const INTEROP_VARIABLE: &str = "STADIUM_INTEROP";
 
+/// The same for the collector of OpenTelemetry.
+const COLLECTOR_VARIABLE: &str = "STADIUM_COLLECTOR";
+
 /// How the suites run.
 #[derive(Args)]
 pub(crate) struct Options {
@@ -57,7 +60,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 3, value_name = "N")]
     jobs: usize,
     /// The long tests too: 10,000 seeds of the simulator, 100 kills of each kill suite and 200 of a
-    /// cluster, a newer etcd, an upgrade from the last release, the wheel of the Python SDK, each header of the C++ SDK by itself and its
+    /// cluster, a newer etcd, a collector of OpenTelemetry, an upgrade from the last release, the wheel of the Python SDK, each header of the C++ SDK by itself and its
     /// tests under sanitizers, and the conformance of the SDKs with every fault and with mutants
     #[arg(long)]
     long: bool,
@@ -79,6 +82,8 @@ enum Suite {
     Java,
     Cpp,
     Sdk,
+    /// Exports to a collector of OpenTelemetry, which is built first; with `--long` or when it is named
+    Otel,
     /// What `cargo xtask dist` makes, in clean roots; only when it is named
     Packages,
     /// From the last release to this program under load, and back; when it is named, or with `--long`
@@ -143,6 +148,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
         (BINARY_VARIABLE, program(root).into_os_string()),
         (GEO_VARIABLE, root.join("target/debug/geo-service").into_os_string()),
         (INTEROP_VARIABLE, root.join("target/debug/examples/interop").into_os_string()),
+        (COLLECTOR_VARIABLE, components::collector_of(root).into_os_string()),
     ];
     if options.long {
         let unset = LONG.iter().filter(|(name, _)| std::env::var_os(name).is_none());
@@ -156,10 +162,20 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     let mut tasks: Vec<Task<'_>> = Vec::new();
     match python_packages {
         Some(Ok(interpreter)) if built => {
-            let parts = PYTHON.iter().filter(|(name, ..)| options.long || *name != WHEEL);
-            for part in parts.filter(|_| options.wants(Suite::Python)) {
+            let wanted = |name| match name {
+                COLLECTOR => {
+                    options.suites.contains(&Suite::Otel) || options.long && options.wants(Suite::Otel)
+                }
+                WHEEL => options.long && options.wants(Suite::Python),
+                _ => options.wants(Suite::Python),
+            };
+            for part in PYTHON.iter().filter(|(name, ..)| wanted(name)) {
                 let (interpreter, environment, times) = (interpreter.clone(), &environment, &times);
                 tasks.push(Task::new(part.0, move || {
+                    if part.0 == COLLECTOR && ready(BUILD_COLLECTOR, || components::collector(root)).is_err()
+                    {
+                        return Tally { failed: 1, ..Tally::default() };
+                    }
                     python(root, &interpreter, part, environment, times, shown)
                 }));
             }
@@ -279,12 +295,19 @@ fn rust_examples(environment: &[(&str, OsString)]) -> Tally {
 type Part = (&'static str, &'static str, &'static [&'static str]);
 
 /// The parts, which run side by side. The first has the tests that take longest.
-const PYTHON: [Part; 4] = [
+const PYTHON: [Part; 5] = [
     ("Python clients: pages and API", PYTHON_FOLDER, &["test_pages.py", "test_openapi.py"]),
     ("Python clients", PYTHON_FOLDER, &["--ignore=test_pages.py", "--ignore=test_openapi.py", "."]),
     ("Python SDK", "sdk/python/tests", &["."]),
     (WHEEL, "sdk/python/long", &["."]),
+    (COLLECTOR, "testing/otel", &["."]),
 ];
+
+/// The part that needs a collector.
+const COLLECTOR: &str = "A collector of OpenTelemetry";
+
+/// Two minutes where Go's cache is cold.
+const BUILD_COLLECTOR: &str = "A collector of OpenTelemetry: build";
 
 /// The part that only `--long` runs.
 const WHEEL: &str = "Python SDK: the wheel";
@@ -429,7 +452,9 @@ impl Packages {
     fn install(root: &Path, options: &Options) -> JoinHandle<Self> {
         let (root, python, node, rust) = (
             root.to_owned(),
-            [Suite::Python, Suite::Java, Suite::Sdk].into_iter().any(|suite| options.wants(suite)),
+            [Suite::Python, Suite::Java, Suite::Sdk, Suite::Otel]
+                .into_iter()
+                .any(|suite| options.wants(suite)),
             // A page of the Python suite runs the TypeScript SDK.
             [Suite::Node, Suite::Python, Suite::Sdk].into_iter().any(|suite| options.wants(suite)),
             options.wants(Suite::Rust),
