@@ -35,7 +35,7 @@ func main() {
 		BuildInfo: component.BuildInfo{Command: "collector", Version: "1"},
 		Factories: factories,
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{
-			ResolverSettings: confmap.ResolverSettings{ProviderFactories: providers},
+			ResolverSettings: confmap.ResolverSettings{ProviderFactories: providers, DefaultScheme: "file"},
 		},
 	}
 	if err := otelcol.NewCommand(settings).Execute(); err != nil {

@@ -69,15 +69,15 @@ group! {
         resource_attributes: Vec<String> = Vec::new();
         /// Part of the requests that begin a trace here which is sampled. A request that comes with a
         /// `traceparent` is sampled as its caller decided.
-        sample_ratio: Ratio = Ratio(0.05), cost "a request with three spans is about 1 KB of export and 10 µs of CPU";
+        sample_ratio: Ratio = Ratio(0.05), cost "each sampled request has a few spans to be sent and stored";
         /// Export requests that fail by the server's fault (status 5xx) although they are not sampled.
         sample_errors: bool = true, cost "the spans of each request are kept until its end";
         /// Export requests that take longer although they are not sampled; 0 for none.
         sample_slow_ms: u32 = 1_000, unit "ms", in 0..=3_600_000, cost "the spans of each request are kept until its end";
         /// Deliveries to single devices that have a span, for each sampled push and node.
-        devices_per_push_max: u32 = 16, unit "devices", in 0..=1_000, cost "a span of about 400 bytes each";
+        devices_per_push_max: u32 = 16, unit "devices", in 0..=1_000, cost "a span each";
         /// Spans that wait for the collector; more are dropped and counted.
-        queue_spans_max: u32 = 8_192, unit "spans", in 512..=1_000_000, cost "about 600 bytes each while the collector is away";
+        queue_spans_max: u32 = 8_192, unit "spans", in 512..=1_000_000, cost "memory for them while the collector is away";
         /// Time from one export of spans to the next, unless 512 wait before.
         spans_interval_ms: u32 = 1_000, unit "ms", in 10..=60_000, cost "spans arrive later";
         /// Time from one export of metrics to the next; 0 exports none.
