@@ -6,8 +6,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::port::Port;
 use crate::{
     about, apps, audiences, cluster, devices, keys, live, me, metrics, push, queue, retained, rules, topics,
-    users,
-    wallet, webpush,
+    users, wallet, webpush,
 };
 
 /// All of them, in the order in which the description has their tags.

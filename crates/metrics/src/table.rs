@@ -18,7 +18,7 @@ pub mod wallets;
 use crate::definition::{Definition, Section};
 
 /// All sections, in the order of the reference page.
-pub const SECTIONS: [&Section; 13] = [
+pub const SECTIONS: [&Section; 14] = [
     &server::SECTION,
     &fleet::SECTION,
     &topics::SECTION,
