@@ -120,7 +120,7 @@ pub fn verify_receipt(
 
 fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
-    if digits.len() % 2 != 0 {
+    if !digits.len().is_multiple_of(2) {
         return None;
     }
     let pairs = digits.chunks(2).map(|pair| std::str::from_utf8(pair).ok());

@@ -222,6 +222,7 @@ impl Choice<'_> {
             quiet_hours: [QuietHours::Ignore, QuietHours::Wait, QuietHours::Skip][random.usize(..3)],
             qos: u8::from(random.u8(..6) > 0),
             holdout: if random.u8(..6) == 0 && !is_single { 40 } else { 0 },
+            trace: None,
         };
         let id = PushId(u128::from(self.books.tags + 1) << 64);
         let content = if random.bool() {
