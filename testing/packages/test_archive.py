@@ -80,14 +80,13 @@ def test_a_program_serves_a_push(unpacked, tmp_path):
         ready = json.loads(server.stdout.readline())
         port = next(each for each in ready["listeners"] if each["name"] == "mqtt")["address"].rsplit(":", 1)[1]
         device = subprocess.Popen(
-            ["mosquitto_sub", "-d", "-p", port, "-V", "5", "-i", "phone-1", "-q", "1",
+            ["stdbuf", "--output=L", "mosquitto_sub", "-d", "-p", port, "-V", "5", "-i", "phone-1", "-q", "1",
                  "-t", "inbox/phone-1", "-C", "1", "-W", "60"],
             stdout=subprocess.PIPE, text=True)
-        for line in device.stdout:
-            if "Subscribed" in line:
-                break
+        lines = iter(device.stdout.readline, "")
+        assert any("Subscribed" in line for line in lines)
         run(*stadium, "push", "device:phone-1", "Goal!", "--data", data)
-        assert "Goal!" in device.communicate(timeout=60)[0]
+        assert any("Goal!" in line for line in lines)
         server.terminate()
         assert server.wait(60) == 0
     finally:
