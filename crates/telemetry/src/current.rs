@@ -7,28 +7,19 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
-use crate::tracer::Trace;
-
-/// Whether a tracer was ever made in this process.
-static IS_USED: AtomicBool = AtomicBool::new(false);
+use crate::tracer::{Trace, is_used};
 
 thread_local! {
     static CURRENT: RefCell<Option<Arc<Trace>>> = const { RefCell::new(None) };
-}
-
-/// From now on traces may be current.
-pub(crate) fn switch_on() {
-    IS_USED.store(true, Ordering::Relaxed);
 }
 
 /// The trace that this thread works for.
 #[inline]
 #[must_use]
 pub fn current() -> Option<Arc<Trace>> {
-    if !IS_USED.load(Ordering::Relaxed) {
+    if !is_used() {
         return None;
     }
     // Absent while the thread ends.

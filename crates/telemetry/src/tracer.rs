@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -15,13 +15,21 @@ use stadium_state_machine::TraceContext;
 use crate::budget::Budget;
 use crate::config::Sampling;
 use crate::counts::Counts;
-use crate::current::switch_on;
 use crate::queue::Queue;
 use crate::span::{Kind, Span, new_span_id, new_trace_id};
 
 /// Spans below that of one request on one node. A request asks a few shards; of one that asks
 /// hundreds the later ones have no span.
 const SPANS_MAX: u32 = 64;
+
+/// Whether a tracer was ever made in this process.
+static IS_USED: AtomicBool = AtomicBool::new(false);
+
+/// Whether a tracer was ever made in this process: else no trace is current anywhere.
+#[inline]
+pub(crate) fn is_used() -> bool {
+    IS_USED.load(Ordering::Relaxed)
+}
 
 /// Records spans, or nothing where telemetry is off. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +50,7 @@ impl Tracer {
     }
 
     pub(crate) fn new(sampling: Sampling, devices_per_push_max: u32, queue: Arc<Queue>) -> Self {
-        switch_on();
+        IS_USED.store(true, Ordering::Relaxed);
         Self(Some(Arc::new(Inner { sampling, devices_per_push_max, queue, budget: Mutex::default() })))
     }
 

@@ -100,16 +100,16 @@ pub(crate) async fn around(
         change.answered(&app, peer, &route, &asked, &response);
     }
     let took = started.elapsed();
-    let in_trace = traced.as_ref().map(|traced| enter(Arc::clone(traced.trace())));
+    let entered = traced.as_ref().map(|traced| enter(Arc::clone(traced.trace())));
     tracing::debug!(
         route = &*route,
         status = response.status().as_u16(),
         took_us = took.as_micros(),
         "HTTP request"
     );
-    drop(in_trace);
+    drop(entered);
     if let Some(traced) = traced {
-        traces::end(traced, &response);
+        traces::end(traced, response.status(), header(&response, ERROR_CODE));
     }
     app.keyless.answered(peer, response.status());
     requests.answered(route, response.status().as_u16(), took);
@@ -168,7 +168,7 @@ impl ChangeAsked {
 }
 
 /// The header with the code of a refusal.
-pub(super) const ERROR_CODE: HeaderName = HeaderName::from_static("stadium-error");
+const ERROR_CODE: HeaderName = HeaderName::from_static("stadium-error");
 
 fn header(response: &Response, name: HeaderName) -> Option<&str> {
     response.headers().get(name).and_then(|value| value.to_str().ok())

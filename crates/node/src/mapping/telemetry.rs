@@ -1,4 +1,6 @@
 //! How traces and metrics are exported, out of the settings, and the secrets that go with them.
+//!
+//! Files are read when the node starts; no error shows the value of a header.
 
 use std::path::Path;
 use std::sync::Arc;

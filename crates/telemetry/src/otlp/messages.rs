@@ -56,21 +56,25 @@ pub(crate) struct KeyValue {
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct AnyValue {
-    #[prost(oneof = "any_value::Value", tags = "1, 2, 3")]
-    pub(crate) value: Option<any_value::Value>,
+    #[prost(oneof = "AnyValueCase", tags = "1, 2, 3")]
+    pub(crate) value: Option<AnyValueCase>,
 }
 
-pub(crate) mod any_value {
-    use super::Oneof;
+#[derive(Clone, PartialEq, Oneof)]
+pub(crate) enum AnyValueCase {
+    #[prost(string, tag = "1")]
+    String(String),
+    #[prost(bool, tag = "2")]
+    Bool(bool),
+    #[prost(int64, tag = "3")]
+    Int(i64),
+}
 
-    #[derive(Clone, PartialEq, Oneof)]
-    pub(crate) enum Value {
-        #[prost(string, tag = "1")]
-        String(String),
-        #[prost(bool, tag = "2")]
-        Bool(bool),
-        #[prost(int64, tag = "3")]
-        Int(i64),
+impl KeyValue {
+    /// An attribute whose value is a text.
+    pub(crate) fn text(key: &str, value: &str) -> Self {
+        let value = AnyValue { value: Some(AnyValueCase::String(value.to_owned())) };
+        Self { key: key.to_owned(), value: Some(value) }
     }
 }
 
@@ -175,24 +179,20 @@ pub(crate) struct Metric {
     pub(crate) description: String,
     #[prost(string, tag = "3")]
     pub(crate) unit: String,
-    #[prost(oneof = "metric::Data", tags = "5, 7, 9, 11")]
-    pub(crate) data: Option<metric::Data>,
+    #[prost(oneof = "MetricData", tags = "5, 7, 9, 11")]
+    pub(crate) data: Option<MetricData>,
 }
 
-pub(crate) mod metric {
-    use super::{Gauge, Histogram, Oneof, Sum, Summary};
-
-    #[derive(Clone, PartialEq, Oneof)]
-    pub(crate) enum Data {
-        #[prost(message, tag = "5")]
-        Gauge(Gauge),
-        #[prost(message, tag = "7")]
-        Sum(Sum),
-        #[prost(message, tag = "9")]
-        Histogram(Histogram),
-        #[prost(message, tag = "11")]
-        Summary(Summary),
-    }
+#[derive(Clone, PartialEq, Oneof)]
+pub(crate) enum MetricData {
+    #[prost(message, tag = "5")]
+    Gauge(Gauge),
+    #[prost(message, tag = "7")]
+    Sum(Sum),
+    #[prost(message, tag = "9")]
+    Histogram(Histogram),
+    #[prost(message, tag = "11")]
+    Summary(Summary),
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -1,10 +1,9 @@
 //! Metrics as OTLP has them: counters and histograms are cumulative since the start of the process.
 
 use super::messages::{
-    Gauge, Histogram, HistogramPoint, KeyValue, Metric, NumberPoint, Sum, Summary, SummaryPoint,
-    ValueAtQuantile, metric,
+    Gauge, Histogram, HistogramPoint, KeyValue, Metric, MetricData, NumberPoint, Sum, Summary, SummaryPoint,
+    ValueAtQuantile,
 };
-use super::text;
 use crate::metric::{self as plain, Point, Points};
 
 /// `AGGREGATION_TEMPORALITY_CUMULATIVE`.
@@ -20,11 +19,11 @@ pub(super) fn metric(metric: plain::Metric, start: u64, now: u64) -> Metric {
     let data = match metric.points {
         Points::Gauge(points) => {
             let data_points = points.into_iter().map(|point| number(point, 0)).collect();
-            metric::Data::Gauge(Gauge { data_points })
+            MetricData::Gauge(Gauge { data_points })
         }
         Points::Counter(points) => {
             let data_points = points.into_iter().map(|point| number(point, start)).collect();
-            metric::Data::Sum(Sum { data_points, aggregation_temporality: CUMULATIVE, is_monotonic: true })
+            MetricData::Sum(Sum { data_points, aggregation_temporality: CUMULATIVE, is_monotonic: true })
         }
         Points::Histogram(points) => {
             let point = |point: Point<plain::Buckets>| HistogramPoint {
@@ -37,7 +36,7 @@ pub(super) fn metric(metric: plain::Metric, start: u64, now: u64) -> Metric {
                 attributes: attributes(&point.labels),
             };
             let data_points = points.into_iter().map(point).collect();
-            metric::Data::Histogram(Histogram { data_points, aggregation_temporality: CUMULATIVE })
+            MetricData::Histogram(Histogram { data_points, aggregation_temporality: CUMULATIVE })
         }
         Points::Summary(points) => {
             let at = |&(quantile, value): &(f64, f64)| ValueAtQuantile { quantile, value };
@@ -47,7 +46,7 @@ pub(super) fn metric(metric: plain::Metric, start: u64, now: u64) -> Metric {
                 quantile_values: point.value.values.iter().map(at).collect(),
                 attributes: attributes(&point.labels),
             };
-            metric::Data::Summary(Summary { data_points: points.into_iter().map(point).collect() })
+            MetricData::Summary(Summary { data_points: points.into_iter().map(point).collect() })
         }
     };
     Metric {
@@ -59,5 +58,5 @@ pub(super) fn metric(metric: plain::Metric, start: u64, now: u64) -> Metric {
 }
 
 fn attributes(labels: &[(String, String)]) -> Vec<KeyValue> {
-    labels.iter().map(|(key, value)| text(key, value)).collect()
+    labels.iter().map(|(key, value)| KeyValue::text(key, value)).collect()
 }

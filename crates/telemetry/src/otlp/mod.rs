@@ -13,7 +13,7 @@ pub(crate) use messages::{
 use crate::config::Config;
 use crate::metric::Metric;
 use crate::span::Span;
-use messages::{AnyValue, KeyValue, ResourceMetrics, ResourceSpans, ScopeMetrics, ScopeSpans, any_value};
+use messages::{KeyValue, ResourceMetrics, ResourceSpans, ScopeMetrics, ScopeSpans};
 
 /// What stands in each export: the process and the product.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Origin {
 
 impl Origin {
     pub(crate) fn of(config: &Config, start_ns: u64) -> Self {
-        let attributes = config.resource.iter().map(|(key, value)| text(key, value)).collect();
+        let attributes = config.resource.iter().map(|(key, value)| KeyValue::text(key, value)).collect();
         let scope = InstrumentationScope { name: "stadium".to_owned(), version: config.version.clone() };
         Self { resource: Resource { attributes }, scope, start_ns }
     }
@@ -47,9 +47,4 @@ impl Origin {
         let resource = Some(self.resource.clone());
         ExportMetricsRequest { resource_metrics: vec![ResourceMetrics { resource, scope_metrics }] }
     }
-}
-
-fn text(key: &str, value: &str) -> KeyValue {
-    let value = AnyValue { value: Some(any_value::Value::String(value.to_owned())) };
-    KeyValue { key: key.to_owned(), value: Some(value) }
 }

@@ -1,6 +1,6 @@
 //! Spans as OTLP has them.
 
-use super::messages::{AnyValue, Event, KeyValue, Link, Span, Status, StatusCode, any_value};
+use super::messages::{AnyValue, AnyValueCase, Event, KeyValue, Link, Span, Status, StatusCode};
 use crate::span::{self, Value};
 
 pub(super) fn span(span: span::Span) -> Span {
@@ -33,9 +33,9 @@ pub(super) fn span(span: span::Span) -> Span {
 
 fn attribute((key, value): (&'static str, Value)) -> KeyValue {
     let value = match value {
-        Value::Text(text) => any_value::Value::String(text.into_owned()),
-        Value::Whole(number) => any_value::Value::Int(number),
-        Value::Flag(flag) => any_value::Value::Bool(flag),
+        Value::Text(text) => AnyValueCase::String(text.into_owned()),
+        Value::Whole(number) => AnyValueCase::Int(number),
+        Value::Flag(flag) => AnyValueCase::Bool(flag),
     };
     KeyValue { key: key.to_owned(), value: Some(AnyValue { value: Some(value) }) }
 }

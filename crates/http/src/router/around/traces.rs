@@ -4,11 +4,9 @@
 //! metrics have none: they come every few seconds and say nothing.
 
 use axum::extract::Request;
-use axum::http::header;
-use axum::response::Response;
+use axum::http::{StatusCode, header};
 use stadium_telemetry::{Kind, Outcome, Root, TraceContext, Tracer};
 
-use super::ERROR_CODE;
 use crate::live::health::is_health;
 use crate::request::peer::Peer;
 
@@ -48,11 +46,9 @@ pub(super) fn begin(
     Some(root)
 }
 
-/// Ends it with its answer.
-pub(super) fn end(mut root: Root, response: &Response) {
-    let status = response.status();
+/// Ends it with the status of its answer, and with the code of a refusal.
+pub(super) fn end(mut root: Root, status: StatusCode, code: Option<&str>) {
     root.span.set("http.response.status_code", i64::from(status.as_u16()));
-    let code = response.headers().get(ERROR_CODE).and_then(|code| code.to_str().ok());
     if let Some(code) = code {
         root.span.set("stadium.error.code", code.to_owned());
     }
