@@ -13,7 +13,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Status};
 use tonic_prost::ProstCodec;
 
-use super::{Delivery, RETRY_AFTER_MAX, Request};
+use super::delivery::{Delivery, RETRY_AFTER_MAX, Request};
 use crate::config::Config;
 use crate::otlp::ExportResponse;
 

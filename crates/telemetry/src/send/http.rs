@@ -9,7 +9,7 @@ use std::time::Duration;
 use prost::Message as _;
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
-use super::{Delivery, RETRY_AFTER_MAX, Request};
+use super::delivery::{Delivery, RETRY_AFTER_MAX, Request};
 use crate::config::{Config, Header};
 
 const PROTOBUF: &str = "application/x-protobuf";
