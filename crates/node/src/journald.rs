@@ -83,7 +83,7 @@ mod tests {
     fn a_line_has_its_priority_and_no_time() {
         let text = Text::default();
         let writer = text.clone();
-        let format = tracing_subscriber::fmt().event_format(Lines::new()).with_ansi(false);
+        let format = tracing_subscriber::fmt().with_ansi(false).event_format(Lines::new());
         tracing::subscriber::with_default(format.with_writer(move || writer.clone()).finish(), || {
             tracing::warn!(devices = 3, "Node is draining");
             tracing::info!("Node runs");

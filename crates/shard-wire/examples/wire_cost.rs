@@ -65,6 +65,7 @@ fn items() -> Vec<(&'static str, Item)> {
             time_left: 5_000,
             command,
             searches: false,
+            trace: None,
         })
     };
     let response = |answer| Item::Response(Response { id: 123_456, answer: Ok(answer) });

@@ -149,6 +149,7 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-wallet",
             "stadium-push",
             "stadium-registry",
+            "stadium-session",
         ],
     ),
     (

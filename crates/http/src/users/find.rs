@@ -1,15 +1,7 @@
-//! What belongs to a named user, as the shards have it.
+//! What belongs to a named user, as the shards have it: the table of docs/erasure.md.
 //!
-//! | kind | the user's are |
-//! |---|---|
-//! | devices | those whose `named_user` is the name, of all apps |
-//! | clients | the MQTT client ids of these devices, and the name itself, unless another's device has it |
-//! | pushes | those to one of the devices or to the user alone |
-//! | sessions | those of the clients |
-//! | retained messages | those that the name or a client set, and those under `inbox/CLIENT` and `uplink/CLIENT/` |
-//! | jobs | those whose key is the name or a client |
-//! | wallets | the one of the name, and those with the name in their first braces |
-//!
+//! Devices are those whose `named_user` is the name. Clients are the MQTT client ids of these
+//! devices, and the name itself, unless another's device has it; sessions and jobs are theirs.
 //! Sessions, retained messages and queues have no index by user: they are read through.
 
 use std::collections::{BTreeSet, HashSet};

@@ -78,6 +78,7 @@ fn selectors_return_at_their_greatest_depth() {
         generation: 3,
         time_left: 4,
         searches: false,
+        trace: None,
         command: Command::Push(command),
     };
     assert_returns(&Item::Request(request));

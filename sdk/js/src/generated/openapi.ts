@@ -1559,6 +1559,28 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/rules": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** The rules over topics that are in force, with their `ETag`. */
+        readonly get: operations["rules"];
+        /**
+         * Replaces the rules over topics as a whole. They are on disk and in force when this answers:
+         *     subscriptions that they deny end. A body of `application/toml` is the text of a rules file, and
+         *     is kept with its comments.
+         */
+        readonly put: operations["set_rules"];
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/services": {
         readonly parameters: {
             readonly query?: never;
@@ -4943,6 +4965,55 @@ export interface components {
              */
             readonly overlap_s: number | null;
         };
+        /** @description A rule: what it allows or denies, where, and to whom. The first rule that applies decides. */
+        readonly RuleFields: {
+            /**
+             * @description Actions that it allows, `publish` and `subscribe`; or else `deny`.
+             * @example [
+             *       "subscribe"
+             *     ]
+             */
+            readonly allow?: readonly string[];
+            /** @description Actions that it denies. */
+            readonly deny?: readonly string[];
+            /**
+             * @description Only for clients in one of these groups.
+             * @example [
+             *       "staff"
+             *     ]
+             */
+            readonly groups?: readonly string[];
+            /** @description `true`: for publishing with RETAIN only; `false`: without RETAIN only. */
+            readonly retain?: boolean | null;
+            /**
+             * @description Topic filters, at least one; `%u` stands for the principal, `%c` for the client identifier.
+             * @example [
+             *       "plant/#"
+             *     ]
+             */
+            readonly topics: readonly string[];
+            /** @description Only for these principals; for all where it is empty. */
+            readonly users?: readonly string[];
+            /**
+             * @description Only for identities that were proved in one of these ways: `anonymous`, `password`, `token`,
+             *     `certificate`, `callback`, `registry`.
+             */
+            readonly via?: readonly string[];
+        };
+        /** @description All rules, in their order. */
+        readonly RulesFields: {
+            /** @description The rules. An empty list denies everything. */
+            readonly rules: readonly components["schemas"]["RuleFields"][];
+        };
+        /** @description The rules in force. */
+        readonly RulesView: {
+            /** @description The file of the server that they are in. Missing for the default rules, and in trial mode. */
+            readonly file?: string | null;
+            /** @description The rules, in their order. */
+            readonly rules: readonly components["schemas"]["RuleFields"][];
+            /** @description Whether everything is allowed, because the server is in trial mode and has no rules file. */
+            readonly trial: boolean;
+        };
         /** @description What the live view shows: one second of the fleet. */
         readonly Sample: {
             /** @description When it was taken, milliseconds since 1970. */
@@ -4983,6 +5054,24 @@ export interface components {
             /** @description The server's version. */
             readonly version: string;
         };
+        /** @description The job that a schedule puts, in the fields of a put. */
+        readonly ScheduledJob: {
+            /** @description Attempts before it is dead. */
+            readonly attempts_max: number;
+            /** @description The key of its order and share. */
+            readonly key?: string | null;
+            /**
+             * @description The payload, where it is UTF-8 text. Left out without the right `queue.payload`, and where
+             *     those of the schedules before it exceed 4 MiB.
+             */
+            readonly payload?: string | null;
+            /** @description The payload otherwise. */
+            readonly payload_base64?: string | null;
+            /** @description 0 to 9, 9 first. */
+            readonly priority: number;
+            /** @description Gone by itself when it is not settled so many milliseconds after it was put. */
+            readonly ttl_ms?: number | null;
+        };
         /** @description What a schedule makes. */
         readonly ScheduledReport: components["schemas"]["ContentReport"] & {
             /** @description Whom it is for. */
@@ -5014,6 +5103,8 @@ export interface components {
         readonly ScheduleReport: {
             /** @description When it puts. */
             readonly cron: string;
+            /** @description The job that it puts. */
+            readonly job: components["schemas"]["ScheduledJob"];
             /** @description The last occurrence. */
             readonly last_at?: string | null;
             /** @description The job that was put then. */
@@ -7436,7 +7527,7 @@ export interface operations {
                 /** @description The resource, such as `votes`; all of them by default. */
                 readonly resource?: string;
                 /** @description The verb, such as `queue.put`. */
-                readonly verb: "app.read" | "app.manage" | "audience.read" | "audience.write" | "audit.read" | "device.read" | "device.write" | "device.manage" | "keys.manage" | "node.read" | "node.operate" | "push.read" | "push.payload" | "push.send" | "queue.read" | "queue.payload" | "queue.put" | "queue.reserve" | "queue.control" | "queue.manage" | "retained.read" | "retained.manage" | "user.export" | "user.erase" | "wallet.read" | "wallet.transfer" | "wallet.manage";
+                readonly verb: "app.read" | "app.manage" | "audience.read" | "audience.write" | "audit.read" | "device.read" | "device.write" | "device.manage" | "keys.manage" | "node.read" | "node.operate" | "push.read" | "push.payload" | "push.send" | "queue.read" | "queue.payload" | "queue.put" | "queue.reserve" | "queue.control" | "queue.manage" | "retained.read" | "retained.manage" | "rules.read" | "rules.write" | "user.export" | "user.erase" | "wallet.read" | "wallet.transfer" | "wallet.manage";
             };
             readonly header?: never;
             readonly path: {
@@ -8578,6 +8669,57 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["PurgedRetained"];
+                };
+            };
+        };
+    };
+    readonly rules: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The rules. */
+            readonly 200: {
+                headers: {
+                    /** @description Names this state of the rules, for `If-Match`. */
+                    readonly ETag?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["RulesView"];
+                };
+            };
+        };
+    };
+    readonly set_rules: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description The `ETag` of the rules that these replace; without it, whatever rules are in force. */
+                readonly "If-Match"?: string | null;
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["RulesFields"];
+            };
+        };
+        readonly responses: {
+            /** @description They are in force. */
+            readonly 200: {
+                headers: {
+                    /** @description Names the new rules. */
+                    readonly ETag?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["RulesView"];
                 };
             };
         };

@@ -1,4 +1,6 @@
 //! Sections 3.1.2.5, 3.1.3.2 and 3.14.4: wills.
+//!
+//! A session that is forgotten by an operator has none.
 
 use crate::spec::support::*;
 

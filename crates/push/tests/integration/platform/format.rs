@@ -59,6 +59,7 @@ fn test() -> Scene {
         quiet_hours: QuietHours::Wait,
         qos: 1,
         holdout: 10,
+        trace: None,
     };
     let content = Content::Notification(Box::new(notification));
     scene.send(NewPush { content, options, ..push(1, Audience::Saved(name)) }).unwrap();
