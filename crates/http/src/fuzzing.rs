@@ -186,13 +186,14 @@ mod tests {
     use random::Random;
 
     /// Operations on what only this server names: a key, a push, a Web Push message or endpoint, by
-    /// a signed token; and those of a cluster, which it is not a part of.
-    const NOTHING_THERE: [&str; 9] = [
+    /// a signed token; those of a cluster, which it is not a part of; and rules, which a trial has not.
+    const NOTHING_THERE: [&str; 10] = [
         "GET /api/cluster/shards",
         "DELETE /api/keys/{id}",
         "GET /api/keys/{id}/explain",
         "POST /api/keys/{id}/rotate",
         "GET /api/pushes/{id}",
+        "PUT /api/rules",
         "DELETE /wp/m/{token}",
         "GET /wp/m/{token}",
         "GET /wp/{token}",

@@ -242,7 +242,7 @@ fn an_export_applies_to_another_server() {
     site.write(SITE);
     site.applies(&["--yes"]);
     let text = out(&site.runs(&["export"]));
-    assert!(text.contains("# mail/nightly: 30 2 * * *") && !text.contains("whsec_"), "{text}");
+    assert!(text.contains("[queues.mail.schedules.nightly.job]") && !text.contains("whsec_"), "{text}");
     // A webhook needs a secret where there is none yet.
     let url = "url = \"http://127.0.0.1:1/hook\"\n";
     assert!(text.contains(url), "{text}");

@@ -205,7 +205,7 @@ fn a_rule_says_whether_it_is_about_retained_messages_and_is_about_all_otherwise(
     assert!(!Policy::everything().allows(&device("d1"), Retain, "$SYS/any"));
     let error = self::policy("[[rule]]\nallow = [\"subscribe\"]\ntopics = [\"a\"]\nretain = true\n");
     let error = error.expect_err("it has no publish").to_string();
-    assert!(error.contains("rule 1: says retain, which is for the action \"publish\""), "{error}");
+    assert!(error.contains("rule 1 (line 1): says retain, which is for the action \"publish\""), "{error}");
 }
 
 #[test]
@@ -357,8 +357,8 @@ fn no_rules_allow_nothing() {
 #[test]
 fn rules_that_cannot_be_meant_are_refused_with_their_number() {
     for (toml, says) in [
-        ("[[rule]]\ntopics = ['a']", "rule 1: says neither"),
-        ("[[rule]]\nallow = ['publish']\ndeny = ['publish']\ntopics = ['a']", "rule 1: says both"),
+        ("[[rule]]\ntopics = ['a']", "rule 1 (line 1): says neither"),
+        ("[[rule]]\nallow = ['publish']\ndeny = ['publish']\ntopics = ['a']", "rule 1 (line 1): says both"),
         ("[[rule]]\nallow = ['read']\ntopics = ['a']", "\"read\" is no action"),
         ("[[rule]]\nallow = ['publish']\ntopics = []", "names no topics"),
         ("[[rule]]\nallow = ['publish']\ntopics = ['a/%x']", "after % stands"),

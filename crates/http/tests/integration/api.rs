@@ -429,6 +429,8 @@ fn the_description_names_every_path_and_each_is_answered() {
             "GET /api/configuration",
             "GET /api/devices",
             "GET /api/devices/{id}",
+            "GET /api/erasures",
+            "GET /api/erasures/{id}",
             "GET /api/history",
             "GET /api/jobs/{job}",
             "GET /api/jobs/{job}/history",
@@ -447,10 +449,12 @@ fn the_description_names_every_path_and_each_is_answered() {
             "GET /api/queues/{queue}/jobs",
             "GET /api/queues/{queue}/schedules",
             "GET /api/retained",
+            "GET /api/rules",
             "GET /api/services",
             "GET /api/topics/stream",
             "GET /api/trace",
             "GET /api/transfers/{id}",
+            "GET /api/users/{user}/export",
             "GET /api/wallets",
             "GET /api/wallets/roots",
             "GET /api/wallets/{wallet}",
@@ -516,6 +520,7 @@ fn the_description_names_every_path_and_each_is_answered() {
             "POST /api/transfers/{id}/capture",
             "POST /api/transfers/{id}/reverse",
             "POST /api/transfers/{id}/void",
+            "POST /api/users/{user}/erase",
             "POST /api/wallets",
             "POST /wp/{token}",
             "PUT /api/apps/{app}",
@@ -526,6 +531,7 @@ fn the_description_names_every_path_and_each_is_answered() {
             "PUT /api/assets/{asset}",
             "PUT /api/queues/{queue}",
             "PUT /api/queues/{queue}/schedules/{name}",
+            "PUT /api/rules",
         ]
     );
     let references = api.to_string();

@@ -159,7 +159,7 @@ fn random_principals_find_no_way_beside_the_table() {
         for _ in 0..random.usize(1..40) {
             let verb = verbs[random.usize(..verbs.len())];
             let pattern = match (verb.split('.').next().expect("a verb"), random.usize(..4)) {
-                ("node" | "keys" | "audit" | "retained", _) | (_, 0) => "*",
+                ("node" | "keys" | "audit" | "retained" | "rules" | "user", _) | (_, 0) => "*",
                 ("device", 1) => "a1/*",
                 ("device", 2) => "default/a1",
                 ("device", _) => "a2/a*",

@@ -12,6 +12,7 @@ mod codec_topics;
 mod codec_vectors;
 mod durable;
 mod durable_support;
+mod forgotten;
 #[expect(unreachable_pub, reason = "it is public in the crate fuzz/")]
 #[path = "../../../../fuzz/src/mqtt_broker.rs"]
 mod mqtt_broker;

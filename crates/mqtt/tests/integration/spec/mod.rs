@@ -15,7 +15,7 @@ mod publish;
 mod session;
 mod shared;
 mod subscribe;
-mod support;
+pub(crate) mod support;
 mod topics;
 mod unsubscribe;
 mod will;

@@ -1,6 +1,4 @@
 //! Sections 3.1.2.5, 3.1.3.2 and 3.14.4: wills.
-//!
-//! A session that is forgotten by an operator has none.
 
 use crate::spec::support::*;
 
@@ -45,27 +43,6 @@ fn a_delayed_will_waits_for_its_delay_or_the_end_of_its_session() {
         }
         stage.server.advance_ms(1);
         assert_eq!(stage.payloads(watcher), ["w"]);
-    }
-}
-
-/// An operator has a session forgotten: connected, or away with a will that waits.
-#[test]
-fn a_session_that_is_forgotten_publishes_no_will() {
-    for is_away in [false, true] {
-        let (mut stage, watcher) = with_watcher();
-        let link = stage.connect(Connect {
-            session_expiry_s: Some(600),
-            will: Some(Will { delay_s: 10, ..will("gone", b"w") }),
-            ..clean("c", V5)
-        });
-        if is_away {
-            stage.server.cut(link);
-        }
-        assert!(stage.server.forget("c"));
-        assert!(!stage.server.forget("c"), "it has no session any more");
-        stage.server.advance_ms(25 * 3600 * 1000);
-        assert_eq!(stage.messages(watcher), []);
-        assert!(!stage.connack(staying("c", V5)).1.session_present);
     }
 }
 
