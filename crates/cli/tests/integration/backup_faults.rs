@@ -115,8 +115,11 @@ fn a_full_store_stops_no_server_and_the_next_backup_is_whole() {
     for _ in 0..10 {
         server.does(&[&["queue", "put", "mails"][..], &[payload.as_str(); 10]].concat());
     }
-    let failing =
-        |server: &Server| server.prints(&["api", "GET", "/metrics"]).contains("stadium_backup_failing 1");
+    // The line of the value: that of the help has the same beginning.
+    let failing = |server: &Server| {
+        let metrics = server.prints(&["api", "GET", "/metrics"]);
+        metrics.lines().any(|line| line == "stadium_backup_failing 1")
+    };
     wait_for("a backup that fails", || failing(&server).then_some(()));
     server.does(&["queue", "put", "mails", "while it is full"]);
     // What is there is still whole.
