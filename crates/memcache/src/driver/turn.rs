@@ -356,7 +356,8 @@ impl Shared {
         let mut before = self.reads.load(Ordering::Relaxed);
         for _ in 0..YIELDS_MAX {
             thread::yield_now();
-            if self.is_everyone_in() {
+            // The last one who submits writes for all where the driver does not run yet.
+            if self.is_everyone_in() || !self.has_work.load(Ordering::Acquire) {
                 return;
             }
             let now = self.reads.load(Ordering::Relaxed);

@@ -346,7 +346,8 @@ class Driver {
         int before = reads;
         for (int at = 0; at < YIELDS_MAX; at++) {
             Thread.yield();
-            if (isEveryoneIn()) {
+            // The last one who submits writes for all where this thread does not run yet.
+            if (isEveryoneIn() || !hasWork) {
                 break;
             }
             int now = reads;
