@@ -1,8 +1,9 @@
 //! The parts of a connection that its callers and its helper share.
 //!
-//! Callers sleep on one word, `epoch`, which changes with each batch of answers: one system call wakes
-//! them all. Lock order: `input` or `output` is never taken by two threads at a time, because
-//! `is_turning` and `is_writing` admit one; either is taken with or without `state`.
+//! Callers sleep on one word, `epoch`, which changes with each batch of answers: one system call
+//! wakes those that are done, each by its bit, and where the driver leaves one that drives on. Lock
+//! order: `input` or `output` is never taken by two threads at a time, because `is_turning` and
+//! `is_writing` admit one; either is taken with or without `state`.
 
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -99,7 +100,7 @@ impl Shared {
         deadline: Instant,
         now: Instant,
     ) -> MutexGuard<'a, State> {
-        // A timer for each sleep would cost a quarter of it: whoever turns keeps the deadlines.
+        // A timer for each sleep would cost a quarter of it: the caller that drives keeps deadlines.
         if !state.is_turning || (state.is_asleep && deadline < state.wakes_by) {
             return self.sleep(state, deadline - now);
         }

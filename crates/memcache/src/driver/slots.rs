@@ -53,8 +53,17 @@ struct Slot {
     waker: Option<Waker>,
     /// The time at which a task stops waiting; the helper thread checks it.
     deadline: Option<Instant>,
-    /// Its caller sleeps, and whoever turns wakes it by that time.
-    sleeps_until: Option<Instant>,
+    /// Its caller sleeps.
+    sleep: Option<Sleep>,
+}
+
+/// The sleep of a caller whose operation is not done.
+#[derive(Debug)]
+struct Sleep {
+    /// The caller that drives wakes it by that time.
+    until: Instant,
+    /// Its place in [`Slots::sleepers`].
+    place: usize,
 }
 
 /// All operations of a connection.
@@ -66,11 +75,11 @@ pub(super) struct Slots {
     woken: Vec<Waker>,
     /// Slots with a waker.
     pub(super) driven: usize,
-    /// Slots whose callers sleep.
+    /// Slots that are not done and whose callers sleep.
     sleepers: Vec<u32>,
     /// The bits of sleepers to wake, when the lock is released.
     wakes: u32,
-    /// A sleeper that is woken to turn, and does not run yet.
+    /// A sleeper that is woken to drive, and does not run yet.
     heir: Option<u32>,
     /// No sleeper's time is over before it.
     earliest: Option<Instant>,
@@ -96,7 +105,7 @@ impl Slot {
             result: None,
             waker: None,
             deadline: None,
-            sleeps_until: None,
+            sleep: None,
         }
     }
 }
@@ -263,25 +272,29 @@ impl Slots {
 
     /// The caller of the operation sleeps until its bit, which this returns, is woken.
     pub(super) fn sleep(&mut self, index: u32, until: Instant) -> NonZeroU32 {
-        self.slots[index as usize].sleeps_until = Some(until);
+        self.slots[index as usize].sleep = Some(Sleep { until, place: self.sleepers.len() });
         self.sleepers.push(index);
         self.earliest = Some(self.earliest.map_or(until, |earliest| earliest.min(until)));
         bit(index)
     }
 
-    /// The caller of the operation is awake.
-    pub(super) fn awake(&mut self, index: u32) {
-        self.slots[index as usize].sleeps_until = None;
-        if let Some(place) = self.sleepers.iter().position(|&sleeper| sleeper == index) {
-            self.sleepers.swap_remove(place);
+    /// The caller of the operation is awake, or is to be. Returns whether it slept until now.
+    pub(super) fn awake(&mut self, index: u32) -> bool {
+        let Some(Sleep { place, .. }) = self.slots[index as usize].sleep.take() else { return false };
+        self.sleepers.swap_remove(place);
+        if let Some(&moved) = self.sleepers.get(place)
+            && let Some(sleep) = &mut self.slots[moved as usize].sleep
+        {
+            sleep.place = place;
         }
         self.heir.take_if(|heir| *heir == index);
+        true
     }
 
-    /// Nobody turns: a caller that sleeps and has no answer is to.
+    /// Nobody drives: a caller that sleeps is woken to do it.
     pub(super) fn hand_over(&mut self) {
         if self.heir.is_none()
-            && let Some(&heir) = self.sleepers.iter().find(|&&index| !self.is_done(index))
+            && let Some(&heir) = self.sleepers.first()
         {
             self.heir = Some(heir);
             self.wakes |= bit(heir).get();
@@ -300,12 +313,11 @@ impl Slots {
         }
         self.earliest = None;
         for &index in &self.sleepers {
-            match self.slots[index as usize].sleeps_until {
-                Some(until) if until <= now => self.wakes |= bit(index).get(),
-                Some(until) => {
-                    self.earliest = Some(self.earliest.map_or(until, |earliest| earliest.min(until)));
-                }
-                None => {}
+            let Some(Sleep { until, .. }) = self.slots[index as usize].sleep else { continue };
+            if until <= now {
+                self.wakes |= bit(index).get();
+            } else {
+                self.earliest = Some(self.earliest.map_or(until, |earliest| earliest.min(until)));
             }
         }
     }
@@ -341,12 +353,12 @@ impl Slots {
                 slot.phase = Phase::Done;
                 slot.result = Some(result);
                 slot.deadline = None;
-                if slot.sleeps_until.is_some() {
-                    self.wakes |= bit(index).get();
-                }
                 if let Some(waker) = slot.waker.take() {
                     self.driven -= 1;
                     self.woken.push(waker);
+                }
+                if self.awake(index) {
+                    self.wakes |= bit(index).get();
                 }
             }
             Phase::Abandoned => {

@@ -162,19 +162,6 @@ public final class Connection extends Driver {
         state.bell.signal();
     }
 
-    /** Writes the reads that were submitted. */
-    public void send() {
-        state.lock.lock();
-        try {
-            if (hasWork) {
-                hasWork = false;
-                flush(false);
-            }
-        } finally {
-            state.lock.unlock();
-        }
-    }
-
     /**
      * Waits for an operation that was submitted here.
      *
@@ -229,7 +216,7 @@ public final class Connection extends Driver {
                     continue;
                 } else {
                     state.sleeps(operation, Thread.currentThread());
-                    // A timer costs a quarter of a sleep: whoever turns keeps the deadlines.
+                    // A timer costs a quarter of a sleep: the caller that turns keeps deadlines.
                     isTimed = !state.isTurning
                             || state.isAsleep && operation.deadline - state.wakesBy < 0;
                 }

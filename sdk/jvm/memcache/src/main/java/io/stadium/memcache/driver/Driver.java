@@ -153,7 +153,7 @@ class Driver {
             while (true) {
                 if (hasWork) {
                     spin = letOthersSubmit();
-                    flushWork();
+                    send();
                 }
                 int bytes = wire.read();
                 if (bytes < 0) {
@@ -204,7 +204,8 @@ class Driver {
         }
     }
 
-    private void flushWork() {
+    /** Writes the reads that were submitted. */
+    public void send() {
         state.lock.lock();
         try {
             if (hasWork) {
