@@ -7,22 +7,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 
 import pytest  # noqa: E402
 
-import server as servers  # noqa: E402
 from pebble import Pebble  # noqa: E402
-
-
-@pytest.fixture
-def start():
-    """Starts a server of the test's own."""
-    started = []
-
-    def make(**plan):
-        started.append(servers.Server(**plan))
-        return started[-1]
-
-    yield make
-    for each in started:
-        each.stop()
+from starting import start  # noqa: E402, F401
 
 
 @pytest.fixture

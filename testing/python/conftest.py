@@ -8,6 +8,7 @@ import pytest
 
 import server as servers
 from device import V5, V311, Device, unique
+from starting import start  # noqa: F401
 
 
 @pytest.fixture(scope="session", params=[1, 2], ids=["1-loop", "2-loops"])
@@ -17,20 +18,6 @@ def server(request):
     running = servers.Server(loops=request.param)
     yield running
     running.stop()
-
-
-@pytest.fixture
-def start():
-    """Starts a server of the test's own."""
-    started = []
-
-    def make(**plan):
-        started.append(servers.Server(**plan))
-        return started[-1]
-
-    yield make
-    for each in started:
-        each.stop()
 
 
 @pytest.fixture(params=[V311, V5], ids=["v3.1.1", "v5"])

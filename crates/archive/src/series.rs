@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use futures::TryStreamExt as _;
-use object_store::{ObjectStoreExt as _, PutMode, PutPayload};
+use object_store::{ObjectMeta, ObjectStoreExt as _, PutMode, PutPayload};
 use stadium_objects::Place;
 
 use crate::{Error, layout};
@@ -53,14 +53,7 @@ impl<'a> Series<'a> {
     /// # Errors
     /// Of the store.
     pub(crate) async fn list(&self) -> Result<Vec<Entry>, Error> {
-        let folder = self.place.object(&self.folder);
-        let listed: Vec<_> = self
-            .place
-            .store
-            .list(Some(&folder))
-            .try_collect()
-            .await
-            .map_err(|error| self.place.refused(&self.folder, &error))?;
+        let listed = objects(self.place, &self.folder).await?;
         let number_of = |name: &str| layout::hex(name.strip_suffix(self.suffix)?.strip_suffix('.')?);
         let mut entries: Vec<Entry> = listed
             .iter()
@@ -132,6 +125,15 @@ pub(crate) enum Refusal {
     /// There is one of this name.
     Exists,
     Failed(Error),
+}
+
+/// The objects of a folder, in no order.
+///
+/// # Errors
+/// Of the store.
+pub(crate) async fn objects(place: &Place, folder: &str) -> Result<Vec<ObjectMeta>, Error> {
+    let listed = place.store.list(Some(&place.object(folder))).try_collect().await;
+    listed.map_err(|error| place.refused(folder, &error).into())
 }
 
 /// Creates an object unless there is one of its name.

@@ -60,35 +60,19 @@ fn priority(level: Level) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{self, Write};
-    use std::sync::{Arc, Mutex};
-
     use super::Lines;
-
-    #[derive(Clone, Default)]
-    struct Text(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Text {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().expect("no test panics with it").extend(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
+    use crate::logging::tests::Logged;
 
     #[test]
     fn a_line_has_its_priority_and_no_time() {
-        let text = Text::default();
-        let writer = text.clone();
+        let logged = Logged::default();
+        let writer = logged.clone();
         let format = tracing_subscriber::fmt().with_ansi(false).event_format(Lines::new());
         tracing::subscriber::with_default(format.with_writer(move || writer.clone()).finish(), || {
             tracing::warn!(devices = 3, "Node is draining");
             tracing::info!("Node runs");
         });
-        let text = String::from_utf8(text.0.lock().expect("no test panics with it").clone()).expect("text");
+        let text = logged.text();
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines, ["<4> WARN Node is draining devices=3", "<6> INFO Node runs"]);
     }

@@ -126,16 +126,23 @@ pub(crate) fn level(wanted: Option<&str>) -> Result<String, String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
 
     /// The text that was logged.
     #[derive(Clone, Default)]
-    struct Lines(Arc<Mutex<Vec<u8>>>);
+    pub(crate) struct Logged(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Lines {
+    impl Logged {
+        pub(crate) fn text(&self) -> String {
+            let bytes = self.0.lock().expect("no test panics with it").clone();
+            String::from_utf8(bytes).expect("text")
+        }
+    }
+
+    impl Write for Logged {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().expect("no test panics with it").extend(bytes);
             Ok(bytes.len())
@@ -148,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_panic_is_one_line_of_json() {
-        let lines = Lines::default();
+        let lines = Logged::default();
         let writer = lines.clone();
         let subscriber = tracing_subscriber::fmt().json().with_writer(move || writer.clone()).finish();
         let before = panic::take_hook();
@@ -158,7 +165,7 @@ mod tests {
         });
         panic::set_hook(before);
         assert!(panicked.is_err());
-        let text = String::from_utf8(lines.0.lock().expect("no test panics with it").clone()).expect("text");
+        let text = lines.text();
         assert_eq!(text.lines().count(), 1, "{text}");
         let line: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         assert_eq!(line["fields"]["error"], "the first line\nthe second");

@@ -9,7 +9,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures::TryStreamExt as _;
 use object_store::{ObjectStoreExt as _, PutPayload};
 use parking_lot::Mutex;
 use stadium_objects::Place;
@@ -18,11 +17,11 @@ use tokio::task::JoinHandle;
 use crate::root::{Root, now_ms};
 use crate::{Error, layout, series};
 
-/// How long a marker counts after it was stored.
+/// A marker counts for this time after it was stored.
 const COUNTS: Duration = Duration::from_secs(600);
-/// How often it is stored again: four failures in a row are survived.
+/// The time between two renewals: four failures in a row are survived.
 const RENEWED_EVERY: Duration = Duration::from_secs(120);
-/// How often it looks.
+/// The time between two looks at the other side's markers.
 const LOOKS_EVERY: Duration = Duration::from_millis(200);
 
 /// The two sides.
@@ -138,16 +137,9 @@ impl Lease {
         Ok(Self { place: place.clone(), name, stored, task })
     }
 
-    /// How many of the other side are at work. Markers that no longer count are removed.
+    /// Counts those of the other side that are at work. Markers that no longer count are removed.
     async fn others(&self, side: Side) -> Result<usize, Error> {
-        let folder = self.place.object(layout::UNDER_WAY);
-        let listed: Vec<_> = self
-            .place
-            .store
-            .list(Some(&folder))
-            .try_collect()
-            .await
-            .map_err(|error| self.place.refused(layout::UNDER_WAY, &error))?;
+        let listed = series::objects(&self.place, layout::UNDER_WAY).await?;
         let name_of = |object: &object_store::ObjectMeta| {
             Some(format!("{}/{}", layout::UNDER_WAY, object.location.filename()?))
         };

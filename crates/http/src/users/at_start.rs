@@ -4,7 +4,7 @@
 //! A finished erasure names its user only by a salted hash. So all names in the restored state are
 //! hashed: of devices, retained messages, keys of jobs, and wallets.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::users::erase::{Work, not_kept, now_ms};
 use crate::users::find;
 use crate::users::record::{Erasures, Running, new_id};
 
-/// How often a step that a shard refused is tried before the server gives up.
+/// Tries of a step that a shard refuses, before the server gives up.
 const TRIES: u32 = 5;
 
 /// The delay between two tries.
@@ -80,18 +80,8 @@ async fn begin_again(work: &Work<'_>, hashes: &BTreeSet<String>) -> Result<(), P
         }
     }
     for user in erased {
-        let running = Running {
-            id: new_id().map_err(not_kept)?,
-            user,
-            by: BY_RESTORE.to_owned(),
-            began_ms: now_ms(),
-            again: true,
-            clients: BTreeSet::new(),
-            found: BTreeMap::new(),
-            done: BTreeSet::new(),
-            kept: Vec::new(),
-            waits_for: None,
-        };
+        let id = new_id().map_err(not_kept)?;
+        let running = Running { again: true, ..Running::new(id, user, BY_RESTORE, now_ms()) };
         let id = running.id.clone();
         let mut begun = work.erasures.begin(running.clone()).map_err(not_kept)?;
         while begun.is_none() {

@@ -53,18 +53,36 @@ pub(crate) struct Running {
     /// The client ids of the user's devices, which nothing names once the devices are removed.
     #[serde(default)]
     pub(crate) clients: BTreeSet<String>,
-    /// How many of each kind were found before they were removed.
+    /// Counts of each kind, before it was removed.
     #[serde(default)]
     pub(crate) found: BTreeMap<String, u64>,
     /// The steps that are done.
     #[serde(default)]
     pub(crate) done: BTreeSet<String>,
-    /// What stays, as far as it is known yet.
+    /// Things that stay, as far as they are known yet.
     #[serde(default)]
     pub(crate) kept: Vec<Kept>,
-    /// Why the last try did not get further.
+    /// The reason for which the last try got no further.
     #[serde(skip)]
     pub(crate) waits_for: Option<String>,
+}
+
+impl Running {
+    /// An erasure that begins: nothing is found yet.
+    pub(crate) fn new(id: String, user: String, by: &str, began_ms: u64) -> Self {
+        Self {
+            id,
+            user,
+            by: by.to_owned(),
+            began_ms,
+            again: false,
+            clients: BTreeSet::new(),
+            found: BTreeMap::new(),
+            done: BTreeSet::new(),
+            kept: Vec::new(),
+            waits_for: None,
+        }
+    }
 }
 
 /// A finished erasure.
@@ -347,18 +365,7 @@ mod tests {
     use super::*;
 
     fn running(id: &str, user: &str) -> Running {
-        Running {
-            id: id.to_owned(),
-            user: user.to_owned(),
-            by: "k_1".to_owned(),
-            began_ms: 1,
-            again: false,
-            clients: BTreeSet::new(),
-            found: BTreeMap::new(),
-            done: BTreeSet::new(),
-            kept: Vec::new(),
-            waits_for: None,
-        }
+        Running::new(id.to_owned(), user.to_owned(), "k_1", 1)
     }
 
     fn is_running(one: Option<Erasure>, id: &str) -> bool {

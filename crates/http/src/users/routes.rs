@@ -3,7 +3,6 @@
 //! An erasure is on disk when it is answered, and is carried out behind the answer. The audit log
 //! names it by its id: the name of an erased user is not written down once more.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use axum::extract::{FromRef, State};
@@ -156,18 +155,7 @@ pub(crate) async fn erase(
             return Err(Problem::new(BALANCES_LEFT, detail));
         }
     }
-    let new = Running {
-        id,
-        user: user.to_string(),
-        by: caller.key_id().to_owned(),
-        began_ms: now_ms(),
-        again: false,
-        clients: BTreeSet::new(),
-        found: BTreeMap::new(),
-        done: BTreeSet::new(),
-        kept: Vec::new(),
-        waits_for: None,
-    };
+    let new = Running::new(id, user.to_string(), caller.key_id(), now_ms());
     let begun = erasures.begin(new).map_err(not_kept)?.ok_or_else(|| {
         let detail = "as many erasures are under way or remembered as may be";
         Problem::new(ERASURES_FULL, detail).retry_after(std::time::Duration::from_secs(10))
@@ -219,7 +207,7 @@ pub(crate) async fn list(
     Ok(Json(ErasurePage { erasures: newest.into_iter().map(ErasureReport::of).collect(), public_key }))
 }
 
-/// How far an erasure is; its receipt once it has finished.
+/// The progress of an erasure; its receipt once it has finished.
 #[utoipa::path(get, operation_id = "find_erasure", path = "/api/erasures/{id}", tag = "Users",
     extensions(("x-right" = json!("user.erase"))),
     params(("id" = String, Path, description = "Of `Location`.", example = "0c1d2e3f405162738495a6b7c8d9eafb")),
