@@ -219,7 +219,7 @@ class Load:
             time.sleep(0.005)
 
     def counts(self):
-        """How much was promised so far, by kind."""
+        """Counts of the promises so far, by kind."""
         published = sum(len(writer.acknowledged) for writer in self.writers)
         pushed = sum(len(texts) for texts in self.pushes.values())
         return {

@@ -27,7 +27,7 @@ def stadium(program, *arguments, within_s=60):
 
 
 def must(program, *arguments):
-    """What a command that must work prints."""
+    """The output of a command that must work."""
     done = stadium(program, *arguments)
     assert done.returncode == 0, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout

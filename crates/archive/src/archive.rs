@@ -28,7 +28,7 @@ pub struct Settings {
     pub grace: Duration,
     /// Bytes a second that all uploads together send at most, on average; no bound by default.
     pub upload_bytes_per_second: Option<NonZeroU64>,
-    /// How long a backup waits for a removal of old ones to end, and the other way round. A minute by
+    /// A backup waits this long for a removal of old ones to end, and the other way round. A minute by
     /// default.
     pub patience: Duration,
 }

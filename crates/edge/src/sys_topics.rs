@@ -23,7 +23,7 @@ const FRESH_MS: u64 = 1_000;
 /// Windows of the moving averages, with the last level of their topics.
 const WINDOWS: [(&str, f64); 3] = [("1min", 60_000.0), ("5min", 300_000.0), ("15min", 900_000.0)];
 
-/// What is averaged below `$SYS/broker/load`.
+/// The figures whose averages are below `$SYS/broker/load`.
 const LOADS: [&str; 9] = [
     "messages/received",
     "messages/sent",
@@ -92,7 +92,7 @@ impl Averages {
     }
 }
 
-/// What the figures are made of.
+/// The counts that the figures are made of.
 #[derive(Debug, Default)]
 struct Sample {
     counts: Counts,

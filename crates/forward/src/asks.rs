@@ -12,7 +12,7 @@ pub trait Asks {
     /// Whether nobody waits for the answer any more.
     fn is_gone(&self) -> bool;
 
-    /// What belongs to the command on the node that is asked, where it is a part of a sampled trace.
+    /// The span that the command belongs to on the node that is asked, where its trace is sampled.
     fn trace(&self) -> Option<TraceContext> {
         None
     }

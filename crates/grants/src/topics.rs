@@ -108,8 +108,8 @@ impl TopicRules {
     /// `asked` is a topic name for `stream.publish` and `stream.retain`, and a topic name or filter
     /// for `stream.subscribe`; there `$share/group/filter` is checked as `filter`. Malformed text
     /// and other verbs are denied. Topics that start with `$` are denied unless a rule names their
-    /// first level, and publishing to `$SYS` always. Publishing to `me/...` is allowed unless a rule denies it; subscribing there is
-    /// denied.
+    /// first level, and publishing to `$SYS` always. Publishing to `me/...` is allowed unless a
+    /// rule denies it; subscribing there is denied.
     pub fn decide(&self, who: &Principal<'_>, verb: Verb, asked: &str) -> TopicDecision {
         let (asked, is_own) = match verb {
             Verb::StreamPublish | Verb::StreamRetain if is_servers_own(asked) => {

@@ -31,7 +31,7 @@ impl Asked {
         Self { trace, span, commit: None }
     }
 
-    /// What belongs to the command.
+    /// The span that the command's effects belong to.
     pub(crate) fn context(&self) -> TraceContext {
         self.span.context
     }

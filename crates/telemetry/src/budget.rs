@@ -1,4 +1,4 @@
-//! How many devices of a push get a span of their own: a push to a million makes a few.
+//! The number of devices of a push with a span of their own: a push to a million makes a few.
 //!
 //! The first deliveries on this node count. A push is forgotten when many newer ones were sent; one
 //! that is still delivered then may get its spans again.

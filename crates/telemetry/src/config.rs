@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How and to where telemetry is exported.
+/// The collector that telemetry is exported to, and the ways to reach it.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The collector: `http://HOST:PORT` or `https://HOST:PORT`, with a path prefix for OTLP over HTTP.

@@ -40,7 +40,7 @@ pub struct Point<V> {
 pub struct Buckets {
     /// The upper bound of each bucket but the last.
     pub bounds: Vec<f64>,
-    /// How many each bucket counted: one more than bounds.
+    /// The count of each bucket: one more than bounds.
     pub counts: Vec<u64>,
     /// The sum of what was counted.
     pub sum: f64,

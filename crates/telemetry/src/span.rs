@@ -74,9 +74,9 @@ pub struct Span {
     pub end_ns: u64,
     /// Its attributes.
     pub attributes: Vec<(&'static str, Value)>,
-    /// Why it failed; none where it did not.
+    /// The reason for which it failed; none where it did not.
     pub error: Option<Cow<'static, str>>,
-    /// What happened in it, and when, nanoseconds since 1970.
+    /// Events in it, with their times in nanoseconds since 1970.
     pub events: Vec<(&'static str, u64)>,
     /// Other spans that it has to do with.
     pub links: Vec<TraceContext>,

@@ -105,7 +105,7 @@ impl Tracer {
         }
     }
 
-    /// How many of so many devices may have a span for their delivery of a push.
+    /// The number of so many devices that may have a span for their delivery of a push.
     pub fn devices(&self, push: TraceContext, wanted: usize) -> usize {
         let Some(inner) = self.0.as_ref().filter(|_| push.is_sampled()) else { return 0 };
         let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
@@ -174,7 +174,7 @@ impl Trace {
     }
 }
 
-/// How a request ended.
+/// The end of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It was answered; also where the caller made a mistake.
@@ -192,7 +192,7 @@ pub struct Root {
 }
 
 impl Root {
-    /// What the request's work belongs to.
+    /// The span that the request's work belongs to.
     pub fn trace(&self) -> &Arc<Trace> {
         &self.trace
     }

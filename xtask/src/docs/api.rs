@@ -1,4 +1,5 @@
-//! The HTTP API as pages: one for each tag of docs/reference/openapi.json, one for the types of its bodies.
+//! The HTTP API as pages: one for each tag of docs/reference/openapi.json, one for the types of its
+//! bodies.
 //!
 //! They are pages like all others, so the search finds an operation and no script draws them. A running
 //! server has the same at `/docs`, with examples and a form that sends a request.

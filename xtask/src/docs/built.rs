@@ -1,5 +1,5 @@
-//! Checks the built site: each link inside it leads to a file and an anchor that exist, and no page loads
-//! anything from elsewhere.
+//! Checks the built site: each link inside it leads to a file and an anchor that exist, and no page
+//! loads anything from elsewhere.
 //!
 //! It reads the HTML, so it also finds what the generator itself gets wrong, such as a heading whose
 //! anchor differs from the one on the forge.
@@ -20,7 +20,7 @@ struct Reference {
     is_part: bool,
 }
 
-/// What a page contains.
+/// The contents of a page.
 #[derive(Default)]
 struct Contents {
     ids: HashSet<String>,

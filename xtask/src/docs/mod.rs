@@ -2,8 +2,8 @@
 //!
 //! The pages are the Markdown files of the repository, in the order of docs/README.md; Zensical, from
 //! PyPI in a locked version, makes HTML of them, with a search that runs in the browser. The build is
-//! strict: a link or an anchor that leads nowhere fails it. `--serve` serves the site and builds it again
-//! when a page changes.
+//! strict: a link or an anchor that leads nowhere fails it. `--serve` serves the site and builds it
+//! again when a page changes.
 
 mod api;
 mod built;
@@ -49,7 +49,7 @@ const OWN: [(&str, &[u8]); 3] = [
     ("site.js", include_bytes!("site.js")),
 ];
 
-/// How often `--serve` looks for changed pages.
+/// The time between two looks of `--serve` for changed pages.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Builds the site, or serves it.

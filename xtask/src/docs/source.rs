@@ -1,4 +1,5 @@
-//! Files of the repository that pages link to, as pages of the site: the text in a block, a folder as a list.
+//! Files of the repository that pages link to, as pages of the site: the text in a block, a folder
+//! as a list.
 //!
 //! They are in no navigation and in no search. A link to code so works wherever the site is: on a disk,
 //! on a server without a forge, and for the version that the page describes.

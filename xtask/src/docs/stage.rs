@@ -144,8 +144,8 @@ fn is_image(path: &str) -> bool {
     [".png", ".svg"].iter().any(|end| path.ends_with(end))
 }
 
-/// The text with each link to a file of the repository changed to its place in the site. The paths that it
-/// links to are added to `linked`.
+/// The text with each link to a file of the repository changed to its place in the site. The paths
+/// that it links to are added to `linked`.
 fn with_links(text: &str, page: &str, place_of: &dyn Fn(&str) -> String, linked: &mut Vec<String>) -> String {
     let mut fenced = false;
     let from = place(page);

@@ -60,8 +60,9 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 3, value_name = "N")]
     jobs: usize,
     /// The long tests too: 10,000 seeds of the simulator, 100 kills of each kill suite and 200 of a
-    /// cluster, a newer etcd, a collector of OpenTelemetry, an upgrade from the last release, the wheel of the Python SDK, each header of the C++ SDK by itself and its
-    /// tests under sanitizers, and the conformance of the SDKs with every fault and with mutants
+    /// cluster, a newer etcd, a collector of OpenTelemetry, an upgrade from the last release, the
+    /// wheel of the Python SDK, each header of the C++ SDK by itself and its tests under
+    /// sanitizers, and the conformance of the SDKs with every fault and with mutants
     #[arg(long)]
     long: bool,
     /// The older program of the suite `upgrade`; without it the last release is built

@@ -10,7 +10,8 @@ use super::source::Source;
 use super::{File, Finding};
 use crate::docs::stage::error_code;
 
-/// What looks like a code and is none of ours: names of algorithms, and codes of services in examples.
+/// Texts that look like codes and are none of ours: names of algorithms, and codes of services in
+/// examples.
 const OTHERS: [&str; 6] = ["SHA", "AES", "GEO", "WORDS", "KIP", "ECMA"];
 
 /// Codes that are words.

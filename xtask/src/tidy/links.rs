@@ -106,7 +106,8 @@ pub(crate) fn links(text: &str) -> Vec<Link> {
     links
 }
 
-/// Which parts of a text's lines are in `code spans`. A span may go on in the next line of its paragraph.
+/// Which parts of a text's lines are in `code spans`. A span may go on in the next line of its
+/// paragraph.
 #[derive(Default)]
 pub(crate) struct CodeSpans {
     is_open: bool,

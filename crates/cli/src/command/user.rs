@@ -18,7 +18,7 @@ use crate::on::{On, ask};
 use crate::shown::{Table, items, number, text};
 use crate::terminal::{Terminal, count};
 
-/// How often a server is asked how far an erasure is.
+/// The time between two questions about the progress of an erasure.
 const POLL: Duration = Duration::from_millis(100);
 
 /// The end of a document that is whole.

@@ -60,7 +60,7 @@ pub enum NewRules {
     Text(String),
 }
 
-/// Why rules were not replaced; nothing was changed.
+/// Reasons for which rules were not replaced; nothing was changed.
 #[derive(Debug)]
 pub enum NotSet {
     /// A rule is wrong.

@@ -35,7 +35,7 @@ pub struct RuleMistake {
     pub rule: Option<usize>,
     /// Its line in the text, from 1; none where there is no text.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// The mistake, in words.
     pub problem: String,
 }
 
@@ -94,7 +94,7 @@ fn first_mistake(rules: &[TopicRule]) -> RuleMistake {
         let problem = text.strip_prefix("rule 1: ").unwrap_or(&text).to_owned();
         Some(RuleMistake { rule: Some(at + 1), line: None, problem })
     });
-    // What compiles alone compiles together.
+    // Rules that compile alone compile together.
     wrong.unwrap_or(RuleMistake { rule: None, line: None, problem: "the rules do not compile".to_owned() })
 }
 

@@ -33,7 +33,7 @@ pub struct RuleMistake {
     pub words: String,
 }
 
-/// Why rules were not replaced; nothing was changed.
+/// Reasons for which rules were not replaced; nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotSet {
     /// A rule is wrong.

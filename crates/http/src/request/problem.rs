@@ -1,8 +1,8 @@
 //! Errors as the API answers them: RFC 9457 problem documents with a stable code.
 //!
 //! Every code of this crate is a row of [`CODES`] and has a section in
-//! docs/reference/errors/http.md, topic.md or erasure.md, see [`crate::error_pages`]. Codes of a fleet's or a
-//! shard's refusal pass through under their own name.
+//! docs/reference/errors/http.md, topic.md or erasure.md, see [`crate::error_pages`]. Codes of a
+//! fleet's or a shard's refusal pass through under their own name.
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! HTTPS: the certificate and its key, and the authorities of clients, read again on request without losing a connection.
+//! HTTPS: the certificate and its key, and the authorities of clients, read again on request
+//! without losing a connection.
 
 pub(crate) mod stream;
 

@@ -39,19 +39,19 @@ const CHUNK: usize = 500;
 /// Retained messages that one request to the fleet removes.
 const PURGED_AT_ONCE: usize = 1_000;
 
-/// How long the end of a session may take to be durable; then the step is tried again.
+/// The end of a session may take this long to be durable; then the step is tried again.
 const ENDED_WITHIN: Duration = Duration::from_secs(10);
 
-/// How often the shards are asked whether a session has ended.
+/// The time between two questions whether a session has ended.
 const ENDED_POLL: Duration = Duration::from_millis(20);
 
 /// The first and the longest delay before an erasure that got no further is tried again.
 const AGAIN: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 
-/// How often a server that starts is asked for its shards.
+/// The time between two looks for the shards of a server that starts.
 const SHARDS_POLL: Duration = Duration::from_millis(200);
 
-/// What carries an erasure out.
+/// The parts of a server that an erasure works with.
 pub(crate) struct Work<'a> {
     pub(crate) shards: &'a Shards,
     /// None while no loop has read its sessions yet.
@@ -117,7 +117,7 @@ pub(crate) fn now_ms() -> u64 {
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What an erasure would remove, and what would stay.
+/// The things that an erasure would remove, and those that would stay.
 pub(crate) struct Plan {
     pub(crate) found: BTreeMap<String, u64>,
     pub(crate) kept: Vec<Kept>,
@@ -382,7 +382,7 @@ impl Work<'_> {
         self.keep(running, kept::of_wallets(&accounts))
     }
 
-    /// What stays outside of the state that is searched.
+    /// Things that stay outside of the state that is searched.
     fn kept_elsewhere(&self, clients: &BTreeSet<String>) -> Result<Vec<Kept>, Problem> {
         let lines = audit_lines(self.data_dir, clients).map_err(not_kept)?;
         Ok(kept::elsewhere(lines.len() as u64))

@@ -56,7 +56,7 @@ pub(crate) struct Export {
     is_first: bool,
 }
 
-/// Why a document ends early.
+/// The reason for which a document ends early.
 enum Stop {
     /// Its reader went away.
     Gone,
@@ -137,7 +137,8 @@ impl Export {
         self.to.send(Ok(piece)).await.map_err(|_| Stop::Gone)
     }
 
-    /// Pushes that the user's devices got, are owed or were left out of, and those that were for the user alone.
+    /// Pushes that the user's devices got, are owed or were left out of, and those that were for
+    /// the user alone.
     async fn pushes(&mut self, devices: &[DeviceOf]) -> Result<(), Stop> {
         self.list("pushes");
         for app in find::apps(&self.shards).await? {

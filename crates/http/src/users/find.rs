@@ -1,4 +1,4 @@
-//! What belongs to a named user, as the shards have it: the table of docs/erasure.md.
+//! The things of a named user, as the shards have them: the table of docs/erasure.md.
 //!
 //! Devices are those whose `named_user` is the name. Clients are the MQTT client ids of these
 //! devices, and the name itself, unless another's device has it; sessions and jobs are theirs.

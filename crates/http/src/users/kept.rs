@@ -1,4 +1,4 @@
-//! What an erasure keeps, and the reasons in words.
+//! The things that an erasure keeps, and the reasons in words.
 
 use stadium_wallet::AccountView;
 
@@ -42,7 +42,8 @@ pub(crate) fn not_searched(queues: &[String]) -> Option<Kept> {
     })
 }
 
-/// Outside of the state that is searched: so many lines of the audit log, and things that nothing counts.
+/// Outside of the state that is searched: so many lines of the audit log, and things that nothing
+/// counts.
 pub(crate) fn elsewhere(lines: u64) -> Vec<Kept> {
     let mut kept = Vec::new();
     if lines > 0 {

@@ -29,7 +29,7 @@ pub(crate) struct Kept {
     /// How many; none where nothing counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) count: Option<u64>,
-    /// Why it stays, and until when.
+    /// The reason for which it stays, and until when.
     pub(crate) why: String,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Kept {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = ErasureReceipt)]
 pub(crate) struct Signed {
-    /// What was done: `id`, `user_hash`, `salt`, `by`, `began_at`, `finished_at`, `removed`, `kept`.
+    /// The erasure: `id`, `user_hash`, `salt`, `by`, `began_at`, `finished_at`, `removed`, `kept`.
     #[schema(value_type = Object)]
     pub(crate) receipt: Value,
     /// `Ed25519`.
@@ -69,7 +69,7 @@ impl Seed {
     }
 }
 
-/// Why a receipt proves nothing.
+/// Reasons for which a receipt proves nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongReceipt(String);
 

@@ -31,10 +31,10 @@ pub(crate) struct ErasureReport {
     /// The steps, while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<Vec<StepReport>>,
-    /// How many of each kind were found so far, while it runs.
+    /// Counts of each kind that were found so far, while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     found: Option<BTreeMap<String, u64>>,
-    /// Why the last try got no further. It is tried again until it does.
+    /// The reason for which the last try got no further. It is tried again until it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     waits_for: Option<String>,
     /// The signed receipt, once it has finished.
@@ -90,16 +90,16 @@ pub(crate) struct ErasurePage {
     pub(crate) public_key: String,
 }
 
-/// What an erasure would do.
+/// The effects of an erasure.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ErasurePlan)]
 pub(crate) struct PlanReport {
     /// The user.
     #[schema(example = "ada")]
     user: String,
-    /// How many of each kind would be removed.
+    /// Counts of each kind that would be removed.
     found: BTreeMap<String, u64>,
-    /// What would stay, and why.
+    /// Things that would stay, each with its reason.
     kept: Vec<Kept>,
     /// Accounts that are not empty: without `balances=keep` the erasure would be refused for them.
     balances: Vec<BalanceLeft>,
@@ -112,7 +112,7 @@ pub(crate) struct BalanceLeft {
     wallet: String,
     /// The asset.
     asset: String,
-    /// What came in less what went out, in minor units.
+    /// The amount that came in less the one that went out, in minor units.
     posted: i64,
     /// Of that: promised to others by holds.
     held: u64,

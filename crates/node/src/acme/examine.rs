@@ -8,7 +8,7 @@ use crate::settings::Settings;
 
 const DAY_S: u64 = 86_400;
 
-/// What was found.
+/// A finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Examined {
     /// ACME is off.

@@ -35,7 +35,7 @@ pub(super) struct Held {
     pub(super) leaf: CertificateDer<'static>,
 }
 
-/// What `identity.pem` holds.
+/// The contents of `identity.pem`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// Nothing that can be read.
@@ -84,7 +84,7 @@ impl Files {
         replace(&self.account(directory), account)
     }
 
-    /// What is there.
+    /// The certificate that is there.
     pub(super) fn state(&self, domains: &[String]) -> State {
         let Ok(bytes) = fs::read(self.identity()) else { return State::Nothing };
         let Some(Ok(leaf)) = CertificateDer::pem_slice_iter(&bytes).next() else { return State::Nothing };

@@ -16,16 +16,16 @@ use super::files::{Files, Held};
 use super::schedule::Suggested;
 use crate::settings::Acme as Wanted;
 
-/// How long the ACME server may take to look at the challenges, and to sign.
+/// The ACME server may take this long to look at the challenges, and to sign.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// How long one order may take in all; an ACME server that stops answering is given up then.
+/// One order may take this long in all; an ACME server that stops answering is given up then.
 const ORDER_WITHIN: Duration = Duration::from_secs(300);
 
-/// How long a question for the renewal window may take.
+/// A question for the renewal window may take this long.
 const SUGGESTION_WITHIN: Duration = Duration::from_secs(30);
 
-/// What is ordered, and where.
+/// An order: its domains, and the ACME server.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) files: Files,
@@ -57,7 +57,7 @@ fn contact_url(contact: &str) -> String {
 /// Obtains a certificate: the chain and its key, PEM.
 ///
 /// # Errors
-/// Why not, in words.
+/// The reason for a failure, in words.
 pub(super) async fn obtain(plan: &Plan, held: Option<&Held>) -> Result<String, String> {
     match tokio::time::timeout(ORDER_WITHIN, try_obtain(plan, held)).await {
         Ok(obtained) => obtained,
@@ -119,7 +119,7 @@ async fn answer_challenges(order: &mut Order, challenges: &Challenges) -> Result
     Ok(())
 }
 
-/// Why the ACME server refused an order, by its first challenge that failed.
+/// The ACME server's reason for a refused order, by the first challenge that failed.
 async fn refusal(order: &mut Order) -> String {
     let mut authorizations = order.authorizations();
     while let Some(Ok(mut authorization)) = authorizations.next().await {

@@ -4,7 +4,7 @@
 /// The longest delay after failures: an ACME server that was away is asked at least that often.
 const RETRY_S_MAX: u64 = 6 * 3_600;
 
-/// How the delay grows from one failure to the next.
+/// Growth of the delay from one failure to the next.
 const RETRY_FACTOR: u64 = 3;
 
 /// A window in which the ACME server wants the certificate to be renewed (RFC 9773), in seconds

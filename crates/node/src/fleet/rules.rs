@@ -3,7 +3,7 @@
 use stadium_edge::auth::{self, RulesInForce};
 use stadium_http::fleet::{NewRules, NotSet, RuleMistake, RulesReport};
 
-/// Why a node of a cluster does not set them.
+/// The reason for which a node of a cluster does not set them.
 pub(crate) const OF_CLUSTER: &str = "in a cluster each node reads a rules file of its own: change the file \
                                      (`auth.rules_file`) at every node and send each a SIGHUP";
 
@@ -21,7 +21,7 @@ pub(crate) fn new(rules: NewRules) -> auth::NewRules {
     }
 }
 
-/// Why they were not set.
+/// The reason for which they were not set.
 pub(crate) fn not_set(error: auth::NotSet) -> NotSet {
     match error {
         auth::NotSet::Mistake(mistake) => {

@@ -1,4 +1,4 @@
-//! How traces and metrics are exported, out of the settings, and the secrets that go with them.
+//! The export of traces and metrics, out of the settings, and the secrets that go with them.
 //!
 //! Files are read when the node starts; no error shows the value of a header.
 
@@ -16,7 +16,7 @@ const SYSTEM_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 /// Has the headers of an export, by OpenTelemetry's specification: secrets, so it is no setting.
 const HEADERS_VARIABLE: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 
-/// What the exporter is started with; `None` where telemetry is off.
+/// The configuration of the exporter; `None` where telemetry is off.
 ///
 /// # Errors
 /// A file cannot be read, or holds something else, in words.

@@ -15,7 +15,7 @@ use crate::metric::Metric;
 use crate::span::Span;
 use messages::{KeyValue, ResourceMetrics, ResourceSpans, ScopeMetrics, ScopeSpans};
 
-/// What stands in each export: the process and the product.
+/// Contents of each export: the process and the product.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     resource: Resource,

@@ -1,4 +1,4 @@
-//! What is exported, and what became of it.
+//! An export, and its outcome.
 //!
 //! Both protocols answer with the same message.
 
@@ -8,7 +8,7 @@ use prost::Message as _;
 
 use crate::otlp::{ExportMetricsRequest, ExportResponse, ExportTraceRequest};
 
-/// What became of an export.
+/// The outcome of an export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delivery {
     /// The collector took it, but for so many spans or points.
@@ -32,7 +32,7 @@ pub enum Delivery {
     },
 }
 
-/// What is exported.
+/// An export.
 #[derive(Clone, Debug)]
 pub(crate) enum Request {
     Traces(ExportTraceRequest),

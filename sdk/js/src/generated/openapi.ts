@@ -723,7 +723,7 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** How far an erasure is; its receipt once it has finished. */
+        /** The progress of an erasure; its receipt once it has finished. */
         readonly get: operations["find_erasure"];
         readonly put?: never;
         readonly post?: never;
@@ -2395,7 +2395,7 @@ export interface components {
             readonly held: number;
             /**
              * Format: int64
-             * @description What came in less what went out, in minor units.
+             * @description The amount that came in less the one that went out, in minor units.
              */
             readonly posted: number;
             /** @description The wallet. */
@@ -3099,7 +3099,7 @@ export interface components {
             readonly began_at?: string | null;
             /** @description When it finished. */
             readonly finished_at?: string | null;
-            /** @description How many of each kind were found so far, while it runs. */
+            /** @description Counts of each kind that were found so far, while it runs. */
             readonly found?: {
                 readonly [key: string]: number;
             } | null;
@@ -3118,7 +3118,7 @@ export interface components {
             readonly steps?: readonly components["schemas"]["ErasureStep"][] | null;
             /** @description The user's name, while it runs. A finished erasure has its salted hash alone. */
             readonly user?: string | null;
-            /** @description Why the last try got no further. It is tried again until it does. */
+            /** @description The reason for which the last try got no further. It is tried again until it does. */
             readonly waits_for?: string | null;
         };
         /** @description The erasures, newest first. */
@@ -3127,15 +3127,15 @@ export interface components {
             /** @description The key that signs receipts, hexadecimal. Keep it elsewhere: with it anybody can check them. */
             readonly public_key: string;
         };
-        /** @description What an erasure would do. */
+        /** @description The effects of an erasure. */
         readonly ErasurePlan: {
             /** @description Accounts that are not empty: without `balances=keep` the erasure would be refused for them. */
             readonly balances: readonly components["schemas"]["BalanceLeft"][];
-            /** @description How many of each kind would be removed. */
+            /** @description Counts of each kind that would be removed. */
             readonly found: {
                 readonly [key: string]: number;
             };
-            /** @description What would stay, and why. */
+            /** @description Things that would stay, each with its reason. */
             readonly kept: readonly components["schemas"]["KeptOfUser"][];
             /**
              * @description The user.
@@ -3149,7 +3149,7 @@ export interface components {
             readonly algorithm: string;
             /** @description The server's key, hexadecimal. */
             readonly public_key: string;
-            /** @description What was done: `id`, `user_hash`, `salt`, `by`, `began_at`, `finished_at`, `removed`, `kept`. */
+            /** @description The erasure: `id`, `user_hash`, `salt`, `by`, `began_at`, `finished_at`, `removed`, `kept`. */
             readonly receipt: Record<string, never>;
             /** @description Over `receipt` as JSON with sorted names and without spaces, hexadecimal. */
             readonly signature: string;
@@ -3533,7 +3533,7 @@ export interface components {
              * @example wallet_entries
              */
             readonly kind: string;
-            /** @description Why it stays, and until when. */
+            /** @description The reason for which it stays, and until when. */
             readonly why: string;
         };
         /** @description All keys, oldest first. */

@@ -204,7 +204,7 @@ fn config(decisions: &Decisions) -> String {
     out
 }
 
-/// What `[mqtts]` needs where devices show certificates.
+/// The lines of `[mqtts]` where devices show certificates.
 fn device_certificates(decisions: &Decisions, out: &mut String) {
     if decisions.devices == DeviceLogin::Certificates {
         let _ = writeln!(out, "client_ca = {}", text(&decisions.folder.join("tls/devices-ca.pem")));

@@ -3,7 +3,8 @@
 //! The platform's shards know the deliveries that each device is owed. A loop notifies them of the
 //! devices that are connected and read their inbox ([`inboxes`]), carries out the commands that
 //! they send ([`deliver`]) and reports the outcomes, in batches at the ends of its turns. Deliveries
-//! of traced pushes have spans ([`traced`]). Nothing is kept here: a delivery that a connection did not acknowledge is still owed.
+//! of traced pushes have spans ([`traced`]). Nothing is kept here: a delivery that a connection did
+//! not acknowledge is still owed.
 
 mod deliver;
 mod inboxes;

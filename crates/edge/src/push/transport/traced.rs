@@ -36,7 +36,7 @@ impl TracedDeliveries {
         Self { tracer, under_way: Vec::new() }
     }
 
-    /// How many of so many recipients of a dispatch have a span.
+    /// The number of spans for so many recipients of a dispatch.
     pub(super) fn devices(&self, push: Option<TraceContext>, recipients: usize) -> usize {
         push.map_or(0, |push| self.tracer.devices(push, recipients))
     }
@@ -72,7 +72,7 @@ impl TracedDeliveries {
         self.under_way.retain(|one| (one.token, one.link) != (token, link));
     }
 
-    /// What became of a delivery.
+    /// The progress of a delivery.
     pub(crate) fn progressed(&mut self, token: u64, link: Option<ConnectionId>, progress: Progress) {
         if self.under_way.is_empty() {
             return;
