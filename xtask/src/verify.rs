@@ -48,6 +48,10 @@ const UNHURRIED_CHECKS: &[Check] = &[
         let arguments = ["--all-targets", "--quiet", "--", "-D", "warnings"];
         command(cargo(&["clippy", "--workspace"]).args(WITH_CLUSTERS).args(arguments))
     }),
+    // The program that `cargo run -- demo` and `dist` build: without clusters.
+    ("defaults", |_| {
+        command(&mut cargo(&["clippy", "-p", "stadium-cli", "--quiet", "--", "-D", "warnings"]))
+    }),
     ("docs", |_| {
         let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"]);
         command(

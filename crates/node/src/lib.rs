@@ -35,8 +35,8 @@ mod web_sockets;
 mod webhooks;
 
 pub use error::Error;
-#[cfg(feature = "cluster")]
 pub use mapping::configured::whole as configured;
+#[cfg(feature = "cluster")]
 pub use mapping::stores::Stores;
 pub use mapping::tls::CallTls;
 pub use node::{Drained, Node};
