@@ -7,6 +7,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -80,7 +81,8 @@ fn clock_time(clock: libc::clockid_t) -> Result<Duration> {
     Ok(Duration::new(u64::try_from(time.tv_sec)?, u32::try_from(time.tv_nsec)?))
 }
 
-/// One line about this machine and this build: processor, cores, memory, kernel, cargo's profile.
+/// One line about this machine and this build: processor, cores, memory, kernel, cargo's profile, the
+/// commit.
 pub(crate) fn describe() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let field = |text: &str, name: &str| {
@@ -96,5 +98,21 @@ pub(crate) fn describe() -> String {
     let program = std::env::current_exe().unwrap_or_default();
     let profile = program.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let memory_gb = memory_kb / 1_000_000;
-    format!("{processor}, {cores} cores, {memory_gb} GB, Linux {}, profile `{profile}`", kernel.trim())
+    let kernel = kernel.trim();
+    format!(
+        "{processor}, {cores} cores, {memory_gb} GB, Linux {kernel}, profile `{profile}`, commit {}",
+        commit()
+    )
+}
+
+/// The commit of the sources, and whether they differ from it.
+fn commit() -> String {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok().filter(|it| it.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) else { return "unknown".to_owned() };
+    // Earlier benches of the same session have written their pages.
+    let changes = git(&["status", "--porcelain", "--", ":!bench/results"]).unwrap_or_default();
+    if changes.is_empty() { commit } else { format!("{commit} with changes") }
 }
