@@ -50,6 +50,10 @@ enum Shrink {
     IfFull,
 }
 
+/// The first segment's size; each next one is twice as large, up to that of the options. So a journal that is hardly
+/// used takes little disk.
+const FIRST_SEGMENT_BYTES: u64 = 2 << 20;
+
 /// The smallest segment that opening on a full disk makes do with, bytes.
 const SHRUNK_BYTES_MIN: u64 = 4 * HEADER_BYTES;
 
@@ -100,8 +104,11 @@ impl Stock {
     ) -> io::Result<Made> {
         let shrink = if replace == Replace::Empty { Shrink::IfFull } else { Shrink::Never };
         let making = format!("{:012}-{}.new", number.0, self.epoch);
-        let (file, capacity, from_reserve) =
-            self.blocks(&making, self.segment_bytes.max(bytes_min.next_multiple_of(HEADER_BYTES)), shrink)?;
+        let (file, capacity, from_reserve) = self.blocks(
+            &making,
+            self.usual_bytes(number).max(bytes_min.next_multiple_of(HEADER_BYTES)),
+            shrink,
+        )?;
         let header =
             Header { shard: self.shard, journal: self.journal, number, base, capacity, epoch: self.epoch };
         let page = header.encode();
@@ -115,6 +122,13 @@ impl Stock {
         }
         self.disk.sync_folder()?;
         Ok(Made { segment: Arc::new(SegmentFile { header, seed, from_reserve }), file })
+    }
+
+    /// The size of a segment whose records need no larger one.
+    fn usual_bytes(&self, number: SegmentNumber) -> u64 {
+        // 32 doublings are beyond the largest size.
+        let doublings = number.0.saturating_sub(1).min(32);
+        self.segment_bytes.min(FIRST_SEGMENT_BYTES << doublings)
     }
 
     /// A file with blocks, under the name `making`: a spare, a fresh one, or the one set aside.

@@ -43,6 +43,48 @@ fn a_second_process_hears_which_process_has_the_journal() {
     FileJournal::open(folder.path(), &options()).expect("it is free");
 }
 
+/// The sizes of the segments in a folder, MiB, in their order.
+fn sizes(folder: &Path) -> Vec<u64> {
+    let mut segments: Vec<_> = std::fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "segment"))
+        .collect();
+    segments.sort();
+    segments.iter().map(|path| path.metadata().expect("a file").len() >> 20).collect()
+}
+
+#[test]
+fn segments_grow_from_a_small_first_one() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let options = Options {
+        segment_bytes: 8 << 20,
+        record_bytes_max: 1 << 20,
+        waiting_bytes_max: 2 << 20,
+        ..options()
+    };
+    let mut journal = FileJournal::open(folder.path(), &options).expect("a new journal");
+    let body = vec![7; 400 << 10];
+    let wait_for = |expected: &[u64]| {
+        let began = Instant::now();
+        // The next segment is made by a thread of its own.
+        while sizes(folder.path()) != expected {
+            assert!(began.elapsed() < Duration::from_secs(20), "{:?}", sizes(folder.path()));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    wait_for(&[2, 4]);
+    for _ in 0..40 {
+        journal.append(&body).expect("there is room");
+        journal.commit().expect("it starts");
+        journal.wait(Duration::from_secs(20)).expect("it works");
+    }
+    wait_for(&[2, 4, 8, 8, 8]);
+    drop(journal);
+    let journal = FileJournal::open(folder.path(), &options).expect("it is whole");
+    assert_eq!(read_all(&mut *journal.reader(), Position::START).len(), 40);
+}
+
 #[test]
 fn nothing_is_allocated_for_records_and_commits_once_warm() {
     let folder = tempfile::tempdir().expect("a temporary folder");
