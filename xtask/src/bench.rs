@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 
 use crate::step::{Step, WITH_CLUSTERS, cargo, command};
-use crate::{components, drill, sdk_bench};
+use crate::{components, drill, readme, sdk_bench};
 
 /// The peer crate and its version: a quoted figure names what it was taken against.
 ///
@@ -87,6 +87,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
         bench.env("STADIUM_DRILLS", drill::build()?);
     }
     let status = bench.status()?;
+    // A bench that is only looked at has written no page.
+    readme::write(root)?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

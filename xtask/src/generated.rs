@@ -9,8 +9,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::features;
 use crate::step::{build_programs, output, program};
+use crate::{features, readme};
 
 /// A generated file.
 struct Generated {
@@ -26,6 +26,8 @@ enum Origin {
     Header(&'static str),
     /// The table of the SDKs' features.
     Features,
+    /// The README, for its tables of figures.
+    Readme,
 }
 
 /// Every generated file of the repository.
@@ -71,6 +73,7 @@ const GENERATED: &[Generated] = &[
         origin: Origin::Printed(&["metrics", "dashboard", "cluster"]),
     },
     Generated { path: "docs/reference/sdk-features.md", origin: Origin::Features },
+    Generated { path: "README.md", origin: Origin::Readme },
     Generated { path: "sdk/c/include/stadium.h", origin: Origin::Header("crates/ffi") },
 ];
 
@@ -111,6 +114,7 @@ impl Origin {
             Self::Printed(arguments) => print(root, arguments),
             Self::Header(folder) => header(&root.join(folder)),
             Self::Features => features::page(root),
+            Self::Readme => readme::text(root),
         }
     }
 }
