@@ -5,7 +5,7 @@
 use crate::binary;
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixDatagram;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -27,6 +27,25 @@ fn server_prints_where_it_is_and_keeps_its_key_to_itself() {
     let health = server.client(&["health"]);
     assert!(health.status.success(), "{}", err(&health));
     assert!(out(&health).starts_with("ready http://127.0.0.1:"), "{}", out(&health));
+}
+
+#[test]
+fn an_idle_server_sets_little_disk_aside() {
+    // The defaults, in place of the small files of other tests.
+    let sizes = ["journal.segment_bytes=67108864", "journal.reserve_bytes=16777216"];
+    let server = Server::start(&["--trial", "--set", sizes[0], "--set", sizes[1]]);
+    let files = || {
+        let folders = ["shards/shard-0000/journal", "shards/shard-0001/journal"];
+        let entries = folders.map(|folder| std::fs::read_dir(server.data().join(folder)).expect("a journal"));
+        let files = entries.into_iter().flatten().map(|entry| entry.expect("an entry").metadata());
+        // A file that is being made may have got its name meanwhile.
+        files.filter_map(|file| Some(file.ok()?.blocks() * 512)).collect::<Vec<_>>()
+    };
+    // Two segments and the reserve of each shard.
+    wait_for("the room is set aside", || {
+        (files().iter().filter(|bytes| **bytes > 1 << 20).count() == 6).then_some(())
+    });
+    assert!(files().iter().sum::<u64>() < 64_000_000, "{:?}", files());
 }
 
 #[test]
