@@ -7,6 +7,9 @@ public sealed interface Address {
     /** The port where an address names none. */
     int PORT = 11_211;
 
+    /** The greatest port. */
+    int PORT_MAX = 65_535;
+
     /**
      * A TCP port. The name is looked up at each connect.
      *
@@ -21,7 +24,7 @@ public sealed interface Address {
          * @param port 1 to 65,535
          */
         public Tcp {
-            if (host.isEmpty() || port < 1 || port > 65_535) {
+            if (host.isEmpty() || port < 1 || port > PORT_MAX) {
                 throw new IllegalArgumentException("no address of a server: " + host + ":" + port);
             }
         }

@@ -30,6 +30,7 @@ public final class ClientBuilder {
     private long ejectFor = Duration.ofSeconds(1).toNanos();
     private Dialect dialect;
     private SSLContext tls;
+    private byte[] login;
     private long connectTimeout = Duration.ofMillis(500).toNanos();
     private long stall = Duration.ofSeconds(2).toNanos();
     private long spin = Duration.ofNanos(100_000).toNanos();
@@ -41,6 +42,7 @@ public final class ClientBuilder {
     Failover failover = Failover.OFF;
     byte[] prefix = {};
     long timeout = Duration.ofSeconds(1).toNanos();
+    long udpTimeout = Duration.ofMillis(50).toNanos();
     int valueBytesMax = 1 << 20;
     int compressFrom = Integer.MAX_VALUE;
     Observer observer;
@@ -70,7 +72,23 @@ public final class ClientBuilder {
      */
     public ClientBuilder server(Address address, int weight) {
         check(weight >= 1 && weight <= WEIGHT_MAX, "a weight is 1 to 100");
-        members.add(new Member(Objects.requireNonNull(address, "address"), weight));
+        members.add(new Member(Objects.requireNonNull(address, "address"), weight, 0));
+        return this;
+    }
+
+    /**
+     * Adds a server with a UDP port on the same host, for {@link MemcacheOperations#lossyGet}.
+     *
+     * @param address its address, no Unix socket
+     * @param weight its share of the keys beside the other servers', 1 to 100
+     * @param udpPort {@code memcached -U}
+     * @return this builder
+     */
+    public ClientBuilder server(Address address, int weight, int udpPort) {
+        check(address instanceof Address.Tcp, "a Unix socket has no UDP port");
+        check(udpPort >= 1 && udpPort <= Address.PORT_MAX, "a UDP port is 1 to 65,535");
+        server(address, weight);
+        members.set(members.size() - 1, new Member(address, weight, udpPort));
         return this;
     }
 
@@ -147,6 +165,19 @@ public final class ClientBuilder {
     }
 
     /**
+     * Logs each connection in, on servers with {@code memcached -Y}. Without TLS, user and password
+     * can be read on the network.
+     *
+     * @param user without spaces, control characters and colons
+     * @param password without spaces and control characters; both have 250 bytes at most
+     * @return this builder
+     */
+    public ClientBuilder credentials(String user, String password) {
+        login = Credentials.command(user, password);
+        return this;
+    }
+
+    /**
      * Sets the time that an operation may take.
      *
      * @param time default 1 s
@@ -154,6 +185,17 @@ public final class ClientBuilder {
      */
     public ClientBuilder timeout(Duration time) {
         timeout = nanos(time);
+        return this;
+    }
+
+    /**
+     * Sets the time after which a get over UDP is lost.
+     *
+     * @param time default 50 ms
+     * @return this builder
+     */
+    public ClientBuilder udpTimeout(Duration time) {
+        udpTimeout = nanos(time);
         return this;
     }
 
@@ -281,16 +323,20 @@ public final class ClientBuilder {
      * Makes the client. It connects to a server with the first operation there.
      *
      * @return a client that its caller closes
-     * @throws IllegalArgumentException there is no server
+     * @throws IllegalArgumentException there is no server, or one with a UDP port and TLS or a
+     *     login, which UDP has not
      */
     public MemcacheClient build() {
         check(!members.isEmpty(), "there is no server");
-        Settings settings = new Settings(dialect, tls, connectTimeout, stall, spin, backoffMin,
-                backoffMax, valueBytesMax, unsentBytesMax, operationsMax);
+        boolean hasUdp = members.stream().anyMatch(member -> member.udp() != 0);
+        check(!hasUdp || tls == null && login == null, "UDP has neither TLS nor a login");
+        Settings settings = new Settings(dialect, tls, login, connectTimeout, stall, spin,
+                backoffMin, backoffMax, valueBytesMax, unsentBytesMax, operationsMax);
         int ejections = members.size() == 1 ? 0 : ejectAfter;
         List<Server> servers = members.stream()
                 .map(member -> new Server(
-                        new Connection(member.address(), settings), ejections, ejectFor))
+                        new Connection(member.address(), member.udp(), settings), ejections,
+                        ejectFor))
                 .toList();
         return new MemcacheClient(
                 new ClientCore(servers, Router.of(routing, members), this), timeout);

@@ -1,9 +1,12 @@
 package io.stadium.memcache;
 
 import io.stadium.memcache.driver.Connection;
+import io.stadium.memcache.driver.UdpSockets;
 import io.stadium.memcache.protocol.Command;
 import io.stadium.memcache.protocol.Keys;
 import io.stadium.memcache.protocol.Operation;
+import java.nio.ByteBuffer;
+import java.nio.ReadOnlyBufferException;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -11,11 +14,13 @@ import java.util.Map;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.Predicate;
 
 /** The parts that all views of a client share: servers, the namespace, settings of operations. */
 final class ClientCore {
     final List<Server> servers;
     final Executor executor;
+    final UdpSockets udp;
     private final Router router;
     private final Failover failover;
     private final byte[] prefix;
@@ -32,6 +37,7 @@ final class ClientCore {
         valueBytesMax = settings.valueBytesMax;
         observer = settings.observer;
         executor = settings.executor;
+        udp = new UdpSockets(settings.udpTimeout, settings.valueBytesMax);
     }
 
     /** The key in the namespace. */
@@ -74,13 +80,23 @@ final class ClientCore {
         }
     }
 
+    /** The server of a key, for an operation that may be the trial of an ejected one. */
     Server server(byte[] key) {
+        return choose(key, Server::admits);
+    }
+
+    /** The server of a key, for what is no trial of an ejected one. */
+    Server route(byte[] key) {
+        return choose(key, server -> !server.isEjected());
+    }
+
+    private Server choose(byte[] key, Predicate<Server> isUsable) {
         int chosen;
         if (failover == Failover.NEXT) {
-            chosen = router.choose(key, at -> servers.get(at).admits());
+            chosen = router.choose(key, at -> isUsable.test(servers.get(at)));
         } else {
             chosen = router.choose(key, at -> true);
-            if (!servers.get(chosen).admits()) {
+            if (!isUsable.test(servers.get(chosen))) {
                 chosen = -1;
             }
         }
@@ -120,9 +136,7 @@ final class ClientCore {
 
     private void submit(Server server, Operation operation, boolean isWaiting) {
         Connection connection = server.connection;
-        if (observer != null) {
-            observe(operation, connection.address());
-        }
+        observe(operation, operation.command.text(), connection.address());
         try {
             connection.submit(operation, isWaiting);
         } catch (MemcacheException error) {
@@ -134,8 +148,11 @@ final class ClientCore {
         }
     }
 
-    private void observe(Operation operation, Address address) {
-        String name = operation.command.text();
+    /** Notifies the observer, where there is one, now and when the operation ends. */
+    void observe(Operation operation, String name, Address address) {
+        if (observer == null) {
+            return;
+        }
         Object started = observer.started(name, address);
         long begun = System.nanoTime();
         operation.listener = error -> observer.finished(name, address, started,
@@ -166,6 +183,26 @@ final class ClientCore {
         StackTraceElement[] trace = new Throwable().getStackTrace();
         error.setStackTrace(Arrays.copyOfRange(trace, 1, trace.length));
         return error;
+    }
+
+    /** Reads into a buffer; the flags of the value, -1 for none. */
+    long readInto(Operation operation, ByteBuffer target) {
+        if (target.isReadOnly()) {
+            throw new ReadOnlyBufferException();
+        }
+        operation.target = target;
+        Operation done = read(operation);
+        if (done.outcome != Operation.Outcome.DONE) {
+            return -1;
+        }
+        if (done.value != null) {
+            byte[] bytes = value(done).bytes();
+            if (bytes.length > target.remaining()) {
+                throw traced(new TooLarge(bytes.length, target.remaining()));
+            }
+            target.put(bytes);
+        }
+        return Integer.toUnsignedLong(done.flags & ~Value.COMPRESSED);
     }
 
     /** The value of a read that is done; {@code null} where there is none. */

@@ -79,5 +79,6 @@ public final class MemcacheClient extends MemcacheOperations<String> implements 
     @Override
     public void close() {
         core.servers.forEach(server -> server.connection.close());
+        core.udp.close();
     }
 }

@@ -9,7 +9,8 @@ package io.stadium.memcache;
  */
 public abstract sealed class MemcacheException extends RuntimeException
         permits BadFlags, BadKey, Busy, ClientError, DamagedValue, DeadlineExceeded, Disconnected,
-        FormatError, Interrupted, NeedsMeta, ProtocolError, ServerError, TooLarge, Uncertain {
+        FormatError, Interrupted, NeedsMeta, NotAuthenticated, ProtocolError, ServerError, TooLarge,
+        Uncertain {
     private static final long serialVersionUID = 1L;
 
     /** True where a write may have happened. */
@@ -33,12 +34,12 @@ public abstract sealed class MemcacheException extends RuntimeException
      * True where the server or the network is the cause rather than this operation: another server
      * may do better.
      *
-     * @return {@code true} for {@link DeadlineExceeded}, {@link Disconnected} and
-     *     {@link ProtocolError}
+     * @return {@code true} for {@link DeadlineExceeded}, {@link Disconnected},
+     *     {@link NotAuthenticated} and {@link ProtocolError}
      */
     public final boolean isOfServer() {
         return this instanceof DeadlineExceeded || this instanceof Disconnected
-                || this instanceof ProtocolError;
+                || this instanceof NotAuthenticated || this instanceof ProtocolError;
     }
 
     /** Leaves the trace empty: that of the thread that drives says nothing about the call. */

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.stadium.memcache.protocol.Command;
 import io.stadium.memcache.protocol.Operation;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -64,6 +65,21 @@ public abstract sealed class MemcacheOperations<K> permits MemcacheClient, ByteK
     }
 
     /**
+     * Reads a value into a buffer, behind its position, which moves behind the value. When nothing
+     * is there, or the call fails, the buffer is as it was. It allocates the key and the operation,
+     * and nothing for a value that is not compressed. After a lost connection it is tried once
+     * more.
+     *
+     * @param key the key
+     * @param buffer used by no other thread until this returns
+     * @return the value's flags, as an unsigned number; -1 where there is no value
+     * @throws TooLarge the value has more bytes than {@code buffer} has room
+     */
+    public final long getInto(K key, ByteBuffer buffer) {
+        return core.readInto(operation(Command.GET, key), buffer);
+    }
+
+    /**
      * Reads a value with its unique number, for {@link #cas}. After a lost connection it is tried
      * once more.
      *
@@ -115,6 +131,32 @@ public abstract sealed class MemcacheOperations<K> permits MemcacheClient, ByteK
                 outcomes.add(Outcome.failed(error));
             }
         }
+    }
+
+    /**
+     * Reads a value over UDP. Request and answer may be lost: that is {@link DeadlineExceeded},
+     * after {@link ClientBuilder#udpTimeout}. It has no order with writes, and does not see those
+     * that were not sent.
+     *
+     * @param key the key
+     * @return {@code null} where there is none
+     * @throws IllegalStateException the key's server has no UDP port
+     */
+    public final Value lossyGet(K key) {
+        return LossyReads.read(core, List.of(bytes(key)), timeout).get(0).get();
+    }
+
+    /**
+     * Reads values over UDP, as {@link #lossyGet} does, at most 64 from each server at a time.
+     *
+     * @param keys the keys
+     * @return an outcome for each, in the order of the keys
+     * @throws IllegalStateException a key's server has no UDP port
+     */
+    public final List<Outcome<Value>> lossyMultiget(Collection<? extends K> keys) {
+        List<byte[]> bytes = new ArrayList<>(keys.size());
+        keys.forEach(key -> bytes.add(bytes(key)));
+        return LossyReads.read(core, bytes, timeout);
     }
 
     /**

@@ -17,8 +17,8 @@ import java.util.stream.IntStream;
  * compared, so that every implementation chooses the same.
  */
 abstract class Router {
-    /** A server and its share of the keys. */
-    record Member(Address address, int weight) {}
+    /** A server, its share of the keys, and its UDP port, 0 for none. */
+    record Member(Address address, int weight, int udp) {}
 
     /** The first server of the key that is usable; -1 for none. */
     abstract int choose(byte[] key, IntPredicate isUsable);

@@ -1,6 +1,9 @@
 package io.stadium.memcache;
 
-/** The value is larger than {@link ClientBuilder#valueBytesMax}. */
+/**
+ * The value is larger than {@link ClientBuilder#valueBytesMax}, or than the room in the buffer of
+ * {@link MemcacheOperations#getInto}.
+ */
 public final class TooLarge extends MemcacheException {
     private static final long serialVersionUID = 1L;
 

@@ -71,7 +71,11 @@ final class Memcached implements AutoCloseable {
         if (!arguments.contains("-Z")) {
             try (MemcacheClient client = client()) {
                 Soon.until("memcached answers on " + address, () -> {
-                    client.connectAll();
+                    try {
+                        client.connectAll();
+                    } catch (NotAuthenticated error) {
+                        // With -Y: it answers.
+                    }
                     return true;
                 });
             }

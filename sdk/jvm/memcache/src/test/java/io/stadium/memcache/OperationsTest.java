@@ -35,13 +35,18 @@ class OperationsTest {
             try (Memcached tcp = Memcached.tcp(); Memcached unix = Memcached.unix()) {
                 for (Memcached server : List.of(tcp, unix)) {
                     try (MemcacheClient client = server.settings().dialect(dialect).build()) {
-                        stores(client);
-                        numbersAndRemovals(client);
-                        reads(client);
+                        every(client);
                     }
                 }
             }
         }
+    }
+
+    /** Carries out every operation on a server that is empty. */
+    static void every(MemcacheClient client) {
+        stores(client);
+        numbersAndRemovals(client);
+        reads(client);
     }
 
     private static void stores(MemcacheClient client) {

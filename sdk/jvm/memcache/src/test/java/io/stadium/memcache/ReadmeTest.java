@@ -36,9 +36,10 @@ class ReadmeTest {
         Map<String, String> samples = samples();
         assertTrue(samples.size() >= 3, samples.keySet().toString());
         compile(samples);
-        try (Memcached server = Memcached.tcp()) {
+        String udp = Integer.toString(Memcached.freePort());
+        try (Memcached server = Memcached.tcp("-U", udp)) {
             for (Map.Entry<String, String> sample : samples.entrySet()) {
-                assertEquals(printed(sample.getValue()), run(sample.getKey(), server.address),
+                assertEquals(printed(sample.getValue()), run(sample.getKey(), server.address, udp),
                         sample.getKey());
             }
         }

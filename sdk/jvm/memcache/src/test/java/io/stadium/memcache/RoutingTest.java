@@ -72,7 +72,7 @@ class RoutingTest {
     void aServerThatGoesMovesItsOwnKeysOnlyAndSharesFollowWeights() {
         int[] weights = {1, 2, 5};
         List<Member> members = IntStream.range(0, weights.length)
-                .mapToObj(at -> new Member(Address.parse("10.0.0." + at), weights[at])).toList();
+                .mapToObj(at -> new Member(Address.parse("10.0.0." + at), weights[at], 0)).toList();
         for (Routing routing : Routing.values()) {
             Router router = Router.of(routing, members);
             int[] counts = new int[weights.length];

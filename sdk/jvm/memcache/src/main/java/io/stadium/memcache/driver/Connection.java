@@ -12,8 +12,10 @@ import io.stadium.memcache.NeedsMeta;
 import io.stadium.memcache.TooLarge;
 import io.stadium.memcache.protocol.Command;
 import io.stadium.memcache.protocol.Operation;
+import java.net.InetSocketAddress;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
+import java.util.regex.Pattern;
 
 /**
  * A connection that its callers drive: no thread of its own reads answers.
@@ -25,16 +27,47 @@ public final class Connection extends Driver {
     /** Bytes of writes that leave although no caller waits. */
     private static final int WRITES_BYTES_MAX = 16 << 10;
 
-    private final Address address;
+    private static final Pattern IPV4 = Pattern.compile("\\d{1,3}(\\.\\d{1,3}){3}");
 
-    /** A connection, which begins with its first operation. */
-    public Connection(Address address, Settings settings) {
+    private final Address address;
+    /** The port for gets over UDP; 0 for none. */
+    private final int udp;
+
+    /**
+     * A connection, which begins with its first operation.
+     *
+     * @param udp the port for gets over UDP, 0 for none
+     */
+    public Connection(Address address, int udp, Settings settings) {
         super(settings);
         this.address = address;
+        this.udp = udp;
     }
 
     public Address address() {
         return address;
+    }
+
+    /**
+     * The place to which gets over UDP go. A name is not looked up here, where it could take any
+     * time: the connection has its address.
+     *
+     * @throws IllegalStateException the server has no UDP port
+     */
+    public InetSocketAddress udpPeer(long deadline) {
+        if (udp == 0 || !(address instanceof Address.Tcp tcp)) {
+            throw new IllegalStateException(address + " has no UDP port");
+        }
+        if (tcp.host().contains(":") || IPV4.matcher(tcp.host()).matches()) {
+            return new InetSocketAddress(tcp.host(), udp);
+        }
+        state.lock.lock();
+        try {
+            link(deadline);
+            return new InetSocketAddress(state.peer, udp);
+        } finally {
+            state.lock.unlock();
+        }
     }
 
     /** Connects where there is no connection yet. */
@@ -198,9 +231,11 @@ public final class Connection extends Driver {
                 }
                 left = operation.deadline - System.nanoTime();
                 if (left <= 0) {
+                    operation.target = null;
                     throw new DeadlineExceeded();
                 }
                 if (Thread.currentThread().isInterrupted()) {
+                    operation.target = null;
                     throw new Interrupted();
                 }
                 if (!state.isTurning && state.wire != null) {

@@ -27,8 +27,21 @@ final class Connector {
 
     private Connector() {}
 
-    /** A connected socket, and the protocol of its server. */
-    record Connected(Transport transport, Dialect dialect) {}
+    /**
+     * A connected socket, the protocol of its server, and the server's IP address.
+     *
+     * @param peer {@code null} for a Unix socket
+     */
+    record Connected(Transport transport, Dialect dialect, InetAddress peer) {}
+
+    /** The server does not let the client in. */
+    static final class Refused extends IOException {
+        private static final long serialVersionUID = 1L;
+
+        Refused(String text) {
+            super(text);
+        }
+    }
 
     static Connected connect(Address address, Settings settings) throws IOException {
         long deadline = System.nanoTime() + settings.connectTimeout();
@@ -94,7 +107,11 @@ final class Connector {
             if (settings.tls() != null) {
                 transport = TlsTransport.handshake(transport, address, settings.tls(), deadline);
             }
-            return new Connected(transport, greet(transport, wanted, deadline));
+            if (settings.login() != null) {
+                logIn(transport, settings.login(), deadline);
+            }
+            InetAddress peer = socket instanceof InetSocketAddress tcp ? tcp.getAddress() : null;
+            return new Connected(transport, greet(transport, wanted, deadline), peer);
         } catch (IOException | RuntimeException error) {
             if (transport != null) {
                 transport.close();
@@ -113,11 +130,43 @@ final class Connector {
         }
     }
 
-    /** Sends a first command and reads its answer: the meta protocol is there where mn is known. */
+    private static void logIn(Transport transport, byte[] login, long deadline)
+            throws IOException {
+        String line = ask(transport, login, deadline);
+        if (!line.equals("STORED\r\n")) {
+            throw new Refused(shown(line));
+        }
+    }
+
+    /** Finds out the protocol: meta is there where mn is known. */
     private static Dialect greet(Transport transport, Dialect wanted, long deadline)
             throws IOException {
         String command = wanted == Dialect.CLASSIC ? "version\r\n" : "mn\r\n";
-        ByteBuffer out = ByteBuffer.wrap(command.getBytes(UTF_8));
+        String line = ask(transport, command.getBytes(UTF_8), deadline);
+        if (line.equals("MN\r\n")) {
+            return Dialect.META;
+        }
+        if (line.equals("ERROR\r\n") || line.startsWith("VERSION ")) {
+            if (wanted == Dialect.META) {
+                throw new IOException("the server lacks the meta protocol");
+            }
+            return Dialect.CLASSIC;
+        }
+        if (line.startsWith("CLIENT_ERROR unauth")) {
+            throw new Refused(shown(line));
+        }
+        throw new IOException("no memcached answers so: " + shown(line));
+    }
+
+    /** The beginning of an answer, for people. */
+    private static String shown(String line) {
+        return line.substring(0, Math.min(line.length(), 80)).strip();
+    }
+
+    /** Sends a command and reads a line. */
+    private static String ask(Transport transport, byte[] command, long deadline)
+            throws IOException {
+        ByteBuffer out = ByteBuffer.wrap(command);
         while (out.hasRemaining() || transport.unflushed()) {
             if (transport.write(out) == 0) {
                 transport.await(true, left(deadline));
@@ -136,18 +185,7 @@ final class Connector {
                 transport.await(false, left(deadline));
             }
         }
-        String line = new String(in.array(), 0, in.position(), UTF_8);
-        if (line.equals("MN\r\n")) {
-            return Dialect.META;
-        }
-        if (line.equals("ERROR\r\n") || line.startsWith("VERSION ")) {
-            if (wanted == Dialect.META) {
-                throw new IOException("the server lacks the meta protocol");
-            }
-            return Dialect.CLASSIC;
-        }
-        String shown = line.substring(0, Math.min(line.length(), 80)).strip();
-        throw new IOException("no memcached answers so: " + shown);
+        return new String(in.array(), 0, in.position(), UTF_8);
     }
 
     static long left(long deadline) throws IOException {

@@ -4,12 +4,14 @@ import io.stadium.memcache.Address;
 import io.stadium.memcache.DeadlineExceeded;
 import io.stadium.memcache.Disconnected;
 import io.stadium.memcache.MemcacheException;
+import io.stadium.memcache.NotAuthenticated;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 
 /**
  * The helper thread of a connection: it connects, writes what no caller waits for, and turns the
@@ -148,13 +150,16 @@ final class Helper implements Runnable {
     private void reconnect() {
         Settings settings = driver.settings;
         Connector.Connected connected = null;
-        String failure = null;
+        Supplier<MemcacheException> failure = null;
         state.lock.unlock();
         try {
             connected = Connector.connect(address, settings);
+        } catch (Connector.Refused error) {
+            failure = () -> new NotAuthenticated(error.getMessage());
         } catch (IOException | RuntimeException error) {
-            failure = address + ": "
+            String text = address + ": "
                     + (error.getMessage() == null ? error.toString() : error.getMessage());
+            failure = () -> new Disconnected(text);
         } finally {
             state.lock.lock();
         }
@@ -173,6 +178,7 @@ final class Helper implements Runnable {
         } else {
             state.wire = new Wire(connected.transport());
             state.dialect = connected.dialect();
+            state.peer = connected.peer();
             state.outbox.speak(connected.dialect());
             state.failures = 0;
             state.progressAt = now;

@@ -8,6 +8,7 @@ import io.stadium.memcache.Uncertain;
 import io.stadium.memcache.protocol.Operation;
 import io.stadium.memcache.protocol.Outbox;
 import io.stadium.memcache.protocol.Pipeline;
+import java.net.InetAddress;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.Condition;
@@ -34,6 +35,8 @@ final class State {
     /** {@code null} where there is no connection. */
     Wire wire;
     Dialect dialect = Dialect.META;
+    /** The server's IP address; {@code null} for a Unix socket, and before the first connection. */
+    InetAddress peer;
     /** Operations that are not done. */
     int operations;
     /** Bytes that the socket did not take. */
@@ -59,7 +62,7 @@ final class State {
     int failures;
     /** No connect before it. */
     long retryAt;
-    String lastError = "not connected yet";
+    Supplier<MemcacheException> lastError = () -> new Disconnected("not connected yet");
     /** The time at which the server last sent anything, or first owed an answer. */
     long progressAt;
     /** Sets that are still answered one by one. */
@@ -211,13 +214,13 @@ final class State {
         loudSets = 0;
         blockedBytes = 0;
         isForced = false;
-        lastError = text;
+        lastError = () -> new Disconnected(text);
         retryAt = now;
         linked.signalAll();
     }
 
     MemcacheException disconnected() {
-        return new Disconnected(lastError);
+        return lastError.get();
     }
 
     /** True where anything is neither confirmed nor lost. */

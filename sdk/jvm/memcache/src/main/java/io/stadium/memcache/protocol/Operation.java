@@ -1,6 +1,7 @@
 package io.stadium.memcache.protocol;
 
 import io.stadium.memcache.MemcacheException;
+import java.nio.ByteBuffer;
 import java.util.function.Consumer;
 
 /**
@@ -39,6 +40,11 @@ public final class Operation {
 
     /** The value to store, until it is sent; then the value that came. */
     public byte[] value;
+    /**
+     * The caller's buffer, into which a value goes that fits and is not compressed; {@code null}
+     * for none, and when its caller left. Guarded by the lock of the connection.
+     */
+    public ByteBuffer target;
     /** The flags of the client. */
     public int flags;
     /** As memcached counts it. */
@@ -89,6 +95,7 @@ public final class Operation {
         Operation again = new Operation(command, key, isBinary, deadline);
         again.expiry = expiry;
         again.recacheSeconds = recacheSeconds;
+        again.target = target;
         return again;
     }
 

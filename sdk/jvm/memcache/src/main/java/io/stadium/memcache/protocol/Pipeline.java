@@ -8,9 +8,11 @@ import io.stadium.memcache.ProtocolError;
 import io.stadium.memcache.ProtocolError.Violation;
 import io.stadium.memcache.ServerError;
 import io.stadium.memcache.Uncertain;
+import io.stadium.memcache.Value;
 import io.stadium.memcache.protocol.Command.Verb;
 import io.stadium.memcache.protocol.Operation.Expect;
 import io.stadium.memcache.protocol.Operation.Outcome;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -260,7 +262,7 @@ public final class Pipeline {
             if (isIt) {
                 operation.flags = decoder.clientFlags;
                 operation.number = decoder.cas;
-                operation.value = data();
+                deliver(operation);
             } else if (operation.isLast) {
                 throw new ProtocolError(Violation.KEY_MISMATCH);
             } else {
@@ -294,6 +296,22 @@ public final class Pipeline {
             }
         } while (!isLast);
         isMatched = false;
+    }
+
+    /** A value goes into the caller's buffer, or into an array of its own. */
+    private void deliver(Operation operation) {
+        ByteBuffer target = operation.target;
+        boolean isFitting = target != null && (decoder.clientFlags & Value.COMPRESSED) == 0
+                && target.remaining() >= decoder.dataBytes;
+        if (isFitting) {
+            try {
+                target.put(decoder.buffer, decoder.dataFrom, decoder.dataBytes);
+                return;
+            } catch (RuntimeException unusable) {
+                // This thread may not write there; the caller finds out itself.
+            }
+        }
+        operation.value = data();
     }
 
     private byte[] data() {
@@ -336,7 +354,7 @@ public final class Pipeline {
             } else {
                 operation.flags = decoder.clientFlags;
                 operation.number = decoder.cas;
-                operation.value = data();
+                deliver(operation);
                 operation.won = decoder.won;
                 operation.isStale = decoder.isStale;
                 operation.isTaken = decoder.isTaken;
