@@ -55,7 +55,15 @@ final class ClientCore {
         byte[] whole = whole(key);
         boolean isBinary = Keys.isBinary(whole);
         Keys.check(whole, isBinary);
-        return new Operation(command, whole, isBinary, System.nanoTime() + timeout);
+        return operation(command, whole, isBinary, timeout);
+    }
+
+    private static Operation operation(
+            Command command, byte[] key, boolean isBinary, long timeout) {
+        long now = System.nanoTime();
+        Operation operation = new Operation(command, key, isBinary, now + timeout);
+        operation.time = now;
+        return operation;
     }
 
     /** Gives a store its value, compressed where it is to be and becomes smaller. */
@@ -142,6 +150,7 @@ final class ClientCore {
         } catch (MemcacheException error) {
             server.note(error);
             if (operation.listener != null) {
+                operation.took(System.nanoTime());
                 operation.listener.accept(error);
             }
             throw traced(error);
@@ -154,9 +163,9 @@ final class ClientCore {
             return;
         }
         Object started = observer.started(name, address);
-        long begun = System.nanoTime();
-        operation.listener = error -> observer.finished(name, address, started,
-                System.nanoTime() - begun, error == null ? operation.error : error);
+        // No clock is read for it: the connection has the times of a submission and of an answer.
+        operation.listener = error -> observer.finished(name, address, started, operation.time,
+                error == null ? operation.error : error);
     }
 
     /** Waits for an operation, and throws its error. */
@@ -225,8 +234,7 @@ final class ClientCore {
         Map<Address, Outcome<T>> outcomes = new LinkedHashMap<>();
         Operation[] operations = new Operation[servers.size()];
         for (int at = 0; at < operations.length; at++) {
-            Operation operation =
-                    new Operation(command, new byte[0], false, System.nanoTime() + timeout);
+            Operation operation = operation(command, new byte[0], false, timeout);
             operation.value = line;
             Server server = servers.get(at);
             // In their order, also where one fails at once.

@@ -24,7 +24,7 @@ public interface Observer {
      * @param operation such as {@code get}, {@code set} or {@code incr}
      * @param server the server of its key
      * @param started the result of {@link #started}
-     * @param nanos nanoseconds since it was submitted
+     * @param nanos nanoseconds from its submission until its answer was read, or its end otherwise
      * @param error {@code null} where the server carried it out
      */
     void finished(

@@ -17,7 +17,7 @@ public record Recache(Duration lease, Duration early) {
         return Expiry.seconds(Math.max(1, seconds(lease))).onWire();
     }
 
-    long earlySeconds() {
-        return Math.max(0, Math.min(seconds(early), Integer.MAX_VALUE));
+    int earlySeconds() {
+        return (int) Math.max(0, Math.min(seconds(early), Integer.MAX_VALUE));
     }
 }

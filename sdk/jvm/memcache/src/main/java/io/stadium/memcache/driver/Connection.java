@@ -308,7 +308,10 @@ public final class Connection extends Driver {
         state.lock.lock();
         try {
             Consumer<MemcacheException> listener = operation.isDone() ? null : operation.listener;
-            operation.listener = operation.isDone() ? operation.listener : null;
+            if (listener != null) {
+                operation.listener = null;
+                operation.took(System.nanoTime());
+            }
             return listener;
         } finally {
             state.lock.unlock();

@@ -121,6 +121,7 @@ final class Helper implements Runnable {
             if (!operation.isDone() && isLate && operation.listener != null) {
                 late.add(operation.listener);
                 operation.listener = null;
+                operation.took(now);
                 return true;
             }
             return operation.isDone();

@@ -155,6 +155,9 @@ final class State {
             loudSets = LOUD_SETS;
         }
         Thread sleeper = operation.sleeper;
+        if (operation.listener != null) {
+            operation.took(progressAt);
+        }
         if (sleeper != null || operation.listener != null) {
             wakes(operation);
             operation.sleeper = sleeper;
@@ -205,6 +208,7 @@ final class State {
             wire.transport.close();
             wire = null;
         }
+        progressAt = now;
         Consumer<Operation> lost = operation -> {
             operation.error = error.get();
             done(operation);

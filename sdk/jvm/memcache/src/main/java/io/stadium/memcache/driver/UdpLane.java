@@ -150,6 +150,7 @@ final class UdpLane {
     private static void end(Operation operation) {
         operation.finish();
         if (operation.listener != null) {
+            operation.took(System.nanoTime());
             Driver.call(operation.listener, null);
         }
     }

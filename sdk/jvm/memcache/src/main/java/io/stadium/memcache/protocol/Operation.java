@@ -37,6 +37,11 @@ public final class Operation {
     public final boolean isBinary;
     /** When the operation ends, in nanoseconds of {@link System#nanoTime}. */
     public final long deadline;
+    /**
+     * When it was submitted, likewise; from its end on the nanoseconds that it took, where it has a
+     * listener. Guarded by the lock of the connection.
+     */
+    public long time;
 
     /** The value to store, until it is sent; then the value that came. */
     public byte[] value;
@@ -54,7 +59,7 @@ public final class Operation {
     /** The value where there is none. */
     public long initial;
     /** The seconds left below which one client is elected. */
-    public long recacheSeconds;
+    public int recacheSeconds;
 
     public Outcome outcome = Outcome.DONE;
     public boolean won;
@@ -85,6 +90,11 @@ public final class Operation {
         this.deadline = deadline;
     }
 
+    /** It ended at this time. */
+    public void took(long now) {
+        time = now - time;
+    }
+
     private Operation() {
         this(Command.VERSION, new byte[0], false, 0);
         expect = Expect.NOOP;
@@ -93,6 +103,7 @@ public final class Operation {
     /** The same read, for another try. */
     public Operation again() {
         Operation again = new Operation(command, key, isBinary, deadline);
+        again.time = System.nanoTime();
         again.expiry = expiry;
         again.recacheSeconds = recacheSeconds;
         again.target = target;
