@@ -79,13 +79,45 @@ fn looked_up(answer: Answer, bytes: Vec<u8>) -> Result<Lookup, Error> {
     })
 }
 
-/// The pause before the next look at a value that another caller makes.
-///
-/// At least half of it: many callers may wait for one value.
-pub(crate) fn pause(before: &mut Duration, left: Duration) -> Duration {
-    let pause = (*before).clamp(PAUSE_MIN, PAUSE_MAX);
-    *before = pause * 2;
-    pause.min(left).mul_f64(0.5 + fastrand::f64() / 2.0)
+/// The next step of a caller of `read_through`.
+pub(crate) enum Step {
+    /// It has a value.
+    Use(Value),
+    /// It makes the value, and stores it by this number.
+    Make(u64),
+    /// Another caller makes the value: it looks again after this time.
+    Pause(Duration),
+}
+
+/// The looks of one caller of `read_through`.
+pub(crate) struct Looks {
+    pause: Duration,
+    deadline: Instant,
+}
+
+impl Looks {
+    pub(crate) fn until(deadline: Instant) -> Self {
+        Self { pause: PAUSE_MIN, deadline }
+    }
+
+    /// The step after a look; an error at the deadline.
+    pub(crate) fn next(&mut self, found: Lookup) -> Result<Step, Error> {
+        Ok(match found {
+            Lookup::Fresh(value) | Lookup::Stale(value) => Step::Use(value),
+            Lookup::Won(value) => Step::Make(value.cas.unwrap_or_default()),
+            Lookup::Make { cas } => Step::Make(cas),
+            Lookup::Made => {
+                let left = self.deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Err(Error::Timeout);
+                }
+                let pause = self.pause.min(left);
+                self.pause = (self.pause * 2).min(PAUSE_MAX);
+                // At least half of it: many callers may wait for one value.
+                Step::Pause(pause.mul_f64(0.5 + fastrand::f64() / 2.0))
+            }
+        })
+    }
 }
 
 impl Client {
@@ -121,20 +153,12 @@ impl Client {
         expiry: impl Into<Expiry>,
         make: impl FnOnce() -> Result<Vec<u8>, E>,
     ) -> Result<Value, E> {
-        let (key, deadline) = (key.as_ref(), self.span().deadline);
-        let mut before = PAUSE_MIN;
+        let (key, mut looks) = (key.as_ref(), Looks::until(self.span().deadline));
         let cas = loop {
-            match self.lookup(key, how)? {
-                Lookup::Fresh(value) | Lookup::Stale(value) => return Ok(value),
-                Lookup::Won(value) => break value.cas.unwrap_or_default(),
-                Lookup::Make { cas } => break cas,
-                Lookup::Made => {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        return Err(Error::Timeout.into());
-                    }
-                    thread::sleep(pause(&mut before, left));
-                }
+            match looks.next(self.lookup(key, how)?)? {
+                Step::Use(value) => return Ok(value),
+                Step::Make(cas) => break cas,
+                Step::Pause(time) => thread::sleep(time),
             }
         };
         let bytes = make()?;

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::pending::Pending;
 use crate::protocol::Arithmetic;
-use crate::recache::{Lookup, Recache, pause};
+use crate::recache::{Looks, Lookup, Recache, Step};
 use crate::value::{Expiry, Format, Value, read_as, write_as};
 use crate::{Config, Stored};
 
@@ -338,20 +338,12 @@ impl Client {
         expiry: impl Into<Expiry>,
         make: impl AsyncFnOnce() -> Result<Vec<u8>, E>,
     ) -> Result<Value, E> {
-        let (key, deadline) = (key.as_ref(), self.deadline());
-        let mut before = Duration::ZERO;
+        let (key, mut looks) = (key.as_ref(), Looks::until(self.deadline()));
         let cas = loop {
-            match self.lookup(key, how).await? {
-                Lookup::Fresh(value) | Lookup::Stale(value) => return Ok(value),
-                Lookup::Won(value) => break value.cas.unwrap_or_default(),
-                Lookup::Make { cas } => break cas,
-                Lookup::Made => {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        return Err(Error::Timeout.into());
-                    }
-                    sleep(pause(&mut before, left)).await;
-                }
+            match looks.next(self.lookup(key, how).await?)? {
+                Step::Use(value) => return Ok(value),
+                Step::Make(cas) => break cas,
+                Step::Pause(time) => sleep(time).await,
             }
         };
         let bytes = make().await?;
