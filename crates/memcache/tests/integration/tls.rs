@@ -54,9 +54,14 @@ fn trusting(folder: &Path) -> TlsConfig {
 
 /// A server with a certificate for 127.0.0.1, and what an authority needs to go on.
 fn server(more: &str) -> (Memcached, Authority) {
+    server_of(VALID, more)
+}
+
+/// The same with a certificate for these years.
+fn server_of(years: [i32; 2], more: &str) -> (Memcached, Authority) {
     let folder = tempfile::tempdir().unwrap();
     let authority = authority(folder.path(), "authority.pem");
-    certificate(folder.path(), "server", &authority, "127.0.0.1", VALID);
+    certificate(folder.path(), "server", &authority, "127.0.0.1", years);
     certificate(folder.path(), "client", &authority, "client", VALID);
     (start(folder, "server", more), authority)
 }
@@ -111,7 +116,7 @@ fn every_operation_works_over_tls_in_both_dialects() {
 fn certificates_that_are_not_right_are_typed_errors() {
     let (valid, _) = server("");
     let other = tempfile::tempdir().unwrap();
-    let other_authority = authority(other.path(), "authority.pem");
+    authority(other.path(), "authority.pem");
     let wrong_authority = trusting(other.path());
     assert_eq!(failure(&valid.address, wrong_authority), Error::Tls(TlsError::UnknownAuthority));
     assert_eq!(failure(&valid.address, TlsConfig::default()), Error::Tls(TlsError::UnknownAuthority));
@@ -119,48 +124,8 @@ fn certificates_that_are_not_right_are_typed_errors() {
     assert_eq!(failure(&valid.address, name), Error::Tls(TlsError::WrongName));
 
     for (years, error) in [([2001, 2002], TlsError::Expired), ([2099, 2100], TlsError::NotYetValid)] {
-        let folder = tempfile::tempdir().unwrap();
-        let authority = authority(folder.path(), "authority.pem");
-        certificate(folder.path(), "server", &authority, "127.0.0.1", years);
-        let path = |name: &str| folder.path().join(name).display().to_string();
-        // Its own client cannot see that it is up: a plain port does.
-        let options = format!("ssl_chain_cert={},ssl_key={}", path("server.pem"), path("server.key"));
-        let server = TlsListener::start(&options);
-        assert_eq!(failure(&server.address, trusting(folder.path())), Error::Tls(error));
-    }
-    drop(other_authority);
-}
-
-/// A memcached with TLS that no client of this test can use.
-struct TlsListener {
-    child: std::process::Child,
-    address: String,
-}
-
-impl TlsListener {
-    fn start(options: &str) -> Self {
-        let port = crate::memcached::free_port().to_string();
-        let arguments =
-            ["-l", "127.0.0.1", "-p", &port, "-U", "0", "-u", "root", "-t", "1", "-Z", "-o", options];
-        let child = std::process::Command::new("memcached")
-            .args(arguments)
-            .stderr(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
-        let address = format!("127.0.0.1:{port}");
-        let begun = Instant::now();
-        while std::net::TcpStream::connect(&address).is_err() {
-            assert!(begun.elapsed() < SOON);
-            thread::sleep(Duration::from_millis(2));
-        }
-        Self { child, address }
-    }
-}
-
-impl Drop for TlsListener {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let (server, _) = server_of(years, "");
+        assert_eq!(failure(&server.address, trusting(&server.file(""))), Error::Tls(error));
     }
 }
 
