@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
+use crate::certificates::{Authority, Identity};
 use crate::deadline::{PATIENCE, until};
 use crate::mortal::{Mortal, command};
 use crate::ports;
@@ -34,6 +35,17 @@ impl Memcached {
         Ok(server)
     }
 
+    /// Starts one with TLS (`-Z`), which asks for certificates of this authority.
+    pub fn with_tls(authority: &Authority, identity: &Identity, arguments: &[&str]) -> Result<Self> {
+        let options = format!(
+            "ssl_chain_cert={},ssl_key={},ssl_verify_mode=2,ssl_ca_cert={}",
+            identity.certificate.display(),
+            identity.key.display(),
+            authority.file().display()
+        );
+        Self::start(&[&["-Z", "-o", &options][..], arguments].concat())
+    }
+
     /// Starts it where it does not run, at the same address and empty.
     pub fn restart(&mut self) -> Result<()> {
         self.kill();
@@ -41,7 +53,15 @@ impl Memcached {
         command.args(["-u", "root", "-t", "1", "-U", "0", "-l", "127.0.0.1", "-p"]);
         command.arg(self.address.port().to_string()).args(&self.arguments);
         self.process = Some(Mortal::start(&mut command));
-        until(PATIENCE, "memcached", || Ok(Some(self.ask("mn\r\n", "MN\r\n")?))).map(drop)
+        until(PATIENCE, "memcached", || Ok(Some(self.answers()?)))
+    }
+
+    /// Fails while it does not run yet. With `-Z` it can only be connected to here.
+    fn answers(&self) -> Result<()> {
+        if self.arguments.iter().any(|argument| argument == "-Z") {
+            return Ok(TcpStream::connect_timeout(&self.address, PATIENCE).map(drop)?);
+        }
+        self.ask("mn\r\n", "\r\n").map(drop)
     }
 
     /// Kills it.

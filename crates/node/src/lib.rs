@@ -6,6 +6,7 @@
 
 pub mod acme;
 mod backups;
+mod cache;
 pub mod check;
 mod cluster;
 mod credentials;
@@ -34,6 +35,7 @@ mod telemetry;
 mod web_sockets;
 mod webhooks;
 
+pub use cache::ask_cache;
 pub use error::Error;
 pub use mapping::configured::whole as configured;
 #[cfg(feature = "cluster")]

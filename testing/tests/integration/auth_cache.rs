@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
+use stadium_testing::certificates::Authority;
 use stadium_testing::deadline::{PATIENCE, until_true};
 use stadium_testing::device::Device;
 use stadium_testing::memcached::Memcached;
@@ -114,12 +115,17 @@ impl House {
 
     /// A server with these settings of the callback and of the cache.
     fn server(&self, callback: &str, cache: &str) -> Result<Server> {
-        let Self { endpoint, memcached, files } = self;
-        let secret = files.path().join("cache.secret");
+        self.server_of(&[&self.memcached], callback, cache)
+    }
+
+    /// The same, with these memcached servers.
+    fn server_of(&self, memcached: &[&Memcached], callback: &str, cache: &str) -> Result<Server> {
+        let secret = self.files.path().join("cache.secret");
+        let servers: Vec<String> = memcached.iter().map(|one| one.address.to_string()).collect();
         let settings = format!(
             "[auth.callback]\nurl = \"http://{}/login\"\nin_flight_max = 16\n{callback}\n\
-             [cache]\nservers = [\"{}\"]\nsecret_file = {secret:?}\n{cache}\n[http]\nopen_read = true\n",
-            endpoint.address, memcached.address
+             [cache]\nservers = {servers:?}\nsecret_file = {secret:?}\n{cache}\n[http]\nopen_read = true\n",
+            self.endpoint.address
         );
         Server::start(Plan { settings, access: Access::Settings, loops: 1, ..Plan::default() })
     }
@@ -289,6 +295,70 @@ fn a_cache_that_is_killed_paused_or_full_refuses_nobody() -> Result<()> {
     }
     ensure!(house.endpoint.asked("full") == 10);
     house.memcached.ask("flush_all\r\n", "OK\r\n")?;
+    Ok(())
+}
+
+#[test]
+fn answers_are_shared_over_tls_with_a_login_and_a_client_certificate() -> Result<()> {
+    let house = House::new(Duration::ZERO, &[])?;
+    let authority = Authority::new()?;
+    let users = house.files.path().join("users");
+    std::fs::write(&users, "stadium:of-the-cache\n")?;
+    let secured =
+        Memcached::with_tls(&authority, &authority.server()?, &["-Y", &users.display().to_string()])?;
+    let password = house.files.path().join("cache.password");
+    std::fs::write(&password, "of-the-cache\n")?;
+    let own = authority.device("stadium")?;
+    let with_ca = |ca: std::path::PathBuf| {
+        format!(
+            "{SLOW}\ntls = true\nca = {ca:?}\ncertificate = {:?}\nkey = {:?}\nuser = \"stadium\"\n\
+             password_file = {password:?}",
+            own.certificate, own.key
+        )
+    };
+    let settings = with_ca(authority.file());
+    let first = house.server_of(&[&secured], "cache_s = 600", &settings)?;
+    let second = house.server_of(&[&secured], "cache_s = 600", &settings)?;
+    let_in(&first, "anna", "anna")?;
+    let_in(&second, "anna", "anna")?;
+    ensure!(house.endpoint.asked("anna") == 1, "{}\n{}", first.log(), second.log());
+    ensure!(event(&second, "hit")? == 1 && event(&first, "failure")? == 0);
+
+    // Another authority: the memcached server is not believed, and the callback is asked.
+    let stranger = house.server_of(&[&secured], "cache_s = 600", &with_ca(Authority::new()?.file()))?;
+    let_in(&stranger, "anna", "anna")?;
+    ensure!(house.endpoint.asked("anna") == 2 && event(&stranger, "failure")? == 1);
+    let log = stranger.log();
+    ensure!(log.contains("no TLS session with the server") && !log.contains("of-the-cache"), "{log}");
+
+    // A password that memcached does not know.
+    std::fs::write(&password, "mistaken\n")?;
+    let stranger = house.server_of(&[&secured], "cache_s = 600", &settings)?;
+    let_in(&stranger, "anna", "anna")?;
+    ensure!(house.endpoint.asked("anna") == 3 && event(&stranger, "failure")? == 1);
+    let log = stranger.log();
+    ensure!(log.contains("the server lets nobody in") && !log.contains("mistaken"), "{log}");
+    Ok(())
+}
+
+#[test]
+fn several_memcached_servers_have_shares_by_their_weights() -> Result<()> {
+    let house = House::new(Duration::ZERO, &[])?;
+    let large = Memcached::start(&[])?;
+    let both = [&house.memcached, &large];
+    let server = house.server_of(&both, "cache_s = 600", &format!("{SLOW}\nweights = [1, 10]"))?;
+    for n in 0..44 {
+        let_in(&server, &format!("phone-{n}"), "fleet")?;
+    }
+    let (few, many) = (house.memcached.keys()?.len(), large.keys()?.len());
+    ensure!(few + many == 44 && many > 4 * few.max(1), "{few} and {many}");
+
+    // Another server with the same weights finds them.
+    let second = house.server_of(&both, "cache_s = 600", &format!("{SLOW}\nweights = [1, 10]"))?;
+    for n in 0..44 {
+        let_in(&second, &format!("phone-{n}"), "fleet")?;
+    }
+    ensure!(house.endpoint.asked("fleet") == 44 && event(&second, "hit")? == 44);
     Ok(())
 }
 

@@ -11,6 +11,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use stadium_testing::certificates::Authority;
+use stadium_testing::memcached::Memcached;
 use stadium_testing::small_disk::SmallDisk;
 
 use crate::binary::{Server, err, json, out, run_in, stadium};
@@ -127,4 +128,52 @@ fn a_dead_etcd_and_a_dead_server_are_found() {
     assert_eq!(code, Some(1));
     found(&checks, "problem", &format!("{unused} of discovery.endpoints cannot be reached"));
     found(&checks, "warning", "ended without a farewell");
+}
+
+#[test]
+fn memcached_servers_are_asked_over_tls_and_each_trouble_has_its_remedy() {
+    let (folder, authority) = (folder(), Authority::new().expect("an authority can be made"));
+    let file = |name: &str| folder.path().join(name);
+    std::fs::write(file("secret"), "a secret of this house, 32 bytes and more\n").expect("it is writable");
+    std::fs::write(file("users"), "stadium:of-the-cache\n").expect("it is writable");
+    std::fs::write(file("password"), "of-the-cache\n").expect("it is writable");
+    let identity = authority.server().expect("it can be made");
+    let own = authority.device("stadium").expect("it can be made");
+    let users = file("users").display().to_string();
+    let secured = Memcached::with_tls(&authority, &identity, &["-Y", &users]).expect("memcached starts");
+    let plain = Memcached::start(&[]).expect("memcached starts");
+    let unused = TcpListener::bind("127.0.0.1:0").expect("a port is free").local_addr().expect("it is bound");
+    let examined_with = |servers: &[String], more: &str| {
+        let settings =
+            format!("[cache]\nservers = {servers:?}\nsecret_file = {:?}\n{more}\n", file("secret"));
+        std::fs::write(file("stadium.toml"), settings).expect("it is writable");
+        let data = file("data").display().to_string();
+        examined(folder.path(), &[&["--data", &data, "--no-disk"][..], &QUIET].concat()).0
+    };
+    let tls = format!(
+        "tls = true\nca = {:?}\ncertificate = {:?}\nkey = {:?}\n",
+        authority.file(),
+        own.certificate,
+        own.key
+    );
+    let login = format!("user = \"stadium\"\npassword_file = {:?}\n", file("password"));
+
+    let secured_only = [secured.address.to_string()];
+    let checks = examined_with(&secured_only, &format!("{tls}{login}"));
+    found(&checks, "ok", &format!("{} of cache.servers is memcached 1.", secured.address));
+    let checks = examined_with(&secured_only, &tls);
+    let refused = found(&checks, "problem", "the server lets nobody in");
+    assert!(refused["remedy"].as_str().is_some_and(|remedy| remedy.contains("password_file")), "{refused}");
+    let other = Authority::new().expect("an authority can be made");
+    let checks = examined_with(&secured_only, &format!("tls = true\nca = {:?}\n", other.file()));
+    let distrusted = found(&checks, "problem", "no TLS session with the server");
+    assert!(distrusted["remedy"].as_str().is_some_and(|remedy| remedy.contains("cache.ca")), "{distrusted}");
+    let checks = examined_with(&secured_only, "");
+    let silent = found(&checks, "problem", "cannot be used: no connection to the server");
+    assert!(silent["remedy"].as_str().is_some_and(|remedy| remedy.contains("cache.tls = true")), "{silent}");
+
+    let both = [plain.address.to_string(), unused.to_string()];
+    let checks = examined_with(&both, "weights = [1, 3]");
+    found(&checks, "ok", &format!("{} of cache.servers is memcached 1.", plain.address));
+    found(&checks, "problem", &format!("{unused} of cache.servers cannot be used"));
 }

@@ -19,7 +19,7 @@ use super::cache_entry::{Entry, Secret};
 use super::circuit::Circuit;
 use super::decision::Decision;
 use super::remembered::{Remembered, Tag};
-use super::{AnswerCacheConfig, AnswerScope, CacheCounts, Credentials, Error};
+use super::{AnswerCacheConfig, AnswerScope, CacheCounts, CacheLogin, Credentials, Error};
 
 /// One caller renews an answer that has less than this left, while the others use it.
 const EARLY: Duration = Duration::from_secs(3);
@@ -108,7 +108,7 @@ impl AnswerCache {
         let secret = Secret::read(&config.secret_file)?;
         let mut client = config.client.clone();
         client.timeout /= 2;
-        client.connect_timeout = client.connect_timeout.min(client.timeout);
+        client.credentials = config.login.as_ref().map(CacheLogin::credentials).transpose()?;
         let servers = client.servers.len();
         let client = Client::with(client)
             .map_err(|error| Error::Callback { problem: format!("its cache: {error}") })?;
@@ -320,6 +320,22 @@ impl Slot {
     /// An answer for the case that the callback failed, if it has not ended meanwhile.
     pub(super) fn fallback(&self) -> Option<&Decision> {
         self.fallback.as_ref().filter(|(_, ends_ms)| now_ms() < *ends_ms).map(|(answer, _)| answer)
+    }
+}
+
+impl CacheLogin {
+    /// Reads the password.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or the user or the password cannot be used.
+    pub fn credentials(&self) -> Result<stadium_memcache::Credentials, Error> {
+        let path = &self.password_file;
+        let text =
+            std::fs::read_to_string(path).map_err(|source| Error::File { path: path.clone(), source })?;
+        let password = text.trim_end_matches(['\r', '\n']);
+        stadium_memcache::Credentials::new(&self.user, password)
+            .map_err(|error| Error::Callback { problem: format!("its cache: {}: {error}", path.display()) })
     }
 }
 

@@ -253,6 +253,8 @@ pub struct AnswerCacheConfig {
     /// The client of memcached. Its `timeout` is the time by which it may delay a device: a half is for
     /// reading, a half for writing.
     pub client: stadium_memcache::Config,
+    /// How the memcached servers know this server; none: they ask nobody.
+    pub login: Option<CacheLogin>,
     /// File with at least 32 bytes: keys are hashed with it and entries authenticated. The same on all
     /// servers that share answers.
     pub secret_file: PathBuf,
@@ -262,6 +264,15 @@ pub struct AnswerCacheConfig {
     pub keep_denial: Duration,
     /// The devices that an answer is for.
     pub scope: AnswerScope,
+}
+
+/// A login on memcached servers with `memcached -Y`.
+#[derive(Debug, Clone)]
+pub struct CacheLogin {
+    /// The user.
+    pub user: String,
+    /// File with the password, one line.
+    pub password_file: PathBuf,
 }
 
 /// The devices that one answer of the callback is for.

@@ -35,9 +35,9 @@ mod watched;
 pub use authenticator::{Authenticator, Late};
 pub use cache_counts::CacheCounts;
 pub use config::{
-    AnonymousAccess, AnswerCacheConfig, AnswerScope, AuthConfig, CallbackConfig, CertificateConfig,
-    ClientIdBinding, FAILURES, Method, PasswordConfig, RegistryAccess, RulesConfig, TokenConfig,
-    TokenUsername,
+    AnonymousAccess, AnswerCacheConfig, AnswerScope, AuthConfig, CacheLogin, CallbackConfig,
+    CertificateConfig, ClientIdBinding, FAILURES, Method, PasswordConfig, RegistryAccess, RulesConfig,
+    TokenConfig, TokenUsername,
 };
 pub use counts::Counts;
 pub use error::Error;

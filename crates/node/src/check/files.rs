@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustls::pki_types::CertificateDer;
-use stadium_edge::auth::{AuthConfig, Authenticator, CallbackConfig, RulesConfig};
+use stadium_edge::auth::{AnswerCacheConfig, AuthConfig, Authenticator, CallbackConfig, RulesConfig};
 use stadium_reactor::tls::{
     ClientCertificates, ServerTls, ServerTlsSettings, certificates_from_pem, identity_from_pem,
 };
@@ -53,6 +53,7 @@ pub(super) fn check(findings: &mut Findings<'_>) {
         ("discovery", &settings.discovery.access),
         ("cluster.etcd", &cluster.etcd.access),
         ("cluster.kafka", &cluster.kafka.access),
+        ("cache", &settings.cache.access),
     ] {
         access(findings, table, store);
     }
@@ -223,12 +224,25 @@ fn passwords_tokens_rules(findings: &mut Findings<'_>, settings: &Settings) {
     let whole = mapping::auth::config(settings);
     let nothing = AuthConfig::default;
     if let (Some(callback), Some(file)) = (whole.callback, &settings.cache.secret_file) {
-        // The secret alone: authorities were looked at before, and nothing is asked.
+        // The secret alone: authorities and logins are looked at elsewhere, and nothing is asked.
         let url = "http://127.0.0.1/".to_owned();
-        let callback = CallbackConfig { url, authorities: None, ..callback };
+        let bare = |cache: AnswerCacheConfig| AnswerCacheConfig {
+            client: stadium_memcache::Config { tls: None, ..cache.client },
+            login: None,
+            ..cache
+        };
+        let cache = callback.cache.map(bare);
+        let callback = CallbackConfig { url, authorities: None, cache, ..callback };
         let remedy = "`openssl rand -base64 48` makes a secret, the same for all servers that share answers";
         let config = AuthConfig { callback: Some(callback), ..nothing() };
         opens(findings, config, "cache.secret_file", Some(file.clone()), remedy);
+    }
+    if let Some(login) = mapping::cache::login(&settings.cache)
+        && let Err(error) = login.credentials()
+    {
+        let remedy = "the file holds the password of cache.user, as in the file of `memcached -Y`";
+        let setting = "cache.password_file";
+        findings.add(ERROR, setting, Some(login.password_file), error.to_string(), remedy);
     }
     if let Some(password) = whole.password {
         let file = settings.auth.password.file.clone();

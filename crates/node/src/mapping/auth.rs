@@ -140,6 +140,7 @@ fn callback(callback: &Callback, cache: &Cache) -> Option<CallbackConfig> {
     let answers = |secret_file: &PathBuf| {
         Some(AnswerCacheConfig {
             client: cache::client(cache).ok()?,
+            login: cache::login(cache),
             secret_file: secret_file.clone(),
             keep: seconds(callback.cache_s),
             keep_denial: seconds(callback.cache_denial_s),

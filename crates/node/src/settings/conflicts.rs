@@ -252,6 +252,8 @@ impl Finder<'_> {
                 ("auth.callback.cache_s", callback.cache_s > 0),
                 ("auth.callback.cache_denial_s", callback.cache_denial_s > 0),
                 ("cache.secret_file", cache.secret_file.is_some()),
+                ("cache.tls", cache.tls),
+                ("cache.user", cache.access.user.is_some()),
             ];
             for (setting, _) in keeps.iter().filter(|(_, is_given)| *is_given) {
                 self.add(setting, "needs cache.servers: memcached servers, such as [\"10.0.0.7:11211\"]");
@@ -266,6 +268,12 @@ impl Finder<'_> {
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             self.add("cache.servers", format!("names {:?} twice", twice[0]));
         }
+        let (weights, servers) = (cache.weights.len(), cache.servers.len());
+        if weights > 0 && weights != servers {
+            self.add("cache.weights", format!("has {weights} weights for {servers} servers"));
+        }
+        self.access("cache", &cache.access);
+        self.without_tls("cache", cache.tls, &cache.access);
         let odd = |c: char| c.is_whitespace() || c.is_control() || !c.is_ascii();
         let bytes_max = mapping::cache::NAMESPACE_BYTES_MAX;
         if cache.namespace.len() > bytes_max || cache.namespace.contains(odd) {
@@ -485,6 +493,14 @@ impl Finder<'_> {
         }
     }
 
+    /// Certificates need the setting that turns TLS on.
+    fn without_tls(&mut self, table: &str, has_tls: bool, access: &Access) {
+        if !has_tls && (access.ca.is_some() || access.certificate.is_some()) {
+            let given = if access.ca.is_some() { "ca" } else { "certificate" };
+            self.add(&format!("{table}.{given}"), format!("needs {table}.tls = true"));
+        }
+    }
+
     fn advertise(&mut self, setting: &str, address: Option<SocketAddr>) {
         if address.is_some_and(|address| address.ip().is_unspecified() || address.port() == 0) {
             self.add(setting, "must be an address that others can call");
@@ -628,10 +644,7 @@ impl Finder<'_> {
             }
             _ => {}
         }
-        if !kafka.tls && (access.ca.is_some() || access.certificate.is_some()) {
-            let given = if access.ca.is_some() { "ca" } else { "certificate" };
-            self.add(&format!("cluster.kafka.{given}"), "needs cluster.kafka.tls = true");
-        }
+        self.without_tls("cluster.kafka", kafka.tls, access);
     }
 }
 
@@ -703,6 +716,19 @@ mod tests {
                 "[cache]\nservers = [\"a\", \"b\", \"a\"]\nsecret_file = \"s\"\n",
                 "cache.servers names \"a\" twice",
             ),
+            (
+                "[cache]\nservers = [\"a\", \"b\"]\nweights = [3]\nsecret_file = \"s\"\n",
+                "cache.weights has 1 weights for 2 servers",
+            ),
+            (
+                "[cache]\nservers = [\"a\"]\nsecret_file = \"s\"\nca = \"ca.pem\"\n",
+                "cache.ca needs cache.tls = true",
+            ),
+            (
+                "[cache]\nservers = [\"a\"]\nsecret_file = \"s\"\nuser = \"ada\"\n",
+                "cache.user needs cache.password_file",
+            ),
+            ("[cache]\ntls = true\n", "cache.tls needs cache.servers"),
             (
                 "[cache]\nservers = [\"a\"]\nsecret_file = \"s\"\nnamespace = \"a b\"\n",
                 "cache.namespace = \"a b\" must be at most 128 characters of ASCII",

@@ -1,12 +1,14 @@
 //! The server, where it runs, and the services that the configuration depends on: etcd, ZooKeeper,
 //! Kafka, memcached.
 //!
-//! Each address is connected to. Of a cluster, `stadium cluster doctor` looks further, in builds
-//! that have it; its problems and warnings are shown here too.
+//! Each address is connected to; memcached servers are asked for their version. Of a cluster,
+//! `stadium cluster doctor` looks further, in builds that have it; its problems and warnings are shown
+//! here too.
 
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
+use stadium_memcache::Error as CacheError;
 use stadium_node::acme::{self, Examined};
 use stadium_node::settings::Loaded;
 
@@ -19,12 +21,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Settings that list addresses of services, with the setting and the value without which they are
 /// not used.
-const SERVICES: [(&str, &str, &str, &[&str]); 5] = [
+const SERVICES: [(&str, &str, &str, &[&str]); 4] = [
     ("etcd", "discovery.endpoints", "discovery.backend", &["etcd"]),
     ("zookeeper", "discovery.endpoints", "discovery.backend", &["zookeeper"]),
     ("etcd", "cluster.etcd.endpoints", "cluster.name", &[]),
     ("kafka", "cluster.kafka.brokers", "cluster.name", &[]),
-    ("cache", "cache.servers", "cache.servers", &[]),
 ];
 
 /// Examines them.
@@ -45,11 +46,42 @@ pub(super) fn examine(arguments: &Arguments, loaded: &Loaded, checks: &mut Check
             service(area, setting, address, checks);
         }
     }
+    cache(loaded, checks);
     collector(loaded, checks);
     #[cfg(feature = "cluster")]
     cluster(arguments, loaded, checks);
     #[cfg(not(feature = "cluster"))]
     let _ = arguments;
+}
+
+/// The memcached servers of the cache, each by itself.
+fn cache(loaded: &Loaded, checks: &mut Checks) {
+    let area = "cache";
+    for (server, asked) in stadium_node::ask_cache(&loaded.settings) {
+        let error = match asked {
+            Ok(version) => {
+                checks.ok(area, format!("{server} of cache.servers is memcached {version}"));
+                continue;
+            }
+            Err(error) => error,
+        };
+        let remedy = match &error {
+            CacheError::NeedsMeta(_) => "the cache needs memcached 1.6 or later, and no proxy before it",
+            CacheError::Tls(_) => {
+                "cache.tls is for servers with `memcached -Z`; cache.ca names the authority of their certificates"
+            }
+            CacheError::Authentication(_) => {
+                "cache.user and the password in cache.password_file must be in the file of `memcached -Y`"
+            }
+            CacheError::Config(_) => "`stadium config check` looks at the settings and their files",
+            _ => {
+                "start it, or correct the address; firewalls between must let this machine through. A server \
+                 with `memcached -Z` needs cache.tls = true"
+            }
+        };
+        let found = format!("{server} of cache.servers cannot be used: {error}");
+        checks.problem(area, found, remedy);
+    }
 }
 
 /// The collector of OpenTelemetry, by an export of nothing.
