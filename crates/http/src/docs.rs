@@ -5,6 +5,7 @@
 //! script adds the search and the form that tries an operation. Examples are in [`examples`].
 
 mod examples;
+mod prose;
 
 use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
@@ -16,10 +17,13 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::console::with_policy;
-use crate::error_pages;
+use crate::error_pages::{self, Section};
 use crate::openapi::description;
 use crate::request::problem::{PATH_UNKNOWN, Problem};
 use crate::request::query::Name;
+use prose::{escape, inline};
+
+pub(crate) use prose::prose;
 
 /// The description in both forms. Each is made at its first request, and once: it takes some 13 ms
 /// of CPU, and nobody has to show a key for it.
@@ -88,11 +92,16 @@ fn reference_of(api: &Value) -> String {
         }
         body.push_str("</section>");
     }
-    body.push_str("<section><h2 id=\"errors\">Errors</h2><dl>");
-    for error_pages::Section { code, title, .. } in error_pages::sections() {
-        let _ = write!(body, "<dt><a href=\"/docs/errors/{code}\">{code}</a></dt><dd>{}</dd>", escape(title));
+    body.push_str("<section><h2 id=\"errors\">Errors</h2>");
+    for page in error_pages::pages() {
+        let _ = write!(body, "<h3>{}</h3><dl>", escape(page.title));
+        for Section { code, title, .. } in page.sections() {
+            let link = format!("<a href=\"/docs/errors/{code}\">{code}</a>");
+            let _ = write!(body, "<dt>{link}</dt><dd>{}</dd>", escape(title));
+        }
+        body.push_str("</dl>");
     }
-    body.push_str("</dl></section></div>");
+    body.push_str("</section></div>");
     body
 }
 
@@ -142,7 +151,7 @@ pub(crate) async fn error(Name(code): Name) -> Result<Response, Problem> {
         return Err(Problem::new(PATH_UNKNOWN, format!("no error has the code {code:?}")));
     };
     let body = format!(
-        "<p><a href=\"/docs\">Stadium API</a></p><h1>{} <small>{}</small></h1>{}",
+        "<p><a href=\"/docs#errors\">All errors</a></p><h1>{} <small>{}</small></h1>{}",
         section.code,
         escape(section.title),
         prose(section.text)
@@ -292,33 +301,6 @@ fn document(title: &str, body: &str) -> String {
          <body><main>{body}</main></body></html>",
         escape(title)
     )
-}
-
-/// Paragraphs of plain text with `code` in them.
-pub(crate) fn prose(text: &str) -> String {
-    text.split("\n\n")
-        .filter(|part| !part.trim().is_empty())
-        .map(|part| format!("<p>{}</p>", inline(part)))
-        .collect()
-}
-
-fn inline(text: &str) -> String {
-    let mut html = String::with_capacity(text.len());
-    for (index, part) in escape(text).split('`').enumerate() {
-        match index % 2 {
-            0 => html.push_str(part),
-            _ => {
-                let _ = write!(html, "<code>{part}</code>");
-            }
-        }
-    }
-    html.replace("*Accepted*", "<em>Accepted</em>")
-        .replace("*Busy*", "<em>Busy</em>")
-        .replace("*Rejected*", "<em>Rejected</em>")
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

@@ -575,8 +575,35 @@ fn pages_for_people_need_no_key_and_nothing_from_elsewhere() {
     ] {
         assert!(docs.contains(shown), "{shown}");
     }
-    fixture.ask("GET", "/docs/errors/HTTP-999", &[], None).problem(404, "HTTP-008");
     fixture.ask("GET", "/assets/none.js", &[], None).problem(404, "HTTP-008");
+}
+
+/// The `type` of every problem leads to one of these pages, and so do the codes in logs and audits.
+#[test]
+fn each_code_of_each_part_has_its_page() {
+    let fixture = Fixture::begin();
+    let docs = fixture.ask("GET", "/docs", &[], None).text;
+    let listed: Vec<_> = docs
+        .split("<dt><a href=\"/docs/errors/")
+        .skip(1)
+        .map(|link| link.split('"').next().expect("the link's end"))
+        .collect();
+    let parts =
+        "HTTP TOPIC RULES ERA QUE WAL PSH DEV WEB RPC SHARD CLU JRN ARC ADT KFK DSC AUTH LOAD SET NODE";
+    for part in parts.split(' ') {
+        let of_part = format!("{part}-");
+        assert!(listed.iter().any(|code| code.starts_with(&of_part)), "{part} is not listed");
+    }
+    for code in &listed {
+        let page = fixture.ask("GET", &format!("/docs/errors/{code}"), &[], None);
+        assert_eq!(page.status, 200, "{code}");
+        assert!(
+            page.text.contains(&format!("<h1>{code}")) && page.text.contains("</h1><p>"),
+            "{}",
+            page.text
+        );
+    }
+    fixture.ask("GET", "/docs/errors/HTTP-999", &[], None).problem(404, "HTTP-008");
 }
 
 #[test]

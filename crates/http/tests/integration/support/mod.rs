@@ -61,6 +61,7 @@ impl Answer {
         let problem = self.json();
         assert_eq!(problem["code"], code, "{problem}");
         assert_eq!(problem["status"], status);
+        assert_eq!(problem["type"], format!("/docs/errors/{code}"), "its page, see api.rs");
         problem
     }
 }
