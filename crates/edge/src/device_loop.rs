@@ -19,6 +19,7 @@ use crate::counts::Counts;
 use crate::devices::{Devices, State};
 use crate::drain::Draining;
 use crate::limits::TokenBucket;
+use crate::listing::Listings;
 use crate::message::{Arrived, Forward, Kind, Message};
 use crate::principals::Principals;
 use crate::push::PushRecord;
@@ -57,6 +58,8 @@ pub(crate) struct DeviceLoop {
     /// Publishers that wait until other loops have caught up.
     held_back: Vec<ConnectionId>,
     pub(crate) draining: Option<Draining>,
+    /// Lists of sessions under way.
+    pub(crate) listings: Listings,
     /// Pushes of this turn, whose records hear of it when everything was written.
     pub(crate) pushed: Vec<Arc<PushRecord>>,
     /// Names that shards had cut, and when: no client id and no principal of that name comes in by
@@ -91,6 +94,7 @@ impl DeviceLoop {
             rates: HashMap::new(),
             held_back: Vec::new(),
             draining: None,
+            listings: Listings::default(),
             pushed: Vec::new(),
             cut_lately: HashMap::new(),
             queued: Vec::new(),
@@ -225,11 +229,12 @@ impl DeviceLoop {
         let session_writer = self.around.session_writer.as_ref().and_then(SessionWriter::retry_at_ms);
         let uplinks = self.around.uplinks.as_ref().and_then(Uplinks::retry_at_ms);
         // The next turn goes on with them, after all that came meanwhile.
-        let replays = self.broker.has_replays().then(|| self.around.now_ms(io));
+        let has_more = self.broker.has_replays() || self.listings.are_under_way();
+        let more = has_more.then(|| self.around.now_ms(io));
         let refusals = self.refusals.due_ms();
         let sys_topics = self.sys_due_ms(self.around.now_ms(io));
         let due =
-            broker.into_iter().chain(replays).chain(drain).chain(retry).chain(session_writer).chain(uplinks);
+            broker.into_iter().chain(more).chain(drain).chain(retry).chain(session_writer).chain(uplinks);
         match due.chain(refusals).chain(sys_topics).min() {
             Some(at_ms) => io.set_alarm(at_ms.saturating_sub(offset_ms)),
             None => io.clear_alarm(),
@@ -409,6 +414,7 @@ impl Handler for DeviceLoop {
         self.deliver_answers(io);
         self.take_transport_commands(io);
         self.broker.replay(&mut Turn { io: &mut *io, around: &mut self.around });
+        self.list(io);
         self.keep_sessions(io);
         // Before this loop spends its time in writes, so that the others begin with theirs.
         self.around.send_forwards();

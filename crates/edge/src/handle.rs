@@ -229,7 +229,8 @@ impl EdgeHandle {
         self.shared.pushes.newest(app, before, limit)
     }
 
-    /// Devices in byte order of their client ids, at most `limit`. Blocks for two seconds at most.
+    /// Devices in byte order of their client ids, at most `limit`. A loop with many sessions looks
+    /// through them in several turns. Blocks for two seconds at most.
     pub fn devices(&self, query: &DevicesQuery) -> LoopAnswers<Vec<DeviceView>> {
         let (sender, receiver) = mpsc::channel();
         let asked = (0..self.config.loops)

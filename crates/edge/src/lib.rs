@@ -19,6 +19,7 @@ mod edge;
 mod handle;
 mod interest;
 mod limits;
+mod listing;
 mod message;
 mod principals;
 mod publishes;

@@ -13,6 +13,7 @@ use stadium_reactor::{ConnectionId, Io};
 
 use crate::config::Transport;
 use crate::device_loop::DeviceLoop;
+use crate::listing::Listed;
 use crate::message::Message;
 use crate::purges::Purge;
 use crate::turn::{Turn, Who};
@@ -22,6 +23,8 @@ use crate::turn::{Turn, Who};
 pub struct DevicesQuery {
     /// Only client ids that begin so.
     pub prefix: String,
+    /// Only client ids with this in them, in any case; it is in lower case. Empty for any.
+    pub search: String,
     /// Connected, away, or both.
     pub which: WhichDevices,
     /// Only ids after this one in byte order.
@@ -103,9 +106,8 @@ impl DeviceLoop {
     /// Answers a question. Nobody may be listening any more; that is theirs to know.
     pub(crate) fn answer(&mut self, io: &mut Io<Message>, query: Query) {
         match query {
-            Query::Devices(query, reply) => {
-                let _ = reply.send(self.list(io, &query));
-            }
+            // The ends of this turn and of the next ones look.
+            Query::Devices(query, reply) => self.listings.begin(query, reply),
             Query::Device(client_id, reply) => {
                 let view = self.broker.find(&client_id).and_then(|key| self.broker.view(key));
                 let _ = reply.send(view.map(|view| self.describe(io, view)));
@@ -128,32 +130,12 @@ impl DeviceLoop {
         }
     }
 
-    fn list(&self, io: &Io<Message>, query: &DevicesQuery) -> Vec<DeviceView> {
-        let mut found: Vec<_> = self
-            .broker
-            .sessions()
-            .filter(|(_, client_id, link)| {
-                client_id.starts_with(&query.prefix)
-                    && query.after.as_deref().is_none_or(|after| *client_id > after)
-                    && match query.which {
-                        WhichDevices::All => true,
-                        WhichDevices::Connected => link.is_some(),
-                        WhichDevices::Away => link.is_none(),
-                    }
-            })
-            .map(|(key, client_id, _)| (client_id, key))
-            .collect();
-        let limit = query.limit.min(found.len());
-        if limit == 0 {
-            return Vec::new();
+    /// Goes on with the lists that are under way.
+    pub(crate) fn list(&mut self, io: &Io<Message>) {
+        if let Some(Listed { keys, reply }) = self.listings.look(&self.broker) {
+            let views = keys.into_iter().filter_map(|key| self.broker.view(key));
+            let _ = reply.send(views.map(|view| self.describe(io, view)).collect());
         }
-        if limit < found.len() {
-            found.select_nth_unstable(limit - 1);
-            found.truncate(limit);
-        }
-        found.sort_unstable();
-        let views = found.into_iter().filter_map(|(_, key)| self.broker.view(key));
-        views.map(|view| self.describe(io, view)).collect()
     }
 
     fn describe(&self, io: &Io<Message>, view: SessionView<ConnectionId, Who>) -> DeviceView {

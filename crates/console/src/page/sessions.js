@@ -7,12 +7,12 @@ import { figure, word } from "./cells.js";
 
 const PAGE = 50;
 let connected = "";
-at("search").value = new URLSearchParams(location.search).get("prefix") ?? "";
+at("search").value = new URLSearchParams(location.search).get("search") ?? "";
 
 const refresh = looking(async (mine) => {
   const query = new URLSearchParams({ limit: PAGE });
-  const prefix = at("search").value.trim();
-  if (prefix) query.set("prefix", prefix);
+  const search = at("search").value.trim();
+  if (search) query.set("search", search);
   if (connected) query.set("connected", connected);
   if (pages.cursor) query.set("after", pages.cursor);
   const answer = await ask(`/api/devices?${query}`);
@@ -25,8 +25,8 @@ const refresh = looking(async (mine) => {
 const pages = paging({ refresh });
 onKey(refresh);
 function begin() {
-  const prefix = at("search").value.trim();
-  history.replaceState(null, "", prefix ? `/sessions?prefix=${encodeURIComponent(prefix)}` : "/sessions");
+  const search = at("search").value.trim();
+  history.replaceState(null, "", search ? `/sessions?search=${encodeURIComponent(search)}` : "/sessions");
   pages.reset();
   refresh();
 }

@@ -19,7 +19,7 @@ const PLACES = [
 ].map(([key, title, path, ofApp]) => ({ key, title, path: ofApp && app ? `${path}?app=${encodeURIComponent(app)}` : path }));
 
 /** Things whose id or name may have been typed. */
-const THINGS = [["Device", "/devices/", true], ["Push", "/pushes/", true], ["Queue", "/queues/"], ["Wallet", "/wallets/"], ["Session", "/sessions?prefix="]];
+const THINGS = [["Device", "/devices/", true], ["Push", "/pushes/", true], ["Queue", "/queues/"], ["Wallet", "/wallets/"], ["Session", "/sessions?search="]];
 
 for (const link of document.querySelectorAll("#below a")) {
   const path = link.getAttribute("href").split("?")[0];

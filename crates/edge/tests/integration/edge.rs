@@ -371,6 +371,33 @@ fn operators_list_show_and_kick() {
     assert_eq!(edge.handle().kick("nobody").answers, Some(stadium_edge::Kicked::Unknown));
 }
 
+#[test]
+fn many_sessions_are_listed_over_several_turns() {
+    let edge = open_edge(1);
+    // More than twice what a loop looks at in a turn.
+    const SESSIONS: usize = 9_000;
+    for number in 0..SESSIONS {
+        let id = format!("Seat-{number:04}");
+        let kept = Connect { session_expiry_s: Some(3_600), ..connect(&id, Version::V5) };
+        let (_, connack) = Client::connect(&edge, kept);
+        assert!(matches!(connack, Heard::Connack { reason: 0, .. }), "{connack:?}");
+    }
+    let listed = |query: stadium_edge::DevicesQuery| -> Vec<String> {
+        let page = edge.handle().devices(&query);
+        assert_eq!(page.missing, 0);
+        page.answers.into_iter().map(|device| device.client_id).collect()
+    };
+    let ids = |numbers: &[usize]| numbers.iter().map(|n| format!("Seat-{n:04}")).collect::<Vec<_>>();
+    let query = || stadium_edge::DevicesQuery { search: "seat-8".into(), limit: 3, ..Default::default() };
+    assert_eq!(listed(query()), ids(&[8_000, 8_001, 8_002]));
+    let rest = stadium_edge::DevicesQuery { after: Some("Seat-8997".into()), ..query() };
+    assert_eq!(listed(rest), ids(&[8_998, 8_999]));
+    let all = stadium_edge::DevicesQuery { limit: SESSIONS + 1, ..Default::default() };
+    assert_eq!(listed(all), ids(&(0..SESSIONS).collect::<Vec<_>>()));
+    let none = stadium_edge::DevicesQuery { search: "seat-9".into(), limit: 3, ..Default::default() };
+    assert_eq!(listed(none), [""; 0]);
+}
+
 /// The lines of a trace up to the first that begins so.
 fn lines_until(lines: &std::sync::mpsc::Receiver<TraceLine>, begin: &str) -> Vec<(&'static str, String)> {
     let mut seen = Vec::new();

@@ -8,7 +8,7 @@ use crate::devices::routes::traces::TraceEvent;
 #[derive(OpenApi)]
 #[openapi(
     tags(
-        (name = "Devices", description = "Who is connected, and who has a session."),
+        (name = "Devices", description = "Devices that are connected or have a session."),
     ),
     components(schemas(TraceEvent)),
 )]

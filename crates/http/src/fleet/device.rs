@@ -10,6 +10,8 @@ use stadium_push::live::ClientId;
 pub struct DeviceQuery {
     /// Only ids that begin so; empty lists all.
     pub prefix: String,
+    /// Only ids with this in them, in any case; it is in lower case. Empty lists all.
+    pub search: String,
     /// Only connected devices, only those away, or both.
     pub connection: ConnectionFilter,
     /// Only ids after this one, in byte order: the last id of the page before.

@@ -354,6 +354,7 @@ impl Fleet for MemoryFleet {
             let state = self.state.lock();
             let wanted = |device: &&DeviceReport| {
                 device.id.as_str().starts_with(&query.prefix)
+                    && device.id.as_str().to_lowercase().contains(&query.search)
                     && query.after.as_ref().is_none_or(|after| device.id > *after)
                     && match query.connection {
                         ConnectionFilter::Any => true,

@@ -194,6 +194,9 @@ fn devices_are_listed_page_by_page_shown_and_disconnected() {
     assert_eq!(ids("/api/devices?prefix=seat&limit=2"), ("seat-1,seat-2".into(), Some("seat-2".into())));
     assert_eq!(ids("/api/devices?prefix=seat&limit=2&after=seat-2"), ("seat-3".into(), None));
     assert_eq!(ids("/api/devices?connected=false").0, "seat-2");
+    assert_eq!(ids("/api/devices?search=EAT&connected=true").0, "seat-1,seat-3", "any part, in any case");
+    assert_eq!(ids("/api/devices?search=t-&limit=1&after=seat-1"), ("seat-2".into(), Some("seat-2".into())));
+    assert_eq!(ids("/api/devices?search=-1&prefix=o"), (String::new(), None), "both must hold");
     assert_eq!(ids("/api/devices?connected=true&prefix=seat").0, "seat-1,seat-3");
 
     let shown = fixture.get("/api/devices/a%2Fb%20c").json();
@@ -216,6 +219,7 @@ fn a_wrong_query_is_named() {
         ("/api/devices?limit=1001", "limit"),
         ("/api/devices?connected=yes", "connected"),
         ("/api/devices?prefix=a&prefix=b", "prefix"),
+        ("/api/devices?search=a&search=b", "search"),
         ("/api/devices?after=", "after"),
         ("/api/pushes?limit=x", "limit"),
         ("/api/pushes?page=2", "page"),

@@ -89,12 +89,21 @@ where
         self.session(key).map(|session| self.view_of(key, session))
     }
 
-    /// Every session's key and client id, in no particular order.
-    pub fn sessions(&self) -> impl Iterator<Item = (SessionKey, &str, Option<L>)> {
-        self.sessions.iter().map(|(index, session)| {
+    /// The sessions in so many places from one on, each with its key, client id and connection, and
+    /// the place that follows if there may be more. Places have no particular order; a session stays
+    /// at its place.
+    pub fn sessions_from(
+        &self,
+        place: usize,
+        places: usize,
+    ) -> (impl Iterator<Item = (SessionKey, &str, Option<L>)>, Option<usize>) {
+        let end = place.saturating_add(places);
+        let sessions = (place..end.min(self.sessions.capacity())).filter_map(|index| {
+            let session = self.sessions.get(index)?;
             let index = u32::try_from(index).expect("sessions are bounded far below 2^32");
-            (session.key(index), &*session.client_id, session.link)
-        })
+            Some((session.key(index), &*session.client_id, session.link))
+        });
+        (sessions, (end < self.sessions.capacity()).then_some(end))
     }
 
     /// Totals, from counters.

@@ -13,6 +13,7 @@ use stadium_push::live::ClientId;
 pub(super) fn query(query: DeviceQuery, limit: usize) -> DevicesQuery {
     DevicesQuery {
         prefix: query.prefix,
+        search: query.search,
         which: match query.connection {
             ConnectionFilter::Any => WhichDevices::All,
             ConnectionFilter::Connected => WhichDevices::Connected,

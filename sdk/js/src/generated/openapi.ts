@@ -7204,6 +7204,8 @@ export interface operations {
                 readonly limit?: number;
                 /** @description Only ids that begin so. */
                 readonly prefix?: string;
+                /** @description Only ids with this in them, in any case. */
+                readonly search?: string;
             };
             readonly header?: never;
             readonly path?: never;

@@ -136,6 +136,7 @@ impl ConnectionView {
 #[utoipa::path(get, operation_id = "list_devices", path = "/api/devices", tag = "Devices",
     extensions(("x-right" = json!("device.read:*"))),
     params(("prefix" = Option<String>, Query, description = "Only ids that begin so."),
+           ("search" = Option<String>, Query, description = "Only ids with this in them, in any case."),
            ("connected" = Option<bool>, Query, description = "`true`: only connected devices; `false`: only those away."),
            ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Devices on the page; 100 by default."),
            ("after" = Option<String>, Query, description = "Only ids after this one: `next` of the page before.")),
@@ -147,7 +148,7 @@ pub(crate) async fn list(
     State(app): State<Arc<App>>,
     uri: Uri,
 ) -> Result<Json<DeviceList>, Problem> {
-    let query = Query::read(&uri, &["prefix", "connected", "limit", "after"])?;
+    let query = Query::read(&uri, &["prefix", "search", "connected", "limit", "after"])?;
     let connection = match query.value("connected") {
         None => ConnectionFilter::Any,
         Some("true") => ConnectionFilter::Connected,
@@ -162,7 +163,8 @@ pub(crate) async fn list(
     };
     let limit = query.limit(PAGE_DEVICES_DEFAULT, PAGE_DEVICES_MAX)?;
     let prefix = query.value("prefix").unwrap_or_default().to_owned();
-    let page = app.fleet.devices(DeviceQuery { prefix, connection, after, limit }).await;
+    let search = query.value("search").unwrap_or_default().to_lowercase();
+    let page = app.fleet.devices(DeviceQuery { prefix, search, connection, after, limit }).await;
     let next = page.devices.last().filter(|_| page.more).map(|device| device.id.to_string());
     let devices = page.devices.into_iter().map(|device| DeviceView::of(device, Detail::List)).collect();
     Ok(Json(DeviceList { devices, next }))
