@@ -3,17 +3,13 @@
 // The pages are walked first, as they are filled; the tests behind change what is there.
 
 import assert from 'node:assert/strict'
-import fs from 'node:fs'
-import path from 'node:path'
 import { after, before, describe, test } from 'node:test'
 
+import { DESKTOP, examined } from './axe.js'
 import { Browser } from './browser.js'
 import { Api, LONG, MARKUP, fill } from './console_scene.js'
-import { Server, until } from './server.js'
+import { Device, Server, until } from './server.js'
 
-const AXE = fs.readFileSync(path.join(import.meta.dirname, 'node_modules/axe-core/axe.min.js'), 'utf8')
-const DESKTOP = { width: 1400, scheme: 'dark' }
-const LOOKS = [DESKTOP, { width: 1400, scheme: 'light' }, { width: 390, scheme: 'dark' }, { width: 390, scheme: 'light' }]
 const BACKGROUND = { dark: 'rgb(7, 11, 18)', light: 'rgb(243, 245, 248)' }
 
 describe('the console', () => {
@@ -58,22 +54,16 @@ describe('the console', () => {
   }
 
   /** The open page has no finding of axe, and fits, at each width and in each theme. */
-  const looked = async (what) => {
-    await browser.evaluate(`${AXE};0`)
-    for (const look of LOOKS) {
-      await browser.look(look)
-      await browser.until(`getComputedStyle(document.documentElement).backgroundColor === '${BACKGROUND[look.scheme]}' && innerWidth === ${look.width}`)
-      const found = await browser.evaluate(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, nodes }) =>
-        \`\${id}: \${nodes.slice(0, 3).map(({ target, failureSummary }) => \`\${target} \${failureSummary}\`).join('; ')}\`))`)
-      assert.deepEqual(found, [], `${what} at ${look.width}, ${look.scheme}`)
-      await browser.until(`document.documentElement.scrollWidth === ${look.width}`)
-      // Cells cut their text off; everything else stays within its card and the page.
+  const looked = (what) => examined(browser, what, {
+    wears: ({ scheme }) => `getComputedStyle(document.documentElement).backgroundColor === '${BACKGROUND[scheme]}'`,
+    // Cells cut their text off; everything else stays within its card and the page.
+    fits: async ({ width }) => {
       const outside = await browser.evaluate(`[...document.querySelectorAll('main *, header *, dialog[open] *')].filter((one) => !one.closest('.off, .scroll, pre, .skip') &&
-        !one.parentElement.closest('th, td') && one.getBoundingClientRect().right > Math.min(${look.width}, one.closest('.card')?.getBoundingClientRect().right ?? Infinity) + 1)
+        !one.parentElement.closest('th, td') && one.getBoundingClientRect().right > Math.min(${width}, one.closest('.card')?.getBoundingClientRect().right ?? Infinity) + 1)
         .map((one) => one.outerHTML.slice(0, 120)).slice(0, 3)`)
-      assert.deepEqual(outside, [], `${what} at ${look.width}: something stands out`)
+      assert.deepEqual(outside, [], `${what} at ${width}: something stands out`)
     }
-  }
+  })
 
   describe('every page is without a finding of axe, fits, and shows hostile names as text', () => {
     const pages = [
@@ -321,7 +311,7 @@ describe('the console', () => {
     await rows('retained-rows', 0)
     await open('/sessions')
     await rows('session-rows', 3)
-    await type('search', 'phone-03')
+    await type('search', 'HONE-03')
     await rows('session-rows', 1)
     await click('#session-rows .open')
     await rows('subscription-rows', 2)
@@ -329,6 +319,16 @@ describe('the console', () => {
     await click('#session-rows .danger')
     await confirm()
     await shows('#session-rows', 'Away')
+    const seats = await Promise.all(Array.from({ length: 52 }, (_, n) => Device.connect(server.url('mqtt'), { clientId: `seat-${n + 10}`, protocolVersion: 5 })))
+    await type('search', 'eat-')
+    await rows('session-rows', 50)
+    await click('#on')
+    await rows('session-rows', 2)
+    await shows('#session-rows', 'seat-61')
+    await click('#back')
+    await rows('session-rows', 50)
+    assert.equal(await browser.evaluate('location.search'), '?search=eat-')
+    for (const seat of seats) seat.client.end(true)
     complains(['status of 400'])
   })
 

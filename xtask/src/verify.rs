@@ -58,8 +58,10 @@ const UNHURRIED_CHECKS: &[Check] = &[
             doc.args(WITH_CLUSTERS).env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"),
         )
     }),
-    ("site", docs::check),
 ];
+
+/// The documentation as a site; a test run builds it for a suite of its own.
+const SITE: &[Check] = &[("site", docs::check)];
 
 /// Steps of `verify` and of a `--long` test run only: they compile much of the workspace once more.
 const LONG_CHECKS: &[Check] = &[("features", |_| {
@@ -102,7 +104,7 @@ const CHECKS_OF_PROGRAMS: &[Check] = &[("generated", generated::check)];
 
 /// Runs the steps that `only` names, or all of them when it is empty.
 pub(crate) fn run(root: &Path, only: &[String]) -> Result<Verdict> {
-    let all = || [CHECKS, UNHURRIED_CHECKS, LONG_CHECKS, CHECKS_OF_PROGRAMS].into_iter().flatten();
+    let all = || [CHECKS, UNHURRIED_CHECKS, SITE, LONG_CHECKS, CHECKS_OF_PROGRAMS].into_iter().flatten();
     if let Some(unknown) = only.iter().find(|name| !all().any(|(known, _)| known == name)) {
         let known: Vec<&str> = all().map(|(name, _)| *name).collect();
         bail!("no step `{unknown}`; there are {}", known.join(", "));

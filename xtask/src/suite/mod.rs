@@ -1,8 +1,8 @@
 //! `cargo xtask test`: installs, verifies, runs every suite, and ends with `N passed, N failed`.
 //!
-//! Suites: all Rust tests of the workspace (dev profile), testing/python and testing/node against
-//! the built binary, the SDKs' own, and their conformance with a voting night of each. One build
-//! comes first, while packages are installed; then suites and test programs run side by side, and
+//! Suites: all Rust tests of the workspace (dev profile), testing/python and testing/node against the
+//! built binary, the documentation's site, the SDKs' own, and their conformance with a voting night of
+//! each. One build comes first, while packages are installed; then suites and test programs run side by side, and
 //! those that watch the clock one at a time. The checks that take longest run beside all of them on
 //! what the cores have left. A failure does not stop the others; a suite that failed runs once more
 //! at the end, alone, and is named when it passes then. A skipped test is a failure: what a suite
@@ -13,6 +13,7 @@ mod acme;
 mod failures;
 mod packages;
 mod rust;
+mod site;
 mod tally;
 mod tasks;
 mod timing;
@@ -83,6 +84,8 @@ enum Suite {
     Java,
     Cpp,
     Sdk,
+    /// The documentation as a site: its links, and its pages in a browser
+    Site,
     /// Exports to a collector of OpenTelemetry, which is built first; with `--long` or when it is named
     Otel,
     /// What `cargo xtask dist` makes, in clean roots; only when it is named
@@ -191,6 +194,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
         }
         Some(Err(())) => total.failed += 1,
         _ => {}
+    }
+    if options.wants(Suite::Site) && matches!(node_packages, Some(Ok(()))) {
+        tasks.push(Task::new(site::NAME, || site::run(root, shown)));
     }
     if options.wants(Suite::Java) && built {
         tasks.push(Task::new("JVM SDK", || java(root, &environment, interpreter.as_deref(), shown)));
@@ -457,7 +463,9 @@ impl Packages {
                 .into_iter()
                 .any(|suite| options.wants(suite)),
             // A page of the Python suite runs the TypeScript SDK.
-            [Suite::Node, Suite::Python, Suite::Sdk].into_iter().any(|suite| options.wants(suite)),
+            [Suite::Node, Suite::Python, Suite::Sdk, Suite::Site]
+                .into_iter()
+                .any(|suite| options.wants(suite)),
             options.wants(Suite::Rust),
         );
         std::thread::spawn(move || {
