@@ -10,7 +10,7 @@ mod queue;
 mod schedule;
 
 pub(crate) use job::{
-    History, HistoryEvent, JobPage, JobReport, PayloadShown, PlacedJob, PlacedJobs, ReservedJob,
+    History, HistoryEvent, JobPage, JobReport, PayloadShown, PlacedJob, PlacedJobs, Placement, ReservedJob,
     ReservedJobs, StateWord,
 };
 pub(crate) use outcome::{Counted, OneOutcome, OutcomeWord, Outcomes};

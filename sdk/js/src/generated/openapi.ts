@@ -4148,6 +4148,8 @@ export interface components {
         readonly PlacedJobs: {
             readonly jobs: readonly components["schemas"]["PlacedJob"][];
         };
+        /** @description What was put: one job, or several under `jobs`, as in the request. */
+        readonly Placement: components["schemas"]["PlacedJob"] | components["schemas"]["PlacedJobs"];
         /** @description The name of a saved audience, or of a schedule of pushes. */
         readonly PlatformName: string;
         /** @description A page of pushes, newest first. */
@@ -8376,10 +8378,10 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": components["schemas"]["PlacedJobs"];
+                    readonly "application/json": components["schemas"]["Placement"];
                 };
             };
-            /** @description The jobs are on disk. For one job a `PlacedJob`, for several `PlacedJobs`. */
+            /** @description The jobs are on disk. */
             readonly 201: {
                 headers: {
                     /** @description The job, where there is one. */
@@ -8387,7 +8389,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": components["schemas"]["PlacedJobs"];
+                    readonly "application/json": components["schemas"]["Placement"];
                 };
             };
         };

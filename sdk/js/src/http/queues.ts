@@ -29,15 +29,14 @@ export class Queues {
   async put (
     queue: string, job: Schemas['JobFields'] = {}, options: PutOptions = {}
   ): Promise<Schemas['PlacedJob']> {
-    // The description names the answer to several jobs for both.
-    return await this.#put(queue, job, options) as unknown as Schemas['PlacedJob']
+    return await this.#put(queue, job, options) as Schemas['PlacedJob']
   }
 
   /** Puts up to 1,000 jobs: all of them or none. They are on disk when this resolves. */
   async putMany (
     queue: string, jobs: readonly Schemas['JobFields'][], options: PutOptions = {}
   ): Promise<Schemas['PlacedJobs']> {
-    return await this.#put(queue, { jobs }, options)
+    return await this.#put(queue, { jobs }, options) as Schemas['PlacedJobs']
   }
 
   /**
@@ -208,7 +207,7 @@ export class Queues {
 
   async #put (
     queue: string, body: Schemas['PutFields'], options: PutOptions
-  ): Promise<Schemas['PlacedJobs']> {
+  ): Promise<Schemas['Placement']> {
     const { idempotencyKey = newId(), ...limits } = options
     const headers = { 'Idempotency-Key': idempotencyKey }
     const request = { ...limits, path: { queue }, headers, body }

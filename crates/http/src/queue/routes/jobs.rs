@@ -22,6 +22,7 @@ use crate::queue::fields::{
 use crate::queue::routes::queues::{queue_name, shown_to};
 use crate::queue::views::{
     History, HistoryEvent, JobReport, OneOutcome, OutcomeWord, Outcomes, PayloadShown, PlacedJob, PlacedJobs,
+    Placement,
 };
 use crate::request::access::Caller;
 use crate::request::app::App;
@@ -42,9 +43,9 @@ const IDEMPOTENCY_WINDOW_MS: u64 = 24 * 3_600_000;
     extensions(("x-right" = json!("queue.put:{queue}"))), request_body = PutFields,
     params(("queue" = String, Path, description = "Letters, digits, `-`, `_` and `.`; at most 128 bytes."),
            ("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters that name this request.")),
-    responses((status = 201, description = "The jobs are on disk. For one job a `PlacedJob`, for several `PlacedJobs`.", body = PlacedJobs,
+    responses((status = 201, description = "The jobs are on disk.", body = Placement,
                headers(("Location" = String, description = "The job, where there is one."))),
-              (status = 200, description = "Each of them was known already; nothing was put.", body = PlacedJobs,
+              (status = 200, description = "Each of them was known already; nothing was put.", body = Placement,
                headers(("Idempotent-Replayed" = String, description = "`true`"))),
               WorkProblems))]
 pub(crate) async fn put(

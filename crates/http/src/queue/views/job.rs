@@ -50,6 +50,17 @@ pub(crate) struct PlacedJobs {
     pub(crate) jobs: Vec<PlacedJob>,
 }
 
+/// What was put: one job, or several under `jobs`, as in the request.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "describes the answer, which is made of its two cases")]
+pub(crate) enum Placement {
+    /// One job.
+    One(PlacedJob),
+    /// Several jobs.
+    Several(PlacedJobs),
+}
+
 impl PlacedJob {
     pub(crate) fn of(placed: &stadium_queue::Placed) -> Self {
         Self { id: placed.job.to_string(), duplicate: placed.duplicate }
