@@ -34,6 +34,7 @@ use crate::sessions::{Returning, SessionWriter};
 use crate::streams::TopicStreams;
 use crate::sys_topics::SysTopics;
 use crate::trace::Traces;
+use crate::traced_publishes::{RecentPublishes, TracedPublishes};
 use crate::turn::{Shared, Surroundings};
 use crate::uplinks::{Followed, Uplinks};
 
@@ -178,6 +179,7 @@ impl Edge {
             next_adopted: AtomicUsize::new(0),
             held: HeldBytes::new(config.before_authentication.held_bytes),
             traces: Traces::default(),
+            recent_publishes: RecentPublishes::default(),
         });
         let config = Arc::new(config);
         let mut made = Vec::with_capacity(loops);
@@ -359,6 +361,7 @@ fn start_loop(
     let mut around = Surroundings::new(Arc::clone(shared), index, config.congested_bytes, seed);
     around.inboxes = Inboxes::new(behind.platform.clone(), index);
     around.traced = TracedDeliveries::new(config.tracer.clone());
+    around.traced_publishes = TracedPublishes::new(config.tracer.clone());
     around.request_gate = config.services.clone().map(|services| RequestGate::new(services, loops));
     let session_writer = |shards: &Shards| SessionWriter::new(shards.clone(), shared.handle(index).clone());
     around.session_writer = behind.durable.as_ref().map(session_writer);

@@ -35,6 +35,7 @@ mod streams;
 mod sys_topics;
 mod timer;
 mod trace;
+mod traced_publishes;
 mod turn;
 mod uplinks;
 

@@ -14,6 +14,8 @@ use stadium_mqtt::broker::{
     Persisted, Prior, Progress, Publication, PublishId, PurgeId, ReplyTo, Request, Retain, SessionKey,
     Stored, Then, Uplink, Verdict, Withdraw,
 };
+use stadium_mqtt::packet::{Publish, QoS};
+use stadium_mqtt::reason::ReasonCode;
 use stadium_reactor::{ConnectionId, Io, LoopHandle, Segment};
 
 use crate::auth::{Identity, Policy, Principal, Via, verb_of};
@@ -31,6 +33,7 @@ use crate::sessions::SessionWriter;
 use crate::streams::TopicStreams;
 use crate::sys_topics::SysTopics;
 use crate::trace::{Traces, Tracing};
+use crate::traced_publishes::{RecentPublishes, TracedPublishes, is_of_publish};
 use crate::uplinks::{Followed, Uplinks};
 
 /// Who a device is; `None` for an anonymous one, which is most of a trial's fleet.
@@ -70,6 +73,8 @@ pub(crate) struct Shared {
     /// What connections hold of large CONNECTs.
     pub(crate) held: Arc<HeldBytes>,
     pub(crate) traces: Traces,
+    /// Traced messages of devices that further deliveries belong to.
+    pub(crate) recent_publishes: RecentPublishes,
 }
 
 impl Shared {
@@ -104,6 +109,8 @@ pub(crate) struct Surroundings {
     pub(crate) inboxes: Inboxes,
     /// Deliveries whose spans are under way.
     pub(crate) traced: TracedDeliveries,
+    /// Messages of devices whose spans are under way.
+    pub(crate) traced_publishes: TracedPublishes,
     /// Where the node has services.
     pub(crate) request_gate: Option<RequestGate>,
     /// Where there are shards to carry out what devices ask for themselves.
@@ -144,6 +151,7 @@ impl Surroundings {
             receipts: Receipts::default(),
             inboxes: Inboxes::new(None, index),
             traced: TracedDeliveries::default(),
+            traced_publishes: TracedPublishes::default(),
             request_gate: None,
             own_requests: None,
             outboxes: (0..loops).map(|_| Vec::new()).collect(),
@@ -381,8 +389,29 @@ impl Host for Turn<'_> {
         self.around.uplinks.as_mut().map_or(0, |uplinks| uplinks.follow(uplink, then))
     }
 
+    fn receipt_for(&mut self, client: Client<'_, Who>, publish: &Publish<'_>, topic: &str) -> u64 {
+        let Surroundings { shared, traced_publishes, .. } = &mut *self.around;
+        traced_publishes.begin(&shared.recent_publishes, client.client_id, publish, topic)
+    }
+
+    fn answered(&mut self, token: u64, reason: ReasonCode) {
+        self.around.traced_publishes.answered(token, reason);
+    }
+
+    fn delivers(&mut self, token: u64, link: ConnectionId, client_id: &str, qos: QoS) {
+        let Surroundings { shared, traced, traced_publishes, .. } = &mut *self.around;
+        if is_of_publish(token)
+            && let Some(span) = traced_publishes.delivery(&shared.recent_publishes, token, client_id, qos)
+        {
+            traced.add(token, link, span);
+        }
+    }
+
     fn receipt(&mut self, token: u64, link: Option<ConnectionId>, progress: Progress) {
         self.around.traced.progressed(token, link, progress);
+        if is_of_publish(token) {
+            return;
+        }
         match crate::push::live::number(token) {
             Some(push) => self.around.receipts.report(&self.around.shared.pushes, push, progress),
             None => self.around.inboxes.progressed(token, link, progress),

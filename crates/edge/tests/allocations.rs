@@ -7,9 +7,14 @@
 mod counting;
 mod support;
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use counting::Counting;
+use stadium_edge::Edge;
 use stadium_mqtt::packet::QoS;
-use support::{Client, Heard, open_edge};
+use stadium_telemetry::{Exporter, Protocol, Sampling};
+use support::{Client, Heard, open_edge, open_edge_with};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting::all_threads_but();
@@ -39,19 +44,45 @@ fn counted(mut round: impl FnMut()) -> u64 {
     counting::allocations() - before
 }
 
+/// An exporter that samples what its callers sample: here nothing.
+fn exporter() -> Exporter {
+    let hour = Duration::from_secs(3_600);
+    let config = stadium_telemetry::Config {
+        endpoint: "http://127.0.0.1:9".to_owned(),
+        protocol: Protocol::Http,
+        headers: Vec::new(),
+        authorities: Arc::default(),
+        timeout: Duration::from_secs(1),
+        queue_spans_max: 512,
+        spans_every: hour,
+        metrics_every: Duration::ZERO,
+        sampling: Sampling { ratio: 0.0, errors: true, slower_than: None },
+        devices_per_push_max: 16,
+        resource: Vec::new(),
+        version: String::new(),
+    };
+    Exporter::start(&config, Box::new(Vec::new)).expect("a thread can be started")
+}
+
 #[test]
 fn a_warm_delivery_allocates_nothing() {
     counting::name(true);
-    let edge = open_edge(1);
+    allocates_nothing(&open_edge(1));
+    // The same where telemetry is on, and messages are not sampled.
+    let exporter = exporter();
+    allocates_nothing(&open_edge_with(1, |config| config.tracer = exporter.tracer().clone()));
+}
+
+fn allocates_nothing(edge: &Edge) {
     let before = counting::allocations();
     let mut devices: Vec<Client> = (0..DEVICES)
         .map(|number| {
             let inbox = format!("inbox/d{number}");
-            Client::device(&edge, &format!("d{number}"), &[&inbox, "channels/everybody"])
+            Client::device(edge, &format!("d{number}"), &[&inbox, "channels/everybody"])
         })
         .collect();
     assert!(counting::allocations() > before, "the counter counts the loop");
-    let mut sender = Client::device(&edge, "sender", &[]);
+    let mut sender = Client::device(edge, "sender", &[]);
 
     for qos in [QoS::AtMostOnce, QoS::AtLeastOnce] {
         let allocations = counted(|| fan_out(&mut sender, &mut devices, qos));

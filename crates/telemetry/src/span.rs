@@ -83,6 +83,17 @@ pub struct Span {
 }
 
 impl Span {
+    /// The first span here of a trace, below the caller's if there is one; it begins now.
+    pub(crate) fn first(
+        context: TraceContext,
+        caller: Option<TraceContext>,
+        name: impl Into<Cow<'static, str>>,
+        kind: Kind,
+    ) -> Self {
+        let parent = caller.map(|caller| caller.span_id);
+        Self { context, parent, ..Self::below(context, name, kind) }
+    }
+
     /// A span below another one that begins now.
     #[must_use]
     pub fn below(parent: TraceContext, name: impl Into<Cow<'static, str>>, kind: Kind) -> Self {

@@ -73,21 +73,24 @@ impl Tracer {
         caller: Option<TraceContext>,
     ) -> Option<Root> {
         let inner = self.0.as_ref()?;
-        let (trace_id, sampled) = match caller {
-            Some(caller) => (caller.trace_id, caller.is_sampled()),
-            None => {
-                let trace_id = new_trace_id();
-                (trace_id, inner.sampling.takes(&trace_id))
-            }
-        };
-        if !sampled && !inner.sampling.decides_late() {
+        let context = inner.first(caller);
+        if !context.is_sampled() && !inner.sampling.decides_late() {
             return None;
         }
-        let flags = if sampled { TraceContext::SAMPLED } else { 0 };
-        let context = TraceContext { trace_id, span_id: new_span_id(), flags };
-        let mut span = Span::below(context, name, kind);
-        (span.context, span.parent) = (context, caller.map(|caller| caller.span_id));
+        let span = Span::first(context, caller, name, kind);
         Some(Root { trace: Trace::new(inner, context), span })
+    }
+
+    /// Begins the span of a message, of which so many come that their end decides nothing: `None`
+    /// where it is not sampled. It is to be [recorded](Self::record) when it has ended.
+    pub fn begin_sampled(
+        &self,
+        name: &'static str,
+        kind: Kind,
+        caller: Option<TraceContext>,
+    ) -> Option<Span> {
+        let context = self.0.as_ref()?.first(caller);
+        context.is_sampled().then(|| Span::first(context, caller, name, kind))
     }
 
     /// Goes on with the trace of another node or of a message, if it is sampled.
@@ -105,11 +108,31 @@ impl Tracer {
         }
     }
 
+    /// Spans of deliveries that one message may have on this node at most.
+    pub fn devices_max(&self) -> u32 {
+        self.0.as_ref().map_or(0, |inner| inner.devices_per_push_max)
+    }
+
     /// The number of so many devices that may have a span for their delivery of a push.
     pub fn devices(&self, push: TraceContext, wanted: usize) -> usize {
         let Some(inner) = self.0.as_ref().filter(|_| push.is_sampled()) else { return 0 };
         let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
         inner.budget.lock().take(push, wanted, inner.devices_per_push_max) as usize
+    }
+}
+
+impl Inner {
+    /// The first span here of a caller's trace or of a new one, sampled or not.
+    fn first(&self, caller: Option<TraceContext>) -> TraceContext {
+        let (trace_id, is_sampled) = match caller {
+            Some(caller) => (caller.trace_id, caller.is_sampled()),
+            None => {
+                let trace_id = new_trace_id();
+                (trace_id, self.sampling.takes(&trace_id))
+            }
+        };
+        let flags = if is_sampled { TraceContext::SAMPLED } else { 0 };
+        TraceContext { trace_id, span_id: new_span_id(), flags }
     }
 }
 
@@ -286,8 +309,30 @@ mod tests {
     }
 
     #[test]
+    fn of_a_message_only_the_sampled_span_begins() {
+        let parsed = |header: &str| TraceContext::parse(header);
+        for (ratio, caller, is_traced) in [
+            (0.0, parsed(SAMPLED), true),
+            (1.0, parsed(UNSAMPLED), false),
+            (0.0, None, false),
+            (1.0, None, true),
+        ] {
+            // An end that would decide changes nothing.
+            let (tracer, queue) = tracer(ratio, true);
+            let span = tracer.begin_sampled("process {topic}", Kind::Consumer, caller);
+            assert_eq!(span.is_some(), is_traced);
+            let Some(span) = span else { continue };
+            assert_eq!(span.parent, caller.map(|caller| caller.span_id));
+            assert!(caller.is_none_or(|caller| caller.trace_id == span.context.trace_id));
+            tracer.record(span.ended());
+            assert_eq!(queue.take().len(), 1);
+        }
+    }
+
+    #[test]
     fn nothing_is_recorded_while_it_is_off() {
         let tracer = Tracer::off();
+        assert!(tracer.begin_sampled("a", Kind::Consumer, TraceContext::parse(SAMPLED)).is_none());
         assert!(!request(&tracer, Some(SAMPLED), Outcome::Answered));
         assert!(tracer.join(TraceContext::parse(SAMPLED).expect("it is one")).is_none());
     }

@@ -503,6 +503,9 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Deliverer<'_, L, I> {
             self.mail(host, index, terms, parcel);
             return;
         };
+        if receipt != 0 {
+            host.delivers(receipt, link, &session.client_id, terms.qos);
+        }
         report(host, Some(link), receipt, Progress::Targeted);
         if terms.qos == QoS::AtMostOnce {
             if host.congested(link) {

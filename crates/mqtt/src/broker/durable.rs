@@ -351,8 +351,15 @@ pub(super) enum What<L> {
 /// An answer that is held back.
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// PUBACK or PUBREC.
-    Publish { kind: AckKind, packet_id: u16, reason: ReasonCode, noted: Noted, origin: Option<Origin> },
+    /// PUBACK or PUBREC. The receipt is that of the message, 0 for none.
+    Publish {
+        kind: AckKind,
+        packet_id: u16,
+        reason: ReasonCode,
+        noted: Noted,
+        origin: Option<Origin>,
+        receipt: u64,
+    },
     /// PUBACK or PUBREC that refuses, of a publish that shards may have taken before the server was
     /// started: those are asked first.
     Refused { packet_id: u16, refusal: ReasonCode, origin: Origin },
@@ -753,6 +760,9 @@ where
     ) where
         H: Host<Link = L, Identity = I>,
     {
+        if let Answer::Publish { receipt: receipt @ 1.., reason, .. } = answer {
+            host.answered(receipt, worst.refusal().unwrap_or(reason));
+        }
         let (link, place) = self.place_of(host, key, &answer, (link, place));
         let Some(session) = self.session_mut(key) else {
             // It ended meanwhile: nobody will release the publish.
@@ -789,7 +799,7 @@ where
                 self.publish_failed(key, kind, packet_id);
                 ack(kind, version, packet_id, ReasonCode::QuotaExceeded)
             }
-            Answer::Publish { kind, packet_id, reason, noted, origin } => {
+            Answer::Publish { kind, packet_id, reason, noted, origin, receipt: _ } => {
                 if let Some(refusal) = worst.refusal() {
                     let is_in_doubt =
                         kind == AckKind::Pubrec && session.rare().noted.contains_key(&packet_id);
@@ -827,7 +837,8 @@ where
                 } else if noted == Noted::Yet {
                     // All that want it are owed it; that it was received is noted before it is
                     // acknowledged.
-                    let answer = Answer::Publish { kind, packet_id, reason, noted: Noted::Now, origin };
+                    let noted = Noted::Now;
+                    let answer = Answer::Publish { kind, packet_id, reason, noted, origin, receipt: 0 };
                     let then = self.pendings.add(1, What::Answer { key, link, place, answer });
                     self.pendings.concerns(then, &shards);
                     let Some(session) = self.session(key) else { return };

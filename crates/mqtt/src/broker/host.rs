@@ -14,7 +14,7 @@ use super::request::{NotTaken, Request};
 use super::retained::Owner;
 use super::session::SessionKey;
 use super::shared::GroupMessage;
-use crate::packet::QoS;
+use crate::packet::{Publish, QoS};
 use crate::reason::ReasonCode;
 
 /// The broker's surroundings for one turn of its loop.
@@ -126,6 +126,25 @@ pub trait Host {
     fn follow(&mut self, _uplink: &Uplink<'_>, _then: Then) -> u32 {
         0
     }
+
+    /// The receipt token of a message that this client may publish, 0 for none. Asked for each
+    /// publish: it is to cost next to nothing where none has one. For another token
+    /// [`Host::answered`] follows.
+    fn receipt_for(
+        &mut self,
+        _client: Client<'_, Self::Identity>,
+        _publish: &Publish<'_>,
+        _topic: &str,
+    ) -> u64 {
+        0
+    }
+
+    /// The publisher of a message with a receipt token is answered with this reason, or would be at
+    /// QoS 1: it is owed to all its receivers, or refused.
+    fn answered(&mut self, _token: u64, _reason: ReasonCode) {}
+
+    /// A delivery with a receipt token begins, to this client's connection. Its progress follows.
+    fn delivers(&mut self, _token: u64, _link: Self::Link, _client_id: &str, _qos: QoS) {}
 
     /// Progress of a delivery whose publication carries a receipt token, on the connection that it
     /// concerns, if any.

@@ -180,6 +180,8 @@ pub struct Broker<L, I> {
     decides: Decides,
     /// Parts of the message at hand beside those that are found while it is routed.
     beside: usize,
+    /// The receipt of the client's message at hand, 0 for none.
+    receipt: u64,
     /// The message at hand is to be retained once its other parts are taken.
     retains: Option<(Arc<Publication>, Stored)>,
     /// Other loops have a part in the message at hand.
@@ -252,6 +254,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Broker<L, I> {
             must_keep: false,
             decides: Decides::Each,
             beside: 0,
+            receipt: 0,
             retains: None,
             went_elsewhere: false,
             noted: false,

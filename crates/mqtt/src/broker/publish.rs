@@ -79,17 +79,21 @@ where
         if let Some(retains) = self.retains.take() {
             waits = Some(self.retain_last(host, waits, retains));
         }
+        let receipt = std::mem::take(&mut self.receipt);
         let (reason, retry_after) = match reason? {
             Ok(reason) => (reason, None),
             Err(NotTaken { reason, retry_after }) => (reason, retry_after),
         };
+        if receipt != 0 && (waits.is_none() || publish.qos == QoS::AtMostOnce) {
+            host.answered(receipt, reason);
+        }
         let (kind, id) = match publish.qos {
             QoS::AtMostOnce => return Ok(()),
             QoS::AtLeastOnce => (AckKind::Puback, publish.packet_id),
             QoS::ExactlyOnce => (AckKind::Pubrec, publish.packet_id),
         };
         if let Some(then) = waits {
-            self.answer_later(key, link, (kind, id, reason), then);
+            self.answer_later(key, link, (kind, id, reason), receipt, then);
             return Ok(());
         }
         if reason.is_error() {
@@ -166,6 +170,7 @@ where
         key: SessionKey,
         link: L,
         (kind, packet_id, reason): (AckKind, u16, ReasonCode),
+        receipt: u64,
         then: Then,
     ) {
         let exactly_once = kind == AckKind::Pubrec;
@@ -184,7 +189,7 @@ where
             session.rare().waiting.insert(packet_id);
         }
         let place = self.hold(key);
-        let answer = Answer::Publish { kind, packet_id, reason, noted, origin };
+        let answer = Answer::Publish { kind, packet_id, reason, noted, origin, receipt };
         self.pendings.goes_on(then, What::Answer { key, link, place, answer });
     }
 
@@ -247,6 +252,11 @@ where
         publication::forwardable(publish, version, properties);
         let expires_at_ms =
             publish.properties.message_expiry_s.map(|seconds| host.now_ms() + u64::from(seconds) * 1000);
+        let Some(session) = self.session(key) else { return Ok(Ok(ReasonCode::Success)) };
+        let is_followed = host.is_followed(&session.client_id, topic);
+        let client = Client { client_id: &session.client_id, identity: &session.identity };
+        let receipt = host.receipt_for(client, publish, topic);
+        self.receipt = receipt;
         let message = Message {
             topic,
             properties,
@@ -257,13 +267,11 @@ where
                 expires_at_ms,
                 origin: key,
                 origin_loop: loop_index,
-                receipt: 0,
+                receipt,
             },
         };
         // A message that nobody hears an answer to is delivered at least.
         let otherwise = if publish.qos == QoS::AtMostOnce { Otherwise::Deliver } else { Otherwise::Refuse };
-        let session = self.session(key);
-        let is_followed = session.is_some_and(|session| host.is_followed(&session.client_id, topic));
         self.beside = usize::from(is_followed);
         let taken_over = self.take_over_message(host, &message, Some(key), otherwise);
         self.beside = 0;

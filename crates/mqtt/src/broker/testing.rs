@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use super::*;
-use crate::packet::{Connect, Packet};
+use crate::packet::{Connect, Packet, Publish, QoS};
 
 /// A connection in a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -41,6 +41,12 @@ pub struct TestHost {
     pub events: Vec<Event>,
     /// Every receipt.
     pub receipts: Vec<(u64, Progress)>,
+    /// The receipt token of each message of a client, 0 for none.
+    pub receipt_of_each: u64,
+    /// The answers to publishers of messages with one.
+    pub answered: Vec<(u64, ReasonCode)>,
+    /// Deliveries with one that began, by their clients.
+    pub delivers: Vec<(u64, String, QoS)>,
     /// Every request that was taken.
     pub requests: Vec<TakenRequest>,
     /// Every request of a client for itself that was taken, with what waits for its outcome.
@@ -230,6 +236,18 @@ impl Host for TestHost {
     ) -> Result<(), NotTaken> {
         self.own_requests.push((self.taken(client, session, request)?, then));
         Ok(())
+    }
+
+    fn receipt_for(&mut self, _: Client<'_, String>, _: &Publish<'_>, _: &str) -> u64 {
+        self.receipt_of_each
+    }
+
+    fn answered(&mut self, token: u64, reason: ReasonCode) {
+        self.answered.push((token, reason));
+    }
+
+    fn delivers(&mut self, token: u64, _: Link, client_id: &str, qos: QoS) {
+        self.delivers.push((token, client_id.to_owned(), qos));
     }
 
     fn receipt(&mut self, token: u64, _link: Option<Self::Link>, progress: Progress) {

@@ -76,6 +76,37 @@ fn a_publish_is_acknowledged_and_delivered_when_it_is_owed_durably() {
 }
 
 #[test]
+fn a_message_with_a_receipt_is_answered_when_it_is_owed_durably_and_its_deliveries_have_that_receipt() {
+    for loops in [1, 2] {
+        let mut server = server(loops, 1);
+        reader(&mut server, loops - 1, "reader", 1);
+        let clean = server.connect_on(loops - 1, Connect::new(Version::V5, "clean"));
+        subscribe(&mut server, clean, "#", 0);
+        let writer = writer(&mut server);
+        server.host.receipt_of_each = 7;
+        server.send(writer, &publish("t", b"first", QoS::AtLeastOnce, 5));
+        assert!(server.host.answered.is_empty(), "it is not durable yet");
+        server.host.receipt_of_each = 8;
+        // Nobody is owed this one, and nobody hears an answer to the next.
+        server.send(writer, &publish("other", b"", QoS::AtLeastOnce, 6));
+        server.send(writer, &publish("other", b"", QoS::AtMostOnce, 0));
+        assert_eq!(server.host.answered, [(8, ReasonCode::Success); 2]);
+        server.persist_all();
+        assert_eq!(server.host.answered[2..], [(7, ReasonCode::Success)]);
+        server.host.receipt_of_each = 9;
+        server.send(writer, &publish("t", b"lost", QoS::AtLeastOnce, 7));
+        server.persist_one(Persisted::Full);
+        assert_eq!(server.host.answered[3..], [(9, ReasonCode::QuotaExceeded)]);
+        let to = |receipt, client: &str, qos| (receipt, client.to_owned(), qos);
+        let begun = |receipt| server.host.delivers.iter().filter(move |one| one.0 == receipt).count();
+        assert!(server.host.delivers.contains(&to(7, "reader", QoS::AtLeastOnce)));
+        assert!(server.host.delivers.contains(&to(7, "clean", QoS::AtMostOnce)));
+        assert_eq!((begun(7), begun(8)), (2, 2), "{:?}", server.host.delivers);
+        assert!(!server.host.delivers.contains(&to(9, "reader", QoS::AtLeastOnce)));
+    }
+}
+
+#[test]
 fn a_publish_that_cannot_be_kept_is_refused_and_reaches_nobody_who_is_owed_it() {
     for (version, failed) in [(Version::V5, Persisted::Full), (Version::V311, Persisted::Busy)] {
         let mut server = server(1, 1);

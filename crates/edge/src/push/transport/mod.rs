@@ -17,7 +17,7 @@ use stadium_push::{AppName, Command, DeviceId};
 
 pub(crate) use inboxes::{Inboxes, mqtt_qos, named, split, wall};
 pub(crate) use queue::{QueuedItem, TransportQueue};
-pub(crate) use traced::TracedDeliveries;
+pub(crate) use traced::{TRACEPARENT, TracedDeliveries, delivery};
 
 /// The shards of the push platform, as a loop reaches them. Neither call may wait.
 pub trait PushShards: Send + Sync + fmt::Debug {

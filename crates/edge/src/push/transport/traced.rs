@@ -50,21 +50,21 @@ impl TracedDeliveries {
         client_id: &str,
         qos: QoS,
     ) -> TraceContext {
-        let span = Span::below(push, "publish inbox/{device}", Kind::Producer)
-            .with("messaging.system", "mqtt")
-            .with("messaging.operation.type", "send")
-            .with("messaging.operation.name", "publish")
+        let span = delivery(push, "publish inbox/{device}", client_id, qos)
             .with("messaging.destination.template", "inbox/{device}")
-            .with("messaging.destination.name", format!("inbox/{client_id}"))
-            .with("messaging.client.id", client_id.to_owned())
-            .with("messaging.mqtt.qos", i64::from(qos as u8));
+            .with("messaging.destination.name", format!("inbox/{client_id}"));
         let context = span.context;
+        self.add(token, link, span);
+        context
+    }
+
+    /// A delivery begins whose span has begun.
+    pub(crate) fn add(&mut self, token: u64, link: ConnectionId, span: Span) {
         if self.under_way.len() >= DELIVERIES_MAX {
             let oldest = self.under_way.remove(0);
             self.end(oldest, Some("not acknowledged while many others began"));
         }
         self.under_way.push(Delivery { token, link, span });
-        context
     }
 
     /// A delivery that was begun was not taken: it has no span.
@@ -113,4 +113,14 @@ impl TracedDeliveries {
         span.error = error.map(Into::into);
         self.tracer.record(span);
     }
+}
+
+/// The span of a delivery to a client, which begins now.
+pub(crate) fn delivery(parent: TraceContext, name: &'static str, client_id: &str, qos: QoS) -> Span {
+    Span::below(parent, name, Kind::Producer)
+        .with("messaging.system", "mqtt")
+        .with("messaging.operation.type", "send")
+        .with("messaging.operation.name", "publish")
+        .with("messaging.client.id", client_id.to_owned())
+        .with("messaging.mqtt.qos", i64::from(qos as u8))
 }
