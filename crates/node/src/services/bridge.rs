@@ -16,7 +16,7 @@ use stadium_rpc::{CallError, CallOptions, Client, ClientConfig, Idempotency, Ser
 use stadium_rpc_api::DEVICE_MIME;
 use stadium_rsocket::metadata::tracing::{self, Ids, Sampling, TraceId, Tracing};
 use stadium_rsocket::metadata::{self, Mime};
-use stadium_telemetry::{Kind, Span, TraceContext, Tracer};
+use stadium_telemetry::{Kind, Outcome, Root, TraceContext, Tracer};
 
 use super::known::KnownServices;
 
@@ -78,44 +78,35 @@ pub(super) struct Asked {
     key: Box<[u8]>,
     until: Instant,
     reply: Reply,
-    /// Of a request of a sampled trace.
-    traced: Option<Traced>,
+    /// The span of the call, where it may be exported.
+    traced: Option<Root>,
 }
 
-/// The span of a call, until it is answered.
-struct Traced {
-    tracer: Tracer,
-    span: Span,
+/// The call's span, of the device's trace where it has one, else of its own where that is sampled.
+fn begin(tracer: &Tracer, request: &DeviceRequest<'_>, device: Option<TraceContext>) -> Option<Root> {
+    let mut root = tracer.begin("rpc/{service}/{method}", Kind::Client, device)?;
+    root.span.set("rpc.system", "stadium");
+    root.span.set("rpc.service", request.service().to_owned());
+    root.span.set("rpc.method", request.method().to_owned());
+    root.span.set("messaging.client.id", request.client_id.to_owned());
+    Some(root)
 }
 
-impl Traced {
-    /// Of the device's trace, where that is sampled.
-    fn begin(tracer: &Tracer, request: &DeviceRequest<'_>, device: Option<TraceContext>) -> Option<Self> {
-        let device = device.filter(|device| device.is_sampled() && tracer.is_on())?;
-        let span = Span::below(device, "rpc/{service}/{method}", Kind::Client)
-            .with("rpc.system", "stadium")
-            .with("rpc.service", request.service().to_owned())
-            .with("rpc.method", request.method().to_owned())
-            .with("messaging.client.id", request.client_id.to_owned());
-        Some(Self { tracer: tracer.clone(), span })
-    }
-
-    fn end(self, answer: &Answer) {
-        let mut span = self.span.ended();
-        span.error = match answer {
-            Answer::Ok(_) | Answer::Rejected { .. } => None,
-            Answer::Busy { .. } => Some("busy".into()),
-            Answer::Deadline => Some("deadline".into()),
-            Answer::Unknown { .. } => Some("unknown".into()),
-        };
-        self.tracer.record(span);
-    }
+/// Ends it with the answer.
+fn end(root: Root, answer: &Answer) {
+    let failure = match answer {
+        Answer::Ok(_) | Answer::Rejected { .. } => return root.end(Outcome::Answered),
+        Answer::Busy { .. } => "busy",
+        Answer::Deadline => "deadline",
+        Answer::Unknown { .. } => "unknown",
+    };
+    root.end(Outcome::Failed(failure.to_owned()));
 }
 
 /// Sends an answer, and ends the span of its call.
-fn send(reply: Reply, traced: Option<Traced>, answer: Answer) {
-    if let Some(traced) = traced {
-        traced.end(&answer);
+fn send(reply: Reply, traced: Option<Root>, answer: Answer) {
+    if let Some(root) = traced {
+        end(root, &answer);
     }
     reply.send(answer);
 }
@@ -136,8 +127,9 @@ impl Asked {
         let mut metadata = Vec::new();
         let device = request.user_properties.iter().find(|(name, _)| *name == TRACEPARENT);
         let device = device.and_then(|(_, value)| TraceContext::parse(value));
-        let traced = Traced::begin(tracer, request, device);
-        if let Some(context) = traced.as_ref().map(|traced| traced.span.context).or(device) {
+        let traced = begin(tracer, request, device);
+        let own = traced.as_ref().and_then(|root| root.trace().sampled_context());
+        if let Some(context) = own.or(device) {
             write_trace(&mut metadata, context);
         }
         metadata::write_entry(&mut metadata, Mime::Named(DEVICE_MIME), request.client_id.as_bytes());
@@ -174,8 +166,8 @@ impl Asked {
         } else {
             service.one_way_bytes(&route, payload, &options);
             // Nobody answers it.
-            if let Some(Traced { tracer, span }) = traced {
-                tracer.record(span.ended());
+            if let Some(root) = traced {
+                root.end(Outcome::Answered);
             }
         }
     }
