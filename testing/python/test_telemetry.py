@@ -20,6 +20,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from device import V5, Device, unique
 from server import PEER, binary, until
 from test_push_platform import counts
+from test_requests import ask, event, geo  # noqa: F401
+from test_requests import settings as served_by
 
 pytestmark = pytest.mark.skipif(PEER == "mosquitto", reason="the telemetry of stadium")
 
@@ -103,9 +105,9 @@ def reader():
     """Makes devices of MQTT 5 that read their inbox and are registered. Closes them afterwards."""
     made = []
 
-    def make(server, name, **arguments):
-        made.append(Device(server, version=V5, id=name, **arguments))
-        made[-1].connect()
+    def make(server, name, expiry_s=0, **arguments):
+        made.append(Device(server, version=V5, id=name, clean=not expiry_s, **arguments))
+        made[-1].connect(SessionExpiryInterval=expiry_s)
         made[-1].subscribe(f"inbox/{name}", qos=1)
         until(f"{name} is registered", lambda: server.call("GET", f"/api/apps/default/devices/{name}")[0] == 200)
         return made[-1]
@@ -209,6 +211,84 @@ def test_a_live_push_is_traced_to_its_devices(collect, start, reader):
     assert server.call("POST", "/api/apps/default/pushes", body, headers=SAMPLED)[0] == 202
     assert user_properties(phone.take())["traceparent"].split("-")[1] == TRACE
     assert collector.span("publish inbox/{device}").trace_id.hex() == TRACE
+
+
+def test_a_request_of_a_device_to_a_service_belongs_to_its_trace(collect, start, geo, reader):
+    collector = collect()
+    server = start(settings=settings(collector.url) + served_by(geo()))
+    phone = reader(server, unique("phone"))
+    traced = {"UserProperty": [("traceparent", SAMPLED["traceparent"])]}
+    assert ask(phone, "geo/Store", event(phone.id), **traced) == 0
+    assert user_properties(phone.take())["status"] == "ok"
+    call = collector.span("rpc/{service}/{method}")
+    assert (call.trace_id.hex(), call.parent_span_id.hex(), call.kind) == (TRACE, CALLER, Span.SPAN_KIND_CLIENT)
+    said = attributes(call)
+    assert (said["rpc.service"], said["rpc.method"], said["messaging.client.id"]) == ("geo", "Store", phone.id)
+    assert call.status.code == Status.STATUS_CODE_UNSET
+
+
+def test_a_request_of_a_device_that_fails_comes_in_any_case(collect, start, geo, reader):
+    collector, service = collect(), geo()
+    server = start(settings=settings(collector.url, sample_errors=True) + served_by(service))
+    phone = reader(server, unique("phone"))
+    assert ask(phone, "geo/Store", event(phone.id)) == 0
+    assert user_properties(phone.take())["status"] == "ok"
+    service.pause()
+    assert ask(phone, "geo/Store", event(phone.id), MessageExpiryInterval=1) == 0
+    assert user_properties(phone.take())["status"] == "deadline"
+    call = collector.span("rpc/{service}/{method}")
+    assert call.status.code == Status.STATUS_CODE_ERROR and call.status.message == "deadline"
+    assert not call.parent_span_id and len(collector.spans) == 1
+
+
+@pytest.mark.parametrize("loops", [1, 2], ids=["1-loop", "2-loops"])
+@pytest.mark.parametrize("expiry_s", [0, 600], ids=["clean", "durable"])
+def test_a_message_of_a_device_is_traced_to_its_subscribers(collect, start, reader, loops, expiry_s):
+    collector = collect()
+    server = start(settings=settings(collector.url, devices_per_push_max=3), loops=loops)
+    topic = unique("halls") + "/north"
+    fans = [reader(server, unique("fan"), expiry_s) for _ in range(6)]
+    for fan in fans:
+        fan.subscribe(topic, qos=1)
+    phone = reader(server, unique("phone"))
+    parent = SAMPLED["traceparent"]
+    assert phone.publish(topic, b"goal", qos=1, UserProperty=[("traceparent", parent)]) == 0
+    # A user property is passed on as it is.
+    assert [user_properties(fan.take())["traceparent"] for fan in fans] == [parent] * 6
+
+    taken = collector.span("process {topic}")
+    assert (taken.trace_id.hex(), taken.parent_span_id.hex(), taken.kind) == (TRACE, CALLER, Span.SPAN_KIND_CONSUMER)
+    said = attributes(taken)
+    assert (said["messaging.client.id"], said["messaging.destination.name"]) == (phone.id, topic)
+    assert said["messaging.mqtt.qos"] == 1 and said["messaging.message.body.size"] == 4
+    deliveries = until("three spans", lambda: (found := collector.named("publish {topic}"))[2:] and found)
+    assert len(deliveries) == 3
+    for delivery in deliveries:
+        assert (delivery.trace_id, delivery.parent_span_id) == (taken.trace_id, taken.span_id)
+        assert delivery.kind == Span.SPAN_KIND_PRODUCER and delivery.status.code == Status.STATUS_CODE_UNSET
+        assert [event.name for event in delivery.events] == ["sent", "acknowledged"]
+        assert attributes(delivery)["messaging.destination.name"] == topic
+    assert {attributes(delivery)["messaging.client.id"] for delivery in deliveries} <= {fan.id for fan in fans}
+
+
+def test_messages_of_devices_are_sampled_by_their_publisher_or_by_the_ratio(collect, start, reader):
+    unsampled = [("traceparent", UNSAMPLED["traceparent"])]
+
+    def traced(ratio, **props):
+        collector = collect()
+        server = start(settings=settings(collector.url, sample_ratio=ratio, sample_errors=True))
+        phone, topic = reader(server, unique("phone")), unique("halls")
+        phone.subscribe(topic, qos=0)
+        for qos in (0, 1, 2):
+            phone.publish(topic, b"goal", qos=qos, **props)
+        assert phone.payloads(3) == [b"goal"] * 3
+        # The last one of its spans leaves with a drain.
+        server.restart()
+        return len(collector.named("process {topic}")), len(collector.named("publish {topic}"))
+
+    assert traced(1.0) == (3, 3)
+    assert traced(1.0, UserProperty=unsampled) == (0, 0)
+    assert traced(0.0) == (0, 0)
 
 
 def test_a_device_that_goes_without_an_acknowledgement_is_an_error(collect, start, reader):

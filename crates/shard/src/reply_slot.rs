@@ -183,10 +183,11 @@ impl Holder {
 
     /// Another node is asked. Returns what belongs to the command there, where it is sampled.
     pub(crate) fn forwarded(&self) -> Option<TraceContext> {
-        self.slot.with_span(|asked| {
+        let context = self.slot.with_span(|asked| {
             asked.forwarded();
             asked.context()
-        })
+        });
+        context.filter(TraceContext::is_sampled)
     }
 
     /// Puts the answer there, and returns the waker. Gives the answer back where nobody wants it.

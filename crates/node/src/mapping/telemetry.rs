@@ -53,6 +53,9 @@ fn resource(settings: &Settings) -> Vec<(String, String)> {
     let mut resource: Vec<(String, String)> =
         given.map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned())).collect();
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    // As the cluster knows it; without a name in the settings it is the machine's.
+    let cluster = &settings.cluster;
+    let node = cluster.name.as_ref().map(|_| cluster.node.clone().unwrap_or_else(|| host.clone()));
     let own = [
         ("service.name", settings.telemetry.service_name.clone()),
         ("service.version", env!("CARGO_PKG_VERSION").to_owned()),
@@ -61,7 +64,7 @@ fn resource(settings: &Settings) -> Vec<(String, String)> {
         ("host.name", host),
         ("process.pid", std::process::id().to_string()),
     ];
-    for (name, value) in own {
+    for (name, value) in own.into_iter().chain(node.map(|node| ("stadium.node", node))) {
         if !resource.iter().any(|(known, _)| known == name) {
             resource.push((name.to_owned(), value));
         }
@@ -148,6 +151,28 @@ mod tests {
         std::fs::write(&path, "Authorization: a\ngeheim\n").expect("it is writable");
         let error = super::config(&settings).expect_err("a line is no header");
         assert!(error.ends_with("line 2 must be NAME: VALUE") && !error.contains("geheim"), "{error}");
+    }
+
+    #[test]
+    fn a_node_of_a_cluster_is_named() {
+        let node_of = |cluster: &str| {
+            let text = format!("[telemetry]\nendpoint = \"http://127.0.0.1:4318\"\n{cluster}");
+            let resource = resource(&settings(&text));
+            let of = |name: &str| {
+                let found = resource.iter().find(|(known, _)| known == name);
+                found.map(|(_, value)| value.clone())
+            };
+            (of("stadium.node"), of("host.name"))
+        };
+        let set = "etcd.endpoints = [\"http://127.0.0.1:2379\"]\nkafka.brokers = [\"127.0.0.1:9092\"]\n\
+                   links.certificate = \"c\"\nlinks.key = \"k\"\nlinks.ca = \"a\"\n";
+        assert_eq!(node_of("").0, None);
+        assert_eq!(
+            node_of(&format!("[cluster]\nname = \"shop\"\nnode = \"a\"\n{set}")).0,
+            Some("a".to_owned())
+        );
+        let (node, host) = node_of(&format!("[cluster]\nname = \"shop\"\n{set}"));
+        assert!(node.is_some() && node == host);
     }
 
     #[test]
