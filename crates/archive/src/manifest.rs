@@ -292,6 +292,15 @@ impl Copy {
 }
 
 impl Segment {
+    /// Bytes of the file that is written from it. One without a seal is as long as the segment: an
+    /// opening after a crash has made the file shorter, and its seal may not be among what was stored.
+    pub(crate) fn restored_bytes(&self) -> u64 {
+        match self.state {
+            SegmentState::Sealed => self.bytes,
+            SegmentState::Open => self.bytes.max(self.capacity),
+        }
+    }
+
     /// Whether the file with this header is the one that was stored, as far as a header tells.
     pub(crate) fn is_of(&self, head: &SegmentHead, bytes: u64, state: SegmentState) -> bool {
         (self.number, self.seed, self.bytes, self.state) == (head.number, head.seed, bytes, state)

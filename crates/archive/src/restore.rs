@@ -84,7 +84,7 @@ impl ShardArchive {
                 stored_bytes: segment.stored_bytes,
                 sha256: segment.copy.sha256,
                 file: journal.join(segment_name(segment.number)),
-                bytes: segment.bytes,
+                bytes: segment.restored_bytes(),
             };
             self.download(&wanted, &mut meter).await?.map_err(Error::Damaged)?;
         }

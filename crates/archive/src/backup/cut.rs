@@ -57,11 +57,62 @@ fn remove_from(journal: &Path, position: Position) -> Result<(), Error> {
             let zero = || {
                 let file = OpenOptions::new().write(true).open(&path)?;
                 file.set_len(position.since(head.base))?;
-                file.set_len(bytes)?;
+                // An opening after a crash seals the segment where it is, and its file is shorter then.
+                // Without the seal it must be as long as before.
+                file.set_len(bytes.max(head.capacity))?;
                 file.sync_all()
             };
             zero().map_err(Error::file(&path))?;
         }
     }
     File::open(journal).and_then(|folder| folder.sync_all()).map_err(Error::file(journal))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use stadium_journal::{FileJournal, FolderDisk, Journal as _, Options};
+
+    use super::*;
+
+    /// Opens a journal that ends as a process does that is killed: nothing more is written.
+    fn open(folder: &Path) -> FileJournal {
+        let disk = FolderDisk::create(&folder.join("journal")).expect("a folder can be had");
+        let options = Options {
+            segment_bytes: 64 << 10,
+            reserve_bytes: 64 << 10,
+            record_bytes_max: 16 << 10,
+            ..Options::default()
+        };
+        FileJournal::open_stepped(Arc::new(disk), &options).expect("it opens").0
+    }
+
+    fn write(journal: &mut FileJournal, times: &[u64]) {
+        for time in times {
+            journal.append(&time.to_le_bytes()).expect("there is room");
+        }
+        journal.commit().expect("the disk works");
+        journal.wait(Duration::from_secs(60)).expect("the disk works");
+    }
+
+    fn time_of(body: &[u8]) -> Option<u64> {
+        body.first_chunk().map(|time| u64::from_le_bytes(*time))
+    }
+
+    #[test]
+    fn a_segment_that_was_sealed_after_a_crash_can_be_cut() {
+        let data = tempfile::tempdir().expect("a folder can be had");
+        write(&mut open(data.path()), &[10, 20, 30]);
+        write(&mut open(data.path()), &[40]);
+        cut(data.path(), Position::START, 20, time_of).expect("it is whole");
+        let mut reader = open(data.path()).reader();
+        reader.seek(Position::START).expect("it is there");
+        let mut times = Vec::new();
+        while let Some(record) = reader.next().expect("it is whole") {
+            times.extend(time_of(record.body));
+        }
+        assert_eq!(times, [10, 20]);
+    }
 }

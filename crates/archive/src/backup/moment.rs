@@ -5,7 +5,7 @@
 //! moment. A shard keeps each segment until a backup names it. So the segments of A and B together
 //! have each record up to the wanted moment, and each payload that was alive then.
 
-use crate::{Error, Manifest, Segment};
+use crate::{Error, Manifest, Segment, SegmentState};
 
 /// Reads the time of a record from its body, milliseconds since 1970; `None` where it is of a version
 /// that is not known.
@@ -33,8 +33,8 @@ pub enum Moment {
 /// the wanted moment is B's own, `before` is not needed.
 ///
 /// # Errors
-/// `NotCovered` where a segment between both is in neither: the server could not keep it until a
-/// backup named it.
+/// `NotCovered` where a segment between both is in neither, or its end is not: the server could not
+/// keep it until a backup named it.
 pub(super) fn together(before: Option<&Manifest>, at: &Manifest) -> Result<Manifest, Error> {
     let Some(before) = before else { return Ok(at.clone()) };
     if before.journal != at.journal {
@@ -43,6 +43,12 @@ pub(super) fn together(before: Option<&Manifest>, at: &Manifest) -> Result<Manif
             before.number, at.shard, at.number
         )));
     }
+    let not_covered = |what: String| {
+        Error::NotCovered(format!(
+            "moments between two backups cannot be restored, only those of the backups: shard {}: {what}",
+            at.shard
+        ))
+    };
     let mut segments: Vec<Segment> = at.segments.clone();
     for segment in &before.segments {
         match at.segments.iter().find(|later| later.number == segment.number) {
@@ -53,17 +59,16 @@ pub(super) fn together(before: Option<&Manifest>, at: &Manifest) -> Result<Manif
                     segment.number, at.shard, before.number, at.number
                 )));
             }
+            // Records were appended to it after the earlier backup, and it went before the later one.
+            None if segment.state == SegmentState::Open => {
+                return Err(not_covered(format!("the end of segment {} is missing", segment.number)));
+            }
             None => segments.push(*segment),
         }
     }
     segments.sort_unstable_by_key(|segment| segment.number);
     let manifest = Manifest { checkpoints: before.checkpoints.clone(), segments, ..at.clone() };
-    manifest.check().map_err(|what| {
-        Error::NotCovered(format!(
-            "moments between two backups cannot be restored, only those of the backups: shard {}: {what}",
-            at.shard
-        ))
-    })?;
+    manifest.check().map_err(not_covered)?;
     Ok(manifest)
 }
 
