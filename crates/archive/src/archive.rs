@@ -11,11 +11,12 @@ use object_store::ObjectStoreExt as _;
 use stadium_journal::shards::COUNT_MAX;
 use stadium_objects::{Access, Error as StoreError, Pace, Place};
 
+use crate::clock::System;
 use crate::layout::ROOT;
 use crate::root::{Root, now_ms};
 use crate::series::{self, Created, Refusal};
 use crate::wire::{Reader, Writer};
-use crate::{Cut, Error, ShardArchive};
+use crate::{Clock, Cut, Error, ShardArchive};
 
 const MAGIC: &[u8; 8] = b"STADARCH";
 
@@ -31,6 +32,8 @@ pub struct Settings {
     /// A backup waits this long for a removal of old ones to end, and the other way round. A minute by
     /// default.
     pub patience: Duration,
+    /// The clock of that: the system's by default.
+    pub clock: Arc<dyn Clock>,
 }
 
 impl Default for Settings {
@@ -39,6 +42,7 @@ impl Default for Settings {
             grace: Duration::from_secs(3_600),
             upload_bytes_per_second: None,
             patience: Duration::from_secs(60),
+            clock: Arc::new(System),
         }
     }
 }
@@ -102,8 +106,8 @@ impl Archive {
         from.end()?;
         let pace = Pace::new(settings.upload_bytes_per_second);
         let grace_ms = i64::try_from(settings.grace.as_millis()).unwrap_or(i64::MAX);
-        let patience = settings.patience;
-        Ok(Self { root: Arc::new(Root { place, pace, grace_ms, patience, shards }) })
+        let (patience, clock) = (settings.patience, Arc::clone(&settings.clock));
+        Ok(Self { root: Arc::new(Root { place, pace, grace_ms, patience, clock, shards }) })
     }
 
     /// Opens the archive at a URL and works with it on this thread, to the end.

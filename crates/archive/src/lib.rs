@@ -13,6 +13,7 @@ mod archive;
 mod backup;
 mod blocking;
 mod books;
+mod clock;
 mod collect;
 mod cut;
 mod error;
@@ -33,6 +34,7 @@ pub use backup::{
     is_unfinished, list, prune, restore, restore_from,
 };
 pub use books::{Books, CheckpointSource, Progress, Reuse, SegmentSource};
+pub use clock::Clock;
 pub use collect::Collected;
 pub use cut::Cut;
 pub use error::Error;

@@ -3,13 +3,14 @@
 //! All of them use one place and one bound on the bandwidth. Cuts stand here because the garbage
 //! collection of a shard reads them.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use stadium_objects::{Pace, Place};
 
 use crate::layout::CUTS;
 use crate::series::Series;
-use crate::{Cut, Error};
+use crate::{Clock, Cut, Error};
 
 /// The place of an archive, and how it is used.
 #[derive(Debug)]
@@ -18,6 +19,7 @@ pub(crate) struct Root {
     pub(crate) pace: Pace,
     pub(crate) grace_ms: i64,
     pub(crate) patience: Duration,
+    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) shards: u16,
 }
 

@@ -7,7 +7,7 @@
 //! stays there until the backup names it, however long the upload takes.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use object_store::{ObjectStoreExt as _, PutPayload};
 use parking_lot::Mutex;
@@ -15,7 +15,7 @@ use stadium_objects::Place;
 use tokio::task::JoinHandle;
 
 use crate::root::{Root, now_ms};
-use crate::{Error, layout, series};
+use crate::{Clock, Error, layout, series};
 
 /// A marker counts for this time after it was stored.
 const COUNTS: Duration = Duration::from_secs(600);
@@ -46,6 +46,7 @@ impl Side {
 pub(super) struct Lease {
     place: Place,
     name: String,
+    clock: Arc<dyn Clock>,
     stored: Arc<Mutex<Stored>>,
     task: JoinHandle<()>,
 }
@@ -54,20 +55,20 @@ pub(super) struct Lease {
 /// other can be set.
 #[derive(Clone, Copy, Debug)]
 struct Stored {
-    at: Instant,
+    at: Duration,
     at_ms: u64,
 }
 
 impl Stored {
-    fn now() -> Self {
-        Self { at: Instant::now(), at_ms: now_ms() }
+    fn now(clock: &dyn Clock) -> Self {
+        Self { at: clock.now(), at_ms: now_ms() }
     }
 
     /// Whether the marker may no longer count. A fifth of its time is left for what follows.
-    fn is_over(self) -> bool {
+    fn is_over(self, clock: &dyn Clock) -> bool {
         let most = COUNTS * 4 / 5;
         let by_wall = Duration::from_millis(now_ms().saturating_sub(self.at_ms));
-        self.at.elapsed() > most || by_wall > most
+        clock.now().saturating_sub(self.at) > most || by_wall > most
     }
 }
 
@@ -77,20 +78,25 @@ impl Lease {
     /// # Errors
     /// `Busy` where it does not end in time; of the store.
     pub(super) async fn take(root: &Root, side: Side) -> Result<Self, Error> {
-        Self::take_within(&root.place, side, root.patience).await
+        Self::take_within(&root.place, &root.clock, side, root.patience).await
     }
 
-    async fn take_within(place: &Place, side: Side, patience: Duration) -> Result<Self, Error> {
+    async fn take_within(
+        place: &Place,
+        clock: &Arc<dyn Clock>,
+        side: Side,
+        patience: Duration,
+    ) -> Result<Self, Error> {
         let name = format!("{}/{:016x}.{}", layout::UNDER_WAY, fastrand::u64(..), side.suffix());
-        let until = Instant::now() + patience;
+        let until = clock.now() + patience;
         loop {
-            let lease = Self::begin(place, name.clone()).await?;
+            let lease = Self::begin(place, clock, name.clone()).await?;
             match side {
                 // The removal lets no new backup begin while it waits: else it could wait for ever.
                 Side::Removal => loop {
                     match lease.others(Side::Backup).await {
                         Ok(0) => return Ok(lease),
-                        Ok(_) if Instant::now() < until => tokio::time::sleep(LOOKS_EVERY).await,
+                        Ok(_) if clock.now() < until => clock.sleep(LOOKS_EVERY).await,
                         Ok(_) => {
                             lease.release().await;
                             return Err(Error::Busy(
@@ -110,31 +116,36 @@ impl Lease {
                     }
                     lease.release().await;
                     others?;
-                    if Instant::now() >= until {
+                    if clock.now() >= until {
                         return Err(Error::Busy("old backups are being removed".to_owned()));
                     }
-                    tokio::time::sleep(LOOKS_EVERY).await;
+                    clock.sleep(LOOKS_EVERY).await;
                 }
             }
         }
     }
 
-    async fn begin(place: &Place, name: String) -> Result<Self, Error> {
-        let began = Stored::now();
+    async fn begin(place: &Place, clock: &Arc<dyn Clock>, name: String) -> Result<Self, Error> {
+        let began = Stored::now(&**clock);
         store(place, &name).await?;
         let stored = Arc::new(Mutex::new(began));
         let (to, of, renewed) = (place.clone(), name.clone(), Arc::clone(&stored));
+        let time = Arc::clone(clock);
         let task = tokio::spawn(async move {
             loop {
-                tokio::time::sleep(RENEWED_EVERY).await;
-                let began = Stored::now();
-                match store(&to, &of).await {
-                    Ok(()) => *renewed.lock() = began,
+                time.sleep(RENEWED_EVERY).await;
+                let began = Stored::now(&*time);
+                let result = store(&to, &of).await;
+                let mut renewed = renewed.lock();
+                match result {
+                    // The other side may have begun while it did not count: it never counts again here.
+                    _ if renewed.is_over(&*time) => return,
+                    Ok(()) => *renewed = began,
                     Err(error) => tracing::warn!(%error, "The marker of a backup is not renewed"),
                 }
             }
         });
-        Ok(Self { place: place.clone(), name, stored, task })
+        Ok(Self { place: place.clone(), name, clock: Arc::clone(clock), stored, task })
     }
 
     /// Counts those of the other side that are at work. Markers that no longer count are removed.
@@ -166,7 +177,7 @@ impl Lease {
     /// # Errors
     /// `Busy`.
     pub(super) fn check(&self) -> Result<(), Error> {
-        match self.stored.lock().is_over() {
+        match self.stored.lock().is_over(&*self.clock) {
             true => Err(Error::Busy("the marker of this process was not renewed in time".to_owned())),
             false => Ok(()),
         }
@@ -204,8 +215,12 @@ mod tests {
     use super::*;
     use crate::blocking::run;
 
+    fn clock() -> Arc<dyn Clock> {
+        Arc::new(crate::clock::System)
+    }
+
     async fn take(place: &Place, side: Side) -> Result<Lease, Error> {
-        Lease::take_within(place, side, Duration::from_secs(60)).await
+        Lease::take_within(place, &clock(), side, Duration::from_secs(60)).await
     }
 
     fn with_place(test: impl AsyncFnOnce(&Place, &std::path::Path) -> Result<(), Error>) {
@@ -264,6 +279,47 @@ mod tests {
             let lease = take(place, Side::Backup).await?;
             lease.check()?;
             lease.stored.lock().at_ms -= u64::try_from(COUNTS.as_millis()).expect("it is small");
+            assert!(matches!(lease.check(), Err(Error::Busy(_))));
+            lease.release().await;
+            Ok(())
+        });
+    }
+
+    /// A clock that a test sets.
+    #[derive(Clone, Debug, Default)]
+    struct Set(Arc<std::sync::atomic::AtomicU64>);
+
+    impl Clock for Set {
+        fn now(&self) -> Duration {
+            Duration::from_secs(self.0.load(std::sync::atomic::Ordering::SeqCst))
+        }
+
+        fn sleep(&self, time: Duration) -> futures::future::BoxFuture<'static, ()> {
+            let (clock, until) = (self.clone(), self.now() + time);
+            Box::pin(async move {
+                while clock.now() < until {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            })
+        }
+    }
+
+    #[test]
+    fn a_marker_that_did_not_count_for_a_while_never_counts_again() {
+        with_place(async |place, folder| {
+            let set = Set::default();
+            let clock: Arc<dyn Clock> = Arc::new(set.clone());
+            let lease = Lease::take_within(place, &clock, Side::Backup, Duration::from_secs(60)).await?;
+            // Nobody sees it meanwhile, and then it is stored again.
+            fs::remove_dir_all(folder).expect("it is there");
+            set.0.store(700, std::sync::atomic::Ordering::SeqCst);
+            while !lease.task.is_finished() {
+                let is_stored = fs::read_dir(folder).is_ok_and(|mut left| left.next().is_some());
+                if is_stored && lease.check().is_ok() {
+                    panic!("it counts again");
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
             assert!(matches!(lease.check(), Err(Error::Busy(_))));
             lease.release().await;
             Ok(())
