@@ -16,14 +16,16 @@ mod moment;
 mod prune;
 mod record;
 mod restore;
+mod secrets_key;
 mod unfinished;
 
 pub use create::{Creation, Inventory, State, create_stopped};
-pub use files::{Configured, Content, SecretsKey};
+pub use files::{Configured, Content};
 pub use history::history;
 pub use keep::Keep;
 pub use moment::{Moment, TimeOf};
 pub use prune::{Pruned, prune};
 pub use record::{Backup, ConfiguredFile, OfShard, SealOf, StoredFile};
 pub use restore::{Restoration, RestoredShard, list, restore, restore_from};
+pub use secrets_key::SecretsKey;
 pub use unfinished::{MARK, is_unfinished};

@@ -13,9 +13,10 @@ use stadium_journal::inspect::Inspection;
 use stadium_journal::{Checkpoints as _, FileCheckpoints, Position, SegmentNumber, copy, shards};
 use stadium_objects::{Access, Place};
 
-use super::files::{self, Configured, SecretsKey};
+use super::files::{self, Configured};
 use super::lease::{Lease, Side};
 use super::record::{Backup, OfShard, SealOf};
+use super::secrets_key::SecretsKey;
 use super::unfinished::is_unfinished;
 use crate::blocking::run;
 use crate::manifest::CHECKPOINTS_MAX;

@@ -1,9 +1,10 @@
 //! The files of a data directory beside its shards: in pieces that are named by their content.
 //!
 //! The audit log grows at its end, so a backup sends its last piece only. Files that hold secrets in
-//! plain text (`*.key`) are sealed with a key of the operator, or left out. So are the secrets among
-//! the files that the configuration names.
+//! plain text are sealed with a key of the operator, or left out: `*.key`, the folder `acme`, and
+//! the secrets among the files that the configuration names, also where they are in this directory.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -11,13 +12,13 @@ use std::path::{Path, PathBuf};
 
 use futures::TryStreamExt as _;
 use object_store::ObjectStoreExt as _;
-use ring::{aead, hkdf, hmac};
 use sha2::{Digest as _, Sha256};
 use stadium_journal::make_folder;
 use stadium_objects::Place;
 
 use super::history::FILE as HISTORY;
 use super::record::{Backup, ConfiguredFile, StoredFile};
+use super::secrets_key::SecretsKey;
 use crate::series::{Refusal, create};
 use crate::{Archive, Error, layout};
 
@@ -25,83 +26,6 @@ use crate::{Archive, Error, layout};
 const PIECE_BYTES: usize = 256 << 10;
 /// The end of the name of a file that was sealed.
 const SEALED: &str = ".sealed";
-/// The shortest secret, bytes.
-const SECRET_BYTES_MIN: usize = 32;
-
-/// The operator's key that seals files with secrets. No backup has it.
-pub struct SecretsKey {
-    seal: aead::LessSafeKey,
-    nonce: hmac::Key,
-}
-
-impl std::fmt::Debug for SecretsKey {
-    /// Without the key.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("SecretsKey")
-    }
-}
-
-impl SecretsKey {
-    /// Reads the secret in a file: at least 32 bytes, such as the output of `openssl rand -base64 48`.
-    ///
-    /// # Errors
-    /// `File`.
-    pub fn read(path: &Path) -> Result<Self, Error> {
-        let text = fs::read(path).map_err(Error::file(path))?;
-        let secret = text.trim_ascii();
-        if secret.len() < SECRET_BYTES_MIN {
-            let short = format!("it has fewer than {SECRET_BYTES_MIN} bytes");
-            return Err(Error::file(path)(io::Error::new(io::ErrorKind::InvalidData, short)));
-        }
-        Ok(Self::of(secret))
-    }
-
-    fn of(secret: &[u8]) -> Self {
-        let root = hkdf::Salt::new(hkdf::HKDF_SHA256, b"stadium backup, version 1").extract(secret);
-        let part = |label: &'static [u8]| {
-            let mut key = [0; 32];
-            let label = [label];
-            let derived = root.expand(&label, hkdf::HKDF_SHA256).and_then(|part| part.fill(&mut key));
-            derived.expect("32 bytes can be derived");
-            key
-        };
-        let key = aead::UnboundKey::new(&aead::CHACHA20_POLY1305, &part(b"seal"));
-        Self {
-            seal: aead::LessSafeKey::new(key.expect("the key has 32 bytes")),
-            nonce: hmac::Key::new(hmac::HMAC_SHA256, &part(b"nonce")),
-        }
-    }
-
-    /// The nonce follows from name and content: equal files are one object, and no nonce is used for
-    /// two contents.
-    fn seal(&self, name: &str, content: &[u8]) -> Vec<u8> {
-        let mut of = hmac::Context::with_key(&self.nonce);
-        for part in [name.as_bytes(), &[0], content] {
-            of.update(part);
-        }
-        let nonce: [u8; 12] = *of.sign().as_ref().first_chunk().expect("it has 32 bytes");
-        let mut sealed = content.to_vec();
-        let sealing = self.seal.seal_in_place_append_tag(
-            aead::Nonce::assume_unique_for_key(nonce),
-            aead::Aad::from(name.as_bytes()),
-            &mut sealed,
-        );
-        sealing.expect("a small file can be sealed");
-        [&nonce[..], &sealed].concat()
-    }
-
-    fn open(&self, name: &str, sealed: &[u8]) -> Option<Vec<u8>> {
-        let (nonce, sealed) = sealed.split_first_chunk::<12>()?;
-        let mut content = sealed.to_vec();
-        let opened = self.seal.open_in_place(
-            aead::Nonce::assume_unique_for_key(*nonce),
-            aead::Aad::from(name.as_bytes()),
-            &mut content,
-        );
-        Some(opened.ok()?.to_vec())
-    }
-}
-
 /// A part of the configuration that a backup stores.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Configured {
@@ -129,6 +53,11 @@ pub(super) const CONFIGURATION_FOLDER: &str = "configuration";
 /// A larger file is no part of a configuration.
 const CONFIGURED_BYTES_MAX: u64 = 64 << 20;
 
+/// The folder of the data directory with certificates of an ACME server, their keys and accounts.
+const ACME: &str = "acme";
+/// The beginning of the stored names of its files.
+const ACME_FILE: &str = "acme.";
+
 /// The files that are stored, and the names of those that are not.
 #[derive(Default)]
 pub(super) struct Collected {
@@ -142,7 +71,7 @@ impl Collected {
     /// stored.
     fn add_secret(&mut self, name: String, content: &[u8], key: Option<&SecretsKey>) -> Option<String> {
         let Some(key) = key else {
-            self.left_out.push(name);
+            self.left_out.push(shown(&name));
             return None;
         };
         let stored = format!("{name}{SEALED}");
@@ -188,7 +117,8 @@ fn read_configured(path: &Path) -> io::Result<(Vec<u8>, u32)> {
     Ok((fs::read(path)?, found.permissions().mode() & 0o777))
 }
 
-/// Reads the files in a data directory, sorted by name, and those of the configuration.
+/// Reads the files in a data directory and in its folder `acme`, sorted by name, and those of the
+/// configuration.
 ///
 /// # Errors
 /// `File`.
@@ -197,27 +127,20 @@ pub(super) fn collect(
     configuration: &[Configured],
     key: Option<&SecretsKey>,
 ) -> Result<Collected, Error> {
-    let failed = |error| Error::file(data)(error);
     let mut collected = Collected::default();
-    let mut names = Vec::new();
-    for entry in fs::read_dir(data).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        if entry.file_type().map_err(failed)?.is_file()
-            && let Ok(name) = entry.file_name().into_string()
-            && is_kept(&name)
-        {
-            names.push(name);
+    let secrets = secrets(configuration);
+    for name in names(data)? {
+        if !is_kept(&name) {
+            continue;
         }
-    }
-    names.sort_unstable();
-    for name in names {
         let path = data.join(&name);
-        let content = match fs::read(&path) {
-            // It was replaced or rotated while the folder was listed.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Error::Changed(path)),
-            read => read.map_err(Error::file(&path))?,
-        };
-        if name.ends_with(".key") {
+        let place = fs::canonicalize(&path).ok();
+        if place.is_some() && place.as_deref() == key.and_then(SecretsKey::file) {
+            // What opens all others is in no backup.
+            continue;
+        }
+        let content = read_file(&path)?;
+        if name.ends_with(".key") || place.is_some_and(|place| secrets.contains(&place)) {
             collected.add_secret(name, &content, key);
             continue;
         }
@@ -228,20 +151,73 @@ pub(super) fn collect(
         };
         collected.contents.push((name, content[..whole].to_vec()));
     }
+    let acme = data.join(ACME);
+    if acme.is_dir() {
+        for name in names(&acme)?.into_iter().filter(|name| !is_being_written(name)) {
+            let content = read_file(&acme.join(&name))?;
+            collected.add_secret(format!("{ACME_FILE}{name}"), &content, key);
+        }
+    }
     for part in configuration {
         collected.add_configured(part, key);
     }
     Ok(collected)
 }
 
-/// Files of a running process, files that are being written, and names of the configuration's own
+/// The names of the files in a folder, sorted.
+fn names(folder: &Path) -> Result<Vec<String>, Error> {
+    let failed = |error| Error::file(folder)(error);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        // A link stands for the file that it names.
+        if entry.path().is_file()
+            && let Ok(name) = entry.file_name().into_string()
+        {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
+    match fs::read(path) {
+        // It was replaced or rotated while the folder was listed.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Error::Changed(path.to_owned())),
+        read => read.map_err(Error::file(path)),
+    }
+}
+
+/// Where the secrets of the configuration are, without links.
+fn secrets(configuration: &[Configured]) -> Vec<PathBuf> {
+    let files = configuration.iter().filter(|part| part.is_secret).filter_map(|part| match &part.content {
+        Content::File(path) => fs::canonicalize(path).ok(),
+        Content::Text(_) => None,
+    });
+    files.collect()
+}
+
+/// Files of a running process, files that are being written, and stored names of files elsewhere
 /// belong to no backup.
 fn is_kept(name: &str) -> bool {
-    if name.starts_with(CONFIGURATION) {
+    if name.starts_with(CONFIGURATION) || name.starts_with(ACME_FILE) {
         return false;
     }
     let is_of_process = name == "running.json" || name == "lock" || name.ends_with(".lock");
-    !is_of_process && name != HISTORY && !name.ends_with(".new")
+    !is_of_process && name != HISTORY && !is_being_written(name)
+}
+
+fn is_being_written(name: &str) -> bool {
+    name.ends_with(".new")
+}
+
+/// A stored name as an operator knows it.
+fn shown(name: &str) -> String {
+    match name.strip_prefix(ACME_FILE) {
+        Some(file) => format!("{ACME}/{file}"),
+        None => name.to_owned(),
+    }
 }
 
 /// Stores what is not stored yet.
@@ -300,8 +276,8 @@ pub(super) fn with_present(of_backup: &[StoredFile], newest: &[StoredFile]) -> V
     of_backup.chain(newest.iter().filter(is_present)).cloned().collect()
 }
 
-/// Writes the files of a backup into a folder; those of the configuration into a folder of it, so
-/// that no file elsewhere on this machine is replaced. Returns the names of those that are sealed
+/// Writes the files of a backup into a folder; those of ACME into `acme` in it, and those of the
+/// configuration into `configuration`, so that no file elsewhere on this machine is replaced. Returns the names of those that are sealed
 /// and stay so without the key.
 ///
 /// # Errors
@@ -312,7 +288,7 @@ pub(super) async fn restore(
     folder: &Path,
     key: Option<&SecretsKey>,
 ) -> Result<Vec<String>, Error> {
-    let mut sealed = Vec::new();
+    let (mut sealed, mut folders) = (Vec::new(), BTreeSet::new());
     for file in &backup.files {
         if file.name.contains('/') || file.name.starts_with('.') || file.name == "shards" {
             return Err(Error::Damaged(format!("the backup has a file of the name {:?}", file.name)));
@@ -321,7 +297,7 @@ pub(super) async fn restore(
         let mut name = file.name.as_str();
         if let Some(plain) = name.strip_suffix(SEALED) {
             let Some(key) = key else {
-                sealed.push(plain.to_owned());
+                sealed.push(shown(plain));
                 continue;
             };
             content = key.open(plain, &content).ok_or_else(|| {
@@ -330,14 +306,15 @@ pub(super) async fn restore(
             name = plain;
         }
         let configured = backup.configuration.iter().find(|part| part.stored.as_ref() == Some(&file.name));
-        let (path, mode) = match (configured, name.strip_prefix(CONFIGURATION)) {
-            (Some(part), Some(setting)) => {
-                let own = folder.join(CONFIGURATION_FOLDER);
-                make_folder(&own).map_err(Error::file(&own))?;
-                (own.join(setting), part.mode & 0o777)
-            }
-            _ => (folder.join(name), 0o600),
+        let (own, file, mode) = match (configured, name.strip_prefix(CONFIGURATION)) {
+            (Some(part), Some(setting)) => (folder.join(CONFIGURATION_FOLDER), setting, part.mode & 0o777),
+            _ => match name.strip_prefix(ACME_FILE) {
+                Some(file) => (folder.join(ACME), file, 0o600),
+                None => (folder.to_owned(), name, 0o600),
+            },
         };
+        make_folder(&own).map_err(Error::file(&own))?;
+        let path = own.join(file);
         let mut options = fs::OpenOptions::new();
         let made = options.write(true).create_new(true).mode(0o600).open(&path);
         let written = made.and_then(|mut file| {
@@ -346,6 +323,10 @@ pub(super) async fn restore(
             file.sync_all()
         });
         written.map_err(Error::file(&path))?;
+        folders.insert(own);
+    }
+    for folder in &folders {
+        fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::file(folder))?;
     }
     Ok(sealed)
 }
@@ -381,18 +362,6 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_sealed_file_opens_with_its_key_and_name_only() {
-        let key = SecretsKey::of(&[7; 32]);
-        let sealed = key.seal("admin.key", b"st_secret");
-        assert_eq!(key.open("admin.key", &sealed).as_deref(), Some(&b"st_secret"[..]));
-        assert_eq!(key.seal("admin.key", b"st_secret"), sealed, "it is one object");
-        assert_eq!(key.open("other.key", &sealed), None);
-        assert_eq!(SecretsKey::of(&[8; 32]).open("admin.key", &sealed), None);
-        assert_eq!(key.open("admin.key", &sealed[..5]), None);
-        assert!(!sealed.windows(9).any(|window| window == b"st_secret"));
-    }
 
     #[test]
     fn lists_of_erased_users_are_those_of_the_newest_backup() {
@@ -462,5 +431,52 @@ mod tests {
         assert_eq!(stored(&sealed)[2].as_deref(), Some("configuration.http.key.sealed"));
         let (_, content) = &sealed.contents[2];
         assert_eq!(key.open("configuration.http.key", content).as_deref(), Some(&b"secret"[..]));
+    }
+
+    #[test]
+    fn secrets_are_sealed_wherever_they_are_and_their_key_is_in_no_backup() {
+        let data = tempfile::tempdir().expect("a folder can be had");
+        let write = |name: &str, content: &str| {
+            let path = data.path().join(name);
+            fs::create_dir_all(path.parent().expect("it is in a folder")).expect("it is made");
+            fs::write(&path, content).expect("it is written");
+            path
+        };
+        let tls = write("http.pem", "private");
+        write("acme/identity.pem", "private");
+        write("acme/identity.new", "half");
+        write("acme/account-1234.json", "private");
+        let secret = write("of-backups", &"k".repeat(40));
+        std::os::unix::fs::symlink("http.pem", data.path().join("again.pem")).expect("it is made");
+        let configuration = [Configured {
+            setting: "http.key".to_owned(),
+            content: Content::File(data.path().join("./http.pem")),
+            is_secret: true,
+        }];
+        let open = collect(data.path(), &configuration, None).expect("it is read");
+        assert_eq!(
+            open.left_out,
+            [
+                "again.pem",
+                "http.pem",
+                "acme/account-1234.json",
+                "acme/identity.pem",
+                "configuration.http.key"
+            ]
+        );
+        assert!(tls.exists());
+        let key = SecretsKey::read(&secret).expect("it is long enough");
+        let sealed = collect(data.path(), &configuration, Some(&key)).expect("it is read");
+        let names: Vec<_> = sealed.contents.iter().map(|(name, _)| name.as_str()).collect();
+        let wanted = [
+            "again.pem.sealed",
+            "http.pem.sealed",
+            "acme.account-1234.json.sealed",
+            "acme.identity.pem.sealed",
+            "configuration.http.key.sealed",
+        ];
+        assert_eq!(names, wanted);
+        let private = |content: &[u8]| content.windows(7).any(|window| window == b"private");
+        assert!(!sealed.contents.iter().any(|(_, content)| private(content)));
     }
 }

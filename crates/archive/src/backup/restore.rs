@@ -13,9 +13,10 @@ use stadium_journal::{Position, make_folder, shards};
 use stadium_objects::{Access, Place, read_object};
 
 use super::cut::cut;
-use super::files::{self, SecretsKey};
+use super::files;
 use super::moment::{Moment, TimeOf, around, together};
 use super::record::Backup;
+use super::secrets_key::SecretsKey;
 use super::unfinished::Unfinished;
 use crate::blocking::run;
 use crate::{Archive, Error, Manifest, Progress, Settings, layout};
