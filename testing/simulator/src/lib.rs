@@ -7,6 +7,7 @@
 mod answered;
 mod asker;
 mod audit;
+pub mod backup;
 mod clock;
 mod counter;
 mod effect;
@@ -58,6 +59,8 @@ pub enum World {
     Links,
     /// Nodes that ask each other's shards: [`forward`].
     Forward,
+    /// A server that is backed up and restored: [`backup`].
+    Backup,
 }
 
 /// Lines of the trace that a report ends with.
@@ -74,6 +77,7 @@ impl fmt::Display for Failure {
             World::Log => "log ",
             World::Links => "links ",
             World::Forward => "forward ",
+            World::Backup => "backup ",
         };
         write!(f, "replay: cargo run -p stadium-simulator -- {world}--seed {} --verbose", self.seed)
     }

@@ -2,14 +2,14 @@
 //!
 //! Without a word the seeds are those of shards on simulated disks; with the word `log` they are
 //! those of nodes that write to a replicated log, with `links` those of nodes that ask each other, with `forward`
-//! those of nodes that ask each other's shards.
+//! those of nodes that ask each other's shards, with `backup` those of a server that is backed up.
 
 use std::num::NonZeroU64;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use stadium_simulator::{Failure, Sabotage, forward, links, log, run, run_printed};
+use stadium_simulator::{Failure, Sabotage, backup, forward, links, log, run, run_printed};
 
 /// Runs shards on simulated disks and checks every promise.
 #[derive(Parser)]
@@ -47,6 +47,27 @@ enum World {
         #[arg(long = "break", value_name = "RULE")]
         broken: Option<BrokenForward>,
     },
+    /// Runs a server that is backed up and restored, and checks every promise.
+    Backup {
+        #[command(flatten)]
+        seeds: Seeds,
+        /// Breaks a rule, which must be found out.
+        #[arg(long = "break", value_name = "RULE")]
+        broken: Option<BrokenBackup>,
+    },
+}
+
+/// A rule of backups.
+#[derive(Clone, Copy, ValueEnum)]
+enum BrokenBackup {
+    /// Programs do not see the markers of others
+    Markers,
+    /// A backup does not wait until the records up to its moment are durable
+    Moment,
+    /// The server removes segments that no backup has
+    Hold,
+    /// A backup replaces another one of the same number
+    Create,
 }
 
 /// A rule of forwarded commands.
@@ -151,6 +172,19 @@ fn main() -> ExitCode {
             seeds.run(
                 |seed| forward::run_printed(seed, sabotage).map(|summary| format!("{summary:?}")),
                 |seed| forward::run(seed, sabotage).map(|summary| format!("{summary:?}")),
+            )
+        }
+        Some(World::Backup { seeds, broken }) => {
+            let sabotage = match broken {
+                None => backup::Sabotage::None,
+                Some(BrokenBackup::Markers) => backup::Sabotage::Markers,
+                Some(BrokenBackup::Moment) => backup::Sabotage::Moment,
+                Some(BrokenBackup::Hold) => backup::Sabotage::Hold,
+                Some(BrokenBackup::Create) => backup::Sabotage::Create,
+            };
+            seeds.run(
+                |seed| backup::run_printed(seed, sabotage).map(|summary| format!("{summary:?}")),
+                |seed| backup::run(seed, sabotage).map(|summary| format!("{summary:?}")),
             )
         }
     }

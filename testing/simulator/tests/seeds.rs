@@ -6,7 +6,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stadium_simulator::{Failure, Sabotage, forward, links, log, run};
+use stadium_simulator::{Failure, Sabotage, backup, forward, links, log, run};
 
 fn setting(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |text| text.parse().expect("a number of seeds"))
@@ -458,6 +458,48 @@ fn one_seed_is_one_run_of_forwarded_commands() {
     for seed in 0..50 {
         let runs = [(); 2]
             .map(|()| forward::run(seed, forward::Sabotage::None).map(|summary| format!("{summary:?}")).ok());
+        assert_eq!(runs[0], runs[1], "seed {seed}");
+    }
+}
+
+#[test]
+fn backups_are_restored_as_the_server_was_whatever_is_under_way() {
+    let (from, count) = (setting("STADIUM_SEEDS_FROM", 0), setting("STADIUM_SEEDS", 600));
+    // Each writes files, so a quarter of them takes as long as all of the others.
+    let count = count.div_ceil(4);
+    let failure = first_failure_of(from, count, |seed| backup::run(seed, backup::Sabotage::None).err());
+    if let Some(failure) = failure {
+        panic!("{failure}");
+    }
+}
+
+#[test]
+fn programs_that_break_a_rule_of_backups_are_found_out() {
+    use backup::Sabotage::{Create, Hold, Markers, Moment};
+    for sabotage in [Markers, Moment, Hold, Create] {
+        let failure = first_failure_of(0, 400, |seed| backup::run(seed, sabotage).err());
+        assert!(failure.is_some(), "400 seeds did not notice {sabotage:?}");
+    }
+}
+
+#[test]
+fn everything_happens_to_backups() {
+    let mut sum = backup::Summary::default();
+    for seed in 0..80 {
+        sum += backup::run(seed, backup::Sabotage::None).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+    let backup::Summary { backups, failed, removals, removed, objects, unremoved, .. } = sum;
+    let backup::Summary { restored, between, unrestored, kills, stops, forced, failures, .. } = sum;
+    let often = [backups, failed, removals, objects, unremoved, restored, between, unrestored];
+    assert!(often.iter().chain([&kills, &stops, &forced, &failures]).all(|count| *count > 10), "{sum:?}");
+    assert!(removed > 2 && sum.begun_again > 2 && sum.found_flips > 2, "{sum:?}");
+}
+
+#[test]
+fn one_seed_is_one_run_of_backups() {
+    for seed in 0..10 {
+        let runs = [(); 2]
+            .map(|()| backup::run(seed, backup::Sabotage::None).map(|summary| format!("{summary:?}")).ok());
         assert_eq!(runs[0], runs[1], "seed {seed}");
     }
 }

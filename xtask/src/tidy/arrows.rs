@@ -267,6 +267,8 @@ pub(super) const ARROWS: &[(&str, &[&str])] = &[
             "stadium-shard-wire",
             "stadium-mqtt",
             "stadium-session",
+            "stadium-archive",
+            "stadium-objects",
         ],
     ),
     ("xtask", &[]),
