@@ -62,6 +62,23 @@ pub(crate) fn cpu_time(pid: u32) -> Result<Duration> {
     clock_time(clock)
 }
 
+/// CPU time that the threads of a process have used whose names begin so. Threads that have ended do
+/// not count.
+pub(crate) fn threads_time(pid: u32, name: &str) -> Result<Duration> {
+    let mut all = Duration::ZERO;
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+        let thread = thread?.path();
+        // One may end meanwhile.
+        let Ok(comm) = fs::read_to_string(thread.join("comm")) else { continue };
+        if comm.starts_with(name) {
+            let times = fs::read_to_string(thread.join("schedstat")).unwrap_or_default();
+            let on_cpu_ns = times.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0);
+            all += Duration::from_nanos(on_cpu_ns);
+        }
+    }
+    Ok(all)
+}
+
 /// CPU time of this process.
 pub(crate) fn own_cpu_time() -> Result<Duration> {
     clock_time(libc::CLOCK_PROCESS_CPUTIME_ID)

@@ -5,6 +5,7 @@
 //! depends on no crate of the product (docs/decisions/0006-bench-has-its-own-client.md).
 
 mod allocations;
+mod backup;
 mod bare;
 mod client;
 mod cluster;
@@ -67,6 +68,8 @@ enum Role {
     Load(load::Options),
     /// A cluster: kills, moves, takeover, forwarded commands, more nodes
     Cluster(cluster::Options),
+    /// Backups: a server at full load, without them and with them
+    Backup(backup::Options),
     /// One scenario of the load client; prints one line of JSON (started by the others)
     #[command(hide = true)]
     Client(client::Options),
@@ -101,6 +104,7 @@ fn main() -> Result<()> {
         Role::Push(options) => push::run(&options),
         Role::Load(options) => load::run(&options),
         Role::Cluster(options) => cluster::run(&options),
+        Role::Backup(options) => backup::run(&options),
         Role::BareMemcache(options) => memcache::bare::run(&options),
         Role::BareTls(options) => push::responder::run(&options),
         Role::BareEcho { side } => rpc::bare::run(&side),

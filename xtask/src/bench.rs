@@ -54,6 +54,8 @@ enum Name {
     Load,
     /// A cluster: kills, moves, takeover, commands beside a bare producer, forwarded commands, more nodes
     Cluster,
+    /// Backups: a server at full load without them and with them, and a restore
+    Backup,
 }
 
 impl Name {
@@ -70,6 +72,7 @@ impl Name {
             Self::Push => "push",
             Self::Load => "load",
             Self::Cluster => "cluster",
+            Self::Backup => "backup",
         }
     }
 }
@@ -96,7 +99,7 @@ fn build(root: &Path, name: Name) -> Result<()> {
     let dist = ["build", "--profile", "dist", "--package"];
     command(&mut cargo(&[&dist[..], &["stadium-bench"]].concat()))?;
     match name {
-        Name::Edge | Name::Queue | Name::Push | Name::Load => {
+        Name::Edge | Name::Queue | Name::Push | Name::Load | Name::Backup => {
             command(&mut cargo(&[&dist[..], &["stadium-cli"]].concat()))
         }
         Name::Wallet => {
@@ -146,7 +149,7 @@ fn peers(root: &Path, name: Name) -> Result<()> {
         }
         Name::Queue => components::for_queue_bench(),
         Name::Wallet => components::for_wallet_bench(),
-        Name::Push => Ok(()),
+        Name::Push | Name::Backup => Ok(()),
         Name::Load => load_peers(root),
         Name::Cluster => components::for_cluster_bench(),
     }

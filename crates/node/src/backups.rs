@@ -168,7 +168,9 @@ struct Storing {
 
 impl Storing {
     fn run(&mut self, stopped: &Receiver<()>) {
-        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        // Its threads, which read and write files, are seen under this name.
+        let runtime = match runtime.enable_all().thread_name("backup").build() {
             Ok(runtime) => runtime,
             Err(error) => {
                 tracing::error!(%error, "The thread of backups has no runtime");

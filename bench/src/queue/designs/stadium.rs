@@ -77,7 +77,12 @@ pub(crate) struct Stadium {
 impl Stadium {
     /// Starts it anew, empty, and declares the queue.
     pub(crate) fn start(start: &Start<'_>, setup: Setup) -> Result<Self> {
-        let mut settings = vec![format!("rpc.loops={}", setup.loops)];
+        Self::start_with(start, setup, Vec::new())
+    }
+
+    /// The same, with further settings, `NAME=VALUE`.
+    pub(crate) fn start_with(start: &Start<'_>, setup: Setup, mut settings: Vec<String>) -> Result<Self> {
+        settings.push(format!("rpc.loops={}", setup.loops));
         settings.extend(setup.shards.map(|shards| format!("shards.count={shards}")));
         let stadium = Self { server: Server::start(start, setup.cores, settings)?, setup };
         caller(&stadium)?.ask(Request::Manage(Manage::Declare), DECLARE_MAX)?;
@@ -92,6 +97,11 @@ impl Stadium {
     /// Bytes of disk that it takes.
     pub(crate) fn disk_bytes(&self) -> u64 {
         self.server.disk_bytes()
+    }
+
+    /// Ends it by SIGKILL.
+    pub(crate) fn kill(&mut self) {
+        self.server.kill();
     }
 
     /// Ends it by SIGKILL and starts it again on what it left; does not wait for anything.
