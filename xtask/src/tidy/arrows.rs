@@ -301,6 +301,8 @@ const DOORS: &[Door] = &[
             "stadium-rpc",
             "stadium-memcache",
             "stadium-telemetry",
+            // It drives archives in its world of backups.
+            "stadium-simulator",
         ],
         why: "tokio runs the control plane only, object stores and the export of telemetry over gRPC too, in load the live page, in rpc what a service brings, \
               in memcache a form that is off by default, and in journal-kafka the client that is not the default",
