@@ -22,17 +22,24 @@ pub struct Api {
     address: SocketAddr,
     key: PathBuf,
     namespace: Option<Namespace>,
+    /// The header `traceparent` of each call.
+    traceparent: Option<String>,
 }
 
 impl Api {
     /// The API at an address, with the key that a file has.
     pub fn new(address: SocketAddr, key: PathBuf, namespace: Option<Namespace>) -> Self {
-        Self { address, key, namespace }
+        Self { address, key, namespace, traceparent: None }
     }
 
     /// The same server, asked with the key or token in this file instead of the admin key.
     pub fn with_key(&self, file: &Path) -> Self {
         Self { key: file.to_owned(), ..self.clone() }
+    }
+
+    /// The same, with this header `traceparent` in each call.
+    pub fn in_trace(&self, traceparent: &str) -> Self {
+        Self { traceparent: Some(traceparent.to_owned()), ..self.clone() }
     }
 
     /// GET without a key: status and body.
@@ -165,6 +172,9 @@ impl Api {
             }
             if let Some(idempotency) = idempotency {
                 request = request.header("Idempotency-Key", idempotency);
+            }
+            if let Some(traceparent) = &self.traceparent {
+                request = request.header("traceparent", traceparent);
             }
             let mut answer = match body {
                 Some(body) => agent.run(request.header("Content-Type", "application/json").body(body)?),

@@ -20,6 +20,7 @@ pub mod killable;
 pub mod memcached;
 pub mod mortal;
 pub mod network;
+pub mod otlp;
 pub mod process;
 pub mod proxy;
 pub mod rsocket;

@@ -118,11 +118,16 @@ impl Frame {
             id = u16::from_be_bytes([self.body[at], self.body[at + 1]]);
             at += 2;
         }
-        let payload = match version {
-            Version::V311 => self.body[at..].to_vec(),
-            Version::V5 => self.after_properties(at).context("properties are cut short")?.to_vec(),
+        let (properties, payload) = match version {
+            Version::V311 => (&[][..], &self.body[at..]),
+            Version::V5 => {
+                let properties = self.properties(at).context("properties are cut short")?;
+                (properties, self.after_properties(at).context("properties are cut short")?)
+            }
         };
-        Ok(Received { topic, qos, id, retain: self.first & 1 == 1, duplicate: self.first & 8 == 8, payload })
+        let (properties, payload) = (properties.to_vec(), payload.to_vec());
+        let (retain, duplicate) = (self.first & 1 == 1, self.first & 8 == 8);
+        Ok(Received { topic, qos, id, retain, duplicate, properties, payload })
     }
 }
 
@@ -139,8 +144,43 @@ pub struct Received {
     pub retain: bool,
     /// DUP.
     pub duplicate: bool,
+    /// Properties of MQTT 5.0, without their length.
+    pub properties: Vec<u8>,
     /// Application message.
     pub payload: Vec<u8>,
+}
+
+impl Received {
+    /// The value of the first user property of this name.
+    pub fn user_property(&self, name: &str) -> Option<String> {
+        let mut left = &self.properties[..];
+        while let Some((&identifier, rest)) = left.split_first() {
+            // The properties of PUBLISH (3.3.2.3).
+            let after = match identifier {
+                0x01 => rest.get(1..)?,
+                0x23 => rest.get(2..)?,
+                0x02 => rest.get(4..)?,
+                0x0B => rest.get(variable(rest)?.1..)?,
+                0x26 => {
+                    let (key, rest) = take_text(rest)?;
+                    let (value, rest) = take_text(rest)?;
+                    if key == name.as_bytes() {
+                        return String::from_utf8(value.to_vec()).ok();
+                    }
+                    rest
+                }
+                _ => take_text(rest)?.1,
+            };
+            left = after;
+        }
+        None
+    }
+}
+
+/// A string or binary with its two-byte length, and what follows it.
+fn take_text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    rest.split_at_checked(u16::from_be_bytes(*length).into())
 }
 
 /// A whole packet: first byte, remaining length, body.
@@ -181,6 +221,11 @@ pub fn text(bytes: impl AsRef<[u8]>) -> Vec<u8> {
     let bytes = bytes.as_ref();
     let length = u16::try_from(bytes.len()).expect("suites write short strings");
     [&length.to_be_bytes()[..], bytes].concat()
+}
+
+/// A user property (3.3.2.3.7).
+pub fn user_property(name: &str, value: &str) -> Vec<u8> {
+    [&[0x26][..], &text(name), &text(value)].concat()
 }
 
 /// The CONNECT of a device.

@@ -21,19 +21,19 @@ use tempfile::TempDir;
 use crate::push_platform::{counts, message, push, reader, register};
 
 /// Shards of each cluster.
-const SHARDS: usize = 6;
+pub const SHARDS: usize = 6;
 
 /// The names of the nodes.
-const NODES: [&str; 3] = ["a", "b", "c"];
+pub const NODES: [&str; 3] = ["a", "b", "c"];
 
 /// How long to wait for the cluster: for its start, and for a shard of a node that was killed.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 static BROKER: LazyLock<Kafka> = LazyLock::new(|| Kafka::start(1).expect("a broker starts"));
 
 /// A cluster whose nodes are servers. What a field holds ends with it, the nodes first.
-struct Stage {
-    nodes: Vec<Killable>,
+pub struct Stage {
+    pub nodes: Vec<Killable>,
     etcd: etcd::Cluster,
     _authority: Authority,
     _folder: TempDir,
@@ -42,6 +42,11 @@ struct Stage {
 impl Stage {
     /// A cluster of three nodes that were started at once, and are not waited for.
     fn start(name: &str) -> Result<Self> {
+        Self::with(name, "")
+    }
+
+    /// The same, whose nodes have these settings too.
+    pub fn with(name: &str, more: &str) -> Result<Self> {
         let (folder, authority) = (tempfile::tempdir()?, Authority::new()?);
         let etcd = etcd::Cluster::start(1);
         let cluster = json!({
@@ -55,7 +60,7 @@ impl Stage {
         for node in NODES {
             let place = folder.path().join(node);
             std::fs::create_dir(&place)?;
-            let settings = settings(name, node, &etcd, &authority)?;
+            let settings = settings(name, node, &etcd, &authority)? + more;
             let mut node = Killable::new(&place, &place.join("data"), &settings)?;
             node.spawn()?;
             nodes.push(node);
@@ -64,13 +69,13 @@ impl Stage {
     }
 
     /// The APIs of all nodes, with the cluster's admin key.
-    fn apis(&self) -> Result<Vec<Api>> {
+    pub fn apis(&self) -> Result<Vec<Api>> {
         let made: Vec<_> = self.nodes.iter().map(Killable::admin_key).filter(|file| file.exists()).collect();
         let [file] = &made[..] else { bail!("admin keys of a new cluster: {made:?}") };
         Ok(self.nodes.iter().map(|node| node.api().with_key(file)).collect())
     }
 
-    fn until_ready(&self) -> Result<()> {
+    pub fn until_ready(&self) -> Result<()> {
         self.nodes.iter().try_for_each(until_ready)
     }
 }
@@ -94,7 +99,7 @@ fn settings(cluster: &str, node: &str, etcd: &etcd::Cluster, authority: &Authori
     ))
 }
 
-fn until_ready(node: &Killable) -> Result<()> {
+pub fn until_ready(node: &Killable) -> Result<()> {
     let mut last = String::new();
     let ready = until(PATIENCE, "the node to be ready", || {
         let (status, body) = node.api().plain("/readyz")?;
@@ -105,7 +110,7 @@ fn until_ready(node: &Killable) -> Result<()> {
 }
 
 /// Calls again while the shard asked for is on its way from one node to another.
-fn answered(mut call: impl FnMut() -> Result<(u16, Value)>) -> Result<Value> {
+pub fn answered(mut call: impl FnMut() -> Result<(u16, Value)>) -> Result<Value> {
     until(PATIENCE, "an answer", || {
         let (status, answer) = call()?;
         ensure!(![429, 503, 504].contains(&status), "{status}: {answer}");
@@ -133,7 +138,7 @@ fn work(put: &Api, reserve: &Api, settle: &Api, queue: &str, payload: &str) -> R
 }
 
 /// The owners of all shards, as a node shows them; none while a shard has no owner.
-fn owners(api: &Api) -> Result<Option<Vec<String>>> {
+pub fn owners(api: &Api) -> Result<Option<Vec<String>>> {
     let (status, page) = api.read("/api/cluster/shards?limit=1024")?;
     ensure!(status == 200, "{status}: {page}");
     let shards = page["shards"].as_array().context("no shards")?;
@@ -142,7 +147,7 @@ fn owners(api: &Api) -> Result<Option<Vec<String>>> {
 }
 
 /// Waits until all nodes show the same owner for each shard, one of `alive`, and these nodes alive.
-fn agree(apis: &[Api], alive: &[&str]) -> Result<()> {
+pub fn agree(apis: &[Api], alive: &[&str]) -> Result<()> {
     let mut last = Vec::new();
     let agreed = until(PATIENCE, "all nodes to show the same owners", || {
         last.clear();

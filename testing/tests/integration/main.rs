@@ -4,6 +4,8 @@
 mod archive;
 mod auth_cache;
 mod cluster;
+mod cluster_doctor;
+mod cluster_traces;
 mod demo_of_a_cluster;
 mod device_credentials;
 mod devices_own_rights;
