@@ -22,7 +22,8 @@ pub(super) fn examine_members(members: &[Member], findings: &mut Findings) {
             Err(why) => findings.problem(
                 Area::Etcd,
                 format_args!("{endpoint} does not answer: {why}"),
-                "start this member, or correct cluster.etcd in the configuration file",
+                refused(why)
+                    .unwrap_or("start this member, or correct cluster.etcd in the configuration file"),
             ),
             Ok(state) => examine_member(endpoint, state, findings),
         }
@@ -55,6 +56,23 @@ pub(super) fn examine_members(members: &[Member], findings: &mut Findings) {
     }
 }
 
+/// The remedy where etcd refuses, by its words (etcd's api/v3rpc/rpctypes).
+fn refused(why: &str) -> Option<&'static str> {
+    let remedies = [
+        (
+            "permission denied",
+            "grant the role of this user READWRITE on the keys /stadium/CLUSTER/: \
+             etcdctl role grant-permission ROLE --prefix=true readwrite /stadium/CLUSTER/",
+        ),
+        (
+            "authentication failed",
+            "correct cluster.etcd.user and cluster.etcd.password_file, or change the password: etcdctl user passwd",
+        ),
+        ("user name is empty", "etcd asks for a user: set cluster.etcd.user and cluster.etcd.password_file"),
+    ];
+    remedies.iter().find(|(words, _)| why.contains(words)).map(|(_, remedy)| *remedy)
+}
+
 fn examine_member(endpoint: &str, state: &MemberState, findings: &mut Findings) {
     let MemberState { version, is_leader, revision, errors, read, .. } = state;
     if !is_supported(version) {
@@ -75,7 +93,8 @@ fn examine_member(endpoint: &str, state: &MemberState, findings: &mut Findings) 
         Err(why) => findings.problem(
             Area::Etcd,
             format_args!("{endpoint} answers no reads: {why}"),
-            "see whether a majority of the members runs, and whether the user may read the cluster's keys",
+            refused(why)
+                .unwrap_or("see whether a majority of the members runs: the others have to be started"),
         ),
         Ok(took) => {
             let role = if *is_leader { ", leader" } else { "" };

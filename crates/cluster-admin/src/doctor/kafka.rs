@@ -13,8 +13,8 @@ pub(super) fn examine(settings: &Settings, shards: Option<u32>, findings: &mut F
         match inspect(&settings.kafka, shards.unwrap_or(1), settings.replication) {
             Ok(inspection) => inspection,
             Err(error) => {
-                let remedy =
-                    "see docs/reference/errors/kafka.md, and cluster.kafka in the configuration file";
+                let error = error.to_string();
+                let remedy = remedy(&error);
                 return findings.problem(Area::Kafka, error, remedy);
             }
         };
@@ -36,6 +36,31 @@ pub(super) fn examine(settings: &Settings, shards: Option<u32>, findings: &mut F
             },
         ),
     }
+}
+
+/// The remedy for a failure with a code, where there is a better one than its section.
+fn remedy(failure: &str) -> &'static str {
+    let remedies = [
+        (
+            "(KFK-002)",
+            "start the brokers, or correct cluster.kafka.brokers; each broker's advertised.listeners must be an \
+             address that this machine reaches",
+        ),
+        (
+            "(KFK-003)",
+            "correct cluster.kafka.ca, certificate and key; see docs/kafka.md for the brokers' side",
+        ),
+        (
+            "(KFK-004)",
+            "correct cluster.kafka.sasl, cluster.kafka.user and cluster.kafka.password_file, or give the user this \
+             password with kafka-configs.sh",
+        ),
+        ("(KFK-005)", "grant the user the rights of docs/kafka.md#rights with kafka-acls.sh"),
+        ("(KFK-010)", "see whether the brokers run, their disks and the network"),
+    ];
+    let of_code = remedies.iter().find(|(code, _)| failure.contains(code));
+    let section = "see docs/reference/errors/kafka.md, and cluster.kafka in the configuration file";
+    of_code.map_or(section, |(_, remedy)| remedy)
 }
 
 fn examine_brokers(brokers: &[BrokerState], replication: Replication, findings: &mut Findings) {
