@@ -79,13 +79,24 @@ impl Load {
     pub(super) fn post(
         &mut self,
         path: &str,
+        next: impl FnMut() -> Option<String>,
+        hear: impl FnMut(&Answer) -> Result<()>,
+    ) -> Result<()> {
+        self.ask("POST", path, next, hear)
+    }
+
+    /// The same with another method.
+    pub(super) fn ask(
+        &mut self,
+        method: &str,
+        path: &str,
         mut next: impl FnMut() -> Option<String>,
         mut hear: impl FnMut(&Answer) -> Result<()>,
     ) -> Result<()> {
         let mut answers = Vec::new();
         let mut busy = 0;
         for slot in 0..self.slots.len() {
-            busy += usize::from(self.go_on(slot, path, &mut next));
+            busy += usize::from(self.go_on(slot, (method, path), &mut next));
         }
         let mut last_answer = Instant::now();
         while busy > 0 {
@@ -101,7 +112,7 @@ impl Load {
                 let asked_us = (last_answer - self.slots[slot].asked).as_micros();
                 self.answer_us.saturating_record(u64::try_from(asked_us)?);
                 hear(&answer)?;
-                if !self.go_on(slot, path, &mut next) {
+                if !self.go_on(slot, (method, path), &mut next) {
                     busy -= 1;
                 }
             }
@@ -125,11 +136,16 @@ impl Load {
         SLEEP_MAX
     }
 
-    fn go_on(&mut self, slot: usize, path: &str, next: &mut impl FnMut() -> Option<String>) -> bool {
+    fn go_on(
+        &mut self,
+        slot: usize,
+        (method, path): (&str, &str),
+        next: &mut impl FnMut() -> Option<String>,
+    ) -> bool {
         let Some(body) = next() else { return false };
         let Slot { request, asked } = &mut self.slots[slot];
         request.clear();
-        http::request("POST", path, Some(&self.key), body.as_bytes(), request);
+        http::request(method, path, Some(&self.key), body.as_bytes(), request);
         *asked = Instant::now();
         self.pool.ask(slot, request);
         true

@@ -19,6 +19,7 @@ mod requests;
 pub(crate) mod responder;
 mod rows;
 mod sizes;
+mod telemetry;
 
 use anyhow::{Result, anyhow};
 use clap::Args;
@@ -80,6 +81,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         bench.registered();
         bench.connected();
         bench.secured();
+        bench.telemetry();
         bench.bare();
     }
     let taken = bench.taken;
@@ -169,6 +171,12 @@ impl Bench<'_> {
                 Ok(())
             },
         );
+    }
+
+    /// Three servers that take turns.
+    fn telemetry(&mut self) {
+        let Self { options, start, .. } = *self;
+        self.take(telemetry::NAME, Side::Stadium, || telemetry::take(&start, &options.sizes));
     }
 
     /// The limits.

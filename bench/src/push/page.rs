@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::sizes::Sizes;
-use super::{SIDES, Side, away, broadcast, ingress, lights, registry};
+use super::{SIDES, Side, away, broadcast, ingress, lights, registry, telemetry};
 use crate::figure::Figure;
 use crate::taken::Taken;
 use crate::{machine, table};
@@ -16,7 +16,8 @@ pub(super) fn write(figures: &[Figure], taken: &Taken<Side>, sizes: &Sizes, roun
         page,
         "`cargo xtask bench push`, {rounds} rounds, medians with (lowest to highest). In each round three servers are started anew, \
          each with one loop and {shards}, the rest as by default, the data on this disk: one for registered devices and audiences, one for \
-         connected devices and inboxes, one with HTTPS for the broadcast and single pushes. Everything goes over the public API: \
+         connected devices and inboxes, one with HTTPS for the broadcast and single pushes; and three side by side for the cost of telemetry. \
+         Everything goes over the public API: \
          devices are registered by HTTP, connect by MQTT and acknowledge what they get. A row fails where a count is wrong, or a \
          device gets a message not at all or twice. While devices are connected or pushes are counted the server has core 0 and the client \
          core 1, unless a row says otherwise. The bare loops do the same work on the wire and nothing else: bench/README.md. \
@@ -95,5 +96,8 @@ fn details() -> Vec<(String, String)> {
     all(away::SHARED, &BACK);
     all(ingress::NAME, &INGRESS);
     all(ingress::SHARED, &INGRESS);
+    for (value, title) in telemetry::details() {
+        rows.push((format!("{0}.{value}", telemetry::NAME), format!("{0}: {title}", telemetry::NAME)));
+    }
     rows
 }

@@ -24,7 +24,13 @@ pub(super) struct Platform {
 impl Platform {
     /// Starts it anew with plain HTTP.
     pub(super) fn start(start: &Start<'_>, sizes: &Sizes) -> Result<Self> {
-        let server = Stadium::start_for_devices(start, start.cores, settings(sizes))?;
+        Self::start_with(start, sizes, Vec::new())
+    }
+
+    /// The same with more settings.
+    pub(super) fn start_with(start: &Start<'_>, sizes: &Sizes, more: Vec<String>) -> Result<Self> {
+        let settings = [settings(sizes), more].concat();
+        let server = Stadium::start_for_devices(start, start.cores, settings)?;
         Ok(Self { server, tls: None, _identity: None })
     }
 

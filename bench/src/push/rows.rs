@@ -3,7 +3,7 @@
 //! What is measured beyond them, for example a load that shares both cores, stands beside them without a bound.
 
 use super::sizes::Sizes;
-use super::{Side, away, broadcast, ingress, lights, registry};
+use super::{Side, away, broadcast, ingress, lights, registry, telemetry};
 use crate::figure::{Better, Figure, Row, Samples, Sides};
 
 /// Who is who. There are no peers.
@@ -134,7 +134,22 @@ pub(super) fn figures(samples: &Samples<Side>, sizes: &Sizes) -> Vec<Figure> {
             Some(15_000.0),
             Some(28_000.0),
         ),
+        bounded(cost(samples, "pushes_sampled", "a durable push, with 1 in 20 sampled"), Some(3.0), None),
+        plain(cost(samples, "pushes_all", "the same, with each sampled")),
+        bounded(cost(samples, "requests_sampled", "a request, with 1 in 20 sampled"), Some(3.0), None),
+        plain(cost(samples, "requests_all", "the same, with each sampled")),
     ]
+}
+
+/// What telemetry adds to the CPU time of something.
+fn cost<'a>(samples: &'a Samples<Side>, value: &str, what: &str) -> Row<'a, Side> {
+    Row {
+        samples,
+        sample: format!("{}.{value}_cost_percent", telemetry::NAME),
+        figure: format!("CPU time that telemetry adds to {what}"),
+        unit: "%",
+        better: Better::Lower,
+    }
 }
 
 #[cfg(test)]
