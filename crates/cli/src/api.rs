@@ -159,16 +159,6 @@ impl Api {
         self.answer(self.authorised(self.agent.post(self.full(path))).send_json(body))
     }
 
-    /// Hands a push over; `id` makes repeating it safe.
-    pub(crate) fn push(&self, body: &Value, id: Option<&str>) -> Result<Value, Failure> {
-        let request = self.authorised(self.agent.post(self.full("/api/push")));
-        let request = match id {
-            Some(id) => request.header("Idempotency-Key", id),
-            None => request,
-        };
-        self.answer(request.send_json(body))
-    }
-
     /// DELETE.
     pub(crate) fn delete(&self, path: &str) -> Result<Value, Failure> {
         self.answer(self.authorised(self.agent.delete(self.full(path))).call())

@@ -12,6 +12,7 @@ mod failure;
 mod interrupted;
 mod of_app;
 mod on;
+mod once;
 mod packaged;
 mod profile;
 mod push_report;

@@ -10,9 +10,10 @@ use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::api::{Api, Ask, Method};
+use crate::api::Api;
 use crate::failure::{Context, Failure};
 use crate::on::On;
+use crate::once;
 use crate::terminal::Terminal;
 
 /// Bytes read from the standard input: more than any server takes.
@@ -99,12 +100,7 @@ fn publish(api: &Api, arguments: PublishArguments, terminal: &Terminal) -> Resul
         fields.insert("user_properties".to_owned(), properties.into());
     }
     let body = body.to_string();
-    let answer = api.ask(Ask {
-        method: Method::Post,
-        path: "/api/publish",
-        body: Some(&body),
-        idempotency_key: arguments.id.as_deref(),
-    })?;
+    let answer = once::post(api, "/api/publish", &body, arguments.id.as_deref())?;
     if terminal.is_json() {
         return terminal.json(&answer);
     }

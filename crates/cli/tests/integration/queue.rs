@@ -5,6 +5,8 @@
 use crate::binary;
 
 use std::fs;
+use std::io::Read;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
 
@@ -511,4 +513,40 @@ fn wrong_usage_of_queues_exits_with_2() {
         let failed = binary::run(arguments);
         assert_eq!(failed.status.code(), Some(2), "{arguments:?}: {}", err(&failed));
     }
+}
+
+/// Passes one request on to the server, and closes the connection when the answer begins.
+fn lose_an_answer(server: &str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = listener.local_addr().expect("it is bound");
+    let server = server.to_owned();
+    std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().expect("a client");
+        let mut upstream = TcpStream::connect(server).expect("the server listens");
+        let mut answer = upstream.try_clone().expect("a socket");
+        let mut back = client.try_clone().expect("a socket");
+        let ends = std::thread::spawn(move || {
+            answer.read_exact(&mut [0]).expect("an answer");
+            back.shutdown(Shutdown::Both)
+        });
+        // It ends when the client's side is closed.
+        let _ = std::io::copy(&mut client, &mut upstream);
+        ends.join().expect("no panic")
+    });
+    format!("http://{address}")
+}
+
+#[test]
+fn a_put_without_an_answer_names_the_id_that_repeats_it() {
+    let server = server();
+    let lossy = lose_an_answer(&server.address("http"));
+    let data = server.data().display().to_string();
+    let lost = stadium(&["queue", "put", "mails", "a letter", "--url", &lossy, "--data", &data]).output();
+    let lost = lost.expect("the binary can be run");
+    assert_eq!(lost.status.code(), Some(1));
+    let text = err(&lost);
+    let id = text.split("with --id ").nth(1).and_then(|rest| rest.split(' ').next()).expect("an id");
+    let again = queue(&server, &["put", "mails", "a letter", "--id", id]);
+    assert!(err(&again).contains("was put before"), "{}", err(&again));
+    assert_eq!(stats(&server, "mails")["ready"], 1);
 }

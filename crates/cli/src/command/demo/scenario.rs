@@ -103,6 +103,8 @@ fn with_node(
             if arguments.stays(terminal) {
                 stage.stay(&fleet, &live_url)?;
             }
+        } else {
+            terminal.note("stopped before all figures were in");
         }
         Ok(())
     });
@@ -432,6 +434,6 @@ fn hand_over(api: &Api, qos: u8, message: &str, sequence: &mut u32) -> Result<St
     *sequence += 1;
     let stamp = Stamp { sent_ns: monotonic_ns(), stream: STREAM, sequence: *sequence }.encode();
     let message = format!("{} {message}", String::from_utf8_lossy(&stamp));
-    let accepted = api.push(&json!({"to": "everybody", "message": message, "qos": qos}), None)?;
+    let accepted = api.post("/api/push", &json!({"to": "everybody", "message": message, "qos": qos}))?;
     Ok(accepted.get("id").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned())
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::api::Api;
 use crate::failure::{Context, Failure};
+use crate::once;
 use crate::push_report::{Followed, PushReport, follow};
 use crate::server::ServerFlags;
 use crate::terminal::{Style, Terminal, count, short};
@@ -123,7 +124,7 @@ pub(super) fn run(arguments: Live, terminal: &Terminal) -> Result<(), Failure> {
         body["content_type"] = json!(kind);
     }
     let api = Api::open(&arguments.server)?;
-    let accepted = api.push(&body, arguments.id.as_deref())?;
+    let accepted = once::post(&api, "/api/push", &body.to_string(), arguments.id.as_deref())?;
     let id = accepted.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
     if !arguments.watch {
         if terminal.is_json() {

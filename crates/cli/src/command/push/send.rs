@@ -8,10 +8,11 @@ use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
 use super::look::{WatchArguments, watch};
-use crate::api::{Api, Ask, Method};
+use crate::api::Api;
 use crate::command::audience::show_preview;
 use crate::failure::{Context, Failure};
 use crate::of_app::{AppFlag, json_file, parse_audience};
+use crate::once;
 use crate::shown::text;
 use crate::span;
 use crate::terminal::{Style, Terminal};
@@ -177,9 +178,7 @@ pub(super) fn run(api: &Api, arguments: Arguments, terminal: &Terminal) -> Resul
         body["live"] = json!(true);
     }
     let path = arguments.app.path(api, if arguments.dry_run { "/pushes?dry_run=true" } else { "/pushes" });
-    let (text_of, key) = (body.to_string(), arguments.id.as_deref());
-    let accepted =
-        api.ask(Ask { method: Method::Post, path: &path, body: Some(&text_of), idempotency_key: key })?;
+    let accepted = once::post(api, &path, &body.to_string(), arguments.id.as_deref())?;
     let id = text(&accepted, "id").to_owned();
     let again = accepted.get("duplicate").and_then(Value::as_bool) == Some(true);
     let word = if again { "accepted before" } else { "accepted" };

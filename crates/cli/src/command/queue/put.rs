@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 use super::path_of;
 use crate::api::{Api, Ask, Method, Refused};
 use crate::failure::{Context, Failure};
+use crate::once;
 use crate::span;
 use crate::terminal::{Style, Terminal, count};
 
@@ -165,13 +166,7 @@ pub(super) fn run(api: &Api, arguments: Arguments, terminal: &Terminal) -> Resul
         payloads.into_iter().map(|payload| with_payload(fields.clone(), payload).into()).collect();
     let body = json!({ "jobs": jobs }).to_string();
     let path = path_of(&arguments.queue, "/jobs");
-    let ask = Ask {
-        method: Method::Post,
-        path: &path,
-        body: Some(&body),
-        idempotency_key: arguments.id.as_deref(),
-    };
-    let answer = api.ask(ask)?;
+    let answer = once::post(api, &path, &body, arguments.id.as_deref())?;
     if terminal.is_json() {
         return terminal.json(&answer);
     }

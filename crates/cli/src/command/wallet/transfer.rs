@@ -3,8 +3,7 @@
 //! Each carries an id, the caller's or one that is made here, so that it is sent again where no answer came and is booked once.
 //! Many come as lines of standard input and are sent in batches.
 
-use std::fs::File;
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead};
 use std::thread;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use super::amount::Scales;
 use crate::api::{Api, Ask, Method, Refused, encoded};
 use crate::failure::{Context, Failure};
 use crate::on::ask;
+use crate::once::new_id;
 use crate::shown::{items, text};
 use crate::span;
 use crate::terminal::{Style, Terminal, count};
@@ -139,17 +139,6 @@ pub(super) struct OfArguments {
     of: String,
     #[command(flatten)]
     what: WhatFlags,
-}
-
-/// A random id (RFC 9562, 5.4).
-fn new_id() -> Result<String, Failure> {
-    let mut bytes = [0; 16];
-    let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
-    read.context("no random id can be made")?;
-    bytes[6] = bytes[6] & 0x0f | 0x40;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]))
 }
 
 /// Moves an amount, or many.
