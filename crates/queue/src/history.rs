@@ -10,7 +10,7 @@ use crate::{
     Answer, Attempt, Corrupt, HistoryEntry, JobId, PayloadAt, QueueName, Queues, Refusal, Time, WorkerName,
 };
 use stadium_state_machine::encoding::corrupt;
-use stadium_state_machine::{Description, Section, Walk};
+use stadium_state_machine::{Description, Gone, Section, Walk};
 
 /// Entries of a history at most: attempts are bounded by a thousand, extensions are not.
 const ENTRIES_MAX: usize = 4_096;
@@ -43,8 +43,8 @@ impl Walk<Queues> for History {
         Ok(())
     }
 
-    fn gone(&mut self) -> bool {
-        true
+    fn gone(&self, _queues: &Queues) -> Gone {
+        Gone::Ends
     }
 
     fn finish(mut self, _queues: &Queues) -> Result<Answer<PayloadAt>, Refusal> {

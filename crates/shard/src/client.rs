@@ -13,7 +13,7 @@ use stadium_queue::{Command, Place, Route as QueueRoute, Spread, Spreading as _}
 use stadium_state_machine::{Merge as _, Route, Routed, StateMachine};
 
 use crate::answer::{Answer, of_machine, of_queues};
-use crate::core::{Progress, Search, SegmentHold};
+use crate::core::{Progress, Search, SegmentHold, SegmentMoves};
 use crate::driver::OnProgress;
 use crate::inner::Inner;
 use crate::mailbox::{Item, Mailbox};
@@ -69,6 +69,7 @@ impl Shards {
             has_elsewhere: AtomicBool::new(false),
             lease: Mutex::new(None),
             holds: (0..settings.count).map(|_| SegmentHold::default()).collect(),
+            moves: (0..settings.count).map(|_| SegmentMoves::default()).collect(),
             settings,
             stops_next: AtomicUsize::new(0),
         };
@@ -175,6 +176,12 @@ impl Shards {
         if let Some(hold) = self.inner.holds.get(usize::from(shard)) {
             hold.from(stored);
         }
+    }
+
+    /// The segments of a shard that may move to an object store. `None` where there is no such shard.
+    #[must_use]
+    pub fn moves(&self, shard: u16) -> Option<&SegmentMoves> {
+        self.inner.moves.get(usize::from(shard))
     }
 
     /// Waits until every record that any shard wrote with a time up to now is durable, and each later

@@ -75,6 +75,7 @@ pub(crate) fn core_settings(shard: u16, inner: &Inner) -> CoreSettings {
     CoreSettings {
         stopwatch: micros,
         hold: inner.holds[usize::from(shard)].clone(),
+        moves: inner.moves[usize::from(shard)].clone(),
         checkpoint_permits: inner.threads.checkpoint_permits.clone(),
         ..settings.core(place)
     }

@@ -14,7 +14,7 @@ use stadium_state_machine::{Leasing as _, Refusal, StateMachine};
 use crate::answer::Answer;
 use crate::core::{
     AnyCommand, Caller as _, Confirmation, Delivery, Direct as _, GivenBack, Kinds, NodeLease, Request,
-    Search, SegmentHold,
+    Search, SegmentHold, SegmentMoves,
 };
 use crate::elsewhere::{Asker, Elsewhere, Forwarded, GivenUp};
 use crate::error::{STOPPING, busy, not_here, rejected};
@@ -41,6 +41,8 @@ pub(crate) struct Inner {
     pub(crate) settings: Settings,
     /// Of each shard, the segments that stay for a backup.
     pub(crate) holds: Vec<SegmentHold>,
+    /// Of each shard, the segments that may move to an object store.
+    pub(crate) moves: Vec<SegmentMoves>,
     /// The next shard that is asked to stop.
     pub(crate) stops_next: AtomicUsize,
 }

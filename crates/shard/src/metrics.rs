@@ -90,6 +90,8 @@ pub struct ShardMetrics {
     pub live_bytes: u64,
     /// Bytes of disk that segments take.
     pub segment_bytes: u64,
+    /// Of them: bytes of segments that stay for their records, those of wallets.
+    pub pinned_bytes: u64,
     /// Segments removed.
     pub segments_removed: u64,
     /// Bytes of payloads that were written again to free segments.

@@ -34,7 +34,7 @@ pub use record::Record;
 pub use refusal::{Refusal, all_of, busy, rejected, unknown};
 pub use routing::{Asked, Merge, Route, Routed};
 pub use state_machine::{
-    Checkpointed, Delivery, Effects, Executed, Lookup, MachineState, StateMachine, Walk,
+    Checkpointed, Delivery, Effects, Executed, Gone, Lookup, MachineState, StateMachine, Walk,
 };
 pub use time::{Milliseconds, Time};
 pub use trace::TraceContext;

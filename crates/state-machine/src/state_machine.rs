@@ -311,6 +311,17 @@ impl<A, W> Lookup<A, W> {
     }
 }
 
+/// The meaning of a record that was removed with its segment, for a lookup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Gone {
+    /// It must not have been removed.
+    Damaged,
+    /// The lookup ends with the part that it has.
+    Ends,
+    /// The lookup fails.
+    Refused(Refusal),
+}
+
 /// A lookup in records of the journal, from the newest backwards. Its driver reads them, as many as
 /// a bound allows.
 pub trait Walk<M: StateMachine> {
@@ -324,10 +335,9 @@ pub trait Walk<M: StateMachine> {
     /// A section that this version did not write, or that does not hold what it must.
     fn read(&mut self, machine: &M, section: Section<'_>) -> Result<(), Corrupt>;
 
-    /// The record that [`Self::next`] named was removed with its segment. Returns whether the
-    /// lookup ends with the part that it has.
-    fn gone(&mut self) -> bool {
-        false
+    /// The record that [`Self::next`] named was removed with its segment.
+    fn gone(&self, _machine: &M) -> Gone {
+        Gone::Damaged
     }
 
     /// The answer. It is incomplete where [`Self::next`] still names a record.

@@ -4,14 +4,14 @@
 //! links that entries have to the one before and to those 64, 4,096 ... before, and then *scans* from there, entry by entry.
 
 use stadium_state_machine::encoding::corrupt;
-use stadium_state_machine::{Description, Section, busy, rejected};
+use stadium_state_machine::{Description, Gone, Section, busy, rejected};
 
 use crate::account::JUMPS;
 use crate::apply::principal_id;
 use crate::chain::HASH_BYTES;
 use crate::events::{Event, Events, Line, PRINCIPAL, Promised, TRANSFER, Transferred};
 use crate::plan::count;
-use crate::refusal::{MISDIRECTED, TOO_FAR, TRANSFER_UNKNOWN};
+use crate::refusal::{MISDIRECTED, MOVED, TOO_FAR, TRANSFER_UNKNOWN};
 use crate::transaction::{Item, ItemKind, Party};
 use crate::{
     Answer, Balance, BookState, Command, Corrupt, Direction, Entry, EntryPage, Ledger, Range, Refusal, Time,
@@ -116,6 +116,34 @@ impl Walk {
                 Ok(())
             }
         }
+    }
+
+    /// The record that [`Self::next`] named was moved to the backups with its segment. A page with
+    /// entries ends before it; the next page is refused.
+    pub fn gone(&self, ledger: &Ledger) -> Gone {
+        if let What::History { page, .. } = &self.what
+            && !page.entries.is_empty()
+        {
+            return Gone::Ends;
+        }
+        let record = self.next.unwrap_or_default();
+        let seals = &ledger.chain.seals;
+        // Older seals are not in memory.
+        let period = match seals.get(seals.partition_point(|seal| seal.position < record)) {
+            Some(seal) if seal.number == 1 || seals.front().is_some_and(|first| first.position < record) => {
+                format!("the period of seal {}, sealed at {} ms since 1970", seal.number, seal.at.0)
+            }
+            _ => "a period that was sealed long ago".to_owned(),
+        };
+        Gone::Refused(rejected(
+            MOVED,
+            format!(
+                "record {record:#x} of shard {} is in {period}; its records were moved to the backups: `stadium \
+                 wallet receipt` and `stadium wallet verify` read them there with --backup URL, and `stadium \
+                 restore` writes a directory with the whole history",
+                ledger.place.shard
+            ),
+        ))
     }
 
     /// What was found; where [`Self::next`] still names a record, as far as was read.

@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use stadium_state_machine::{
-    Description, Lookup, MachineState, PayloadAt, Record, Section, StateMachine, unknown,
+    Description, Gone, Lookup, MachineState, PayloadAt, Record, Section, StateMachine, unknown,
 };
 
 use crate::{
@@ -207,6 +207,10 @@ impl stadium_state_machine::Walk<Ledger> for Walk {
 
     fn read(&mut self, ledger: &Ledger, section: Section<'_>) -> Result<(), Corrupt> {
         Walk::read(self, ledger, section.time, section.events)
+    }
+
+    fn gone(&self, ledger: &Ledger) -> Gone {
+        Walk::gone(self, ledger)
     }
 
     fn finish(self, ledger: &Ledger) -> Result<Answer, Refusal> {

@@ -51,6 +51,8 @@ stadium_state_machine::codes! {
     SHARDS = "WAL-033", "accounts on different shards";
     /// The command is none for this function; a driver's mistake.
     MISDIRECTED = "WAL-034", "command sent to the wrong place";
+    /// The records of the period are no longer on the server's disk: backups have them.
+    MOVED = "WAL-035", "period moved to the backups";
     /// There are as many accounts as the settings allow.
     ACCOUNTS_FULL = "WAL-040", "too many accounts";
     /// There are as many open holds as the settings allow.

@@ -69,6 +69,7 @@ pub(crate) const STATUSES: &[(&str, u16)] = &[
     (wallet::LINKED, 409),
     (wallet::SHARDS, 422),
     (wallet::MISDIRECTED, 500),
+    (wallet::MOVED, 410),
     (wallet::ACCOUNTS_FULL, 503),
     (wallet::HOLDS_FULL, 503),
     (wallet::PENDING_FULL, 503),

@@ -34,6 +34,9 @@ pub(crate) enum MoneyLookProblems {
     /// `WAL-020` (asset), `WAL-021` (account), `WAL-022` (transfer)
     #[response(status = 404)]
     Unknown(Problem),
+    /// `WAL-035`: the records were moved to the backups.
+    #[response(status = 410)]
+    Moved(Problem),
     /// `HTTP-028`
     #[response(status = 422)]
     Name(Problem),

@@ -16,6 +16,7 @@ mod follower;
 mod input;
 mod kinds;
 mod machines;
+mod moves;
 mod opening;
 mod outbox;
 mod payloads;
@@ -43,6 +44,7 @@ pub use direct::Direct;
 pub use follower::{Follower, checkpoint_mark};
 pub use kinds::Kind;
 pub(crate) use kinds::Kinds;
+pub use moves::{SegmentMoves, SettledSegment};
 pub(crate) use opening::replay_all;
 pub(crate) use ports::Body;
 pub use ports::{
@@ -387,6 +389,7 @@ impl<S: Store, C: Caller, M: Direct> Core<S, C, M> {
         metrics.recovery_expected_ms =
             self.measured.expected_ms(metrics.checkpoint_bytes, metrics.tail_bytes);
         (metrics.segments, metrics.live_bytes, metrics.segment_bytes) = running.segments.totals();
+        metrics.pinned_bytes = running.segments.pinned_bytes();
         metrics.segments_removed = running.segments.removed;
         metrics.rewritten_bytes = running.segments.rewritten_bytes;
         metrics.journal = running.journal.metrics();

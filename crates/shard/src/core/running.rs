@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use stadium_journal::{Error, Journal, Position, Room};
-use stadium_state_machine::{Effects, Executed, Lookup, Milliseconds, Record, Refusal, Time, Unreadable};
+use stadium_state_machine::{
+    Effects, Executed, Gone, Lookup, Milliseconds, Record, Refusal, Time, Unreadable,
+};
 
 use super::checkpointing::{Checkpointing, Step};
 use super::composition::carried::FeedJobs;
@@ -333,7 +335,11 @@ impl<J: Journal, C: Caller, M: Direct> Running<J, C, M> {
                 rejected("SHARD-010", format!("the record at position {at} cannot be read: {what}"))
             };
             let record = match reader.record(Position(at)) {
-                Err(Error::Gone(_)) if walk.gone() => break,
+                Err(error @ Error::Gone(_)) => match walk.gone(slot) {
+                    Gone::Ends => break,
+                    Gone::Refused(refusal) => return Err(refusal),
+                    Gone::Damaged => return Err(not_read(error, damaged)),
+                },
                 record => record.map_err(|error| not_read(error, damaged))?,
             };
             bytes += record.body.len();

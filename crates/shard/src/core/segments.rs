@@ -4,14 +4,16 @@
 //! in it is alive, *durably*: the record by which the last one died must be on disk, and answers
 //! that were given before must have their payloads. One that is nearly dead gets its living
 //! payloads written again, in slices. One that holds records of a machine whose records stay is
-//! *pinned*: it is never removed and never written again. A log without segments is accounted for
-//! in stretches, and trimmed: [`super::stretches`].
+//! *pinned*: it is removed only where an object store has it ([`super::moves`]). A log without
+//! segments is accounted for in stretches, and trimmed: [`super::stretches`].
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use stadium_journal::{Journal, Position, SegmentNumber};
 use stadium_state_machine::{Milliseconds, MoveCursor, PayloadChange, Time};
 
+use super::moves::{SegmentMoves, SettledSegment};
 use super::settings::CoreSettings;
 
 /// How often to look for segments that may go.
@@ -33,12 +35,22 @@ pub(super) struct Account {
     pub(super) pinned: bool,
 }
 
+impl Account {
+    /// Nothing in it is alive, and no recovery needs it: records before `floor` are in checkpoints.
+    pub(super) fn is_dead(&self, floor: Position) -> bool {
+        self.sealed && self.end <= floor && self.live <= 0
+    }
+}
+
 /// The accounts of all segments.
 pub(super) struct Segments {
     /// Bytes that are accounted for together in a log without segments.
     pub(super) stretch_bytes: u64,
     /// By position.
     pub(super) accounts: Vec<Account>,
+    /// A position in each pinned segment that is not here: it moved. Checkpoints list it, so that it
+    /// is pinned where a restore brings it back.
+    moved: BTreeSet<u64>,
     /// Segments that were found dead, and where the journal ended then.
     pub(super) dead: Vec<(SegmentNumber, Position)>,
     pub(super) rewriting: Option<Rewriting>,
@@ -69,6 +81,7 @@ impl Segments {
         Self {
             stretch_bytes,
             accounts: Vec::new(),
+            moved: BTreeSet::new(),
             dead: Vec::new(),
             rewriting: None,
             looked: Time::default(),
@@ -128,14 +141,16 @@ impl Segments {
 
     /// A record that stays stands there: its segment stays too.
     pub(super) fn pin(&mut self, journal: &impl Journal, record: Position) {
-        if let Some(account) = self.account(journal, record) {
-            account.pinned = true;
+        match self.account(journal, record) {
+            Some(account) => account.pinned = true,
+            None => drop(self.moved.insert(record.0)),
         }
     }
 
-    /// A position in each segment that stays.
+    /// A position in each segment that stays, here or elsewhere.
     pub(super) fn pinned(&self) -> Vec<u64> {
-        self.accounts.iter().filter(|account| account.pinned).map(|account| account.start.0).collect()
+        let here = self.accounts.iter().filter(|account| account.pinned).map(|account| account.start.0);
+        self.moved.iter().copied().chain(here).collect()
     }
 
     fn account(&mut self, journal: &impl Journal, record: Position) -> Option<&mut Account> {
@@ -143,7 +158,8 @@ impl Segments {
             self.refresh(journal);
         }
         let after = self.accounts.partition_point(|account| account.start <= record);
-        after.checked_sub(1).map(|at| &mut self.accounts[at])
+        // The segment of an old record may have been removed.
+        after.checked_sub(1).map(|at| &mut self.accounts[at]).filter(|account| record < account.limit)
     }
 
     /// Bytes of payloads that are alive, and bytes of disk, of all segments.
@@ -151,6 +167,11 @@ impl Segments {
         let live = self.accounts.iter().map(|account| account.live.max(0) as u64).sum();
         let bytes = self.accounts.iter().map(|account| account.bytes).sum();
         (self.accounts.len() as u64, live, bytes)
+    }
+
+    /// Bytes of disk of the segments that stay for their records.
+    pub(super) fn pinned_bytes(&self) -> u64 {
+        self.accounts.iter().filter(|account| account.pinned).map(|account| account.bytes).sum()
     }
 
     /// Looks for segments that may go or are worth rewriting, now and then. What precedes `floor`
@@ -175,8 +196,9 @@ impl Segments {
             return;
         }
         let end = journal.end();
+        self.look_at_moves(&settings.moves, floor, end);
         let may_go = |account: &&Account| !account.pinned;
-        let is_dead = |account: &&Account| account.sealed && account.end <= floor && account.live <= 0;
+        let is_dead = |account: &&Account| account.is_dead(floor);
         let mut bytes: u64 = self.accounts.iter().filter(may_go).map(|account| account.bytes).sum();
         let held = |account: &&Account| has_room && settings.hold.holds(account.end);
         let of_held = self.accounts.iter().filter(may_go).filter(is_dead).filter(held);
@@ -200,9 +222,11 @@ impl Segments {
             }
         }
         if self.rewriting.is_none() {
+            // A pinned one cannot move while a payload in it is alive.
+            let moves = settings.moves.is_on();
             let worth_it = |account: &&Account| {
                 account.sealed
-                    && !account.pinned
+                    && (!account.pinned || moves)
                     && account.end <= floor
                     && account.live > 0
                     && (account.live as u64).saturating_mul(100)
@@ -214,6 +238,29 @@ impl Segments {
                 .filter(worth_it)
                 .min_by_key(|account| account.live)
                 .map(|account| Rewriting::of(account.start.0..account.end.0));
+        }
+    }
+
+    /// Names the settled segments, and lets those go that are stored. `floor` is as for
+    /// [`Self::look`].
+    fn look_at_moves(&mut self, moves: &SegmentMoves, floor: Position, end: Position) {
+        if !moves.is_on() {
+            return;
+        }
+        let is_settled = |account: &Account| account.pinned && account.is_dead(floor);
+        let settled = self.accounts.iter().filter(|account| is_settled(account));
+        let settled = settled.map(|account| SettledSegment {
+            number: account.number,
+            end: account.end,
+            limit: account.limit,
+        });
+        for number in moves.exchange(settled.collect()) {
+            let found = self.accounts.iter_mut().find(|account| account.number == number);
+            if let Some(account) = found.filter(|account| is_settled(account)) {
+                account.pinned = false;
+                self.moved.insert(account.start.0);
+                self.dead.push((number, end));
+            }
         }
     }
 

@@ -10,6 +10,7 @@ use stadium_state_machine::{Milliseconds, Place};
 
 use super::composition::bounds::MachineBounds;
 use super::kinds::Kind;
+use super::moves::SegmentMoves;
 use super::ports::NodeLease;
 
 /// Sizes and bounds of one shard. `for_shard` gives the usual ones.
@@ -61,6 +62,8 @@ pub struct CoreSettings {
     /// Bytes of such segments at most; then the oldest go, and moments between two backups cannot be
     /// restored. None stay while the disk is full. 4 GiB.
     pub hold_bytes_max: u64,
+    /// Which segments may move to an object store. None do, unless it is started.
+    pub moves: SegmentMoves,
     /// Bytes of a log without segments that are accounted for together. Fewer are given back
     /// earlier, and make more accounts, which are looked at every second. 1 MiB.
     pub stretch_bytes: u64,
@@ -166,6 +169,7 @@ impl CoreSettings {
             history_keep_bytes: 256 << 20,
             hold: SegmentHold::default(),
             hold_bytes_max: 4 << 30,
+            moves: SegmentMoves::default(),
             stretch_bytes: 1 << 20,
             history_bytes_max: 16 << 20,
             commit_wait: None,

@@ -7,8 +7,8 @@ use std::fmt;
 
 use bytes::Bytes;
 use stadium_state_machine::{
-    Corrupt, Delivery, Executed, Lookup, MachineState, PayloadAt, Record, Refusal, Section, StateMachine,
-    Time, Walk,
+    Corrupt, Delivery, Executed, Gone, Lookup, MachineState, PayloadAt, Record, Refusal, Section,
+    StateMachine, Time, Walk,
 };
 
 use crate::frame::MachineId;
@@ -97,7 +97,7 @@ impl<T: Clone + PartialEq + fmt::Debug + Send + 'static> AnyMessage for Delivery
 pub(super) trait AnyWalk: Send {
     fn next(&self) -> Option<u64>;
 
-    fn gone(&mut self) -> bool;
+    fn gone(&self, machine: &dyn Slot) -> Gone;
 
     fn read(&mut self, machine: &dyn Slot, section: Section<'_>) -> Result<(), Corrupt>;
 
@@ -112,8 +112,8 @@ impl<M: StateMachine> AnyWalk for WalkOf<M> {
         self.0.next()
     }
 
-    fn gone(&mut self) -> bool {
-        self.0.gone()
+    fn gone(&self, machine: &dyn Slot) -> Gone {
+        self.0.gone(own(machine.any()))
     }
 
     fn read(&mut self, machine: &dyn Slot, section: Section<'_>) -> Result<(), Corrupt> {

@@ -8,6 +8,7 @@ mod core;
 mod direct;
 mod fixture;
 mod given_back;
+mod moving;
 mod outcomes;
 mod panics;
 mod reads;

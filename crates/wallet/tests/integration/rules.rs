@@ -19,6 +19,7 @@ const TABLES: &str = include_str!("rules/tables.txt");
 const ELSEWHERE: &[(&str, &str)] = &[
     ("WAL-033", "the_rest_of_the_codes"),
     ("WAL-034", "the_rest_of_the_codes"),
+    ("WAL-035", "crates/wallet/src/history.rs: it takes a journal whose segments were moved"),
     ("WAL-042", "the_rest_of_the_codes"),
     ("WAL-043", "the_rest_of_the_codes"),
     ("WAL-044", "the_rest_of_the_codes"),
