@@ -11,6 +11,7 @@ use stadium_journal::{Epoch, FileCheckpoints, JournalId, Position, SegmentNumber
 
 use crate::Error;
 use crate::manifest::{CHECKPOINTS_MAX, SegmentState};
+use crate::moved::Moved;
 
 /// The files of a shard that are to be stored.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,6 +30,9 @@ pub struct Books {
     /// Segments that are no longer here, and that the newest manifest names: the next one names them
     /// too, since a checkpoint here may need their payloads.
     pub carried: Vec<SegmentNumber>,
+    /// Segments that this manifest and each later one name, though their files may be gone: they hold
+    /// records that stay. They are here, or in the newest manifest.
+    pub moved: Vec<SegmentNumber>,
     /// When a file counts as stored.
     pub reuse: Reuse,
 }
@@ -122,6 +126,7 @@ impl Books {
             checkpoints,
             segments: segments.collect(),
             carried: Vec::new(),
+            moved: Moved::read(folder)?.numbers().collect(),
             reuse: Reuse::ByContent,
         })
     }

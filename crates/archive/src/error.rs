@@ -58,6 +58,8 @@ pub enum Error {
     Unproved(String),
     /// Another process removes old backups, or a backup is being written.
     Busy(String),
+    /// A segment was moved to another store than this one.
+    MovedElsewhere(String),
 }
 
 impl Error {
@@ -91,6 +93,7 @@ impl Error {
             Self::ClockSetBack(_) => "ARC-018",
             Self::Unproved(_) => "ARC-019",
             Self::Busy(_) => "ARC-021",
+            Self::MovedElsewhere(_) => "ARC-022",
         }
     }
 
@@ -154,7 +157,8 @@ impl fmt::Display for Error {
             | Self::NotCovered(what)
             | Self::ClockSetBack(what)
             | Self::Unproved(what)
-            | Self::Busy(what) => f.write_str(what)?,
+            | Self::Busy(what)
+            | Self::MovedElsewhere(what) => f.write_str(what)?,
             Self::NotEmpty(path) => {
                 write!(f, "{} is not empty: a restore writes into an empty folder only", path.display())?
             }
@@ -206,6 +210,7 @@ mod tests {
             Error::Unproved(text()),
             Error::Store(StoreError::Full { object: text(), reason: text() }),
             Error::Busy(text()),
+            Error::MovedElsewhere(text()),
         ];
         let page = include_str!("../../../docs/reference/errors/archive.md");
         let sections = page.lines().filter_map(|line| line.strip_prefix("## ")?.split(' ').next());

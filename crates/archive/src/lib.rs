@@ -20,18 +20,20 @@ mod error;
 mod health;
 mod layout;
 mod manifest;
+mod moved;
 mod restore;
 mod root;
 mod series;
 mod shard;
+mod stored;
 mod whole;
 mod wire;
 
 pub use archive::{Archive, Settings};
 pub use backup::{
-    Backup, Configured, ConfiguredFile, Content, Creation, Inventory, Keep, MARK, Moment, OfShard, Pruned,
-    Restoration, RestoredShard, SealOf, SecretsKey, State, StoredFile, TimeOf, create_stopped, history,
-    is_unfinished, list, prune, restore, restore_from,
+    Backup, Closed, Configured, ConfiguredFile, Content, Creation, Inventory, Keep, MARK, Moment, OfShard,
+    Pruned, Restoration, RestoredShard, SealOf, SecretsKey, Settled, State, StoredFile, TimeOf,
+    create_stopped, history, is_unfinished, list, movable, prune, restore, restore_from,
 };
 pub use books::{Books, CheckpointSource, Progress, Reuse, SegmentSource};
 pub use clock::Clock;
@@ -40,9 +42,11 @@ pub use cut::Cut;
 pub use error::Error;
 pub use health::Health;
 pub use manifest::{Checkpoint, MARK_BYTES_MAX, Manifest, Segment, SegmentState};
+pub use moved::{Moved, MovedSegment};
 pub use restore::{Restored, begin_folder, finish_folder};
 pub use shard::ShardArchive;
 pub use stadium_objects::Access;
+pub use stored::{StoredJournal, stored_journals};
 pub use whole::{Exported, Imported, export, import};
 
 /// Checks the URL of an archive without asking the store or looking for credentials. Returns the

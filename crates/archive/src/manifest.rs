@@ -19,6 +19,7 @@ const SEGMENTS_MAX: usize = 1 << 20;
 pub const MARK_BYTES_MAX: usize = 256;
 const SEALED: u32 = 1;
 const OPEN: u32 = 2;
+const MOVED: u32 = 3;
 
 /// The books of a shard at one time.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -80,6 +81,16 @@ pub enum SegmentState {
     Sealed,
     /// It is written, or prepared. It is stored with each manifest.
     Open,
+    /// Sealed, with records that stay. Each later manifest names it, since the shard may have removed
+    /// its file.
+    Moved,
+}
+
+impl SegmentState {
+    /// Whether nothing is appended any more.
+    fn is_sealed(self) -> bool {
+        self != Self::Open
+    }
 }
 
 impl Manifest {
@@ -123,6 +134,32 @@ impl Manifest {
     #[must_use]
     pub fn segments(&self) -> &[Segment] {
         &self.segments
+    }
+
+    /// Has this manifest and each later one name segments: those that the manifest before it names so,
+    /// and those of `moved`.
+    ///
+    /// # Errors
+    /// The number of a segment of `moved` that is neither here nor in the manifest before.
+    pub(crate) fn keep_moved(
+        &mut self,
+        before: Option<&Self>,
+        moved: &[SegmentNumber],
+    ) -> Result<(), SegmentNumber> {
+        let stored: &[Segment] = before.map_or(&[], |before| &before.segments);
+        let kept = stored.iter().filter(|segment| segment.state == SegmentState::Moved);
+        for number in kept.map(|segment| segment.number).chain(moved.iter().copied()) {
+            let is_it = |segment: &&Segment| segment.number == number && segment.state.is_sealed();
+            match self.segments.iter_mut().find(|segment| segment.number == number) {
+                Some(here) => here.state = SegmentState::Moved,
+                None => {
+                    let stored = *stored.iter().find(is_it).ok_or(number)?;
+                    self.segments.push(Segment { state: SegmentState::Moved, ..stored });
+                }
+            }
+        }
+        self.segments.sort_unstable_by_key(|segment| segment.number);
+        Ok(())
     }
 
     /// The mark up to which the replicated log may be trimmed: that of the older kept checkpoint.
@@ -175,6 +212,7 @@ impl Manifest {
             to.u32(match segment.state {
                 SegmentState::Sealed => SEALED,
                 SegmentState::Open => OPEN,
+                SegmentState::Moved => MOVED,
             });
         }
         to.end()
@@ -223,6 +261,7 @@ impl Manifest {
             let state = match from.u32()? {
                 SEALED => SegmentState::Sealed,
                 OPEN => SegmentState::Open,
+                MOVED => SegmentState::Moved,
                 _ => return Err(from.wrong("a segment has an unknown state")),
             };
             let segment = Segment { number, base, capacity, bytes, stored_bytes, state, seed, copy };
@@ -303,6 +342,7 @@ impl Segment {
 
     /// Whether the file with this header is the one that was stored, as far as a header tells.
     pub(crate) fn is_of(&self, head: &SegmentHead, bytes: u64, state: SegmentState) -> bool {
-        (self.number, self.seed, self.bytes, self.state) == (head.number, head.seed, bytes, state)
+        (self.number, self.seed, self.bytes, self.state.is_sealed())
+            == (head.number, head.seed, bytes, state.is_sealed())
     }
 }

@@ -4,15 +4,17 @@
 //! manifest is created with the number after the newest that was read. So a writer that read before
 //! a newer one wrote does not succeed, and finds the newer epoch when it reads again.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 use stadium_journal::copy::{SegmentHead, segment_head, segment_name};
-use stadium_journal::{Epoch, Position};
-use stadium_objects::{Source, put_file};
+use stadium_journal::{Epoch, Position, SegmentNumber};
+use stadium_objects::{Error as StoreError, Source, put_file, read_object};
 
 use crate::layout::{self, MANIFESTS, Upload};
 use crate::manifest::{CHECKPOINTS_MAX, Copy};
@@ -39,6 +41,8 @@ pub struct ShardArchive {
     pub(crate) shard: u16,
     /// Files that were uploaded and stand in no manifest yet.
     done: Vec<Done>,
+    /// Segments whose objects were found damaged: they are uploaded again.
+    damaged: BTreeSet<SegmentNumber>,
 }
 
 /// A file that is uploaded and does not change.
@@ -53,7 +57,7 @@ type Report<'a> = &'a mut (dyn FnMut(Progress) + Send);
 
 impl ShardArchive {
     pub(crate) fn new(root: Arc<Root>, shard: u16) -> Self {
-        Self { root, shard, done: Vec::new() }
+        Self { root, shard, done: Vec::new(), damaged: BTreeSet::new() }
     }
 
     pub(crate) fn manifests(&self) -> Series<'_> {
@@ -209,7 +213,13 @@ impl ShardArchive {
             let path = || books.journal_folder().join(segment_name(*number));
             manifest.segments.push(*stored.ok_or_else(|| Error::Changed(path()))?);
         }
-        manifest.segments.sort_unstable_by_key(|segment| segment.number);
+        manifest.keep_moved(newest, &books.moved).map_err(|number| {
+            Error::MovedElsewhere(format!(
+                "segment {number} of shard {} was moved to another store, and is not in this one: back up to the \
+                 former URL, or restore from there and serve the restored directory",
+                self.shard
+            ))
+        })?;
         // The log behind its mark has what it needs.
         if let [only] = &manifest.checkpoints[..]
             && let Some(before) = newest.and_then(|newest| newest.checkpoints.first())
@@ -230,7 +240,8 @@ impl ShardArchive {
         meter: &mut Meter<'_>,
     ) -> Result<Segment, Error> {
         let PlannedSegment { head, bytes, stored_bytes, state, is_prefix, source, path } = planned;
-        let stored = newest.into_iter().flat_map(|newest| &newest.segments);
+        let is_whole = |segment: &&Segment| !self.damaged.contains(&segment.number);
+        let stored = newest.into_iter().flat_map(|newest| &newest.segments).filter(is_whole);
         let done = self.done.iter().filter_map(|done| match done {
             Done::Segment(segment) => Some(segment),
             Done::Checkpoint(_) => None,
@@ -267,6 +278,7 @@ impl ShardArchive {
             seed: head.seed,
             copy: Copy { upload, sha256 },
         };
+        self.damaged.remove(&head.number);
         self.done.push(Done::Segment(segment));
         Ok(segment)
     }
@@ -319,6 +331,51 @@ impl ShardArchive {
             meter.add(part.len() as u64);
         };
         put_file(&root.place, name, source, &root.pace, &mut stored).await?;
+        Ok(hash.finalize().into())
+    }
+
+    /// Reads a segment's object back, and compares it with its checksum and with the file in the folder
+    /// of the shard. Returns false where the file is gone. An object that differs is uploaded again with
+    /// the next manifest.
+    ///
+    /// # Errors
+    /// `Damaged` where object or file are not as they were stored; of the store; `File`, `Journal`.
+    pub(crate) async fn read_back(&mut self, folder: &Path, segment: &Segment) -> Result<bool, Error> {
+        let name = layout::segment(self.shard, segment.number, segment.copy.upload);
+        let path = folder.join("journal").join(segment_name(segment.number));
+        let Some(all) = opened(&path)? else { return Ok(false) };
+        let (head, bytes) = segment_head(&folder.join("journal"), segment.number)?;
+        let here = Source::open(path.clone(), Some(segment.stored_bytes))?;
+        if !segment.is_of(&head, bytes, SegmentState::Sealed)
+            || without_zeros(&all, bytes).await? != segment.stored_bytes
+            || hash(&here).await? != segment.copy.sha256
+        {
+            return Err(Error::Damaged(format!(
+                "{} is not as it was stored as {name}: the disk changed it, and it stays here",
+                path.display()
+            )));
+        }
+        let read = self.hash_of(&name, segment.stored_bytes).await;
+        match read {
+            Ok(sha256) if sha256 == segment.copy.sha256 => return Ok(true),
+            Ok(_) | Err(Error::Store(StoreError::Missing(_) | StoreError::Short { .. })) => {}
+            Err(error) => return Err(error),
+        }
+        self.damaged.insert(segment.number);
+        Err(Error::Damaged(format!(
+            "{name}, segment {} of shard {}, is not as it was stored: the next backup stores it again",
+            segment.number, self.shard
+        )))
+    }
+
+    /// The SHA-256 of the first bytes of an object, read from the store.
+    async fn hash_of(&self, name: &str, bytes: u64) -> Result<[u8; 32], Error> {
+        let mut hash = Sha256::new();
+        let mut part = |part: Bytes| -> Result<(), Error> {
+            hash.update(&part);
+            Ok(())
+        };
+        read_object(&self.root.place, name, bytes, &mut part).await?;
         Ok(hash.finalize().into())
     }
 

@@ -367,7 +367,8 @@ fn books(folder: &Path, shard: u16, epoch: Epoch) -> Result<Books, Trouble> {
     }
     let checkpoints = vec![CheckpointSource { position, mark }];
     let (folder, carried, reuse) = (folder.to_owned(), Vec::new(), Reuse::ByHeader);
-    Ok(Books { folder, journal, epoch, checkpoints, segments, carried, reuse })
+    let moved = Vec::new();
+    Ok(Books { folder, journal, epoch, checkpoints, segments, carried, moved, reuse })
 }
 
 /// Whether the file of a segment that begins before the point may still be written. Records are

@@ -158,7 +158,8 @@ impl FolderDisk {
 
     /// The process that has the folder locked, 0 where the file does not name it; none if it is not
     /// locked.
-    pub(crate) fn holder(&self) -> Option<u32> {
+    #[must_use]
+    pub fn holder(&self) -> Option<u32> {
         let mut file = File::open(self.path.join(LOCK)).ok()?;
         match file.try_lock_shared() {
             Err(fs::TryLockError::WouldBlock) => {

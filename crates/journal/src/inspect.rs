@@ -125,6 +125,15 @@ impl Inspection {
         Self::of(disk, None)
     }
 
+    /// Looks at a journal on any disk. `in_use_by` is the process that has it open, 0 where that is not
+    /// known.
+    ///
+    /// # Errors
+    /// As for [`Inspection::open`].
+    pub fn open_used(disk: Arc<dyn Disk>, in_use_by: Option<u32>) -> Result<Self, Error> {
+        Self::of(disk, in_use_by)
+    }
+
     fn of(disk: Arc<dyn Disk>, in_use_by: Option<u32>) -> Result<Self, Error> {
         let names = disk
             .list()

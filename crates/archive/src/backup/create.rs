@@ -20,6 +20,7 @@ use super::secrets_key::SecretsKey;
 use super::unfinished::is_unfinished;
 use crate::blocking::run;
 use crate::manifest::CHECKPOINTS_MAX;
+use crate::moved::Moved;
 use crate::root::now_ms;
 use crate::series::Created;
 use crate::{
@@ -35,7 +36,7 @@ const HEADER_BYTES: u64 = 4_096;
 #[derive(Debug)]
 pub struct Inventory {
     archive: Archive,
-    shards: Vec<ShardArchive>,
+    pub(super) shards: Vec<ShardArchive>,
 }
 
 /// A backup that was begun.
@@ -62,6 +63,9 @@ pub struct State {
     pub version: String,
     /// The configuration, and the files that it names.
     pub configuration: Vec<Configured>,
+    /// Segments of each shard that are named as moved from this backup on ([`super::moving`]); none for
+    /// shards that are not listed.
+    pub moving: Vec<Vec<SegmentNumber>>,
 }
 
 /// The files of a shard before the moment.
@@ -176,7 +180,7 @@ impl<'a> Creation<'a> {
         data: &Path,
         progress: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<Backup, Error> {
-        let State { moment_ms, seals, version, configuration } = state;
+        let State { moment_ms, seals, version, configuration, moving } = state;
         if self.newest.as_ref().is_some_and(|newest| newest.moment_ms >= moment_ms) {
             return Err(Error::ClockSetBack(
                 "the newest backup has a later moment: the clock was set back, so no moment would be certain; the next \
@@ -189,7 +193,8 @@ impl<'a> Creation<'a> {
             let number = u16::try_from(shard).expect("shards are bounded");
             let folder = shards::folder(&self.shards, number);
             let listed = listed.clone();
-            let (books, end) = blocking(move || listed.books(&folder, number)).await?;
+            let (mut books, end) = blocking(move || listed.books(&folder, number)).await?;
+            books.moved.extend(moving.get(shard).into_iter().flatten());
             let manifest = self.inventory.shards[shard].store(&books, progress).await?;
             of_shards.push(OfShard { manifest: manifest.number(), end: end.0, seal });
         }
@@ -266,6 +271,7 @@ impl Listed {
                 .collect(),
             segments: sources,
             carried: self.segments.iter().filter(is_gone).copied().collect(),
+            moved: Moved::read(folder)?.numbers().collect(),
             reuse: Reuse::ByHeader,
         };
         tracing::debug!(shard, tail = %tail, segments = books.segments.len(), "Shard is listed for a backup");
@@ -302,7 +308,8 @@ pub fn create_stopped(
         let mut inventory = Inventory::open(url, access, count, settings).await?;
         let creation = Creation::begin(&mut inventory, data).await?;
         let seals = vec![None; usize::from(count)];
-        let state = State { moment_ms: now_ms(), seals, version: version.to_owned(), configuration };
+        let version = version.to_owned();
+        let state = State { moment_ms: now_ms(), seals, version, configuration, moving: Vec::new() };
         creation.finish(state, key, data, progress).await
     })
 }

@@ -355,7 +355,7 @@ pub(super) fn object(hash: &str) -> String {
     format!("{}/{hash}", layout::FILES)
 }
 
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -17,11 +17,11 @@ use tempfile::TempDir;
 use crate::shard::{Shard, newest, no_grace, run};
 
 /// A server of two shards, and the place of its backups.
-struct Server {
-    data: TempDir,
-    shards: Vec<Shard>,
-    url: String,
-    access: Access,
+pub(crate) struct Server {
+    pub(crate) data: TempDir,
+    pub(crate) shards: Vec<Shard>,
+    pub(crate) url: String,
+    pub(crate) access: Access,
 }
 
 impl Server {
@@ -40,19 +40,23 @@ impl Server {
         Self { data, shards, url, access: Access { environment, ..Access::default() } }
     }
 
-    fn in_folder(to: &TempDir) -> Self {
+    pub(crate) fn in_folder(to: &TempDir) -> Self {
         Self::new(format!("file://{}/backups", to.path().display()), Vec::new())
     }
 
     /// Both shards write a record at each of these times.
-    fn write(&mut self, times: impl IntoIterator<Item = u64> + Clone) {
+    pub(crate) fn write(&mut self, times: impl IntoIterator<Item = u64> + Clone) {
         for shard in &mut self.shards {
             shard.write_at(times.clone());
         }
     }
 
     /// Backs it up as of a moment; `meanwhile` happens after the moment and before the upload.
-    fn backup(&mut self, moment_ms: u64, meanwhile: impl FnOnce(&mut Self)) -> Result<Backup, Error> {
+    pub(crate) fn backup(
+        &mut self,
+        moment_ms: u64,
+        meanwhile: impl FnOnce(&mut Self),
+    ) -> Result<Backup, Error> {
         run(async {
             let opened = Inventory::open(&self.url, &self.access, 2, &no_grace()).await;
             let mut inventory = opened.expect("the store works");
@@ -65,11 +69,11 @@ impl Server {
         })
     }
 
-    fn restore(&self, to: &Path, moment: Moment) -> Result<Restoration, Error> {
+    pub(crate) fn restore(&self, to: &Path, moment: Moment) -> Result<Restoration, Error> {
         restored(&self.url, &self.access, to, moment)
     }
 
-    fn prune(&self, keep: Keep) {
+    pub(crate) fn prune(&self, keep: Keep) {
         run(async {
             let place = Place::find(&self.url, &self.access).await.expect("it is there");
             let archive = Archive::open(place, &no_grace()).await.expect("it is there");
@@ -86,12 +90,12 @@ fn restored(url: &str, access: &Access, to: &Path, moment: Moment) -> Result<Res
     restore(to, url, (access, None), moment, time_of, &mut |_| {}, &mut |_, _| Ok(()))
 }
 
-fn time_of(body: &[u8]) -> Option<u64> {
+pub(crate) fn time_of(body: &[u8]) -> Option<u64> {
     body.first_chunk().map(|time| u64::from_le_bytes(*time))
 }
 
 /// The times of the records of a restored shard, as the ordinary opening finds them.
-fn times(data: &Path, shard: u16) -> Vec<u64> {
+pub(crate) fn times(data: &Path, shard: u16) -> Vec<u64> {
     let folder = shards::folder(&data.join("shards"), shard);
     let checkpoint = newest(&folder, shard.into());
     let options = Options {

@@ -7,6 +7,7 @@ mod faulty;
 mod formats;
 mod garbage;
 mod interruptions;
+mod moving;
 mod restoring;
 mod shard;
 mod stores;

@@ -109,6 +109,7 @@ impl Shard {
                 })
                 .collect(),
             carried: Vec::new(),
+            moved: Vec::new(),
             reuse: Reuse::ByHeader,
         }
     }

@@ -174,6 +174,7 @@ impl Shard<'_> {
             checkpoints: vec![CheckpointSource { position, mark }],
             segments: segments.collect(),
             carried: Vec::new(),
+            moved: Vec::new(),
             reuse: Reuse::ByHeader,
         };
         Ok(Prepared { books, point, epoch })
