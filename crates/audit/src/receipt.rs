@@ -8,13 +8,13 @@
 //! the asset. They are mostly in earlier periods: the trees of the periods in between lead from their root to the transfer's.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::books::TRANSIT;
 use crate::event::{Event, MoveKind};
 use crate::hex::{Hex, HexHash};
+use crate::source::Source;
 use crate::tree::{Hash, climb};
 use crate::walk::{Seen, Walk};
 use crate::{Error, Kind, Problem, Progress, chain, id, tree};
@@ -121,12 +121,13 @@ impl Proof {
 ///
 /// `NoTransfer`, `NotSealed`; `Broken` where the shard's journal is damaged or its chain does not hold.
 pub fn receipt(
-    directory: &Path,
+    source: impl Into<Source>,
     transfer: &str,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Receipt, Error> {
     let wanted = id::number(transfer).map_err(Error::NoTransfer)?;
-    let mut walk = Walk::open(directory)?;
+    let source = source.into();
+    let mut walk = Walk::open(&source)?;
     for shard in walk.shards() {
         let mut search = Search::default();
         walk.shard(shard, progress, &mut |seen| match seen {
@@ -144,7 +145,7 @@ pub fn receipt(
         }
         search.broken.map_or(Ok(()), |problem| Err(Error::Broken(problem)))?;
         let mut proofs = Proofs::new(shard, search.found.into_iter().flatten().collect());
-        Walk::open(directory)?.shard(shard, &mut |_| {}, &mut |seen| match seen {
+        Walk::open(&source)?.shard(shard, &mut |_| {}, &mut |seen| match seen {
             Seen::Problem(problem) => drop(proofs.broken.get_or_insert(problem)),
             Seen::Record { spot, section, before } => proofs.record(spot.position, section, before),
         })?;

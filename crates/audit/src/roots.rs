@@ -1,11 +1,10 @@
 //! The roots that seals published, as the journals hold them.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
 use crate::hex::HexHash;
+use crate::source::Source;
 use crate::walk::{Seen, Walk};
 use crate::{Error, Progress};
 
@@ -32,8 +31,8 @@ pub struct Root {
 /// # Errors
 ///
 /// A directory or a journal that cannot be read, or that is damaged.
-pub fn roots(directory: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Vec<Root>, Error> {
-    let mut walk = Walk::open(directory)?;
+pub fn roots(source: impl Into<Source>, progress: &mut dyn FnMut(Progress)) -> Result<Vec<Root>, Error> {
+    let mut walk = Walk::open(&source.into())?;
     let mut roots = Vec::new();
     for shard in walk.shards() {
         let mut broken = None;

@@ -1,10 +1,10 @@
 //! Transfers as the journals hold them, to be compared with something outside.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use crate::event::{Event, Moved};
 use crate::reconcile::Booking;
+use crate::source::Source;
 use crate::walk::{Seen, Walk};
 use crate::{Error, Progress, id};
 
@@ -75,14 +75,14 @@ impl Selection {
 /// A directory or a journal that cannot be read, or that is damaged: transfers missing here would
 /// seem to be missing in the books.
 pub fn bookings(
-    directory: &Path,
+    source: impl Into<Source>,
     selection: &Selection,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Vec<Booking>, Error> {
     let mut bookings = Vec::new();
     // One between shards stands in the journal of each.
     let mut reported = BTreeSet::new();
-    each(directory, progress, &mut |names, event, time| {
+    each(source, progress, &mut |names, event, time| {
         if let Event::Transfer(moved) = event
             && let Some(booking) = names.booking(moved, time)
             && selection.takes(&booking)
@@ -99,9 +99,12 @@ pub fn bookings(
 /// # Errors
 ///
 /// As for [`bookings`].
-pub fn scales(directory: &Path, progress: &mut dyn FnMut(Progress)) -> Result<BTreeMap<String, u8>, Error> {
+pub fn scales(
+    source: impl Into<Source>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<BTreeMap<String, u8>, Error> {
     let mut scales = BTreeMap::new();
-    each(directory, progress, &mut |_, event, _| {
+    each(source, progress, &mut |_, event, _| {
         if let Event::Asset { scale, code, .. } = event {
             scales.insert((*code).to_owned(), *scale);
         }
@@ -110,11 +113,11 @@ pub fn scales(directory: &Path, progress: &mut dyn FnMut(Progress)) -> Result<BT
 }
 
 fn each(
-    directory: &Path,
+    source: impl Into<Source>,
     progress: &mut dyn FnMut(Progress),
     each: &mut dyn FnMut(&Names, &Event<'_>, u64),
 ) -> Result<(), Error> {
-    let mut walk = Walk::open(directory)?;
+    let mut walk = Walk::open(&source.into())?;
     for shard in walk.shards() {
         let mut names = Names::default();
         let mut broken = None;

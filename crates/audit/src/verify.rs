@@ -5,13 +5,16 @@
 //! slightly different times, and disagreements are reported as a remark.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde::Serialize;
 
 use crate::books::{Books, TRANSIT};
+use crate::event::Event;
 use crate::groups::{Groups, Together};
 use crate::hex::HexHash;
+use crate::problem::Spot;
+use crate::section::Section;
+use crate::source::{NotedSeal, Source};
 use crate::walk::{Seen, Walk};
 use crate::{Error, Kind, Problem, Progress};
 
@@ -156,23 +159,26 @@ impl Report {
 ///
 /// Where it cannot be read at all; mistakes in the part that was read are in the report.
 pub fn verify(
-    directory: &Path,
+    source: impl Into<Source>,
     options: &Options,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, Error> {
-    let mut walk = Walk::open(directory)?;
+    let mut walk = Walk::open(&source.into())?;
     let mut report = Report { in_use: walk.in_use(), remarks: walk.torn().collect(), ..Report::default() };
     let mut groups = Groups::default();
     let mut assets: BTreeMap<String, AssetFigures> = BTreeMap::new();
     let mut transit: BTreeMap<String, i128> = BTreeMap::new();
     for shard in walk.shards() {
         let mut books = Books::new(shard, walk.count(), options.transfers_remembered);
+        let mut noted = Noted::new(walk.seals(shard));
         walk.shard(shard, progress, &mut |seen| match seen {
             Seen::Problem(problem) => report.add(problem),
             Seen::Record { spot, section, .. } => {
+                noted.record(spot, section, &mut |problem| report.add(problem));
                 books.record(spot, section, &mut groups, &mut |problem| report.add(problem));
             }
         })?;
+        noted.finish(shard, &mut |problem| report.add(problem));
         books.finish(&mut |problem| report.add(problem));
         report.take(&books, shard, &mut assets, &mut transit);
     }
@@ -190,6 +196,46 @@ pub fn verify(
             .push("a replica of one shard was read: its work with other shards is not judged".to_owned()),
     }
     Ok(report)
+}
+
+/// Seals that a journal must have, by their numbers: those that were not read yet.
+struct Noted(BTreeMap<u64, Vec<NotedSeal>>);
+
+impl Noted {
+    fn new(seals: &[NotedSeal]) -> Self {
+        let mut by_number: BTreeMap<u64, Vec<NotedSeal>> = BTreeMap::new();
+        for seal in seals {
+            by_number.entry(seal.number).or_default().push(seal.clone());
+        }
+        Self(by_number)
+    }
+
+    /// Compares the seals of a record.
+    fn record(&mut self, spot: Spot, section: &Section<'_>, report: &mut dyn FnMut(Problem)) {
+        if self.0.is_empty() {
+            return;
+        }
+        for event in &section.events {
+            let Ok(Event::Seal { number, root, .. }) = Event::parse(event, section.time) else { continue };
+            for noted in self.0.remove(&number).unwrap_or_default() {
+                if noted.root.0 != root {
+                    let (noted_root, by) = (noted.root, noted.by);
+                    let what = format!(
+                        "seal {number} has the root {} here, and {noted_root} in {by}",
+                        HexHash(root)
+                    );
+                    report(spot.problem(Kind::Seal, what));
+                }
+            }
+        }
+    }
+
+    fn finish(self, shard: u16, report: &mut dyn FnMut(Problem)) {
+        for noted in self.0.into_values().flatten() {
+            let what = format!("the journal has no seal {}, and {} names it", noted.number, noted.by);
+            report(Problem { kind: Kind::Seal, shard, position: None, what });
+        }
+    }
 }
 
 impl Report {

@@ -3,15 +3,12 @@
 //! That is: the journal's checksums, the frame, and the chain. An unreadable part is reported and
 //! skipped, so that one run finds all mistakes.
 
-use std::path::Path;
-
-use stadium_journal::inspect::Inspection;
-use stadium_journal::{Checkpoints as _, FileCheckpoints, Position};
+use stadium_journal::Position;
 
 use crate::chain;
-use crate::place::{Place, Places, shards};
 use crate::problem::{Kind, Problem, Spot};
 use crate::section::Section;
+use crate::source::{NotedSeal, Opened, Source};
 use crate::tree::Hash;
 use crate::{Error, Progress};
 
@@ -28,7 +25,7 @@ pub(crate) enum Seen<'a> {
     Problem(Problem),
 }
 
-/// The journals of a data directory, as long as they are now.
+/// The journals, as long as they are now.
 pub(crate) struct Walk {
     shards: Vec<Shard>,
     /// The number of all shards; `None` for a replica of one.
@@ -38,8 +35,7 @@ pub(crate) struct Walk {
 }
 
 struct Shard {
-    place: Place,
-    inspection: Inspection,
+    opened: Opened,
     /// From where to where records stand.
     ranges: Vec<(u64, u64)>,
     problems: Vec<Problem>,
@@ -49,21 +45,30 @@ struct Shard {
 }
 
 impl Walk {
-    pub(crate) fn open(directory: &Path) -> Result<Self, Error> {
-        let Places { shards, count } = shards(directory)?;
-        let shards = shards.into_iter().map(Shard::open).collect::<Result<Vec<_>, _>>()?;
+    pub(crate) fn open(source: &Source) -> Result<Self, Error> {
+        let (opened, count) = source.open()?;
+        let shards = opened.into_iter().map(Shard::open).collect::<Result<Vec<_>, _>>()?;
         let bytes_all = shards.iter().flat_map(|shard| &shard.ranges).map(|(start, end)| end - start).sum();
         Ok(Self { shards, count, bytes_all, bytes_done: 0 })
     }
 
     /// The shards that can be walked, in their order.
     pub(crate) fn shards(&self) -> Vec<u16> {
-        self.shards.iter().map(|one| one.place.shard).collect()
+        self.shards.iter().map(|one| one.opened.shard).collect()
     }
 
     /// The number of all shards, which are all here; `None` for a replica of one.
     pub(crate) fn count(&self) -> Option<u16> {
         self.count
+    }
+
+    /// Seals that the journal of a shard must have.
+    pub(crate) fn seals(&self, shard: u16) -> &[NotedSeal] {
+        &self.of(shard).opened.seals
+    }
+
+    fn of(&self, shard: u16) -> &Shard {
+        self.shards.iter().find(|one| one.opened.shard == shard).expect("one of the shards here")
     }
 
     /// Whether a server has the journals open, so that they went on while they were looked at.
@@ -78,7 +83,7 @@ impl Walk {
             let (from, bytes) = one.torn.filter(|_| !one.in_use)?;
             Some(format!(
                 "shard {}: the {bytes} bytes from {from} on are no whole commit and are not read: a crash left them, or they were changed since. A server cuts them off when it opens the journal",
-                one.place.shard
+                one.opened.shard
             ))
         })
     }
@@ -91,7 +96,7 @@ impl Walk {
         each: &mut dyn FnMut(Seen<'_>),
     ) -> Result<(), Error> {
         let (bytes_all, bytes_before) = (self.bytes_all, self.bytes_done);
-        let one = self.shards.iter().find(|one| one.place.shard == shard).expect("one of the shards here");
+        let one = self.of(shard);
         let mut reported = bytes_before;
         let mut progress = |position: u64| {
             let done = bytes_before + one.bytes_until(position);
@@ -110,26 +115,20 @@ impl Walk {
 const PROGRESS_BYTES: u64 = 4 << 20;
 
 impl Shard {
-    fn open(place: Place) -> Result<Self, Error> {
-        let failed = |error| Error::Journal { place: place.journal.display().to_string(), error };
-        let inspection = Inspection::open(&place.journal).map_err(failed)?;
-        let newest = if place.checkpoints.is_dir() {
-            let kept = FileCheckpoints::read_only(&place.checkpoints, u32::from(place.shard)).list();
-            kept.map_err(failed)?.first().map_or(Position::START, |newest| newest.position)
-        } else {
-            Position::START
-        };
-        let report = inspection.verify(newest).map_err(failed)?;
+    fn open(opened: Opened) -> Result<Self, Error> {
+        let failed = |error| Error::Journal { place: opened.place.clone(), error };
+        let report = opened.inspection.verify(opened.checkpoint).map_err(failed)?;
         let ranges = report.segments.iter().map(|segment| (segment.start.0, segment.end.0)).collect();
         let problem = |damage: stadium_journal::Damage| Problem {
             kind: Kind::Damage,
-            shard: place.shard,
+            shard: opened.shard,
             position: Some(damage.position.0),
             what: damage.to_string(),
         };
-        let problems = report.damages.into_iter().map(problem).collect();
+        let of_disk = opened.damages.as_ref().map(|damages| damages()).unwrap_or_default();
+        let problems = of_disk.into_iter().chain(report.damages).map(problem).collect();
         let torn = (report.torn_bytes > 0).then_some((report.end, report.torn_bytes));
-        Ok(Self { place, inspection, ranges, problems, in_use: report.in_use_by.is_some(), torn })
+        Ok(Self { opened, ranges, problems, in_use: report.in_use_by.is_some(), torn })
     }
 
     fn bytes_until(&self, position: u64) -> u64 {
@@ -137,10 +136,11 @@ impl Shard {
     }
 
     fn walk(&self, progress: &mut dyn FnMut(u64), each: &mut dyn FnMut(Seen<'_>)) -> Result<(), Error> {
-        let shard = self.place.shard;
-        let failed = |error| Error::Journal { place: self.place.journal.display().to_string(), error };
+        let Opened { shard, place, inspection, .. } = &self.opened;
+        let shard = *shard;
+        let failed = |error| Error::Journal { place: place.clone(), error };
         self.problems.iter().cloned().for_each(|problem| each(Seen::Problem(problem)));
-        let mut reader = self.inspection.reader().map_err(failed)?;
+        let mut reader = inspection.reader().map_err(failed)?;
         let mut chain = Some(chain::beginning(shard));
         loop {
             let record = match reader.next() {
@@ -150,7 +150,7 @@ impl Shard {
                 // those before.
                 Err(stadium_journal::Error::Corrupt(damage)) => {
                     chain = None;
-                    let Some(next) = self.inspection.after_damage(damage.position).map_err(failed)? else {
+                    let Some(next) = inspection.after_damage(damage.position).map_err(failed)? else {
                         break;
                     };
                     reader.seek(next).map_err(failed)?;
