@@ -2,7 +2,10 @@
 //!
 //! It reads the files of the shards and asks them for a moment; no shard ever waits for it. While the
 //! store is away the shards keep the segments that no backup has, up to a bound, and the thread tries
-//! again with growing delays.
+//! again with growing delays. Old segments with records of wallets move to the store, where the
+//! settings say so ([`moving`]).
+
+mod moving;
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -16,8 +19,9 @@ use stadium_archive::{
     Access, Backup, Configured, Creation, Error, Inventory, Keep, SealOf, SecretsKey, Settings, State, prune,
 };
 use stadium_http::fleet::BackupStats;
-use stadium_journal::Position;
+use stadium_journal::{Position, SegmentNumber};
 use stadium_shard::Shards;
+use stadium_state_machine::Milliseconds;
 
 use crate::settings::Backup as Wanted;
 
@@ -51,6 +55,8 @@ struct Counted {
     took: Duration,
     /// The code of the last failure, until a backup succeeds.
     failing: Option<&'static str>,
+    /// Bytes of segments with records of wallets that only the store has.
+    moved_bytes: u64,
 }
 
 impl Figures {
@@ -67,6 +73,7 @@ impl Figures {
             failed_total: counted.failed,
             took: counted.took,
             failing: counted.failing,
+            moved_bytes: counted.moved_bytes,
         })
     }
 }
@@ -95,6 +102,11 @@ impl Backups {
         let key = key.map_err(|error| format!("backup.secrets_key_file: {error}"))?;
         for shard in 0..shards.count() {
             shards.hold_segments(shard, Position::START);
+            if wanted.wallet_local_s > 0
+                && let Some(moves) = shards.moves(shard)
+            {
+                moves.start();
+            }
         }
         *figures.0.lock() = Some(Counted {
             shards: shards.clone(),
@@ -105,6 +117,7 @@ impl Backups {
             failed: 0,
             took: Duration::ZERO,
             failing: None,
+            moved_bytes: moving::moved_bytes(data, shards.count()),
         });
         let (stop, stopped) = channel();
         let configuration = Arc::new(Mutex::new(configuration));
@@ -119,6 +132,7 @@ impl Backups {
                 age_ms: (wanted.keep_days > 0).then_some(u64::from(wanted.keep_days) * DAY_MS),
             },
             every: Duration::from_secs(u64::from(wanted.every_s)),
+            wallet_local: (wanted.wallet_local_s > 0).then_some(u64::from(wanted.wallet_local_s) * 1_000),
             data: data.to_owned(),
             shards,
             key,
@@ -156,6 +170,8 @@ struct Storing {
     settings: Settings,
     keep: Keep,
     every: Duration,
+    /// Segments with records of wallets move to the store at this age, milliseconds; none do without it.
+    wallet_local: Option<Milliseconds>,
     data: PathBuf,
     shards: Shards,
     key: Option<SecretsKey>,
@@ -218,9 +234,10 @@ impl Storing {
         let creation = Creation::begin(inventory, &self.data).await?;
         hold(&self.shards, creation.stored().as_deref());
         // Both are of a time before the moment.
-        let (mut seals, mut records) = (Vec::new(), 0);
+        let (mut seals, mut records, mut closed) = (Vec::new(), 0, Vec::new());
         for shard in self.shards.metrics() {
             records += shard.records;
+            closed.push(shard.newest_seal.map(|seal| Position(seal.position)));
             seals.push(shard.newest_seal.map(|seal| SealOf {
                 number: seal.number,
                 root: seal.root.iter().map(|byte| format!("{byte:02x}")).collect(),
@@ -235,7 +252,16 @@ impl Storing {
         };
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let configuration = self.configuration.lock().clone();
-        let state = State { moment_ms, seals, version, configuration };
+        let moving = match self.wallet_local {
+            Some(age) => moving::movable(&self.shards, &self.data, &closed, moment_ms.saturating_sub(age)),
+            None => Ok(Vec::new()),
+        };
+        // Nothing moves then, and the backup is stored.
+        let moving = moving.unwrap_or_else(|error| {
+            tracing::warn!(%error, "Old segments of wallets cannot be read, and do not move to the store");
+            Vec::new()
+        });
+        let state = State { moment_ms, seals, version, configuration, moving: moving.clone() };
         let backup = creation.finish(state, self.key.as_ref(), &self.data, &mut |_| {}).await?;
         self.succeeded(&backup, records, began.elapsed());
         if self.pruned.is_none_or(|pruned| pruned.elapsed() >= PRUNE_EVERY)
@@ -255,6 +281,28 @@ impl Storing {
                 ),
                 Err(error) => tracing::warn!(%error, "Old backups are not removed"),
             }
+        }
+        self.remove_moved(&backup, &moving).await
+    }
+
+    /// Has the shards remove the segments that this backup moved, when they were read back from the store.
+    async fn remove_moved(&mut self, backup: &Backup, moving: &[Vec<SegmentNumber>]) -> Result<(), Error> {
+        let Some(inventory) = &mut self.inventory else { return Ok(()) };
+        for (shard, segments) in (0..).zip(moving) {
+            let from = (self.data.as_path(), self.url.as_str());
+            let confirmed = inventory.confirm_moved(from, backup, shard, segments).await?;
+            if let (Some(moves), false) = (self.shards.moves(shard), confirmed.is_empty()) {
+                moves.remove(&confirmed);
+                tracing::info!(
+                    shard,
+                    segments = confirmed.len(),
+                    "Old segments of wallets are in the store only"
+                );
+            }
+        }
+        let moved_bytes = moving::moved_bytes(&self.data, self.shards.count());
+        if let Some(counted) = self.figures.0.lock().as_mut() {
+            counted.moved_bytes = moved_bytes;
         }
         Ok(())
     }

@@ -26,3 +26,4 @@ mod serve;
 mod service;
 mod store;
 mod wallet;
+mod wallet_periods;

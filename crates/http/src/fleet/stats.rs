@@ -129,6 +129,8 @@ pub struct BackupStats {
     pub took: Duration,
     /// The code of the last failure, until a backup is stored.
     pub failing: Option<&'static str>,
+    /// Bytes of journal segments with records of wallets that only the store has.
+    pub moved_bytes: u64,
 }
 
 /// Certificates from an ACME server.

@@ -16,5 +16,6 @@ pub(crate) fn encode(to: &mut Encoder<'_>, stats: &BackupStats) -> fmt::Result {
     to.value(table::BACKUPS, stats.succeeded_total)?;
     to.value(table::BACKUP_FAILURES, stats.failed_total)?;
     to.value(table::BACKUP_DURATION, stats.took)?;
-    to.value(table::BACKUP_FAILING, stats.failing.is_some())
+    to.value(table::BACKUP_FAILING, stats.failing.is_some())?;
+    to.value(table::BACKUP_MOVED, stats.moved_bytes)
 }

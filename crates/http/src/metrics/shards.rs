@@ -159,6 +159,7 @@ fn gauges() -> [Figure; 21] {
         (wallets::WALLET_HOLDS, |m| m.wallet.holds as f64),
         (wallets::WALLET_IDS_REMEMBERED, |m| m.wallet.remembered as f64),
         (wallets::WALLET_PENDING, |m| m.wallet.pending as f64),
+        (wallets::WALLET_JOURNAL, |m| m.pinned_bytes as f64),
         (wallets::WALLET_UNSEALED, |m| m.wallet.unsealed as f64),
     ]
 }

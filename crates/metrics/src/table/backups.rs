@@ -32,4 +32,9 @@ crate::definition::section! { "Backups"
         rises "The last attempt failed.",
         act "Look at the log. Segments are kept until a backup has them, up to the bound.",
         set by "backup.to" "backup.hold_bytes_max";
+    BACKUP_MOVED = Gauge "backup_wallet_moved" in Bytes when Backup:
+        "Bytes of journal segments with records of wallets that are in the backups only",
+        rises "Segments grow older than `backup.wallet_local_s`.",
+        act "Keep the store: the backups are the books of that time.",
+        set by "backup.wallet_local_s";
 }

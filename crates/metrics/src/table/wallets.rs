@@ -35,6 +35,11 @@ crate::definition::section! { "Wallets"
         rises "Transfers between shards wait for the other shard.",
         act "If it does not fall, look at `stadium_shard_serving`: a shard may not serve.",
         set by "wallet.pending_max";
+    WALLET_JOURNAL = Gauge "wallet_journal" in Bytes by "shard":
+        "Bytes of local journal segments with records of wallets",
+        rises "Transfers are made. Without `backup.wallet_local_s` none of these segments is removed.",
+        act "Have old ones moved to the backups, see `stadium_backup_wallet_moved_bytes`.",
+        set by "backup.wallet_local_s";
     WALLET_UNSEALED = Gauge "wallet_unsealed" by "shard": "Records that no seal covers",
         rises "Transfers are made since the last seal.",
         act "If it only rises, seals fail: read the log.",

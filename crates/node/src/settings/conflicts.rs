@@ -513,6 +513,9 @@ impl Finder<'_> {
             if settings.backup.secrets_key_file.is_some() {
                 self.add("backup.secrets_key_file", "needs backup.to: without it nothing is backed up");
             }
+            if settings.backup.wallet_local_s > 0 {
+                self.add("backup.wallet_local_s", "needs backup.to: without it there is no place to move to");
+            }
             return;
         };
         match stadium_archive::check_url(to) {

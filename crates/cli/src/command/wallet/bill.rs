@@ -11,6 +11,7 @@ use stadium_audit::{Columns, Reconciliation, Selection, show_amount};
 
 use super::amount::grouped;
 use super::books::walking;
+use super::journals::BackupFlags;
 use crate::failure::{Context, Failure};
 use crate::shown::{Table, clean, parse_timestamp, timestamp};
 use crate::terminal::{Style, Terminal, count};
@@ -29,8 +30,10 @@ bill.csv:
   order_id,amount,currency,date
   order-7,12.50,EUR,2030-01-03")]
 pub(super) struct Arguments {
-    /// A server's data directory
+    /// A server's data directory, or the URL of backups
     directory: PathBuf,
+    #[command(flatten)]
+    backup: BackupFlags,
     /// The bill: CSV whose first line names the columns; `-` reads it from standard input
     bill: PathBuf,
     #[command(flatten)]
@@ -83,7 +86,7 @@ struct ColumnFlags {
 
 /// Compares.
 pub(super) fn reconcile(arguments: &Arguments, terminal: &Terminal) -> Result<(), Failure> {
-    let Arguments { directory, bill, which, columns } = arguments;
+    let Arguments { directory, backup, bill, which, columns } = arguments;
     let columns = Columns {
         id: columns.id_column.clone(),
         reference: columns.reference_column.clone(),
@@ -100,8 +103,9 @@ pub(super) fn reconcile(arguments: &Arguments, terminal: &Terminal) -> Result<()
         to: which.to,
     };
     let bar = terminal.progress(0, "reconcile");
-    let scales = stadium_audit::scales(directory, &mut walking(&bar)).context(directory.display())?;
-    let bookings = stadium_audit::bookings(directory, &selection, &mut walking(&bar));
+    let journals = backup.open(directory)?;
+    let scales = stadium_audit::scales(journals.source(), &mut walking(&bar)).context(directory.display())?;
+    let bookings = stadium_audit::bookings(journals.source(), &selection, &mut walking(&bar));
     bar.finish_and_clear();
     let bookings = bookings.context(directory.display())?;
     let result = if bill.as_os_str() == "-" {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use stadium_audit::{Options, Progress, Report, show_amount};
 
 use super::amount::{Scales, grouped};
+use super::journals::BackupFlags;
 use crate::api::Api;
 use crate::failure::{Context, Failure};
 use crate::on::Pages;
@@ -32,10 +33,15 @@ not, and its record is named. The directory may be a copy, or one that a server 
 
 Examples:
   stadium wallet verify /var/lib/stadium
+  stadium wallet verify /var/lib/stadium --backup s3://backups/stadium
+  stadium wallet verify s3://backups/stadium               the newest backup alone
   stadium wallet verify /var/lib/stadium --compare         its server's answers are held against the journals, too")]
 pub(super) struct Arguments {
-    /// A server's data directory, or the folder `shard-NUMBER` of a replica of a cluster's node
+    /// A server's data directory, the folder `shard-NUMBER` of a replica of a cluster's node, or the URL of
+    /// backups, whose newest one is read
     directory: PathBuf,
+    #[command(flatten)]
+    backup: BackupFlags,
     /// Also ask the running server for every balance, and compare; transfers meanwhile look like
     /// differences
     #[arg(long)]
@@ -62,7 +68,8 @@ pub(super) fn verify(arguments: &Arguments, terminal: &Terminal) -> Result<(), F
     let directory = &arguments.directory;
     let bar = terminal.progress(0, "verify");
     let options = Options { transfers_remembered: arguments.remembered };
-    let report = stadium_audit::verify(directory, &options, &mut walking(&bar));
+    let journals = arguments.backup.open(directory)?;
+    let report = stadium_audit::verify(journals.source(), &options, &mut walking(&bar));
     bar.finish_and_clear();
     let report = report.context(directory.display())?;
     let differences = match arguments.compare {

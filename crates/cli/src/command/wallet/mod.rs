@@ -9,6 +9,7 @@ mod account;
 mod amount;
 mod bill;
 mod books;
+mod journals;
 mod look;
 mod proof;
 mod statement;

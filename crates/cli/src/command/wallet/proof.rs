@@ -13,6 +13,7 @@ use stadium_audit::{HexHash, Receipt, Root, show_amount};
 
 use super::amount::grouped;
 use super::books::walking;
+use super::journals::BackupFlags;
 use crate::api::{Api, Method};
 use crate::failure::{Context, Failure};
 use crate::on::{On, ask};
@@ -24,9 +25,11 @@ const PAGE: u64 = 1_000;
 
 #[derive(Debug, Args)]
 pub(super) struct RootsArguments {
-    /// Read them from this data directory instead of asking a server
+    /// Read them from this data directory, or from the URL of backups, instead of asking a server
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
+    #[command(flatten)]
+    backup: BackupFlags,
     /// At most so many of each shard, the newest
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000))]
     limit: u64,
@@ -38,8 +41,10 @@ Example:
   stadium wallet receipt /var/lib/stadium 8f14e45f-ceea-467f-a0e6-2c0c2b1d9b1a --output receipt.json
   stadium wallet check receipt.json --root $ROOT           with a root that was published and kept")]
 pub(super) struct ReceiptArguments {
-    /// A server's data directory
+    /// A server's data directory, or the URL of backups
     directory: PathBuf,
+    #[command(flatten)]
+    backup: BackupFlags,
     /// The transfer's id
     transfer: String,
     /// Into this file instead of standard output
@@ -81,7 +86,8 @@ pub(super) fn roots(on: On<RootsArguments>, terminal: &Terminal) -> Result<(), F
     match on.what().from.clone() {
         Some(directory) => {
             let bar = terminal.progress(0, "roots");
-            let roots = stadium_audit::roots(&directory, &mut walking(&bar));
+            let journals = on.what().backup.open(&directory)?;
+            let roots = stadium_audit::roots(journals.source(), &mut walking(&bar));
             bar.finish_and_clear();
             let roots = newest(roots.context(directory.display())?, on.what().limit);
             if terminal.is_json() {
@@ -98,6 +104,9 @@ pub(super) fn roots(on: On<RootsArguments>, terminal: &Terminal) -> Result<(), F
                 ]);
             }
             print(&table, terminal)
+        }
+        None if on.what().backup.is_given() => {
+            Err(Failure::Usage("--backup needs --from: a server knows its newest roots by itself".to_owned()))
         }
         None => on.run(asked, terminal),
     }
@@ -186,7 +195,8 @@ fn print(table: &Table, terminal: &Terminal) -> Result<(), Failure> {
 /// Writes a receipt.
 pub(super) fn receipt(arguments: &ReceiptArguments, terminal: &Terminal) -> Result<(), Failure> {
     let bar = terminal.progress(0, "receipt");
-    let receipt = stadium_audit::receipt(&arguments.directory, &arguments.transfer, &mut walking(&bar));
+    let journals = arguments.backup.open(&arguments.directory)?;
+    let receipt = stadium_audit::receipt(journals.source(), &arguments.transfer, &mut walking(&bar));
     bar.finish_and_clear();
     let receipt = receipt.context(arguments.directory.display())?;
     let Some(file) = &arguments.output else { return terminal.json(&receipt) };
