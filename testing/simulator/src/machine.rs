@@ -15,7 +15,8 @@ use stadium_journal::{
 };
 use stadium_queue::{Bounds, Place, Queues, Time};
 use stadium_shard::core::{
-    CheckpointWriting, Core, CoreSettings, Follower, Kind, MachineBounds, Next, NodeLease, Output, Store,
+    CheckpointWriting, Core, CoreSettings, Follower, Kind, MachineBounds, Next, NodeLease, Output,
+    SegmentMoves, Store,
 };
 
 use crate::asker::{Asker, take_cut};
@@ -229,6 +230,9 @@ impl Machine {
             stopwatch: if plan.faults.away > 0 { stopwatch } else { usual.stopwatch },
             ..usual
         };
+        if plan.wallets.as_ref().is_some_and(|wallets| wallets.moves) {
+            settings.moves.start();
+        }
         let options = Options {
             shard: u32::from(shard),
             segment_bytes: plan.segment_bytes,
@@ -267,6 +271,11 @@ impl Machine {
             is_fenced: Arc::default(),
             fuse: Arc::new(AtomicU64::new(NO_PANIC)),
         }
+    }
+
+    /// The segments that may leave its disk.
+    pub fn moves(&self) -> &SegmentMoves {
+        &self.settings.moves
     }
 
     /// Starts its process.

@@ -3,6 +3,7 @@
 //! *Booked* means booked for ever, once; a refusal means that nothing happened, and must have been true.
 
 use stadium_queue::Placed;
+use stadium_wallet::refusal::MOVED;
 use stadium_wallet::{
     AccountView, Answer, BookState, Booked, Command, Kind, Refusal, Time, TransferId, TransferView,
 };
@@ -83,6 +84,10 @@ impl Checker {
             Ask::Wallet(Command::Find { transfer }) => match refusal {
                 Refusal::Busy { .. } | Refusal::Unknown { .. } if asked.may_be_busy => Ok(()),
                 Refusal::Rejected { code: "WAL-022", .. } if !asked.booked.contains(transfer) => Ok(()),
+                // Its record left the disk, and was looked at before.
+                Refusal::Rejected { code: MOVED, .. } if self.moves && self.books.is_booked(*transfer) => {
+                    Ok(())
+                }
                 _ => Err("it is booked and must be found".to_owned()),
             },
             Ask::Wallet(command) => match (command, refusal) {
@@ -94,6 +99,10 @@ impl Checker {
                     | Command::BalanceAt { wallet, .. },
                     Refusal::Rejected { code: "WAL-021", .. },
                 ) if wallet.is_system() => Ok(()),
+                (
+                    Command::History { .. } | Command::BalanceAt { .. },
+                    Refusal::Rejected { code: MOVED, .. },
+                ) if self.moves => Ok(()),
                 _ => Err("that cannot be".to_owned()),
             },
         };

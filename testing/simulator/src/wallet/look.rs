@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use stadium_wallet::refusal::MOVED;
 use stadium_wallet::{
     AccountView, AssetView, BookState, Command, HoldView, Kind, Refusal, Time, TransferId, TransferView,
 };
@@ -27,6 +28,8 @@ pub struct Look {
     holds: BTreeMap<TransferId, HoldView>,
     /// Those that were asked for, and what was found.
     found: BTreeMap<TransferId, Option<TransferView>>,
+    /// Those whose records left the disk.
+    moved: BTreeSet<TransferId>,
     /// Somebody was too busy to answer.
     pub is_busy: bool,
 }
@@ -113,6 +116,9 @@ impl Look {
                 }
             }
             (Question::Find(_), Err(Refusal::Rejected { code: "WAL-022", .. })) => {}
+            (Question::Find(id), Err(Refusal::Rejected { code: MOVED, .. })) => {
+                self.moved.insert(id);
+            }
             (_, Err(Refusal::Busy { code, .. } | Refusal::Unknown { code, .. }))
                 if may_be_busy || code == stadium_wallet::refusal::PENDING =>
             {
@@ -151,6 +157,16 @@ impl Checker {
     fn resolve(&mut self, look: &Look) -> Result<(), Violation> {
         for (id, view) in &look.found {
             match view {
+                None if look.moved.contains(id) => {
+                    let known = self.books.transfers.get_mut(id);
+                    let known = known.filter(|known| self.moves && known.outcome != Outcome::Open);
+                    let Some(known) = known else {
+                        return Violation::new(format!(
+                            "the record of {id} left the disk before it was looked at"
+                        ));
+                    };
+                    known.is_lost = false;
+                }
                 Some(view) => {
                     self.books.book(*id, view.at)?;
                 }

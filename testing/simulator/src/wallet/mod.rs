@@ -27,11 +27,13 @@ pub struct Checker {
     pub books: Books,
     /// What is on its way.
     pub flying: Flying,
+    /// Old records leave the disks.
+    pub moves: bool,
 }
 
 impl Checker {
     /// Nothing has happened.
     pub fn new(plan: &WalletPlan, shards: u16) -> Checker {
-        Checker { books: Books::new(plan, shards), flying: Flying::default() }
+        Checker { books: Books::new(plan, shards), flying: Flying::default(), moves: plan.moves }
     }
 }

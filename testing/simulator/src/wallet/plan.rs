@@ -30,6 +30,8 @@ pub struct WalletPlan {
     pub messages: u32,
     /// Once in so many steps one shard's process is lost and started again, the others go on; 0 for never.
     pub lose_one: u32,
+    /// Old segments leave the disks during the run.
+    pub moves: bool,
 }
 
 /// A kind of command.
@@ -134,6 +136,7 @@ impl WalletPlan {
             hold_max: [2_000, 20_000, 400_000][random.usize(..3)],
             messages: if shards > 1 { often(random, &[0, 12, 4]) } else { 0 },
             lose_one: if shards > 1 && !has_queues { often(random, &[0, 40, 100]) } else { 0 },
+            moves: random.u8(..2) == 0,
         }
     }
 }

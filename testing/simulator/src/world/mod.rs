@@ -8,6 +8,7 @@ mod breaking;
 mod counters;
 mod end;
 mod look;
+mod moving;
 mod mqtt;
 mod pushes;
 mod replaying;
@@ -25,6 +26,7 @@ use stadium_shard::core::{self, Confirmation, Core, Delivery, Next};
 
 use self::counters::Counters;
 use self::look::Look;
+use self::moving::Moving;
 use self::mqtt::Mqtt;
 use self::pushes::Pushes;
 use self::wallets::Wallets;
@@ -68,6 +70,8 @@ pub struct Summary {
     pub haunted: u64,
     /// Barriers that owners wrote which were there at the end.
     pub barriers: u64,
+    /// Segments that left a disk for a store.
+    pub moved: u64,
     /// A flipped bit was noticed and named.
     pub flips_noticed: u64,
 }
@@ -139,6 +143,8 @@ pub struct World {
     journal_may_fail: bool,
     /// Nodes that are stopped, or go on: their owners, their faults and questions.
     zombies: Zombies,
+    /// Old segments with records of wallets that left the disks.
+    moving: Moving,
     /// The shard whose thread panics before its next turn.
     panics_between_turns: Option<usize>,
     /// Crashes so far, to notice that one came in between.
@@ -180,6 +186,7 @@ impl World {
             full: false,
             journal_may_fail: false,
             zombies: Zombies::new(plan.seed),
+            moving: Moving::default(),
             panics_between_turns: None,
             crashes: 0,
             summary: Summary::default(),
@@ -236,6 +243,7 @@ impl World {
         self.drain_mqtt()?;
         self.drain_counters()?;
         self.look()?;
+        self.bring_back()?;
         self.read_histories()?;
         if let Some(pushes) = &self.pushes {
             self.summary.pushes = pushes.accepted();
@@ -271,6 +279,7 @@ impl World {
             self.advance(by);
         }
         self.turn_all(Some(self.plan.disk_steps_max))?;
+        self.move_segments();
         if self.replays.u32(..self.plan.compare) == 0 {
             self.compare_with_recovery()?;
         }
@@ -278,13 +287,15 @@ impl World {
             self.look()?;
         }
         if self.once_in(60) {
-            for machine in &mut self.machines {
-                if let Some(core) = &mut machine.core {
-                    core.checkpoint_soon();
-                }
-            }
+            self.checkpoints_soon();
         }
         Ok(())
+    }
+
+    fn checkpoints_soon(&mut self) {
+        for core in self.machines.iter_mut().filter_map(|machine| machine.core.as_mut()) {
+            core.checkpoint_soon();
+        }
     }
 
     fn advance(&mut self, by: u64) {

@@ -345,6 +345,7 @@ impl World {
             self.trace.line(&self.clock, || "the wallets are held against the books".into());
             wallets.checker.looked(&look, self.clock.now(), self.clock.high(), self.full)?;
             self.machines_agree()?;
+            self.may_move();
             return self.together_is_whole();
         }
         let figures = self.machines.iter().map(|machine| {
