@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use stadium_journal::Disk as _;
+use stadium_journal::{Disk as _, Journal as _};
 use stadium_journal::copy::segment_name;
 
 use super::World;
