@@ -103,6 +103,9 @@ impl Segments {
             while let Some(account) = before.next_if(|account| account.number <= segment.number) {
                 if account.number == segment.number {
                     (live, pinned) = (account.live, account.pinned);
+                } else if account.pinned {
+                    // The owner whose journal this follows had it removed.
+                    self.moved.insert(account.start.0);
                 }
             }
             self.accounts.push(Account {
