@@ -77,6 +77,8 @@ pub enum Sabotage {
     LoopsAreInOrigins,
     /// An edge keeps twice as many messages for a session as its bound allows.
     SessionsKeepMore,
+    /// An edge does not end sessions that an operator has forgotten: it only cuts their clients.
+    ForgottenSessionsStay,
     /// An edge does not hand wills to the shards.
     WillsAreForgotten,
     /// An edge does not read DISCONNECT.

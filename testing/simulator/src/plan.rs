@@ -205,10 +205,12 @@ impl Plan {
         let mut groups = Rng::with_seed(self.seed ^ 0x7368_6172_6564);
         let mut absences = Rng::with_seed(self.seed ^ 0x6177_6179);
         let mut quotas = Rng::with_seed(self.seed ^ 0x7175_6f74_6173);
+        let mut forgets = Rng::with_seed(self.seed ^ 0x6572_6173_6573);
         let mqtt = MqttPlan::new(&mut random)
             .with_groups(&mut groups)
             .with_absences(&mut absences)
-            .with_quotas(&mut quotas);
+            .with_quotas(&mut quotas)
+            .with_forgets(&mut forgets);
         let has_many_bursts = mqtt.has_many_bursts;
         let (queues, mqtt) = (Vec::new(), Some(mqtt));
         let plan = Plan { shards, queues, wallets: None, pushes: None, mqtt, faults, ..self };

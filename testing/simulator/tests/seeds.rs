@@ -192,6 +192,12 @@ fn an_edge_whose_clock_is_fixed_is_found_out() {
 }
 
 #[test]
+fn an_edge_that_does_not_end_forgotten_sessions_is_found_out() {
+    let failure = first_failure(0, 400, Sabotage::ForgottenSessionsStay);
+    assert!(failure.is_some(), "400 seeds did not notice sessions that stay though they were forgotten");
+}
+
+#[test]
 fn an_edge_that_keeps_more_than_it_may_is_found_out() {
     let failure = first_failure(0, 400, Sabotage::SessionsKeepMore);
     assert!(failure.is_some(), "400 seeds did not notice that the bound of a session is passed");

@@ -27,6 +27,18 @@ struct Subscription {
     is_sure: bool,
 }
 
+/// Whether a session was forgotten, and its client was not let in since.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Forgotten {
+    /// It was not, or a crash may have undone that.
+    #[default]
+    No,
+    /// As long as nothing crashes.
+    Surely,
+    /// It is durable.
+    ForEver,
+}
+
 /// What is known of a device's session.
 #[derive(Debug, Default)]
 pub(super) struct Session {
@@ -36,8 +48,10 @@ pub(super) struct Session {
     /// Its device has no connection on which it was let in.
     pub(super) is_away: bool,
     pub(super) expiry_s: u32,
-    /// A clean start, or another expiry, was asked for and not answered.
+    /// A clean start, or another expiry, was asked for and not answered; or it was forgotten.
     may_be_gone: bool,
+    /// It was forgotten. A crash may still undo that.
+    forgotten: Forgotten,
     subscriptions: Vec<Subscription>,
     /// When it was left after it was let in the last time.
     left: Option<Timestamp>,
@@ -165,6 +179,34 @@ impl Books {
         self.wills_at_connect(device);
     }
 
+    /// An operator has the session forgotten: nothing of it is owed to anybody any more.
+    pub fn forgets(&mut self, device: usize, now: Timestamp) {
+        self.wills_at_forgetting(device, now);
+        self.unsure(device);
+        let session = &mut self.sessions[device];
+        session.may_be_gone = true;
+        // A CONNECT that is under way may begin another one behind it.
+        session.forgotten = if session.is_entering { Forgotten::No } else { Forgotten::Surely };
+    }
+
+    /// All processes end: a session may be there that was just forgotten.
+    pub fn forgotten_at_crash(&mut self) {
+        for session in &mut self.sessions {
+            if session.forgotten == Forgotten::Surely {
+                session.forgotten = Forgotten::No;
+            }
+        }
+    }
+
+    /// Nothing is under way: sessions that were forgotten are gone for ever.
+    pub fn forgotten_at_rest(&mut self) {
+        for session in &mut self.sessions {
+            if session.forgotten == Forgotten::Surely {
+                session.forgotten = Forgotten::ForEver;
+            }
+        }
+    }
+
     /// Nothing is sure of the session's subscriptions any more, and nothing is owed to it.
     fn unsure(&mut self, device: usize) {
         let at = self.next();
@@ -198,6 +240,10 @@ impl Books {
         if present && clean_start {
             return Err(format!("device {device} asked for a clean start and has a session"));
         }
+        if present && session.forgotten != Forgotten::No {
+            return Err(format!("the session of device {device} was forgotten, and is there"));
+        }
+        session.forgotten = Forgotten::No;
         for message in self.messages.values_mut() {
             if message.by == device && message.answered.is_none() {
                 message.is_sent_again = true;
@@ -243,6 +289,10 @@ impl Books {
         // A CONNECT that was never answered may not have been read.
         if was_in || session.left.is_none() {
             session.left = Some(now);
+        }
+        if !was_in {
+            // It may have begun another session.
+            session.forgotten = Forgotten::No;
         }
         (session.left_at, session.is_away) = (at, true);
         session.is_entering = false;

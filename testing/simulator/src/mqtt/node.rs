@@ -133,6 +133,19 @@ impl Node {
         self.bury();
     }
 
+    /// An operator has a client's session forgotten.
+    pub fn forget(&mut self, client_id: &str, clocks: Clocks) {
+        self.around.clocks = clocks;
+        let at = self.around.home_of(client_id);
+        let only_cuts = self.around.sabotage == Sabotage::ForgottenSessionsStay;
+        let mut turn = Turn { around: &mut self.around, at };
+        match only_cuts {
+            true => self.brokers[at].kick(&mut turn, client_id),
+            false => self.brokers[at].forget_session(&mut turn, client_id),
+        };
+        self.bury();
+    }
+
     /// A client sends bytes. The edge may have closed the connection before the client notices:
     /// such bytes are lost, as a socket's are.
     pub fn send(&mut self, link: Link, bytes: &[u8]) {

@@ -71,6 +71,8 @@ pub struct MqttPlan {
     pub message_bytes_max: u64,
     /// Once in so many steps somebody sets the clock right by hours or days; 0 for never.
     pub jump: u32,
+    /// Once in so many steps an operator has a session forgotten; 0 for never.
+    pub forgets: u32,
     /// Shared subscriptions; none in half of the runs.
     pub groups: Vec<GroupPlan>,
 }
@@ -129,6 +131,7 @@ impl MqttPlan {
             owner_max: 100_000,
             message_bytes_max: if little_room { LITTLE_BYTES } else { u64::MAX },
             jump: choose(random, &[0, 0, 60]),
+            forgets: 0,
             groups: Vec::new(),
         }
     }
@@ -178,6 +181,15 @@ impl MqttPlan {
         if self.burst == 0 && random.u8(..4) == 0 {
             self.owner_max = random.usize(1..4);
             (self.retained_topics, self.retained_one_in) = (14, 2);
+        }
+        self
+    }
+
+    /// In half of the runs without groups an operator has sessions forgotten. A member that joins its
+    /// group again could get a publish that is repeated twice at QoS 2.
+    pub fn with_forgets(mut self, random: &mut Rng) -> MqttPlan {
+        if self.groups.is_empty() && random.bool() {
+            self.forgets = [10, 40, 200][random.usize(..3)];
         }
         self
     }

@@ -164,6 +164,20 @@ impl Books {
         }
     }
 
+    /// Its session is forgotten, and its will with it.
+    pub(super) fn wills_at_forgetting(&mut self, device: usize, now: Timestamp) {
+        for (number, will) in self.wills_of(device) {
+            match will.state {
+                State::Held => self.will_is(number, State::Dropped),
+                State::Due { over, attempts: 0, ended: false } if !over.may_be(now) => {
+                    self.will_is(number, State::Dropped);
+                }
+                State::Asked | State::Due { .. } => self.will_is(number, State::Unknown),
+                State::Dropped | State::Published | State::Never | State::Unknown => {}
+            }
+        }
+    }
+
     /// All processes end: a connected device counts as gone when they start again.
     pub fn wills_at_crash(&mut self, now: Timestamp) {
         self.groups.crashed = self.next();

@@ -58,6 +58,8 @@ pub(super) struct Mqtt {
     groups: Rng,
     /// For who is away, and for the ends of bursts.
     absences: Rng,
+    /// When sessions are forgotten, and whose.
+    forgets: Rng,
     /// What had passed when the edge began.
     began: u64,
     /// What the clock showed then.
@@ -99,6 +101,7 @@ impl Mqtt {
             random,
             groups: Rng::with_seed(seed ^ 0x6d65_6d62_6572),
             absences: Rng::with_seed(seed ^ 0x6162_7365_6e63_6573),
+            forgets: Rng::with_seed(seed ^ 0x666f_7267_6574),
             began: 0,
             began_at: 0,
             batches: BTreeSet::new(),
@@ -208,6 +211,7 @@ impl World {
         mqtt.batches.clear();
         mqtt.probe = None;
         mqtt.books.wills_at_crash(now);
+        mqtt.books.forgotten_at_crash();
         mqtt.retain_wills(now);
         for (at, device) in mqtt.devices.iter_mut().enumerate() {
             if device.link.is_some() {
@@ -223,6 +227,7 @@ impl World {
         for _ in 0..mqtt.random.u32(..=mqtt.plan.actions_max) {
             self.act();
         }
+        self.forget();
         let Some(mqtt) = &mut self.mqtt else { return Ok(()) };
         for at in 0..mqtt.devices.len() {
             if mqtt.random.u32(..mqtt.plan.slow) == 0 {
@@ -241,6 +246,22 @@ impl World {
             self.burst();
         }
         Ok(())
+    }
+
+    /// Once in so many steps an operator has a session forgotten.
+    fn forget(&mut self) {
+        let now = Timestamp::of(&self.clock);
+        let Some(clocks) = self.edge_clocks() else { return };
+        let Some(mqtt) = &mut self.mqtt else { return };
+        if mqtt.plan.forgets == 0 || mqtt.forgets.u32(..mqtt.plan.forgets) > 0 {
+            return;
+        }
+        let at = mqtt.forgets.usize(..mqtt.devices.len());
+        let Some(node) = &mut mqtt.node else { return };
+        self.trace.line(&self.clock, || format!("the session of device {at} is forgotten"));
+        mqtt.books.forgets(at, now);
+        node.forget(&mqtt.devices[at].plan.id, clocks);
+        mqtt.retain_wills(now);
     }
 
     fn act(&mut self) {
@@ -578,6 +599,7 @@ impl World {
         let now = Timestamp::of(&self.clock);
         let Some(mqtt) = &mut self.mqtt else { return };
         mqtt.books.wills_at_rest(now);
+        mqtt.books.forgotten_at_rest();
         mqtt.retain_wills(now);
     }
 
