@@ -2,7 +2,8 @@
 //!
 //! [`ClusterNode`] joins the cluster, and has the replicas of its process follow, claim, serve and
 //! hand over as membership orders. [`ReplicatedStore`] is where a replica keeps its mirror and its
-//! checkpoints, and how it reaches the log. [`ClusterTransport`] takes pushes to devices of all nodes. docs/cluster.md describes a cluster as a whole.
+//! checkpoints, and how it reaches the log. [`ClusterTransport`] takes pushes to devices of all
+//! nodes. docs/cluster.md describes a cluster as a whole.
 
 mod archive;
 mod bell;
@@ -23,7 +24,7 @@ mod transport;
 
 pub use archive::{ArchiveFigures, ArchiveSettings, ShardArchived};
 pub use copies::{CopyError, CopyProgress, CopySettings, OnCopy, ShardCopied, copy_in, copy_out};
-pub use forward::{ASKED_FOR, ForwardFigures, LinkSettings};
+pub use forward::{ASKED_FOR, AnswerTo, ForwardFigures, LinkSettings, NodeAnswers};
 pub use keeper::Keeper;
 pub use node::ClusterNode;
 pub use restore_log::{LogRestored, RestoreMode, restore_log};

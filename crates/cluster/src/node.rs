@@ -8,9 +8,10 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use stadium_journal_log::{ClusterId, Topic};
 use stadium_links::LinkFigures;
-use stadium_membership::{Error, ShardSet};
+use stadium_membership::{Error, NodeName, ShardSet};
 use stadium_membership_etcd::{Certainty, Membership, Snapshot};
 use stadium_push::Transport;
 use stadium_shard::Shards;
@@ -18,7 +19,7 @@ use stadium_shard::core::NodeLease;
 
 use crate::archive::ArchiveFigures;
 use crate::duties::{Common, Duties};
-use crate::forward::{ForwardFigures, Forwarder, Forwarding};
+use crate::forward::{AnswerTo, ForwardFigures, Forwarder, Forwarding, NodeAnswers};
 use crate::keeper::Keeper;
 use crate::openers::Openers;
 use crate::reads::Reads;
@@ -29,8 +30,8 @@ use crate::transport::ClusterTransport;
 /// A node of a cluster. It follows, claims and serves shards until it is dropped.
 ///
 /// Dropping it ends what its shards began, ends its lease, so that others take over at once, and
-/// closes its replicas. That takes the time of the last checkpoints. [`Self::drain`] loses less time
-/// for callers, since each shard then has a successor before it is given up.
+/// closes its replicas. That takes the time of the last checkpoints. [`Self::drain`] loses less
+/// time for callers, since each shard then has a successor before it is given up.
 pub struct ClusterNode {
     common: Arc<Common>,
     certainty: Certainty,
@@ -42,7 +43,8 @@ pub struct ClusterNode {
 }
 
 impl ClusterNode {
-    /// Joins the cluster. `shards` are those of this process, with none open; `topic` has their logs.
+    /// Joins the cluster. `shards` are those of this process, with none open; `topic` has their
+    /// logs.
     ///
     /// It waits for neither etcd nor the logs: a node whose etcd is away joins when it answers. Two
     /// nodes never share the folder of the settings.
@@ -90,8 +92,8 @@ impl ClusterNode {
 
     /// Whether it is certain that no other node serves the shards that this one serves.
     ///
-    /// While it is not, shards put their answers to reads behind commits. Commands need no certainty,
-    /// since the log decides.
+    /// While it is not, shards put their answers to reads behind commits. Commands need no
+    /// certainty, since the log decides.
     #[must_use]
     pub fn is_certain(&self) -> bool {
         self.certainty.is_certain()
@@ -109,8 +111,8 @@ impl ClusterNode {
         self.membership.as_ref().expect("only dropping takes it").snapshot()
     }
 
-    /// Takes pushes of all shards to devices by `local`, which takes those of this node to its own; those
-    /// for devices of other nodes travel over links. Called once, before devices connect.
+    /// Takes pushes of all shards to devices by `local`, which takes those of this node to its own;
+    /// those for devices of other nodes travel over links. Called once, before devices connect.
     ///
     /// `on_number` is called with the number of this node in the names of its connections
     /// ([`stadium_push::ConnectionName::node`]), now and whenever it has registered again. `None`
@@ -128,6 +130,22 @@ impl ClusterNode {
         on_number(number);
         *told = Some(Box::new(on_number));
         Some(transport)
+    }
+
+    /// Answers the questions of other nodes by `answers` from now on. Without links nobody asks.
+    pub fn attach_answers(&self, answers: Arc<dyn NodeAnswers>) {
+        if let Some(forwarder) = self.forwarder() {
+            forwarder.questions.attach(answers);
+        }
+    }
+
+    /// Asks another node something about what it alone has. `done` hears the answer, or `None`
+    /// where the node is out of reach, does not answer in time, or has no answer.
+    pub fn ask_node(&self, node: &NodeName, question: Bytes, within: Duration, done: AnswerTo) {
+        match (self.forwarder(), link_name(node)) {
+            (Some(forwarder), Ok(node)) => forwarder.ask_node(&node, question, within, done),
+            _ => done(None),
+        }
     }
 
     /// Figures of the commands that this node sent to others, and got from them.
@@ -152,12 +170,12 @@ impl ClusterNode {
         self.keeper.as_ref().map(|keeper| keeper.figures())
     }
 
-    /// Hands all shards over to standbys in step. The node stays in the cluster until it is dropped, and
-    /// its commands reach the shards of others; it is given no shards any more. Its replicas stay in the
-    /// map: it is a standby when it comes back.
+    /// Hands all shards over to standbys in step. The node stays in the cluster until it is
+    /// dropped, and its commands reach the shards of others; it is given no shards any more. Its
+    /// replicas stay in the map: it is a standby when it comes back.
     ///
-    /// Returns whether it owns nothing any more. False after `at_most`; the shards that it still owns
-    /// are taken over when it is dropped.
+    /// Returns whether it owns nothing any more. False after `at_most`; the shards that it still
+    /// owns are taken over when it is dropped.
     #[must_use]
     pub fn drain(&self, at_most: Duration) -> bool {
         let until = Instant::now() + at_most;
@@ -174,7 +192,7 @@ impl ClusterNode {
 }
 
 /// The node's name as links and certificates have it.
-fn link_name(me: &stadium_membership::NodeName) -> Result<stadium_links::NodeName, Error> {
+fn link_name(me: &NodeName) -> Result<stadium_links::NodeName, Error> {
     stadium_links::NodeName::new(me.as_str()).map_err(|error| Error::Setting(error.to_string()))
 }
 

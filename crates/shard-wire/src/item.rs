@@ -40,6 +40,10 @@ pub enum Item {
     AnnounceAgain(AnnounceAgain),
     /// Outcomes of a live push that another node accepted.
     LiveCounts(LiveCounts),
+    /// A question to the node itself, about what it alone has.
+    Question(Question),
+    /// The answer to a question.
+    Reply(NodeReply),
 }
 
 /// A command for a shard of another node.
@@ -188,6 +192,20 @@ pub struct Abandoned {
     pub id: u64,
 }
 
+/// A question to a node. Its bytes are the business of those who ask and answer.
+#[derive(Debug)]
+pub struct Question {
+    /// The content.
+    pub body: Bytes,
+}
+
+/// A node's answer to a question.
+#[derive(Debug)]
+pub struct NodeReply {
+    /// The content.
+    pub body: Bytes,
+}
+
 enumeration! {
     Machine = "Machine" { 1 Queue, 2 Wallet, 3 Push, 4 Session }
 }
@@ -203,6 +221,8 @@ message! {
     SpreadQueues = "SpreadQueues" { 1 shard, 2 queues }
     Together = "Together" { 1 transfers, 2 jobs, 3 principal }
     Done = "TogetherDone" { 1 booked, 2 placed }
+    Question = "NodeQuestion" { 1 body }
+    NodeReply = "NodeReply" { 1 body }
 }
 
 oneof! {
@@ -218,6 +238,8 @@ oneof! {
         9 Transport[batch],
         10 AnnounceAgain[announce_again],
         11 LiveCounts[counts],
+        12 Question[question],
+        13 Reply[reply],
     }
     Command = "Command" { 1 Queue[queue], 2 Wallet[wallet], 3 Push[push], 4 Session[session], 5 Together[together] }
     Answer = "Answer" { 1 Queue[queue], 2 Wallet[wallet], 3 Push[push], 4 Session[session], 5 Together[together] }

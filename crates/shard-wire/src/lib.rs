@@ -26,8 +26,8 @@ mod wallet;
 pub use batch::{BATCH_BYTES_MAX, Batch, ITEM_BYTES_MAX, Received, encode};
 pub use error::Error;
 pub use item::{
-    Abandoned, Answer, Command, Confirmation, Delivery, Item, Machine, Message, Notice, Release, Request,
-    Response, SpreadQueues,
+    Abandoned, Answer, Command, Confirmation, Delivery, Item, Machine, Message, NodeReply, Notice, Question,
+    Release, Request, Response, SpreadQueues,
 };
 pub use transport::{
     AnnounceAgain, Dispatch, LiveCounts, LiveDispatch, Packed, PackedEntry, TransportBatch, TransportCommand,

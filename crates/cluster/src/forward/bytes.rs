@@ -4,6 +4,7 @@
 
 use std::cell::RefCell;
 
+use stadium_links::Reply;
 use stadium_queue::Refusal;
 use stadium_shard_wire::{Item, encode};
 use stadium_state_machine::rejected;
@@ -24,4 +25,10 @@ pub(super) fn with_bytes<T>(item: &Item, then: impl FnOnce(&[u8]) -> T) -> Resul
         bytes.shrink_to(BYTES_KEPT);
         Ok(result)
     })
+}
+
+/// Answers a request of another node with an item.
+pub(super) fn answer_with(reply: Reply, item: &Item) {
+    // One that has no bytes is dropped with its reply, and unknown.
+    let _ = with_bytes(item, |body| reply.answer(body));
 }

@@ -25,6 +25,7 @@ use stadium_telemetry::Tracer;
 use super::alarm::Alarm;
 use super::bytes::with_bytes;
 use super::members::Members;
+use super::questions::Questions;
 use super::serving::Serving;
 use super::settings::{BODY_BYTES_MAX, LinkSettings};
 use crate::transport::{ClusterTransport, NodeSender};
@@ -48,6 +49,7 @@ pub(crate) struct Forwarder {
     /// The transport of pushes of this node, once it has one.
     pub(super) transport: OnceLock<Arc<ClusterTransport>>,
     pub(super) kept: Kept,
+    pub(super) questions: Questions,
     pub(super) tracer: Tracer,
     ends: AtomicBool,
     pub(super) counts: Counts,
@@ -66,8 +68,8 @@ pub(super) struct Counts {
 /// Figures of the commands that a node forwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ForwardFigures {
-    /// Commands of this node for shards of others, since the start; those aside that its own shards had
-    /// taken on.
+    /// Commands of this node for shards of others, since the start; those aside that its own shards
+    /// had taken on.
     pub asked: u64,
     /// Commands that its own shards had taken on and gave back, to be asked again.
     pub given_back: u64,
@@ -109,6 +111,7 @@ impl Forwarding {
             serving: Mutex::default(),
             transport: OnceLock::new(),
             kept: Kept::default(),
+            questions: Questions::default(),
             tracer: settings.tracer.clone(),
             ends: AtomicBool::new(false),
             counts: Counts::default(),
@@ -163,7 +166,8 @@ impl Forwarder {
         }
     }
 
-    /// Takes pushes to devices of all nodes by a transport of this node, which takes them to its own.
+    /// Takes pushes to devices of all nodes by a transport of this node, which takes them to its
+    /// own.
     pub(crate) fn attach_transport(self: &Arc<Self>, local: Arc<dyn Transport>) -> Arc<ClusterTransport> {
         let transport = self.transport.get_or_init(|| {
             let sender = Arc::clone(self) as Arc<dyn NodeSender>;

@@ -17,8 +17,9 @@ use stadium_shard_wire::{
 };
 use stadium_state_machine::{rejected, unknown};
 
-use super::bytes::with_bytes;
+use super::bytes::{answer_with, with_bytes};
 use super::forwarder::Forwarder;
+use super::questions;
 use super::serving::Serving;
 use super::settings::BODY_BYTES_MAX;
 
@@ -26,6 +27,7 @@ impl Receiver for Forwarder {
     fn request(&self, from: From<'_>, request: LinkRequest<'_>, reply: Reply) {
         match one(request.body) {
             Some(Received::Item(Item::Request(request))) => self.serve(from.node, request, reply),
+            Some(Received::Item(Item::Question(question))) => self.questions.answer(question.body, reply),
             Some(Received::Refused { reply: refusal, .. }) => answer_with(reply, &refusal),
             // No node sends that. Dropping the reply tells the other that the outcome is unknown.
             _ => tracing::warn!(node = %from.node, "A request of another node cannot be read"),
@@ -51,6 +53,13 @@ impl Receiver for Forwarder {
 
     fn completed(&self, tag: Tag, outcome: Outcome<'_>) {
         let (Tag(id), now) = (tag, Instant::now());
+        if questions::is_one(id) {
+            let answer = match outcome {
+                Outcome::Answer(body) => one(body),
+                _ => None,
+            };
+            return self.questions.completed(id, answer);
+        }
         let step = match outcome {
             Outcome::Answer(body) => match one(body) {
                 Some(Received::Item(Item::Response(Response { answer, .. }))) => {
@@ -146,7 +155,7 @@ impl Forwarder {
                     transport.receive(item);
                 }
             }
-            Item::Request(_) | Item::Response(_) => {
+            Item::Request(_) | Item::Response(_) | Item::Question(_) | Item::Reply(_) => {
                 tracing::warn!(%node, "A letter of another node is one that is no letter");
             }
         }
@@ -156,9 +165,4 @@ impl Forwarder {
 /// The only item of a body.
 fn one(body: &[u8]) -> Option<Received> {
     Batch::new(Bytes::copy_from_slice(body)).ok()?.next()?.ok()
-}
-
-fn answer_with(reply: Reply, item: &Item) {
-    // One that has no bytes is dropped with its reply, and unknown.
-    let _ = with_bytes(item, |body| reply.answer(body));
 }

@@ -1,15 +1,18 @@
-//! Items for the transports of other nodes.
+//! Items for the transports of other nodes, and questions to them.
 //!
-//! Nobody repeats what is for all nodes. So a node that has no room for it now gets it later, in order
-//! and within a bound.
+//! Nobody repeats what is for all nodes. So a node that has no room for it now gets it later, in
+//! order and within a bound.
 
 use std::fmt;
+use std::time::Duration;
 
-use stadium_links::{Carrier as _, Lane, NodeName, Outgoing, Refused, Target};
-use stadium_shard_wire::Item;
+use bytes::Bytes;
+use stadium_links::{Carrier as _, Lane, NodeName, Outgoing, Refused, Tag, Target};
+use stadium_shard_wire::{Item, Question};
 
 use super::bytes::with_bytes;
 use super::forwarder::Forwarder;
+use super::questions::AnswerTo;
 use crate::transport::{NodeSender, NotSent};
 
 impl Forwarder {
@@ -27,6 +30,23 @@ impl Forwarder {
         let endpoint = endpoint.as_ref().ok_or(Refused::Down)?;
         let target = Target { shard: shard.into(), generation: 0 };
         endpoint.letter(node, Lane::Data, Outgoing { target, body })
+    }
+}
+
+impl Forwarder {
+    /// Asks a node, and calls `done` with its answer, within about this time. It is called on a
+    /// thread of the links, or at once where the node is out of reach.
+    pub(crate) fn ask_node(&self, node: &NodeName, body: Bytes, within: Duration, done: AnswerTo) {
+        let id = self.questions.begin(done);
+        let target = Target { shard: 0, generation: 0 };
+        let sent = with_bytes(&Item::Question(Question { body }), |body| {
+            let endpoint = self.endpoint.read();
+            let Some(endpoint) = &*endpoint else { return false };
+            endpoint.request(node, Lane::Data, within, Tag(id), Outgoing { target, body }).is_ok()
+        });
+        if !matches!(sent, Ok(true)) {
+            self.questions.completed(id, None);
+        }
     }
 }
 
