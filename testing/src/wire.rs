@@ -1,7 +1,8 @@
 //! MQTT packets as bytes, written from the specification and independent of the product's codec.
 //!
-//! Builders make one packet each; [`Frame`] is one packet that was read. Only what the suites need is here, and
-//! properties are raw bytes, so that a suite can also write wrong ones. Sections are of MQTT 5.0.
+//! Builders make one packet each; [`Frame`] is one packet that was read. Only what the suites need
+//! is here, and properties are raw bytes, so that a suite can also write wrong ones. Sections are
+//! of MQTT 5.0.
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -243,12 +244,22 @@ pub struct Connect {
     pub properties: Vec<u8>,
     /// User name and password.
     pub login: Option<(String, String)>,
+    /// The topic and the payload of its will, at QoS 0.
+    pub will: Option<(String, String)>,
 }
 
 impl Connect {
     /// A device with a clean session and no keep-alive.
     pub fn new(version: Version, id: impl Into<String>) -> Self {
-        Self { version, id: id.into(), clean: true, keep_alive_s: 0, properties: Vec::new(), login: None }
+        Self {
+            version,
+            id: id.into(),
+            clean: true,
+            keep_alive_s: 0,
+            properties: Vec::new(),
+            login: None,
+            will: None,
+        }
     }
 
     /// Keeps its session: an hour in MQTT 5.0 (3.1.2.11.2), without a clean session in 3.1.1.
@@ -271,13 +282,19 @@ impl Connect {
     /// The packet.
     pub fn encode(&self) -> Vec<u8> {
         let login = if self.login.is_some() { 0xC0 } else { 0 };
-        let flags = login | if self.clean { 2 } else { 0 };
+        let will = if self.will.is_some() { 4 } else { 0 };
+        let flags = login | will | if self.clean { 2 } else { 0 };
         let mut body = text("MQTT");
         body.push(if self.version == Version::V5 { 5 } else { 4 });
         body.push(flags);
         body.extend(self.keep_alive_s.to_be_bytes());
         body.extend(properties(self.version, &self.properties));
         body.extend(text(&self.id));
+        if let Some((topic, payload)) = &self.will {
+            body.extend(properties(self.version, &[]));
+            body.extend(text(topic));
+            body.extend(text(payload));
+        }
         if let Some((user, password)) = &self.login {
             body.extend(text(user));
             body.extend(text(password));

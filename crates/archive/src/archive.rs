@@ -29,11 +29,14 @@ pub struct Settings {
     pub grace: Duration,
     /// Bytes a second that all uploads together send at most, on average; no bound by default.
     pub upload_bytes_per_second: Option<NonZeroU64>,
-    /// A backup waits this long for a removal of old ones to end, and the other way round. A minute by
-    /// default.
+    /// A backup waits this long for a removal of old ones to end, and the other way round. A minute
+    /// by default.
     pub patience: Duration,
     /// The clock of that: the system's by default.
     pub clock: Arc<dyn Clock>,
+    /// The moment that a cut shows, milliseconds since 1970, where its state was taken before it is
+    /// stored; now by default.
+    pub moment_ms: Option<u64>,
 }
 
 impl Default for Settings {
@@ -43,6 +46,7 @@ impl Default for Settings {
             upload_bytes_per_second: None,
             patience: Duration::from_secs(60),
             clock: Arc::new(System),
+            moment_ms: None,
         }
     }
 }
@@ -106,8 +110,8 @@ impl Archive {
         from.end()?;
         let pace = Pace::new(settings.upload_bytes_per_second);
         let grace_ms = i64::try_from(settings.grace.as_millis()).unwrap_or(i64::MAX);
-        let (patience, clock) = (settings.patience, Arc::clone(&settings.clock));
-        Ok(Self { root: Arc::new(Root { place, pace, grace_ms, patience, clock, shards }) })
+        let (patience, clock, moment_ms) = (settings.patience, Arc::clone(&settings.clock), settings.moment_ms);
+        Ok(Self { root: Arc::new(Root { place, pace, grace_ms, patience, clock, shards, moment_ms }) })
     }
 
     /// Opens the archive at a URL and works with it on this thread, to the end.
@@ -170,7 +174,12 @@ impl Archive {
         }
         let newest = self.root.cuts().list().await?.last().map_or(0, |entry| entry.number);
         let number = newest + 1;
-        let cut = Cut { number, random: fastrand::u64(..), stored_ms: now_ms(), manifests };
+        let cut = Cut {
+            number,
+            random: fastrand::u64(..),
+            stored_ms: self.root.moment_ms.unwrap_or_else(now_ms),
+            manifests,
+        };
         match self.root.cuts().create(number, cut.encode()).await? {
             Created::Newest => Ok(cut),
             Created::Taken => Err(Error::Conflict("a cut".to_owned())),

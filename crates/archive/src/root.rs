@@ -21,6 +21,8 @@ pub(crate) struct Root {
     pub(crate) patience: Duration,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) shards: u16,
+    /// The moment that a cut shows, in place of now.
+    pub(crate) moment_ms: Option<u64>,
 }
 
 impl Root {

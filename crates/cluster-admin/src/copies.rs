@@ -1,9 +1,9 @@
 //! `backup`, `restore`, `export`, `import`: all shards of a cluster as an archive or a data
 //! directory, and a cluster made of one.
 //!
-//! An archive is that of `stadium journal export`, and a data directory that of a standalone server.
-//! So a backup can be imported into either, and a standalone server's export can be restored into a
-//! cluster. docs/cluster.md, "Back up and restore", has the rules.
+//! An archive is that of `stadium journal export`, and a data directory that of a standalone
+//! server. So a backup can be imported into either, and a standalone server's export can be
+//! restored into a cluster. docs/cluster.md, "Back up and restore", has the rules.
 
 use std::num::NonZeroU64;
 use std::path::Path;
@@ -16,6 +16,8 @@ use stadium_cluster::{ArchiveSettings, CopyProgress, CopySettings, ShardCopied, 
 use stadium_journal::shards;
 use stadium_journal_kafka::{Client, open};
 use stadium_journal_log::{ClusterId, Topic};
+use stadium_membership as membership;
+use stadium_membership_etcd::{DocumentSettings, Documents, Texts};
 
 use crate::admin::Admin;
 use crate::error::Error;
@@ -96,13 +98,14 @@ pub type OnStep<'a> = &'a mut (dyn FnMut(&Progress) + Send);
 
 impl Admin {
     /// Copies all shards, as they are at one moment, into an archive. `store` is the URL of the
-    /// cluster's store. `scratch` is a folder with room for all shards, and once more for the largest.
+    /// cluster's store. `scratch` is a folder with room for all shards, and once more for the
+    /// largest.
     ///
     /// An interrupted backup leaves the one before it as it was.
     ///
     /// # Errors
-    /// etcd, Kafka or a store does not answer or has damage; the disk is full; the archive is another
-    /// cluster's. `CLU-304` where owners did not stop for long enough.
+    /// etcd, Kafka or a store does not answer or has damage; the disk is full; the archive is
+    /// another cluster's. `CLU-304` where owners did not stop for long enough.
     pub fn backup(
         &mut self,
         store: Option<String>,
@@ -115,6 +118,8 @@ impl Admin {
         let mut report = self.copy_out(store, &folder, tell)?;
         let settings = Archive {
             grace: to.grace,
+            // Erasures that finish from now on are carried out again after a restore.
+            moment_ms: Some(milliseconds_between(SystemTime::UNIX_EPOCH, began)),
             upload_bytes_per_second: to.upload_bytes_per_second,
             ..Archive::default()
         };
@@ -148,8 +153,9 @@ impl Admin {
         self.copy_out(store, &data.join("shards"), tell)
     }
 
-    /// Makes the cluster with the shards of an archive. Its topic and its store must be new. The key
-    /// that lets nodes join is made last.
+    /// Makes the cluster with the shards of an archive. Its topic and its store must be new. The
+    /// key that lets nodes join is made last. `shared` makes the documents that its nodes share
+    /// from the beginning; it gets the moment that the archive shows, milliseconds since 1970.
     ///
     /// # Errors
     /// A cluster of the name exists, its topic or its store has data (`CLU-305`), the archive is
@@ -159,6 +165,7 @@ impl Admin {
         store: Option<String>,
         from: &str,
         scratch: &Path,
+        shared: impl FnOnce(u64) -> Result<Texts, String>,
         tell: OnStep<'_>,
     ) -> Result<FilledReport, Error> {
         let began = SystemTime::now();
@@ -169,7 +176,8 @@ impl Admin {
             tell(&Progress { step, done: count(progress.bytes), all: count(progress.of_bytes) });
         });
         let imported = imported.map_err(Error::copy)?;
-        let mut report = self.fill(store, &folder, scratch, tell)?;
+        let shared = shared(imported.stored_ms).map_err(Error::Copy)?;
+        let mut report = self.fill(store, &folder, scratch, &shared, tell)?;
         let left_out = imported.shards.iter().flat_map(|shard| &shard.left_out);
         report.warnings.extend(left_out.map(|why| format!("a checkpoint was left out: {why}")));
         report.stored_ms = Some(imported.stored_ms);
@@ -190,7 +198,7 @@ impl Admin {
         tell: OnStep<'_>,
     ) -> Result<FilledReport, Error> {
         self.check_is_new()?;
-        self.fill(store, &data.join("shards"), scratch, tell)
+        self.fill(store, &data.join("shards"), scratch, &Texts::new(), tell)
     }
 
     fn copy_out(
@@ -226,6 +234,7 @@ impl Admin {
         store: Option<String>,
         folder: &Path,
         scratch: &Path,
+        shared: &Texts,
         tell: OnStep<'_>,
     ) -> Result<FilledReport, Error> {
         let began = SystemTime::now();
@@ -235,7 +244,9 @@ impl Admin {
         let (made, shards) = self.make(new, |admin, id| {
             let settings = admin.copy_settings(ClusterId(id.0), count, store)?;
             let filled = copy_in(&settings, folder, scratch, &mut |progress| tell(&step(progress)));
-            filled.map_err(Error::copy)
+            let filled = filled.map_err(Error::copy)?;
+            admin.share(id, &scratch.join("shared.json"), shared)?;
+            Ok(filled)
         })?;
         Ok(FilledReport {
             cluster: made.cluster,
@@ -245,6 +256,24 @@ impl Admin {
             shards: shards.iter().map(CopiedShard::of).collect(),
             warnings: made.warnings,
         })
+    }
+
+    /// Has the nodes of a cluster that is made share these documents from the beginning.
+    fn share(&self, id: membership::ClusterId, copy: &Path, shared: &Texts) -> Result<(), Error> {
+        if shared.is_empty() {
+            return Ok(());
+        }
+        let documents = Documents::start(DocumentSettings {
+            etcd: self.settings.etcd.clone(),
+            cluster: self.settings.cluster.clone(),
+            id,
+            copy: copy.to_owned(),
+        })?;
+        let changed = documents.change(&mut |texts| {
+            texts.extend(shared.clone());
+            true
+        });
+        changed.map(drop).map_err(|why| Error::Copy(format!("the documents of the nodes: {why:?}")))
     }
 
     fn copy_settings(

@@ -76,5 +76,8 @@ pub use sign_in::config::{OidcConfig, WrongSetting};
 pub use start_error::StartError;
 pub use topics::event::{TopicEvent, render as render_topic_event};
 pub use users::at_start::erase_at_start;
+pub use users::cluster::{ClusterUsers, NodeOfUsers};
+pub use users::elsewhere::OtherNodes;
 pub use users::receipt::{WrongReceipt, verify_receipt};
 pub use users::record::restored;
+pub use users::restored::erased_after;

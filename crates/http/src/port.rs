@@ -23,6 +23,7 @@ use crate::start_error::StartError;
 use crate::topics::routes::PublishIds;
 use crate::topics::stream::StreamEnds;
 use crate::topics::tickets::Tickets;
+use crate::users::cluster::ClusterSlot;
 use crate::users::record::Erasures;
 use crate::wallet::figures::Figures;
 use crate::wallet::movers::Movers;
@@ -49,6 +50,7 @@ struct Parts {
     device_tokens: Arc<DeviceTokens>,
     device_rates: Arc<DeviceRates>,
     erasures: Arc<Erasures>,
+    cluster_users: Arc<ClusterSlot>,
 }
 
 impl Port {
@@ -76,6 +78,7 @@ impl Port {
             webpush: Arc::new(webpush),
             device_tokens: Arc::new(device_tokens),
             device_rates: Arc::default(),
+            cluster_users: Arc::default(),
         })))
     }
 
@@ -115,6 +118,7 @@ parts! {
     device_tokens: DeviceTokens;
     device_rates: DeviceRates;
     erasures: Erasures;
+    cluster_users: ClusterSlot;
 }
 
 impl FromRef<Port> for Sources {

@@ -1,5 +1,5 @@
-//! Secrets that the server made: 32 random bytes in a file for its owner alone, or in a document that
-//! the nodes of a cluster share.
+//! Secrets that the server made: 32 random bytes in a file for its owner alone, or in a document
+//! that the nodes of a cluster share.
 //!
 //! A secret is made at the first start and never replaced: what was sealed or signed with it would
 //! be void.
@@ -16,9 +16,9 @@ use ring::rand::{SecureRandom, SystemRandom};
 use crate::config::Config;
 use crate::shared_documents::SharedDocuments;
 
-/// Opens the secret of this file in the data directory, or the one that the cluster has in its place.
-/// At the first start it is made; that of a cluster is the file of the first node which has one. `what`
-/// names its use, `loss` what a new one ends.
+/// Opens the secret of this file in the data directory, or the one that the cluster has in its
+/// place. At the first start it is made; that of a cluster is the file of the first node which has
+/// one. `what` names its use, `loss` what a new one ends.
 ///
 /// # Errors
 /// The system's error, or that the file is not one of this server; it is never replaced.
@@ -39,7 +39,8 @@ pub(crate) fn open_file(dir: &Path, file: &str, what: &str, loss: &str) -> io::R
     }
 }
 
-fn open_shared(
+/// As [`open`], of the cluster that these documents are of.
+pub(crate) fn open_shared(
     shared: &dyn SharedDocuments,
     dir: &Path,
     file: &str,

@@ -46,7 +46,8 @@ use crate::server::tls::Certificate;
 use crate::server::tls::stream::TlsStream;
 use crate::server::unread::watched;
 use crate::start_error::StartError;
-use crate::users::erase;
+use crate::users::cluster::{ClusterSlot, ClusterUsers};
+use crate::users::worker;
 use crate::wallet::figures;
 
 pub(crate) mod peek;
@@ -104,6 +105,7 @@ impl Reloader {
 #[derive(Clone)]
 pub struct Queues {
     app: Arc<App>,
+    cluster_users: Arc<ClusterSlot>,
 }
 
 impl Queues {
@@ -111,6 +113,12 @@ impl Queues {
     /// 503. The first shards stay: a second call changes nothing.
     pub fn serve(&self, shards: Shards) {
         let _ = self.app.shards.set(shards);
+    }
+
+    /// From now on users are exported and erased with all nodes of the cluster; the first call
+    /// counts.
+    pub fn serve_users(&self, users: Arc<ClusterUsers>) {
+        let _ = self.cluster_users.set(users);
     }
 }
 
@@ -148,7 +156,7 @@ impl Server {
 
     /// What serves queues once there are shards; keep it before [`Server::run`].
     pub fn queues(&self) -> Queues {
-        Queues { app: Arc::clone(&self.app) }
+        Queues { app: Arc::clone(&self.app), cluster_users: self.port.part() }
     }
 
     /// Takes the facts of the process that it runs in, before [`Server::run`] or while it runs.
@@ -186,7 +194,7 @@ impl Server {
             tokio::spawn(samples::sample(self.port.part(), self.port.part())),
             tokio::spawn(figures::sample(self.port.part(), self.port.part())),
             tokio::spawn(settle_audit(Arc::clone(&self.app))),
-            tokio::spawn(erase::work(Arc::clone(&self.app), self.port.part())),
+            tokio::spawn(worker::work(Arc::clone(&self.app), self.port.part())),
         ];
         let places = Places::new(&self.app.config);
         let mut shutdown = std::pin::pin!(shutdown);

@@ -12,15 +12,25 @@ use crate::shards::{Asks, Expected};
 
 pub(crate) mod at_start;
 pub(crate) mod audit_lines;
+pub(crate) mod cluster;
 pub(crate) mod description;
+pub(crate) mod elsewhere;
 pub(crate) mod erase;
 pub(crate) mod export;
 pub(crate) mod find;
 pub(crate) mod kept;
+pub(crate) mod list;
+pub(crate) mod local;
+pub(crate) mod on_node;
 pub(crate) mod receipt;
 pub(crate) mod record;
+pub(crate) mod registration;
+pub(crate) mod restored;
 pub(crate) mod routes;
+pub(crate) mod shared_list;
+pub(crate) mod spelled;
 pub(crate) mod views;
+pub(crate) mod worker;
 
 /// A page of the sessions or the retained messages of one shard.
 pub(crate) struct PageOf {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use stadium_http::ChangeLog;
 use stadium_http::key_store::KeyStore;
 use stadium_http::{
-    About, Config, Fleet, MetricReader, Queues, Reloader, Server, SharedDocuments, SocketTaker,
+    About, ClusterUsers, Config, Fleet, MetricReader, Queues, Reloader, Server, SharedDocuments, SocketTaker,
 };
 use stadium_shard::Shards;
 use stadium_telemetry::Tracer;
@@ -84,6 +84,11 @@ impl HttpPort {
     /// Answers for queues from now on, by these shards.
     pub(crate) fn serve(&self, shards: Shards) {
         self.queues.serve(shards);
+    }
+
+    /// Exports and erases users with all nodes of the cluster from now on.
+    pub(crate) fn serve_users(&self, users: Arc<ClusterUsers>) {
+        self.queues.serve_users(users);
     }
 
     /// Reads them again from elsewhere.

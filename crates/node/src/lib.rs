@@ -45,7 +45,7 @@ pub use node::{Drained, Node};
 pub use run::Ended;
 pub use signals::Signals;
 pub use stadium_edge::auth::password_line;
-pub use stadium_http::{WrongReceipt, audit, restored, verify_receipt};
+pub use stadium_http::{WrongReceipt, audit, erased_after, restored, verify_receipt};
 pub use stadium_reactor::clock;
 pub use stadium_shard::{RecordDescription, describe_record};
 pub use telemetry::ask_collector;

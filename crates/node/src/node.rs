@@ -43,7 +43,8 @@ use crate::webhooks::{self, Reach, Webhooks};
 /// Threads of the control plane: HTTP only, which a core serves with ease.
 const CONTROL_THREADS: usize = 2;
 
-/// Part of the grace period in which devices are moved away; the rest is for requests and loops to end.
+/// Part of the grace period in which devices are moved away; the rest is for requests and loops to
+/// end.
 const DRAIN_SHARE: f64 = 0.8;
 
 /// Part of the grace period in which the shards of a cluster are handed over; a shard takes less
@@ -65,6 +66,9 @@ const PUSHES_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Longest that running HTTP requests may hold a stop up.
 const HTTP_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The version, for receipts.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A running node. Dropping it stops it at once; nothing acknowledged is lost by that.
 pub struct Node {
@@ -184,7 +188,7 @@ impl Node {
         let around = Around {
             fleet: fleet.clone(),
             data: data.path(),
-            shared,
+            shared: shared.clone(),
             keys: http.as_ref().map(|http| (Arc::clone(&http.keys), http.change_log.clone())),
             shards: &shards,
             tls: rpc_tls,
@@ -198,14 +202,18 @@ impl Node {
             cluster.map(|plan| plan.join(addresses(settings, &services, http.as_ref()))).transpose()?;
         let opened = cluster.as_ref().map_or(&sessions, |member| member.shards()).clone();
         shards.open(opened.clone());
-        if cluster.is_none() {
-            // A restored state must not be served with users that were erased since.
-            let version = env!("CARGO_PKG_VERSION");
-            let erased = runtime.block_on(stadium_http::erase_at_start(data.path(), &opened, version));
-            erased.map_err(Error::Data)?;
-        }
+        let users = cluster.as_ref().zip(shared).map(|(member, documents)| {
+            member.users(documents, (&fleet, &sessions), data.path(), runtime.handle())
+        });
+        // A state of the past must not be served with users that were erased since.
+        let erased = match &users {
+            Some(users) => runtime.block_on(users.erase_at_start()),
+            None => runtime.block_on(stadium_http::erase_at_start(data.path(), &opened, VERSION)),
+        };
+        erased.map_err(Error::Data)?;
         if let Some(http) = &http {
             http.serve(opened.clone());
+            users.iter().for_each(|users| http.serve_users(Arc::clone(users)));
         }
         // A device that connects finds what was kept for it.
         let behind = inboxes::connect(&opened, &sessions, edge.handle(), cluster.as_ref());
@@ -218,6 +226,9 @@ impl Node {
         }
         edge.run(&behind).map_err(edge_error)?;
         runtime.spawn(distribute(edge.handle().clone()));
+        if let Some(users) = users {
+            runtime.spawn(async move { users.work().await });
+        }
         let listeners = plan
             .names
             .iter()
@@ -313,8 +324,8 @@ impl Node {
         self.running.listeners.iter().find(|listener| listener.name == name).map(|listener| listener.address)
     }
 
-    /// The file with the key of the first administrator. In a cluster, only the node that made the key
-    /// has it.
+    /// The file with the key of the first administrator. In a cluster, only the node that made the
+    /// key has it.
     #[must_use]
     pub fn admin_key_file(&self) -> PathBuf {
         self.data.path().join("admin.key")

@@ -21,32 +21,32 @@ use tempfile::TempDir;
 use crate::push_platform::{counts, message, push, reader, register};
 
 /// Shards of each cluster.
-pub const SHARDS: usize = 6;
+pub(crate) const SHARDS: usize = 6;
 
 /// The names of the nodes.
-pub const NODES: [&str; 3] = ["a", "b", "c"];
+pub(crate) const NODES: [&str; 3] = ["a", "b", "c"];
 
 /// How long to wait for the cluster: for its start, and for a shard of a node that was killed.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 static BROKER: LazyLock<Kafka> = LazyLock::new(|| Kafka::start(1).expect("a broker starts"));
 
 /// A cluster whose nodes are servers. What a field holds ends with it, the nodes first.
-pub struct Stage {
-    pub nodes: Vec<Killable>,
-    etcd: etcd::Cluster,
-    _authority: Authority,
-    _folder: TempDir,
+pub(crate) struct Stage {
+    pub(crate) nodes: Vec<Killable>,
+    pub(crate) etcd: etcd::Cluster,
+    authority: Authority,
+    folder: TempDir,
 }
 
 impl Stage {
     /// A cluster of three nodes that were started at once, and are not waited for.
-    fn start(name: &str) -> Result<Self> {
+    pub(crate) fn start(name: &str) -> Result<Self> {
         Self::with(name, "")
     }
 
-    /// The same, whose nodes have these settings too.
-    pub fn with(name: &str, more: &str) -> Result<Self> {
+    /// The same, whose nodes have these sections of settings too.
+    pub(crate) fn with(name: &str, more: &str) -> Result<Self> {
         let (folder, authority) = (tempfile::tempdir()?, Authority::new()?);
         let etcd = etcd::Cluster::start(1);
         let cluster = json!({
@@ -56,36 +56,52 @@ impl Stage {
             "feature_level": 1,
         });
         etcd.put(&format!("/stadium/{name}/cluster"), &cluster.to_string());
-        let mut nodes = Vec::new();
+        let mut stage = Self { nodes: Vec::new(), etcd, authority, folder };
+        stage.install(name, "", more)?;
+        stage.nodes.iter_mut().try_for_each(Killable::spawn)?;
+        Ok(stage)
+    }
+
+    /// Ends the nodes. There are those of another cluster of the same etcd then, without data, and
+    /// not started. `inside` is added to their section `cluster`, `more` are further sections.
+    pub(crate) fn install(&mut self, cluster: &str, inside: &str, more: &str) -> Result<()> {
+        self.nodes.clear();
         for node in NODES {
-            let place = folder.path().join(node);
-            std::fs::create_dir(&place)?;
-            let settings = settings(name, node, &etcd, &authority)? + more;
-            let mut node = Killable::new(&place, &place.join("data"), &settings)?;
-            node.spawn()?;
-            nodes.push(node);
+            let place = self.place(cluster, node);
+            std::fs::create_dir_all(&place)?;
+            let settings = settings((cluster, node, inside), &self.etcd, &self.authority)? + more;
+            self.nodes.push(Killable::new(&place, &place.join("data"), &settings)?);
         }
-        Ok(Self { nodes, etcd, _authority: authority, _folder: folder })
+        Ok(())
+    }
+
+    /// The folder of a node: its `stadium.toml` and its `data`.
+    pub(crate) fn place(&self, cluster: &str, node: &str) -> PathBuf {
+        self.folder.path().join(cluster).join(node)
     }
 
     /// The APIs of all nodes, with the cluster's admin key.
-    pub fn apis(&self) -> Result<Vec<Api>> {
+    pub(crate) fn apis(&self) -> Result<Vec<Api>> {
         let made: Vec<_> = self.nodes.iter().map(Killable::admin_key).filter(|file| file.exists()).collect();
         let [file] = &made[..] else { bail!("admin keys of a new cluster: {made:?}") };
         Ok(self.nodes.iter().map(|node| node.api().with_key(file)).collect())
     }
 
-    pub fn until_ready(&self) -> Result<()> {
+    pub(crate) fn until_ready(&self) -> Result<()> {
         self.nodes.iter().try_for_each(until_ready)
     }
 }
 
 /// A whole `stadium.toml` of a node.
-fn settings(cluster: &str, node: &str, etcd: &etcd::Cluster, authority: &Authority) -> Result<String> {
+fn settings(
+    (cluster, node, more): (&str, &str, &str),
+    etcd: &etcd::Cluster,
+    authority: &Authority,
+) -> Result<String> {
     let identity = authority.node(node)?;
     let quoted = |path: &Path| format!("{:?}", path.display().to_string());
     Ok(format!(
-        "[cluster]\nname = {cluster:?}\nnode = {node:?}\n\
+        "[cluster]\nname = {cluster:?}\nnode = {node:?}\n{more}\n\
          [cluster.etcd]\nendpoints = {:?}\n\
          [cluster.kafka]\nbrokers = {:?}\nreplication = 1\n\
          [cluster.links]\nlisten = \"{}\"\ncertificate = {}\nkey = {}\nca = {}\n\
@@ -99,7 +115,7 @@ fn settings(cluster: &str, node: &str, etcd: &etcd::Cluster, authority: &Authori
     ))
 }
 
-pub fn until_ready(node: &Killable) -> Result<()> {
+pub(crate) fn until_ready(node: &Killable) -> Result<()> {
     let mut last = String::new();
     let ready = until(PATIENCE, "the node to be ready", || {
         let (status, body) = node.api().plain("/readyz")?;
@@ -110,7 +126,7 @@ pub fn until_ready(node: &Killable) -> Result<()> {
 }
 
 /// Calls again while the shard asked for is on its way from one node to another.
-pub fn answered(mut call: impl FnMut() -> Result<(u16, Value)>) -> Result<Value> {
+pub(crate) fn answered(mut call: impl FnMut() -> Result<(u16, Value)>) -> Result<Value> {
     until(PATIENCE, "an answer", || {
         let (status, answer) = call()?;
         ensure!(![429, 503, 504].contains(&status), "{status}: {answer}");
@@ -138,7 +154,7 @@ fn work(put: &Api, reserve: &Api, settle: &Api, queue: &str, payload: &str) -> R
 }
 
 /// The owners of all shards, as a node shows them; none while a shard has no owner.
-pub fn owners(api: &Api) -> Result<Option<Vec<String>>> {
+pub(crate) fn owners(api: &Api) -> Result<Option<Vec<String>>> {
     let (status, page) = api.read("/api/cluster/shards?limit=1024")?;
     ensure!(status == 200, "{status}: {page}");
     let shards = page["shards"].as_array().context("no shards")?;
@@ -147,7 +163,7 @@ pub fn owners(api: &Api) -> Result<Option<Vec<String>>> {
 }
 
 /// Waits until all nodes show the same owner for each shard, one of `alive`, and these nodes alive.
-pub fn agree(apis: &[Api], alive: &[&str]) -> Result<()> {
+pub(crate) fn agree(apis: &[Api], alive: &[&str]) -> Result<()> {
     let mut last = Vec::new();
     let agreed = until(PATIENCE, "all nodes to show the same owners", || {
         last.clear();
@@ -270,8 +286,8 @@ fn commands_go_through_any_node_and_a_killed_one_loses_nothing() -> Result<()> {
     Ok(())
 }
 
-/// Waits until all nodes answer the caller of this file's key with a status: what one node did is seen
-/// at the others soon.
+/// Waits until all nodes answer the caller of this file's key with a status: what one node did is
+/// seen at the others soon.
 fn all_answer(apis: &[Api], file: &Path, path: &str, expected: u16) -> Result<()> {
     for (place, api) in apis.iter().enumerate() {
         let what = format!("{path} to answer {expected} at {}", NODES[place]);

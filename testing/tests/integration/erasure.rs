@@ -1,11 +1,13 @@
 //! A named user exported and erased over HTTP, with real devices: what is found, what is gone, what
 //! stays, and what a crash and a restore change about it.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
+use stadium_testing::api::Api;
 use stadium_testing::deadline::{PATIENCE, until};
 use stadium_testing::device::Device;
 use stadium_testing::killable::Killable;
@@ -28,75 +30,79 @@ fn server(place: &Path, more: &str) -> Result<Killable> {
     Ok(server)
 }
 
-fn accepted((status, answer): (u16, Value)) -> Result<Value> {
+pub(crate) fn accepted((status, answer): (u16, Value)) -> Result<Value> {
     ensure!(status < 300, "{status}: {answer}");
     Ok(answer)
 }
 
-/// Registers a device of a user, and logs it in with a credential of its own and a session that stays.
-fn device(server: &Killable, id: &str, user: &str) -> Result<Device> {
+/// Registers a device of a user, and logs it in with a credential of its own and a session that
+/// stays.
+///
+/// Its will goes to `wills/USER`.
+pub(crate) fn device((api, mqtt): (&Api, SocketAddr), id: &str, user: &str) -> Result<Device> {
     let path = format!("/api/apps/default/devices/{id}");
     let fields = json!({"named_user": user, "attributes": {"first_name": format!("name-of-{user}")}});
-    accepted(server.api().put(&path, &fields)?)?;
-    let secret = accepted(server.api().post(&format!("{path}/credential"), &json!({}))?)?;
+    accepted(api.put(&path, &fields)?)?;
+    let secret = accepted(api.post(&format!("{path}/credential"), &json!({}))?)?;
     let secret = secret["secret"].as_str().context("no secret")?.to_owned();
     let login = Some((id.to_owned(), secret));
-    let connect = Connect { login, ..Connect::new(Version::V5, id).persistent() };
-    Device::connect(server.mqtt, &connect)
+    let will = Some((format!("wills/{user}"), id.to_owned()));
+    let connect = Connect { login, will, ..Connect::new(Version::V5, id).persistent() };
+    Device::connect(mqtt, &connect)
 }
 
-/// Gives a user what a user may have: a device that is away with a message in its session and a push
-/// in its inbox, a retained message, a job, a wallet.
-fn furnish(server: &Killable, user: &str) -> Result<()> {
+/// Gives a user what a user may have: a device that is away with a message in its session and a
+/// push in its inbox, a retained message, a job, a wallet.
+pub(crate) fn furnish((api, mqtt): (&Api, SocketAddr), user: &str) -> Result<()> {
     let phone = format!("{user}-phone");
-    let mut away = device(server, &phone, user)?;
+    let mut away = device((api, mqtt), &phone, user)?;
     away.subscribe(&["news/#", &format!("inbox/{phone}")], 1)?;
     let topic = format!("lamps/{user}");
     away.send(&Publish::new(&topic, b"on").qos(1, 7).retained().encode(Version::V5))?;
     away.expect(stadium_testing::wire::Kind::Puback)?;
     away.leave()?;
-    let mut publisher = Device::clean(server.mqtt, Version::V5, "publisher")?;
+    let mut publisher = Device::clean(mqtt, Version::V5, "publisher")?;
     publisher.send(
         &Publish::new("news/1", format!("secret of {user}").as_bytes()).qos(1, 9).encode(Version::V5),
     )?;
     publisher.expect(stadium_testing::wire::Kind::Puback)?;
     let push = json!({"audience": {"device": phone}, "notification": {"title": format!("Hello {user}")}});
-    accepted(server.api().post("/api/apps/default/pushes", &push)?)?;
+    accepted(api.post("/api/apps/default/pushes", &push)?)?;
     let job = json!({"jobs": [{"payload": format!("mail to {user}"), "key": user}, {"payload": "other", "key": "other"}]});
-    accepted(server.api().post("/api/queues/mails/jobs", &job)?)?;
+    accepted(api.post("/api/queues/mails/jobs", &job)?)?;
     Ok(())
 }
 
-fn export(server: &Killable, user: &str) -> Result<Value> {
-    let (status, document) = server.api().read(&format!("/api/users/{user}/export"))?;
+pub(crate) fn export(api: &Api, user: &str) -> Result<Value> {
+    let (status, document) = api.read(&format!("/api/users/{user}/export"))?;
     ensure!(status == 200 && document["complete"] == true, "{status}: {document}");
     Ok(document)
 }
 
-fn count(document: &Value, list: &str) -> usize {
+pub(crate) fn count(document: &Value, list: &str) -> usize {
     document[list].as_array().map_or(0, Vec::len)
 }
 
 /// Waits for the end of an erasure, and returns its receipt.
-fn receipt(server: &Killable, id: &str) -> Result<Value> {
+pub(crate) fn receipt(api: &Api, id: &str) -> Result<Value> {
     let mut last = Value::Null;
     until(PATIENCE, "the end of the erasure", || {
-        last = accepted(server.api().read(&format!("/api/erasures/{id}"))?)?;
+        last = accepted(api.read(&format!("/api/erasures/{id}"))?)?;
         Ok((last["state"] == "finished").then(|| last["receipt"].clone()))
     })
     .with_context(|| last.to_string())
 }
 
-fn removed(receipt: &Value, kind: &str) -> u64 {
+pub(crate) fn removed(receipt: &Value, kind: &str) -> u64 {
     let all = receipt["receipt"]["removed"].as_array().into_iter().flatten();
     all.filter(|one| one["kind"] == kind).filter_map(|one| one["count"].as_u64()).sum()
 }
 
-fn kept(receipt: &Value, kind: &str) -> bool {
+pub(crate) fn kept(receipt: &Value, kind: &str) -> bool {
     receipt["receipt"]["kept"].as_array().into_iter().flatten().any(|one| one["kind"] == kind)
 }
 
-fn stadium(arguments: &[&str]) -> Result<(bool, String)> {
+pub(crate) fn stadium(arguments: &[&str]) -> Result<(bool, String)> {
     let output = Command::new(binary()?).args(arguments).output()?;
     let text = [output.stdout, output.stderr].concat();
     Ok((output.status.success(), String::from_utf8_lossy(&text).into_owned()))
@@ -106,24 +112,30 @@ fn stadium(arguments: &[&str]) -> Result<(bool, String)> {
 fn a_user_is_exported_and_erased_and_other_users_stay() -> Result<()> {
     let place = tempfile::tempdir()?;
     let server = server(place.path(), "")?;
-    furnish(&server, "ada")?;
-    furnish(&server, "bob")?;
+    furnish((&server.api(), server.mqtt), "ada")?;
+    furnish((&server.api(), server.mqtt), "bob")?;
+    // Connected all the time, as is the one who would hear of its will.
+    let api = server.api();
+    let mut watcher = Device::clean(server.mqtt, Version::V5, "watcher")?;
+    watcher.subscribe(&["wills/#"], 0)?;
+    let mut connected = device((&api, server.mqtt), "ada-watch", "ada")?;
     let wallets = Wallets::of(server.api())?;
     wallets.open(&["ada".to_owned(), "bob".to_owned(), "{ada}:points".to_owned()])?;
     wallets.book(1, "@bank", "ada", 60)?;
 
-    let document = export(&server, "ada")?;
+    let document = export(&server.api(), "ada")?;
     let found: Vec<usize> =
         ["devices", "pushes", "sessions", "retained_messages", "jobs", "accounts", "entries"]
             .iter()
             .map(|list| count(&document, list))
             .collect();
-    assert_eq!(found, [1, 1, 1, 1, 1, 2, 1], "{document}");
+    assert_eq!(found, [2, 1, 2, 1, 1, 2, 1], "{document}");
     assert_eq!(document["devices"][0]["attributes"]["first_name"], "name-of-ada");
     assert_eq!(document["pushes"][0]["title"], "Hello ada");
     assert_eq!(document["pushes"][0]["deliveries"][0]["state"], "owed", "{document}");
-    let messages = document["sessions"][0]["messages"].as_array().context("no list")?;
-    assert!(messages.iter().any(|message| message["payload"] == "secret of ada"), "{document}");
+    let sessions = document["sessions"].as_array().context("no list")?;
+    let messages = sessions.iter().filter_map(|session| session["messages"].as_array()).flatten();
+    assert!(messages.into_iter().any(|message| message["payload"] == "secret of ada"), "{document}");
     assert_eq!(document["retained_messages"][0]["payload"], "on");
     assert_eq!(document["jobs"][0]["payload"], "mail to ada");
     assert!(count(&document, "audit") >= 2, "its device was registered, and got a credential");
@@ -131,22 +143,24 @@ fn a_user_is_exported_and_erased_and_other_users_stay() -> Result<()> {
 
     // Nothing is removed without being asked for, nor while there is a balance.
     let (status, plan) = server.api().post("/api/users/ada/erase?dry_run=true", &json!({}))?;
-    assert_eq!((status, &plan["found"]["devices"], count(&plan, "balances")), (200, &json!(1), 1), "{plan}");
+    assert_eq!((status, &plan["found"]["devices"], count(&plan, "balances")), (200, &json!(2), 1), "{plan}");
     let (status, refused) = server.api().post("/api/users/ada/erase", &json!({}))?;
     assert_eq!((status, refused["code"].as_str()), (409, Some("ERA-001")), "{refused}");
-    assert_eq!(count(&export(&server, "ada")?, "devices"), 1);
+    assert_eq!(count(&export(&server.api(), "ada")?, "devices"), 2);
     wallets.book(2, "ada", "@bank", 60)?;
 
     let (status, begun) = server.api().post_keyed("/api/users/ada/erase", "forget-ada", &json!({}))?;
     assert_eq!(status, 202, "{begun}");
     let id = begun["id"].as_str().context("no id")?.to_owned();
-    let signed = receipt(&server, &id)?;
+    let signed = receipt(&server.api(), &id)?;
     let counts = ["devices", "sessions", "retained_messages", "jobs", "wallet_accounts_closed"];
-    assert_eq!(counts.map(|kind| removed(&signed, kind)), [1, 1, 1, 1, 2], "{signed}");
+    assert_eq!(counts.map(|kind| removed(&signed, kind)), [2, 2, 1, 1, 2], "{signed}");
+    connected.closed(PATIENCE)?;
+    watcher.ping().context("a will of the user was published")?;
     assert!(removed(&signed, "session_messages") >= 1, "{signed}");
     assert!(kept(&signed, "wallet_entries") && kept(&signed, "audit_lines"), "{signed}");
 
-    let document = export(&server, "ada")?;
+    let document = export(&server.api(), "ada")?;
     for list in ["devices", "pushes", "sessions", "retained_messages", "jobs"] {
         assert_eq!(count(&document, list), 0, "{list}: {document}");
     }
@@ -154,7 +168,7 @@ fn a_user_is_exported_and_erased_and_other_users_stay() -> Result<()> {
     let (status, refused) =
         server.api().post("/api/transfers", &stadium_testing::wallets::transfer(3, "@bank", "ada", 1))?;
     assert_eq!(status, 409, "the account is closed: {refused}");
-    let other = export(&server, "bob")?;
+    let other = export(&server.api(), "bob")?;
     let found = ["devices", "sessions", "retained_messages", "jobs"].map(|list| count(&other, list));
     assert_eq!(found, [1, 1, 1, 1], "{other}");
 
@@ -206,10 +220,10 @@ fn an_erasure_goes_on_after_a_sigkill_in_its_middle() -> Result<()> {
         let id = begun["id"].as_str().context("no id")?;
         let (_, answer) = server.api().read(&format!("/api/erasures/{id}"))?;
         assert_eq!(answer["state"], "finished", "before it serves: {answer}");
-        let signed = receipt(&server, id)?;
+        let signed = receipt(&server.api(), id)?;
         let counts = ["devices", "jobs"].map(|kind| removed(&signed, kind));
         assert_eq!(counts, [DEVICES as u64, JOBS as u64], "round {round}: {signed}");
-        let document = export(&server, &user)?;
+        let document = export(&server.api(), &user)?;
         assert_eq!((count(&document, "devices"), count(&document, "jobs")), (0, 0), "{document}");
         let left = std::fs::read_to_string(place.path().join("data/erasing.json"))?;
         assert!(!left.contains(&user), "{left}");
@@ -224,8 +238,8 @@ fn a_restore_of_an_older_state_erases_again_before_it_serves() -> Result<()> {
     let url = format!("file://{}/backups", place.path().display());
     let backup = format!("[backup]\nto = \"{url}\"\nevery_s = 1\n");
     let mut server = server(place.path(), &backup)?;
-    furnish(&server, "ada")?;
-    furnish(&server, "bob")?;
+    furnish((&server.api(), server.mqtt), "ada")?;
+    furnish((&server.api(), server.mqtt), "bob")?;
     let newest = || -> Result<u64> {
         let (_, text) = stadium(&["backup", "list", &url, "--json"])?;
         let listed: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -239,7 +253,7 @@ fn a_restore_of_an_older_state_erases_again_before_it_serves() -> Result<()> {
     let with_ada = backed_up()?;
     let (status, begun) = server.api().post("/api/users/ada/erase", &json!({}))?;
     assert_eq!(status, 202, "{begun}");
-    receipt(&server, begun["id"].as_str().context("no id")?)?;
+    receipt(&server.api(), begun["id"].as_str().context("no id")?)?;
     let number = backed_up()?;
     assert!(number > with_ada);
     server.kill()?;
@@ -257,11 +271,11 @@ fn a_restore_of_an_older_state_erases_again_before_it_serves() -> Result<()> {
     let mut again = Killable::new(&restored, Path::new(&data), SETTINGS)?;
     again.loops = 2;
     again.start()?;
-    let document = export(&again, "ada")?;
+    let document = export(&again.api(), "ada")?;
     for list in ["devices", "sessions", "retained_messages", "jobs"] {
         assert_eq!(count(&document, list), 0, "{list}: {document}");
     }
-    let other = export(&again, "bob")?;
+    let other = export(&again.api(), "bob")?;
     let found = ["devices", "sessions", "retained_messages", "jobs"].map(|list| count(&other, list));
     assert_eq!(found, [1, 1, 1, 1], "{other}");
     let listed = accepted(again.api().read("/api/erasures")?)?;
@@ -270,9 +284,9 @@ fn a_restore_of_an_older_state_erases_again_before_it_serves() -> Result<()> {
     assert_eq!(removed(repeated, "jobs"), 1, "{listed}");
     assert_eq!(count(&listed, "erasures"), 2);
     // A user of the same name who comes now is another one: the next start erases nothing.
-    furnish(&again, "ada")?;
+    furnish((&again.api(), again.mqtt), "ada")?;
     again.kill()?;
     again.start()?;
-    assert_eq!(count(&export(&again, "ada")?, "devices"), 1);
+    assert_eq!(count(&export(&again.api(), "ada")?, "devices"), 1);
     Ok(())
 }

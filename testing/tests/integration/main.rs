@@ -12,6 +12,7 @@ mod devices_own_rights;
 mod drain;
 mod durable_sessions;
 mod erasure;
+mod erasure_in_cluster;
 mod hostile;
 mod json_log;
 mod limits;

@@ -47,6 +47,8 @@ enum Action {
     Erasure(On<ErasureArguments>),
     /// List erasures, and the key that signs their receipts
     Erasures(On<ErasuresArguments>),
+    /// Have erasures of a cluster no longer wait for a node that never comes back
+    ForgetNode(On<ForgetNodeArguments>),
     /// Look at receipts of erasures
     Receipt {
         #[command(subcommand)]
@@ -67,6 +69,9 @@ struct ExportArguments {
     /// Into this file, which only you may read
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
+    /// Leave out nodes of the cluster that do not answer; the document names them
+    #[arg(long)]
+    skip_away: bool,
 }
 
 #[derive(Debug, Args)]
@@ -110,10 +115,20 @@ struct ErasuresArguments {
 }
 
 #[derive(Debug, Args)]
+struct ForgetNodeArguments {
+    /// Its name
+    node: String,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+#[derive(Debug, Args)]
 struct VerifyArguments {
     /// The receipt
     file: PathBuf,
-    /// It must be signed by this key: `public_key` of `stadium user erasures --json`, kept elsewhere
+    /// It must be signed by this key: `public_key` of `stadium user erasures --json`, kept
+    /// elsewhere
     #[arg(long, value_name = "HEX")]
     key: Option<String>,
     /// It must be about this user
@@ -128,14 +143,16 @@ pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failu
         Action::Erase(on) => on.run(erase, terminal),
         Action::Erasure(on) => on.run(erasure, terminal),
         Action::Erasures(on) => on.run(erasures, terminal),
+        Action::ForgetNode(on) => on.run(forget_node, terminal),
         Action::Receipt { action: ReceiptAction::Verify(verify) } => check(&verify, terminal),
     }
 }
 
 fn export(api: &Api, arguments: ExportArguments, terminal: &Terminal) -> Result<(), Failure> {
-    let ExportArguments { user, output } = arguments;
+    let ExportArguments { user, output, skip_away } = arguments;
     let mut document = Vec::new();
-    let path = format!("/api/users/{}/export", encoded(&user));
+    let away = if skip_away { "skip" } else { "refuse" };
+    let path = format!("/api/users/{}/export?away={away}", encoded(&user));
     // In memory, so that a file which is there is replaced by a whole document only.
     let bytes = api.download(&path, &mut document)?;
     if !document.ends_with(COMPLETE) {
@@ -154,6 +171,9 @@ fn export(api: &Api, arguments: ExportArguments, terminal: &Terminal) -> Result<
             found += list.len();
             table.row(vec![name.replace('_', " "), count(list.len() as u64)]);
         }
+    }
+    for node in items(&document, "nodes_not_searched").filter_map(Value::as_str) {
+        terminal.note(format_args!("the node {node} did not answer: what it alone has is not in the file"));
     }
     match found {
         0 => terminal.note(format_args!("the server has nothing of {user:?}")),
@@ -257,6 +277,16 @@ fn erasures(api: &Api, arguments: ErasuresArguments, terminal: &Terminal) -> Res
         table.print(terminal)?;
     }
     terminal.data(&format!("receipts are signed by {}", text(&answer, "public_key")))
+}
+
+fn forget_node(api: &Api, arguments: ForgetNodeArguments, terminal: &Terminal) -> Result<(), Failure> {
+    let ForgetNodeArguments { node, yes } = arguments;
+    if !yes {
+        let question = format!("Give up the sessions and retained messages of the node {node:?} for ever?");
+        terminal.confirm_by_name(&question, &node)?;
+    }
+    ask(api, Method::Delete, &format!("/api/erasures/nodes/{}", encoded(&node)), None)?;
+    terminal.data(&format!("erasures no longer wait for {node}"))
 }
 
 fn check(arguments: &VerifyArguments, terminal: &Terminal) -> Result<(), Failure> {

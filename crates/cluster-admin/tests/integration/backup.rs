@@ -2,6 +2,7 @@
 //!
 //! etcd and Kafka are real ones; stores are folders.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -91,7 +92,13 @@ fn restore(
     from: &Path,
 ) -> Result<stadium_cluster_admin::FilledReport, Error> {
     let scratch = tempfile::tempdir().expect("a temporary folder");
-    admin(settings).restore(Some(url(store)), &url(from), scratch.path(), &mut |_| ())
+    admin(settings).restore(
+        Some(url(store)),
+        &url(from),
+        scratch.path(),
+        |_| Ok(BTreeMap::new()),
+        &mut |_| (),
+    )
 }
 
 /// Any file of the backup whose path has this in it.
@@ -172,7 +179,8 @@ fn a_cluster_is_made_of_a_backup_after_all_else_was_lost() {
     assert_eq!(report.archive.map(|archive| archive.cut), Some(1));
     must_hold("it takes commands again", || put(nodes.shards("a"), "after"));
 
-    // A cluster that exists is not restored over, and its logs are restored by nobody while it lives.
+    // A cluster that exists is not restored over, and its logs are restored by nobody while it
+    // lives.
     let refused = restore(&of_first, other_store.path(), backup.path()).expect_err("it exists").to_string();
     assert!(refused.contains("CLU-102"), "{refused}");
     let refused = operator.restore_log(Shard(0), data.path(), RestoreMode::DryRun).expect_err("a is alive");

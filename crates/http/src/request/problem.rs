@@ -83,9 +83,13 @@ codes! {
     BALANCES_LEFT = "ERA-001" 409 "The user has accounts that are not empty";
     ERASURE_UNKNOWN = "ERA-002" 404 "The erasure is not known";
     ERASURES_FULL = "ERA-003" 503 "Too many erasures";
-    USERS_OF_CLUSTER = "ERA-004" 501 "Users of a cluster are not exported and not erased";
+    NODE_SILENT = "ERA-004" 503 "A node of the cluster does not answer";
     ERASURES_NOT_KEPT = "ERA-005" 500 "The erasures cannot be read or written";
     RECEIPT_WRONG = "ERA-006" 422 "The receipt is not genuine";
+    ERASURES_AWAY = "ERA-007" 503 "The erasures of the cluster are out of reach";
+    NODES_LATE = "ERA-008" 503 "Nodes have not ended the user's sessions yet";
+    NODE_ALIVE = "ERA-009" 409 "The node takes part in the cluster";
+    NODE_UNKNOWN = "ERA-010" 404 "The node is not in the list of nodes with sessions";
 }
 
 /// An error on its way to the caller.

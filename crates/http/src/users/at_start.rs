@@ -12,9 +12,12 @@ use stadium_registry::UserName;
 use stadium_shard::Shards;
 
 use crate::request::problem::Problem;
-use crate::users::erase::{Work, not_kept, now_ms};
+use crate::users::erase::Work;
 use crate::users::find;
-use crate::users::record::{Erasures, Running, new_id};
+use crate::users::list::{List as _, Running};
+use crate::users::local::Local;
+use crate::users::record::{Erasures, new_id};
+use crate::users::spelled::{not_kept, now_ms};
 
 /// Tries of a step that a shard refuses, before the server gives up.
 const TRIES: u32 = 5;
@@ -23,20 +26,21 @@ const TRIES: u32 = 5;
 const TRY_AGAIN: Duration = Duration::from_millis(500);
 
 /// The principal of an erasure that a restore has carried out again.
-const BY_RESTORE: &str = "restore";
+pub(crate) const BY_RESTORE: &str = "restore";
 
 /// Carries out what is left of erasures. Called once, before loops read the sessions.
 ///
 /// # Errors
 /// In words: a restored state has users that were erased, and they could not be erased again. A
-/// server must not serve it. Where only an interrupted erasure got no further, this succeeds, and the
-/// server goes on with it while it serves.
+/// server must not serve it. Where only an interrupted erasure got no further, this succeeds, and
+/// the server goes on with it while it serves.
 pub async fn erase_at_start(data_dir: &Path, shards: &Shards, version: &str) -> Result<(), String> {
     if !Erasures::are_any(data_dir) {
         return Ok(());
     }
     let erasures = Erasures::of(data_dir);
-    let work = Work { shards, fleet: None, erasures: &erasures, data_dir, version };
+    let local = Local { sessions: shards, fleet: None, data_dir };
+    let work = Work { shards, local, erasures: &erasures, version, nodes: None };
     let repeats = erasures.to_repeat().map_err(|error| error.to_string())?;
     if let Some(hashes) = &repeats {
         tracing::info!(erasures = hashes.len(), "Erasures after the restored moment are carried out again");
@@ -74,7 +78,7 @@ async fn begin_again(work: &Work<'_>, hashes: &BTreeSet<String>) -> Result<(), P
         return Ok(());
     }
     let mut erased = BTreeSet::new();
-    for name in names(work.shards).await? {
+    for name in names(work).await? {
         if hashes.contains(&work.erasures.hash(&name).map_err(not_kept)?) {
             erased.insert(name);
         }
@@ -96,7 +100,8 @@ async fn begin_again(work: &Work<'_>, hashes: &BTreeSet<String>) -> Result<(), P
 }
 
 /// All names in the state that may be a user's.
-async fn names(shards: &Shards) -> Result<BTreeSet<String>, Problem> {
+pub(crate) async fn names(work: &Work<'_>) -> Result<BTreeSet<String>, Problem> {
+    let (shards, sessions) = (work.shards, work.local.sessions);
     let mut names = BTreeSet::new();
     for app in find::apps(shards).await? {
         find::each_device(shards, &app, None, |view| {
@@ -104,8 +109,8 @@ async fn names(shards: &Shards) -> Result<BTreeSet<String>, Problem> {
         })
         .await?;
     }
-    find::each_session(shards, |_, session| names.extend([session.connect.client.to_string()])).await?;
-    find::each_retained(shards, |_, one| names.extend(one.owner.map(|owner| owner.to_string()))).await?;
+    find::each_session(sessions, |_, session| names.extend([session.connect.client.to_string()])).await?;
+    find::each_retained(sessions, |_, one| names.extend(one.owner.map(|owner| owner.to_string()))).await?;
     find::each_job_key(shards, |key| names.extend([key.to_string()])).await?;
     find::each_account(shards, "", |account| {
         // A closed account that is empty is what an erasure leaves.

@@ -1,120 +1,49 @@
 //! Carries erasures out, step by step. Each step can be done again: what is gone is not found.
 //!
-//! A step first counts what it finds and writes that down, so that the receipt of an erasure that was
-//! interrupted has the whole counts. While the server serves, sessions and retained messages are
-//! their loops' and are removed through the [`Fleet`]; before it does, they are the shards' alone.
+//! A step first counts what it finds and writes that down, so that the receipt of an erasure that
+//! was interrupted has the whole counts. In a cluster one node carries an erasure out; each node
+//! does what is on it alone ([`crate::users::cluster`]), and is waited for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use stadium_push::Command as PushCommand;
-use stadium_push::live::ClientId;
 use stadium_queue::{Command as QueueCommand, JobId, Outcome as JobOutcome};
 use stadium_registry::{AppName, DeviceId, UserName};
-use stadium_session::{Change, Command as SessionCommand, Message, Outcome};
 use stadium_shard::Shards;
 use stadium_wallet::{AccountView, Change as AccountChange, Command as WalletCommand};
 
-use crate::fleet::{Fleet, NoRetained, PurgeMode, RetainedQuery};
-use crate::request::app::App;
-use crate::request::problem::{ERASURES_NOT_KEPT, FLEET_BUSY, Problem};
-use crate::rfc3339;
+use crate::request::problem::{NODES_LATE, Problem};
 use crate::shards::ask_shards;
-use crate::users::audit_lines::audit_lines;
-use crate::users::kept;
+use crate::users::list::{List, NodePart, Running};
+use crate::users::local::Local;
 use crate::users::receipt::Kept;
-use crate::users::record::{Erasures, Running};
-use crate::users::{PageOf, find};
+use crate::users::spelled::{at, not_kept, now_ms};
+use crate::users::{find, kept};
 
 /// The steps, in their order. Devices come first: without them nobody sends the user anything new.
 pub(crate) const STEPS: [&str; 6] = ["devices", "pushes", "sessions", "retained_messages", "jobs", "wallets"];
 
+/// A step of its own inside of `devices`: the client ids of the user are written down.
+pub(crate) const CLIENTS: &str = "clients";
+
+/// The time for which nodes may end sessions before the devices are removed all the same, since a
+/// node may be away.
+const ENDED_WITHIN_MS: u64 = 10_000;
+
 /// Things that one command of a shard removes.
 const CHUNK: usize = 500;
-
-/// Retained messages that one request to the fleet removes.
-const PURGED_AT_ONCE: usize = 1_000;
-
-/// The end of a session may take this long to be durable; then the step is tried again.
-const ENDED_WITHIN: Duration = Duration::from_secs(10);
-
-/// The time between two questions whether a session has ended.
-const ENDED_POLL: Duration = Duration::from_millis(20);
-
-/// The first and the longest delay before an erasure that got no further is tried again.
-const AGAIN: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
-
-/// The time between two looks for the shards of a server that starts.
-const SHARDS_POLL: Duration = Duration::from_millis(200);
 
 /// The parts of a server that an erasure works with.
 pub(crate) struct Work<'a> {
     pub(crate) shards: &'a Shards,
-    /// None while no loop has read its sessions yet.
-    pub(crate) fleet: Option<&'a dyn Fleet>,
-    pub(crate) erasures: &'a Erasures,
-    pub(crate) data_dir: &'a Path,
+    /// This server's own part.
+    pub(crate) local: Local<'a>,
+    pub(crate) erasures: &'a dyn List,
     pub(crate) version: &'a str,
-}
-
-/// Carries out the erasures under way, one after the other, until the task is aborted.
-pub(crate) async fn work(app: Arc<App>, erasures: Arc<Erasures>) {
-    if app.config.shared.is_some() {
-        return;
-    }
-    let shards = loop {
-        match app.shards.get() {
-            Some(shards) => break shards.clone(),
-            None => tokio::time::sleep(SHARDS_POLL).await,
-        }
-    };
-    let work = Work {
-        shards: &shards,
-        fleet: Some(&*app.fleet),
-        erasures: &erasures,
-        data_dir: &app.config.data_dir,
-        version: &app.config.version,
-    };
-    let mut delay = AGAIN.0;
-    loop {
-        let begun = erasures.begun.notified();
-        // A directory that never had one gets no files for it.
-        let under_way = match Erasures::are_any(&app.config.data_dir) {
-            true => erasures.under_way().unwrap_or_default(),
-            false => Vec::new(),
-        };
-        let mut is_stuck = false;
-        for id in under_way {
-            if let Err(problem) = work.carry_out(&id).await {
-                let words = problem.in_words();
-                tracing::warn!(erasure = id, problem = words, "An erasure is tried again");
-                erasures.waits(&id, Some(words));
-                is_stuck = true;
-            }
-        }
-        if is_stuck {
-            tokio::time::sleep(delay).await;
-            delay = (delay * 2).min(AGAIN.1);
-        } else {
-            delay = AGAIN.0;
-            begun.await;
-        }
-    }
-}
-
-/// The problem of a list of erasures that cannot be read or written.
-pub(crate) fn not_kept(error: io::Error) -> Problem {
-    Problem::new(ERASURES_NOT_KEPT, error.to_string())
-}
-
-/// Milliseconds since 1970.
-pub(crate) fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+    /// The nodes of a cluster that each do what is on them alone; none on a standalone server.
+    pub(crate) nodes: Option<BTreeSet<String>>,
 }
 
 /// The things that an erasure would remove, and those that would stay.
@@ -125,17 +54,42 @@ pub(crate) struct Plan {
     pub(crate) balances: Vec<AccountView>,
 }
 
+/// Waits until nodes have ended the user's sessions, while that may still be soon.
+fn await_ends(running: &Running, nodes: &BTreeSet<String>) -> Result<(), Problem> {
+    let has_ended = |node: &String| running.nodes.get(node).is_some_and(|part| part.ended);
+    match nodes.iter().all(has_ended) || now_ms() > running.began_ms.saturating_add(ENDED_WITHIN_MS) {
+        true => Ok(()),
+        false => Err(Problem::new(NODES_LATE, "the nodes end the user's sessions")),
+    }
+}
+
 impl Work<'_> {
-    /// Looks at what there is, and changes nothing.
-    pub(crate) async fn plan(&self, user: &UserName) -> Result<Plan, Problem> {
+    /// The user's accounts that are not empty.
+    pub(crate) async fn balances(&self, user: &UserName) -> Result<Vec<AccountView>, Problem> {
+        let mut accounts = find::accounts(self.shards, user).await?;
+        accounts.retain(|account| !kept::is_empty(account));
+        Ok(accounts)
+    }
+
+    /// Looks at what there is, and changes nothing. `elsewhere` counts what other nodes have of
+    /// these clients.
+    pub(crate) async fn plan<F>(
+        &self,
+        user: &UserName,
+        elsewhere: impl FnOnce(BTreeSet<String>) -> F,
+    ) -> Result<Plan, Problem>
+    where
+        F: Future<Output = Result<Vec<NodePart>, Problem>>,
+    {
         let devices = find::devices(self.shards, user).await?;
         let clients = find::clients(self.shards, user, &devices).await?;
         let mut found = BTreeMap::from([("devices".to_owned(), devices.len() as u64)]);
         found.insert("pushes".to_owned(), find::pushes(self.shards, user, &clients).await?.len() as u64);
-        let (sessions, messages) = self.sessions(&clients).await?;
-        found.insert("sessions".to_owned(), sessions);
-        found.insert("session_messages".to_owned(), messages);
-        found.insert("retained_messages".to_owned(), self.retained(&clients).await?.len() as u64);
+        let mut lines = 0;
+        for part in [vec![self.local.count(&clients).await?], elsewhere(clients.clone()).await?].concat() {
+            lines += part.audit_lines;
+            part.found.into_iter().for_each(|(kind, count)| *found.entry(kind).or_default() += count);
+        }
         let jobs = find::jobs(self.shards, &clients).await?;
         found.insert("jobs".to_owned(), jobs.found.len() as u64);
         let accounts = find::accounts(self.shards, user).await?;
@@ -143,7 +97,7 @@ impl Work<'_> {
         found.insert("wallet_accounts_closed".to_owned(), closing as u64);
         let mut kept = kept::of_wallets(&accounts);
         kept.extend(kept::not_searched(&jobs.not_searched));
-        kept.extend(self.kept_elsewhere(&clients)?);
+        kept.extend(kept::elsewhere(lines));
         let balances = accounts.into_iter().filter(|account| !kept::is_empty(account)).collect();
         Ok(Plan { found, kept, balances })
     }
@@ -153,32 +107,86 @@ impl Work<'_> {
         let Some(mut running) = self.change(id, |_| {})? else { return Ok(()) };
         let user =
             UserName::new(&running.user).map_err(|error| not_kept(io::Error::other(error.to_string())))?;
-        for step in STEPS {
+        for step in self.steps() {
             if running.done.contains(step) {
                 continue;
             }
             match step {
                 "devices" => self.remove_devices(&running, &user).await?,
                 "pushes" => self.forget_pushes(&running, &user).await?,
+                "sessions" | "retained_messages" if self.nodes.is_some() => self.count_nodes(&running)?,
                 "sessions" => self.end_sessions(&running).await?,
                 "retained_messages" => self.remove_retained(&running).await?,
                 "jobs" => self.delete_jobs(&running).await?,
                 _ => self.close_accounts(&running, &user).await?,
             }
-            let done = |one: &mut Running| one.done.extend([step.to_owned()]);
+            let done = |one: &mut Running| {
+                one.done.insert(step.to_owned());
+            };
             running = self.change(id, done)?.unwrap_or(running);
         }
         let finished_ms = now_ms();
         let mut kept = running.kept.clone();
-        kept.extend(self.kept_elsewhere(&running.clients)?);
+        kept.extend(kept::elsewhere(self.lines(&running)?));
         let receipt = self.receipt(&running, &kept, finished_ms)?;
         self.erasures.finish(id, receipt, finished_ms).map_err(not_kept)?;
         tracing::info!(erasure = id, again = running.again, "A user is erased");
         Ok(())
     }
 
-    fn change(&self, id: &str, change: impl FnOnce(&mut Running)) -> Result<Option<Running>, Problem> {
-        self.erasures.change(id, change).map_err(not_kept)
+    /// The steps, in their order. The nodes of a cluster do their parts at once, and are waited for
+    /// last.
+    fn steps(&self) -> [&'static str; 6] {
+        let [devices, pushes, sessions, retained, jobs, wallets] = STEPS;
+        match self.nodes {
+            None => STEPS,
+            Some(_) => [devices, pushes, jobs, wallets, sessions, retained],
+        }
+    }
+
+    fn change(&self, id: &str, mut change: impl FnMut(&mut Running)) -> Result<Option<Running>, Problem> {
+        self.erasures.change(id, &mut change).map_err(not_kept)
+    }
+
+    /// Adds up what the nodes of a cluster have found, once each has done its part.
+    fn count_nodes(&self, running: &Running) -> Result<(), Problem> {
+        let is_late = |node: &&String| !running.nodes.get(*node).is_some_and(|part| part.done);
+        let late: Vec<&str> = self.nodes.iter().flatten().filter(is_late).map(String::as_str).collect();
+        if !late.is_empty() {
+            let detail = format!(
+                "these nodes have not ended the user's sessions yet: {}; one that is away does so before it \
+                 serves again",
+                late.join(", ")
+            );
+            return Err(Problem::new(NODES_LATE, detail));
+        }
+        let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+        for (kind, count) in running.nodes.values().flat_map(|part| &part.found) {
+            *sums.entry(kind).or_default() += count;
+        }
+        let sums: Vec<(&str, u64)> = sums.into_iter().collect();
+        self.found(running, &sums)
+    }
+
+    /// Lines of audit logs that are about the user.
+    fn lines(&self, running: &Running) -> Result<u64, Problem> {
+        match self.nodes {
+            None => self.local.audit_lines(&running.clients),
+            Some(_) => Ok(running.nodes.values().map(|part| part.audit_lines).sum()),
+        }
+    }
+
+    async fn end_sessions(&self, running: &Running) -> Result<(), Problem> {
+        let part = self.local.count(&running.clients).await?;
+        let counts = ["sessions", "session_messages"].map(|kind| (kind, part.count(kind)));
+        self.found(running, &counts)?;
+        self.local.end_sessions(&running.clients).await
+    }
+
+    async fn remove_retained(&self, running: &Running) -> Result<(), Problem> {
+        let count = self.local.count(&running.clients).await?.count("retained_messages");
+        self.found(running, &[("retained_messages", count)])?;
+        self.local.remove_retained(&running.clients).await
     }
 
     /// Writes down how many of a kind were found. A repeated step finds the rest of them only.
@@ -194,20 +202,31 @@ impl Work<'_> {
 
     /// Writes down what stays. A repeated step says it anew.
     fn keep(&self, running: &Running, kept: impl IntoIterator<Item = Kept>) -> Result<(), Problem> {
+        let kept: Vec<Kept> = kept.into_iter().collect();
         self.change(&running.id, |one| {
-            for kept in kept {
+            for kept in &kept {
                 one.kept.retain(|known| known.kind != kept.kind);
-                one.kept.push(kept);
+                one.kept.push(kept.clone());
             }
         })?;
         Ok(())
     }
 
+    /// Ends the sessions, then removes the devices. A device that is removed is cut, and the will
+    /// of a session that is left then would be published.
     async fn remove_devices(&self, running: &Running, user: &UserName) -> Result<(), Problem> {
         let devices = find::devices(self.shards, user).await?;
         let clients = find::clients(self.shards, user, &devices).await?;
-        self.change(&running.id, |one| one.clients.extend(clients))?;
+        let noted = self.change(&running.id, |one| {
+            one.clients.extend(clients.iter().cloned());
+            one.done.insert(CLIENTS.to_owned());
+        })?;
         self.found(running, &[("devices", devices.len() as u64)])?;
+        let running = noted.as_ref().unwrap_or(running);
+        match &self.nodes {
+            None => self.end_sessions(running).await?,
+            Some(nodes) => await_ends(running, nodes)?,
+        }
         let mut of_apps: BTreeMap<AppName, Vec<DeviceId>> = BTreeMap::new();
         for (app, view) in devices {
             of_apps.entry(app).or_default().push(view.device.id);
@@ -247,113 +266,6 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Sessions of these clients, and the messages that they hold.
-    async fn sessions(&self, clients: &BTreeSet<String>) -> Result<(u64, u64), Problem> {
-        let (mut sessions, mut messages) = (0, 0);
-        match self.fleet {
-            Some(fleet) => {
-                for client in client_ids(clients) {
-                    let report = fleet.device(client).await;
-                    sessions += u64::from(report.is_some());
-                    messages += report.map_or(0, |report| report.queued + report.in_flight);
-                }
-            }
-            None => {
-                find::each_session(self.shards, |_, session| {
-                    if clients.contains(session.connect.client.as_str()) {
-                        sessions += 1;
-                        messages += session.owed.len() as u64;
-                    }
-                })
-                .await?;
-            }
-        }
-        Ok((sessions, messages))
-    }
-
-    async fn end_sessions(&self, running: &Running) -> Result<(), Problem> {
-        let clients = &running.clients;
-        let (sessions, messages) = self.sessions(clients).await?;
-        self.found(running, &[("sessions", sessions), ("session_messages", messages)])?;
-        let kept = self.incarnations(clients).await?;
-        if let Some(fleet) = self.fleet {
-            for client in client_ids(clients) {
-                fleet.forget_session(client).await?;
-            }
-        } else {
-            for (shard, client, incarnation) in &kept {
-                let change = Change::End { client: client.as_str().into(), incarnation: Some(*incarnation) };
-                self.change_sessions(*shard, vec![change]).await?;
-            }
-        }
-        // The loops write the ends down without being waited for. A device that comes back at once has
-        // another session, with nothing in it.
-        let until = Instant::now() + ENDED_WITHIN;
-        while !self.incarnations(clients).await?.is_disjoint(&kept) {
-            if Instant::now() > until {
-                return Err(Problem::new(FLEET_BUSY, "the end of a session is not on disk yet"));
-            }
-            tokio::time::sleep(ENDED_POLL).await;
-        }
-        Ok(())
-    }
-
-    /// The sessions of these clients that the shards keep: shard, client, incarnation.
-    async fn incarnations(
-        &self,
-        clients: &BTreeSet<String>,
-    ) -> Result<BTreeSet<(u16, String, u64)>, Problem> {
-        let mut kept = BTreeSet::new();
-        find::each_session(self.shards, |shard, session| {
-            let client = session.connect.client.as_str();
-            if clients.contains(client) {
-                kept.insert((shard, client.to_owned(), session.connect.incarnation));
-            }
-        })
-        .await?;
-        Ok(kept)
-    }
-
-    async fn change_sessions(&self, shard: u16, changes: Vec<Change>) -> Result<(), Problem> {
-        let command = SessionCommand::Batch(changes);
-        let outcomes: Vec<Outcome> = ask_shards(self.shards, PageOf { shard, command }).await?;
-        match outcomes.contains(&Outcome::Full) {
-            true => Err(Problem::new(FLEET_BUSY, format!("shard {shard} has no room to remove a message"))),
-            false => Ok(()),
-        }
-    }
-
-    /// The retained messages of these clients: shard, number, topic.
-    async fn retained(&self, clients: &BTreeSet<String>) -> Result<Vec<(u16, u64, String)>, Problem> {
-        let mut found = Vec::new();
-        find::each_retained(self.shards, |shard, one| {
-            let topic = one.message.topic();
-            if find::is_retained_of(clients, one.owner.as_deref(), topic) {
-                found.push((shard, one.number, topic.to_owned()));
-            }
-        })
-        .await?;
-        Ok(found)
-    }
-
-    async fn remove_retained(&self, running: &Running) -> Result<(), Problem> {
-        let clients = &running.clients;
-        let found = self.retained(clients).await?;
-        self.found(running, &[("retained_messages", found.len() as u64)])?;
-        for (shard, number, topic) in found {
-            match self.fleet {
-                Some(fleet) => purge(fleet, topic).await?,
-                None => {
-                    let empty = Message::from_parts(&topic, &[], &[]);
-                    let Some(message) = empty.map(Arc::new) else { continue };
-                    let change = Change::Retain { number: number.saturating_add(1), owner: None, message };
-                    self.change_sessions(shard, vec![change]).await?;
-                }
-            }
-        }
-        Ok(())
-    }
-
     async fn delete_jobs(&self, running: &Running) -> Result<(), Problem> {
         let clients = &running.clients;
         let jobs = find::jobs(self.shards, clients).await?;
@@ -382,12 +294,6 @@ impl Work<'_> {
         self.keep(running, kept::of_wallets(&accounts))
     }
 
-    /// Things that stay outside of the state that is searched.
-    fn kept_elsewhere(&self, clients: &BTreeSet<String>) -> Result<Vec<Kept>, Problem> {
-        let lines = audit_lines(self.data_dir, clients).map_err(not_kept)?;
-        Ok(kept::elsewhere(lines.len() as u64))
-    }
-
     fn receipt(&self, running: &Running, kept: &[Kept], finished_ms: u64) -> Result<Value, Problem> {
         let (salt, _) = self.erasures.salt_and_key().map_err(not_kept)?;
         let removed: Vec<Value> =
@@ -405,43 +311,5 @@ impl Work<'_> {
             "removed": removed,
             "kept": kept,
         }))
-    }
-}
-
-/// A time as text.
-pub(crate) fn at(ms: u64) -> String {
-    rfc3339::format(UNIX_EPOCH + Duration::from_millis(ms))
-}
-
-fn client_ids(clients: &BTreeSet<String>) -> impl Iterator<Item = ClientId> + '_ {
-    clients.iter().filter_map(|client| ClientId::new(client.clone()).ok())
-}
-
-/// Removes the retained message of a topic, which as a filter matches this topic alone.
-async fn purge(fleet: &dyn Fleet, topic: String) -> Result<(), Problem> {
-    let query = RetainedQuery { filter: Some(topic), principal: None, from: None, limit: PURGED_AT_ONCE };
-    let mut from = None;
-    loop {
-        let asked = RetainedQuery { from: from.take(), ..query.clone() };
-        let purged = fleet.purge_retained(asked, PurgeMode::Remove).await.map_err(|error| match error {
-            NoRetained::Filter(why) => Problem::new(FLEET_BUSY, why),
-            NoRetained::Refused(refusal) => refusal.into(),
-        })?;
-        if purged.refused > 0 {
-            return Err(Problem::new(FLEET_BUSY, "a shard refused to remove a retained message"));
-        }
-        from = purged.next;
-        if from.is_none() {
-            return Ok(());
-        }
-    }
-}
-
-/// Bytes of a message as JSON: text where they are UTF-8.
-pub(crate) fn payload(bytes: &[u8]) -> Value {
-    let (text, base64) = crate::spelling::spelled(bytes);
-    match (text, base64) {
-        (Some(text), _) => json!({"payload": text}),
-        (_, base64) => json!({"payload_base64": base64}),
     }
 }

@@ -11,28 +11,23 @@ use axum::body::Body;
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
-use stadium_push::live::ClientId;
 use stadium_push::{Command as PushCommand, PushView, State, Trace};
 use stadium_registry::UserName;
-use stadium_session::{Owed, SessionImage};
 use stadium_shard::Shards;
 use stadium_wallet::{AccountView, Command as WalletCommand, EntryPage, HoldView, Range};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
 use crate::devices::views::whole;
-use crate::fleet::DeviceReport;
 use crate::platform::states::TraceReport;
 use crate::push::views::{PlatformPushReport, Shown};
 use crate::queue::views::{JobReport, PayloadShown};
-use crate::request::app::App;
 use crate::request::problem::Problem;
-use crate::rfc3339;
 use crate::shards::ask_shards;
-use crate::spelling::timestamp;
-use crate::users::audit_lines::audit_lines;
-use crate::users::erase::{at, not_kept, now_ms, payload};
+use crate::users::elsewhere::{Away, Elsewhere, OtherNodes};
 use crate::users::find::{self, DeviceOf};
+use crate::users::on_node::{Here, OnNode};
+use crate::users::spelled::{at, now_ms};
 use crate::wallet::views::{AccountReport, EntryReport, HoldReport};
 
 /// Pushes and entries asked for at once.
@@ -44,9 +39,20 @@ const HOLDS_MAX: u32 = 1_000;
 /// Bytes that are collected before they are sent.
 const PIECE_BYTES: usize = 64 << 10;
 
+/// The nodes of a cluster that an export asks.
+pub(crate) struct Nodes {
+    pub(crate) nodes: Arc<dyn OtherNodes>,
+    /// Those that may have sessions of the user.
+    pub(crate) others: BTreeSet<String>,
+    pub(crate) away: Away,
+}
+
 /// A document under way.
 pub(crate) struct Export {
-    app: Arc<App>,
+    version: String,
+    here: Here,
+    /// The other nodes, where the server is of a cluster.
+    elsewhere: Option<Elsewhere>,
     shards: Shards,
     user: UserName,
     devices: Vec<DeviceOf>,
@@ -70,14 +76,34 @@ impl From<Problem> for Stop {
 }
 
 impl Export {
-    /// The document's body. The devices are found before this returns, so that a refusal is a problem
-    /// and no broken document.
-    pub(crate) async fn begin(app: Arc<App>, shards: Shards, user: UserName) -> Result<Body, Problem> {
+    /// The document's body. The devices are found, and other nodes are asked, before this returns,
+    /// so that a refusal is a problem and no broken document.
+    pub(crate) async fn begin(
+        (version, shards, here): (String, Shards, Here),
+        nodes: Option<Nodes>,
+        user: UserName,
+    ) -> Result<Body, Problem> {
         let devices = find::devices(&shards, &user).await?;
         let clients = find::clients(&shards, &user, &devices).await?;
+        let elsewhere = match nodes {
+            Some(Nodes { nodes, others, away }) => {
+                Some(Elsewhere::prepare(nodes, others, &clients, away).await?)
+            }
+            None => None,
+        };
         let (to, from) = mpsc::channel(1);
-        let mut export =
-            Self { app, shards, user, devices, clients, to, text: String::new(), is_first: true };
+        let mut export = Self {
+            version,
+            here,
+            elsewhere,
+            shards,
+            user,
+            devices,
+            clients,
+            to,
+            text: String::new(),
+            is_first: true,
+        };
         tokio::spawn(async move {
             if let Err(Stop::Problem(problem)) = export.write().await {
                 tracing::warn!(problem = problem.in_words(), "An export of a user broke off");
@@ -88,7 +114,7 @@ impl Export {
     }
 
     async fn write(&mut self) -> Result<(), Stop> {
-        let version = self.app.config.version.clone();
+        let version = self.version.clone();
         self.text.push_str("{\"format\":\"stadium user export, version 1\"");
         for (name, value) in
             [("user", self.user.to_string()), ("exported_at", at(now_ms())), ("server", version)]
@@ -104,11 +130,17 @@ impl Export {
         }
         self.list_end();
         self.pushes(&devices).await?;
-        self.sessions().await?;
-        self.retained().await?;
+        self.of_nodes(OnNode::Sessions).await?;
+        self.of_nodes(OnNode::Retained).await?;
         self.jobs().await?;
         self.wallets().await?;
-        self.audit().await?;
+        self.of_nodes(OnNode::Audit).await?;
+        self.list("nodes_not_searched");
+        let skipped = self.elsewhere.as_ref().map_or_else(Vec::new, |elsewhere| elsewhere.skipped().to_vec());
+        for node in &skipped {
+            self.item(node).await?;
+        }
+        self.list_end();
         self.text.push_str(",\"complete\":true}\n");
         self.send().await
     }
@@ -190,48 +222,37 @@ impl Export {
         Ok(())
     }
 
-    async fn sessions(&mut self) -> Result<(), Stop> {
-        self.list("sessions");
-        let mut kept: Vec<SessionImage> = Vec::new();
-        let clients = self.clients.clone();
-        find::each_session(&self.shards, |_, session| {
-            if clients.contains(session.connect.client.as_str()) {
-                kept.push(session);
+    /// A list of things that each node has alone: this one's, then those of the other nodes.
+    async fn of_nodes(&mut self, list: OnNode) -> Result<(), Stop> {
+        self.list(list.name());
+        for mut item in self.here.list(list, &self.clients).await? {
+            if let Some(elsewhere) = &self.elsewhere {
+                item["node"] = elsewhere.me().into();
             }
-        })
-        .await?;
-        for client in clients {
-            let image = kept.iter().find(|session| session.connect.client == client.as_str());
-            let report = match ClientId::new(client.clone()) {
-                Ok(id) => self.app.fleet.device(id).await,
-                Err(_) => None,
-            };
-            if image.is_some() || report.is_some() {
-                let json = session_json(&client, report.as_ref(), image);
-                self.item(&json).await?;
-            }
+            self.item(&item).await?;
+        }
+        for part in 0..self.elsewhere.as_ref().map_or(0, Elsewhere::parts) {
+            self.of_node(part, list).await?;
         }
         self.list_end();
         Ok(())
     }
 
-    async fn retained(&mut self) -> Result<(), Stop> {
-        self.list("retained_messages");
-        let (clients, mut found) = (self.clients.clone(), Vec::new());
-        find::each_retained(&self.shards, |_, one| {
-            if find::is_retained_of(&clients, one.owner.as_deref(), one.message.topic()) {
-                found.push(one);
+    /// Passes on what another node has made ready.
+    async fn of_node(&mut self, part: usize, list: OnNode) -> Result<(), Stop> {
+        let mut from = 0;
+        while let Some(elsewhere) = &self.elsewhere
+            && let Some(piece) = elsewhere.piece(part, list, from).await?
+        {
+            if from == 0 {
+                self.text.push_str(if self.is_first { "\n" } else { ",\n" });
+                self.is_first = false;
             }
-        })
-        .await?;
-        for one in found {
-            let mut json = payload(one.message.payload());
-            json["topic"] = one.message.topic().into();
-            json["principal"] = one.owner.as_deref().into();
-            json["set_at"] = one.set_at.map(|at| timestamp(stadium_queue::Time(at.0))).into();
-            self.item(&json).await?;
+            from += piece.len();
+            // The text before it goes first: the bytes of a piece may end within a character.
+            self.send().await?;
+            self.to.send(Ok(piece)).await.map_err(|_| Stop::Gone)?;
         }
-        self.list_end();
         Ok(())
     }
 
@@ -292,56 +313,9 @@ impl Export {
         self.list_end();
         Ok(())
     }
-
-    async fn audit(&mut self) -> Result<(), Stop> {
-        self.list("audit");
-        let (data_dir, clients) = (self.app.config.data_dir.clone(), self.clients.clone());
-        let read = tokio::task::spawn_blocking(move || audit_lines(&data_dir, &clients)).await;
-        let entries = read.map_err(io::Error::other).and_then(|entries| entries).map_err(not_kept)?;
-        for entry in &entries {
-            self.item(entry).await?;
-        }
-        self.list_end();
-        Ok(())
-    }
 }
 
 /// Whether a push was for the device, or left it out for a reason of its own.
 fn concerns(trace: &Trace) -> bool {
     !matches!(trace.state, State::NotRegistered | State::NotMatched { .. })
-}
-
-fn session_json(client: &str, report: Option<&DeviceReport>, image: Option<&SessionImage>) -> Value {
-    let connection = report.and_then(|report| report.connection.as_ref()).map(|connection| {
-        json!({
-            "address": connection.address.map(|address| address.to_string()),
-            "username": connection.username,
-            "connected_at": rfc3339::format(connection.connected_at),
-        })
-    });
-    let subscriptions: Vec<&str> = match (report, image) {
-        (Some(report), _) => report.subscriptions.iter().map(|one| one.filter.as_str()).collect(),
-        (None, Some(image)) => image.subscriptions.iter().map(|one| one.filter.as_str()).collect(),
-        (None, None) => Vec::new(),
-    };
-    let message = |owed: &Owed| {
-        let message = owed.message.as_ref()?;
-        let mut json = payload(message.payload());
-        json["topic"] = message.topic().into();
-        json["qos"] = owed.qos.into();
-        Some(json)
-    };
-    let will = image.and_then(|image| image.connect.will.as_ref()).map(|will| {
-        let mut json = payload(will.message.payload());
-        json["topic"] = will.message.topic().into();
-        json
-    });
-    json!({
-        "client_id": client,
-        "connection": connection,
-        "session_expires_at": report.and_then(|report| report.session_expires_at).map(rfc3339::format),
-        "subscriptions": subscriptions,
-        "messages": image.map(|image| image.owed.iter().filter_map(message).collect::<Vec<_>>()),
-        "will": will,
-    })
 }

@@ -8,7 +8,7 @@
 //!
 //! A name leaves `erasing.json` after its line in `erasures.ndjson` is on disk.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -22,7 +22,8 @@ use tokio::sync::Notify;
 use crate::key_store::private_file::write_private;
 use crate::secret_file;
 use crate::spelling::hex;
-use crate::users::receipt::{Kept, Seed, Signed, hash};
+use crate::users::list::{Erasure, Finished, List, Running};
+use crate::users::receipt::{Seed, hash};
 
 /// The finished erasures.
 pub(crate) const FINISHED: &str = "erasures.ndjson";
@@ -38,69 +39,6 @@ pub(crate) const RUNNING_MAX: usize = 100;
 
 /// Finished erasures, about 2 KB each in memory. At the bound no further one begins.
 pub(crate) const FINISHED_MAX: usize = 100_000;
-
-/// An erasure under way.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Running {
-    pub(crate) id: String,
-    pub(crate) user: String,
-    /// The principal that asked.
-    pub(crate) by: String,
-    pub(crate) began_ms: u64,
-    /// Whether a restore brought the user back.
-    #[serde(default)]
-    pub(crate) again: bool,
-    /// The client ids of the user's devices, which nothing names once the devices are removed.
-    #[serde(default)]
-    pub(crate) clients: BTreeSet<String>,
-    /// Counts of each kind, before it was removed.
-    #[serde(default)]
-    pub(crate) found: BTreeMap<String, u64>,
-    /// The steps that are done.
-    #[serde(default)]
-    pub(crate) done: BTreeSet<String>,
-    /// Things that stay, as far as they are known yet.
-    #[serde(default)]
-    pub(crate) kept: Vec<Kept>,
-    /// The reason for which the last try got no further.
-    #[serde(skip)]
-    pub(crate) waits_for: Option<String>,
-}
-
-impl Running {
-    /// An erasure that begins: nothing is found yet.
-    pub(crate) fn new(id: String, user: String, by: &str, began_ms: u64) -> Self {
-        Self {
-            id,
-            user,
-            by: by.to_owned(),
-            began_ms,
-            again: false,
-            clients: BTreeSet::new(),
-            found: BTreeMap::new(),
-            done: BTreeSet::new(),
-            kept: Vec::new(),
-            waits_for: None,
-        }
-    }
-}
-
-/// A finished erasure.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Finished {
-    pub(crate) id: String,
-    /// The salted hash of the user's name.
-    pub(crate) hash: String,
-    pub(crate) finished_ms: u64,
-    pub(crate) receipt: Signed,
-}
-
-/// An erasure, wherever it is.
-#[derive(Clone, Debug)]
-pub(crate) enum Erasure {
-    Running(Running),
-    Finished(Finished),
-}
 
 #[derive(Serialize, Deserialize)]
 struct Heading {
@@ -152,19 +90,38 @@ impl Erasures {
         act(loaded.as_mut().expect("it was loaded above"))
     }
 
-    /// The salted hash of a name.
-    pub(crate) fn hash(&self, user: &str) -> io::Result<String> {
+    /// The hashes of users who were erased after the moment of a restored state; none where the
+    /// state was not restored.
+    pub(crate) fn to_repeat(&self) -> io::Result<Option<BTreeSet<String>>> {
+        let text = match fs::read_to_string(self.dir.join(RESTORED)) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let restored: Restored = serde_json::from_str(&text).map_err(|error| damaged(RESTORED, &error))?;
+        self.with(|loaded| {
+            let later = loaded.finished.iter().filter(|one| one.finished_ms > restored.moment_ms);
+            Ok(Some(later.map(|one| one.hash.clone()).collect()))
+        })
+    }
+
+    /// Erasures that a restore undid are carried out: the state is no longer one of the past.
+    pub(crate) fn repeated(&self) -> io::Result<()> {
+        fs::remove_file(self.dir.join(RESTORED))?;
+        File::open(&self.dir)?.sync_all()
+    }
+}
+
+impl List for Erasures {
+    fn hash(&self, user: &str) -> io::Result<String> {
         self.with(|loaded| Ok(hash(&loaded.salt, user)))
     }
 
-    /// The salt of all hashes, and the public key of receipts.
-    pub(crate) fn salt_and_key(&self) -> io::Result<(String, String)> {
+    fn salt_and_key(&self) -> io::Result<(String, String)> {
         self.with(|loaded| Ok((loaded.salt.clone(), loaded.seed.public_key())))
     }
 
-    /// Keeps an erasure that begins. An erasure of the same user under way, or one of the same id, is
-    /// returned in its place. None where there are as many as there may be.
-    pub(crate) fn begin(&self, new: Running) -> io::Result<Option<Erasure>> {
+    fn begin(&self, new: Running) -> io::Result<Option<Erasure>> {
         let kept = self.with(|loaded| {
             let same = |one: &&Running| one.user == new.user || one.id == new.id;
             if let Some(same) = loaded.running.iter().find(same) {
@@ -187,8 +144,7 @@ impl Erasures {
         Ok(kept)
     }
 
-    /// Changes an erasure under way, on disk too.
-    pub(crate) fn change(&self, id: &str, change: impl FnOnce(&mut Running)) -> io::Result<Option<Running>> {
+    fn change(&self, id: &str, change: &mut dyn FnMut(&mut Running)) -> io::Result<Option<Running>> {
         self.with(|loaded| {
             let Some(one) = loaded.running.iter_mut().find(|one| one.id == id) else { return Ok(None) };
             change(one);
@@ -198,8 +154,7 @@ impl Erasures {
         })
     }
 
-    /// Notes why an erasure under way does not get further; in memory only.
-    pub(crate) fn waits(&self, id: &str, reason: Option<String>) {
+    fn waits(&self, id: &str, reason: Option<String>) {
         let noted = self.with(|loaded| {
             if let Some(one) = loaded.running.iter_mut().find(|one| one.id == id) {
                 one.waits_for = reason;
@@ -209,8 +164,7 @@ impl Erasures {
         debug_assert!(noted.is_ok(), "it was loaded when the erasure began");
     }
 
-    /// Finishes an erasure with its receipt.
-    pub(crate) fn finish(&self, id: &str, receipt: serde_json::Value, finished_ms: u64) -> io::Result<()> {
+    fn finish(&self, id: &str, receipt: serde_json::Value, finished_ms: u64) -> io::Result<()> {
         self.with(|loaded| {
             let Some(at) = loaded.running.iter().position(|one| one.id == id) else { return Ok(()) };
             let finished = Finished {
@@ -218,6 +172,7 @@ impl Erasures {
                 hash: hash(&loaded.salt, &loaded.running[at].user),
                 finished_ms,
                 receipt: loaded.seed.sign(receipt),
+                taken: BTreeSet::new(),
             };
             append(&self.dir, &finished)?;
             loaded.finished.push(finished);
@@ -226,8 +181,7 @@ impl Erasures {
         })
     }
 
-    /// One of them.
-    pub(crate) fn find(&self, id: &str) -> io::Result<Option<Erasure>> {
+    fn find(&self, id: &str) -> io::Result<Option<Erasure>> {
         self.with(|loaded| {
             let running = loaded.running.iter().find(|one| one.id == id).cloned().map(Erasure::Running);
             let finished = || loaded.finished.iter().find(|one| one.id == id).cloned();
@@ -235,8 +189,7 @@ impl Erasures {
         })
     }
 
-    /// The newest, newest first; those under way before all others.
-    pub(crate) fn newest(&self, limit: usize) -> io::Result<Vec<Erasure>> {
+    fn newest(&self, limit: usize) -> io::Result<Vec<Erasure>> {
         self.with(|loaded| {
             let running = loaded.running.iter().rev().cloned().map(Erasure::Running);
             let finished = loaded.finished.iter().rev().cloned().map(Erasure::Finished);
@@ -244,30 +197,8 @@ impl Erasures {
         })
     }
 
-    /// The ids of those under way, oldest first.
-    pub(crate) fn under_way(&self) -> io::Result<Vec<String>> {
+    fn under_way(&self) -> io::Result<Vec<String>> {
         self.with(|loaded| Ok(loaded.running.iter().map(|one| one.id.clone()).collect()))
-    }
-
-    /// The hashes of users who were erased after the moment of a restored state; none where the state
-    /// was not restored.
-    pub(crate) fn to_repeat(&self) -> io::Result<Option<BTreeSet<String>>> {
-        let text = match fs::read_to_string(self.dir.join(RESTORED)) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let restored: Restored = serde_json::from_str(&text).map_err(|error| damaged(RESTORED, &error))?;
-        self.with(|loaded| {
-            let later = loaded.finished.iter().filter(|one| one.finished_ms > restored.moment_ms);
-            Ok(Some(later.map(|one| one.hash.clone()).collect()))
-        })
-    }
-
-    /// Erasures that a restore undid are carried out: the state is no longer one of the past.
-    pub(crate) fn repeated(&self) -> io::Result<()> {
-        fs::remove_file(self.dir.join(RESTORED))?;
-        File::open(&self.dir)?.sync_all()
     }
 }
 
@@ -379,7 +310,7 @@ mod tests {
         let erasures = Erasures::of(dir.path());
         assert!(is_running(erasures.begin(running("1", "ada")).expect("it is kept"), "1"));
         assert!(is_running(erasures.begin(running("2", "ada")).expect("it is kept"), "1"), "one of a user");
-        erasures.change("1", |one| one.done.extend(["devices".to_owned()])).expect("it is changed");
+        erasures.change("1", &mut |one| one.done.extend(["devices".to_owned()])).expect("it is changed");
 
         let again = Erasures::of(dir.path());
         assert_eq!(again.under_way().expect("read"), ["1"]);

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::users::erase::{Plan, STEPS, at};
+use crate::users::erase::{Plan, STEPS};
+use crate::users::list::{Erasure, Running};
 use crate::users::receipt::{Kept, Signed};
-use crate::users::record::{Erasure, Running};
+use crate::users::spelled::at;
 
 /// An erasure of a user.
 #[derive(Serialize, ToSchema)]
@@ -34,6 +35,9 @@ pub(crate) struct ErasureReport {
     /// Counts of each kind that were found so far, while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     found: Option<BTreeMap<String, u64>>,
+    /// The nodes of a cluster whose sessions of the user are gone, while it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nodes_done: Option<Vec<String>>,
     /// The reason for which the last try got no further. It is tried again until it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     waits_for: Option<String>,
@@ -56,7 +60,7 @@ pub(crate) struct StepReport {
 impl ErasureReport {
     pub(crate) fn of(erasure: Erasure) -> Self {
         match erasure {
-            Erasure::Running(Running { id, user, began_ms, found, done, waits_for, .. }) => Self {
+            Erasure::Running(Running { id, user, began_ms, found, done, nodes, waits_for, .. }) => Self {
                 id,
                 state: "running",
                 user: Some(user),
@@ -64,6 +68,8 @@ impl ErasureReport {
                 finished_at: None,
                 steps: Some(STEPS.map(|step| StepReport { step, done: done.contains(step) }).into()),
                 found: Some(found),
+                nodes_done: (!nodes.is_empty())
+                    .then(|| nodes.into_iter().filter(|(_, part)| part.done).map(|(node, _)| node).collect()),
                 waits_for,
                 receipt: None,
             },
@@ -75,6 +81,7 @@ impl ErasureReport {
                 finished_at: Some(at(finished.finished_ms)),
                 steps: None,
                 found: None,
+                nodes_done: None,
                 waits_for: None,
                 receipt: Some(finished.receipt),
             },

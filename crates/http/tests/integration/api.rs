@@ -407,6 +407,7 @@ fn the_description_names_every_path_and_each_is_answered() {
             "DELETE /api/apps/{app}/lists/{name}/devices",
             "DELETE /api/apps/{app}/schedules/{name}",
             "DELETE /api/devices/{id}/connection",
+            "DELETE /api/erasures/nodes/{node}",
             "DELETE /api/jobs/{job}",
             "DELETE /api/keys/{id}",
             "DELETE /api/queues/{queue}",

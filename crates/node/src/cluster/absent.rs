@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stadium_http::SharedDocuments;
+use stadium_http::{ClusterUsers, SharedDocuments};
 use stadium_push::{LiveOrigins, Transport};
 use stadium_shard::Shards;
 use stadium_telemetry::Tracer;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::BUILD;
@@ -48,6 +49,16 @@ pub(crate) enum Member {}
 
 impl Member {
     pub(crate) fn shards(&self) -> &Shards {
+        match *self {}
+    }
+
+    pub(crate) fn users(
+        &self,
+        _: Arc<dyn SharedDocuments>,
+        _: (&SharedFleet, &Shards),
+        _: &Path,
+        _: &Handle,
+    ) -> Arc<ClusterUsers> {
         match *self {}
     }
 

@@ -1,4 +1,5 @@
-//! A node while it is of a cluster: its shards, its readiness, and its turn at what one node does for all.
+//! A node while it is of a cluster: its shards, its readiness, and its turn at what one node does
+//! for all.
 //!
 //! A thread looks at the cluster now and then; it ends when the node leaves.
 
@@ -30,7 +31,7 @@ const OWNERS_PATIENCE: Duration = Duration::from_secs(60);
 const DECLARE_AGAIN: Duration = Duration::from_secs(1);
 
 /// The shard whose owner does what one node of the cluster does for all.
-const FIRST: Shard = Shard(0);
+pub(super) const FIRST: Shard = Shard(0);
 
 /// The node, until it is dropped. It is looked at while it drains, too.
 pub(super) type Joined = Arc<RwLock<Option<ClusterNode>>>;
@@ -46,6 +47,16 @@ impl Member {
     /// A node that has joined, with the shards that it serves some of.
     pub(super) fn new(about: About, node: ClusterNode, shards: Shards) -> Self {
         Self { about: Arc::new(about), shards, joined: Arc::new(RwLock::new(Some(node))) }
+    }
+
+    /// The facts of the node.
+    pub(super) fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// The node, while it is of the cluster.
+    pub(super) fn joined(&self) -> &Joined {
+        &self.joined
     }
 
     /// The shards of the cluster.
@@ -65,8 +76,8 @@ impl Member {
         Some(transport)
     }
 
-    /// Has the fleet be ready when the node is, and tell until then what it waits for. Once it is ready,
-    /// what a standalone server does before it lets anybody in is done in the background.
+    /// Has the fleet be ready when the node is, and tell until then what it waits for. Once it is
+    /// ready, what a standalone server does before it lets anybody in is done in the background.
     ///
     /// The receiver says whether this node is the one that does what only one of all should.
     ///
@@ -81,8 +92,8 @@ impl Member {
         Ok(is_first)
     }
 
-    /// Hands all shards over to other nodes, within `at_most`. Requests go to those until the node is
-    /// dropped.
+    /// Hands all shards over to other nodes, within `at_most`. Requests go to those until the node
+    /// is dropped.
     pub(crate) fn drain(&self, at_most: Duration) {
         let joined = self.joined.read();
         let Some(node) = &*joined else { return };

@@ -1,8 +1,8 @@
 //! The cluster that this node is of, if it is of one.
 //!
 //! [`Plan`] reads and checks everything that can be wrong before anything is opened. [`Member`]
-//! takes part in the cluster until it is dropped. A build without the feature `cluster` has neither,
-//! and refuses settings that name a cluster.
+//! takes part in the cluster until it is dropped. A build without the feature `cluster` has
+//! neither, and refuses settings that name a cluster.
 
 #[cfg(not(feature = "cluster"))]
 mod absent;
@@ -20,6 +20,8 @@ mod plan;
 mod sight;
 #[cfg(feature = "cluster")]
 mod standing;
+#[cfg(feature = "cluster")]
+mod users;
 
 #[cfg(not(feature = "cluster"))]
 pub(crate) use absent::{Member, Plan};

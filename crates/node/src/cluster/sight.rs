@@ -1,7 +1,7 @@
 //! The cluster as this node knows it, in the API's words.
 //!
-//! It is made of the node's view of etcd, its links, and its own replicas. Nobody is asked, and a look
-//! waits for nothing: it is taken on a thread of the HTTP port.
+//! It is made of the node's view of etcd, its links, and its own replicas. Nobody is asked, and a
+//! look waits for nothing: it is taken on a thread of the HTTP port.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -39,6 +39,16 @@ impl About {
             id: config.expected.as_ref().map(|cluster| String::from(cluster.id)).unwrap_or_default(),
             standbys: config.planner.standbys,
         }
+    }
+
+    /// The node's name.
+    pub(super) fn me(&self) -> &NodeName {
+        &self.me
+    }
+
+    /// The id of its cluster.
+    pub(super) fn id(&self) -> &str {
+        &self.id
     }
 }
 

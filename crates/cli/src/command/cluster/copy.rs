@@ -2,6 +2,7 @@
 //!
 //! Credentials of stores come from the environment, as for `stadium journal export`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::thread;
@@ -37,10 +38,15 @@ pub(super) fn backup(arguments: BackupArguments, terminal: &Terminal) -> Result<
 }
 
 pub(super) fn restore(arguments: RestoreArguments, terminal: &Terminal) -> Result<(), Failure> {
-    let RestoreArguments { from, scratch, store } = arguments;
+    let RestoreArguments { from, erasures, scratch, store } = arguments;
     let scratch = scratch.make()?;
-    let report = store
-        .run("restore", terminal, |admin, store, tell| admin.restore(store, &from, scratch.path(), tell))?;
+    let shared = |moment_ms| match &erasures {
+        Some(data) => stadium_node::erased_after(data, moment_ms).map_err(|error| error.to_string()),
+        None => Ok(BTreeMap::new()),
+    };
+    let report = store.run("restore", terminal, |admin, store, tell| {
+        admin.restore(store, &from, scratch.path(), &shared, tell)
+    })?;
     show(&report, terminal, look::filled)
 }
 

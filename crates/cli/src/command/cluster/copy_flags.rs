@@ -47,7 +47,8 @@ pub(super) struct BackupArguments {
     /// Send at most so many bytes a second, on average
     #[arg(long, value_name = "BYTES")]
     pub(super) upload_bytes_per_second: Option<NonZeroU64>,
-    /// Keep what nothing names any more for so long: longer than a restore takes that may be running
+    /// Keep what nothing names any more for so long: longer than a restore takes that may be
+    /// running
     #[arg(long, value_name = "SPAN", value_parser = span::parse, default_value = "1h")]
     pub(super) grace: u64,
     #[command(flatten)]
@@ -69,6 +70,10 @@ pub(super) struct RestoreArguments {
     /// Where from: the URL of a backup, or of a `stadium journal export`
     #[arg(long, value_name = "URL")]
     pub(super) from: String,
+    /// The data directory of a former node: users that were erased after the backup are erased
+    /// again before any node serves
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(super) erasures: Option<PathBuf>,
     #[command(flatten)]
     pub(super) scratch: ScratchFlags,
     #[command(flatten)]
