@@ -135,7 +135,7 @@ impl ClusterNode {
     /// Answers the questions of other nodes by `answers` from now on. Without links nobody asks.
     pub fn attach_answers(&self, answers: Arc<dyn NodeAnswers>) {
         if let Some(forwarder) = self.forwarder() {
-            forwarder.questions.attach(answers);
+            forwarder.attach_answers(answers);
         }
     }
 

@@ -43,7 +43,7 @@ pub(super) fn is_one(id: u64) -> bool {
 
 impl Questions {
     /// Answers the questions of other nodes from now on; the first one stays.
-    pub(crate) fn attach(&self, answers: Arc<dyn NodeAnswers>) {
+    pub(super) fn attach(&self, answers: Arc<dyn NodeAnswers>) {
         let _ = self.answers.set(answers);
     }
 

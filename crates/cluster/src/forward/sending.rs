@@ -4,6 +4,7 @@
 //! order and within a bound.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use stadium_shard_wire::{Item, Question};
 
 use super::bytes::with_bytes;
 use super::forwarder::Forwarder;
-use super::questions::AnswerTo;
+use super::questions::{AnswerTo, NodeAnswers};
 use crate::transport::{NodeSender, NotSent};
 
 impl Forwarder {
@@ -34,6 +35,11 @@ impl Forwarder {
 }
 
 impl Forwarder {
+    /// Answers the questions of other nodes by `answers` from now on.
+    pub(crate) fn attach_answers(&self, answers: Arc<dyn NodeAnswers>) {
+        self.questions.attach(answers);
+    }
+
     /// Asks a node, and calls `done` with its answer, within about this time. It is called on a
     /// thread of the links, or at once where the node is out of reach.
     pub(crate) fn ask_node(&self, node: &NodeName, body: Bytes, within: Duration, done: AnswerTo) {

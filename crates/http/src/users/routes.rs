@@ -99,7 +99,7 @@ pub(crate) async fn export(
     Name(name): Name,
     uri: Uri,
 ) -> Result<Response, Problem> {
-    let user = in_path("user", UserName::new(name))?;
+    let user = in_path("user", UserName::new(&name))?;
     let query = Query::read(&uri, &["away"])?;
     let away = query.one_of("away", &[("refuse", Away::Refuse), ("skip", Away::Skip)])?;
     let shards = running(&app)?.clone();
@@ -154,7 +154,7 @@ pub(crate) async fn erase(
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let user = in_path("user", UserName::new(name))?;
+    let user = in_path("user", UserName::new(&name))?;
     let query = Query::read(&uri, &["dry_run", "balances"])?;
     let is_dry_run = query.one_of("dry_run", &[("false", false), ("true", true)])?;
     let keeps_balances = query.one_of("balances", &[("refuse", false), ("keep", true)])?;
