@@ -163,11 +163,6 @@ impl ClusterUsers {
         self.ready.answer(&self.here(), self.node.nodes.me(), question).await
     }
 
-    /// The shards of the cluster.
-    pub(crate) fn shards(&self) -> &Shards {
-        &self.node.shards
-    }
-
     /// The other nodes.
     pub(crate) fn nodes(&self) -> Arc<dyn OtherNodes> {
         Arc::clone(&self.node.nodes)
