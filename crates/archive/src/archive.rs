@@ -110,7 +110,8 @@ impl Archive {
         from.end()?;
         let pace = Pace::new(settings.upload_bytes_per_second);
         let grace_ms = i64::try_from(settings.grace.as_millis()).unwrap_or(i64::MAX);
-        let (patience, clock, moment_ms) = (settings.patience, Arc::clone(&settings.clock), settings.moment_ms);
+        let (patience, clock, moment_ms) =
+            (settings.patience, Arc::clone(&settings.clock), settings.moment_ms);
         Ok(Self { root: Arc::new(Root { place, pace, grace_ms, patience, clock, shards, moment_ms }) })
     }
 

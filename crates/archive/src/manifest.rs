@@ -335,7 +335,7 @@ impl Segment {
     /// opening after a crash has made the file shorter, and its seal may not be among what was stored.
     pub(crate) fn restored_bytes(&self) -> u64 {
         match self.state {
-            SegmentState::Sealed => self.bytes,
+            SegmentState::Sealed | SegmentState::Moved => self.bytes,
             SegmentState::Open => self.bytes.max(self.capacity),
         }
     }

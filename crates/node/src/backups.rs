@@ -20,8 +20,8 @@ use stadium_archive::{
 };
 use stadium_http::fleet::BackupStats;
 use stadium_journal::{Position, SegmentNumber};
+use stadium_queue::Milliseconds;
 use stadium_shard::Shards;
-use stadium_state_machine::Milliseconds;
 
 use crate::settings::Backup as Wanted;
 

@@ -235,7 +235,7 @@ fn a_restored_cluster_erases_again_before_it_serves() -> Result<()> {
     waits_for(&apis[0], &under_way, "c")?;
     let known = stage.place("lost", "a").join("data");
 
-    stage.install("found", &format!("store = {:?}", url("store")))?;
+    stage.install("found", &format!("store = {:?}", url("store")), "")?;
     let (from, config, known) = (url("backup"), config(&stage, "found"), known.display().to_string());
     let restore = ["cluster", "restore", "--from", &from, "--erasures", &known, "--config", &config];
     let (done, text) = stadium(&restore)?;

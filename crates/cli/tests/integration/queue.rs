@@ -524,7 +524,7 @@ fn lose_an_answer(server: &str) -> String {
         let (mut client, _) = listener.accept().expect("a client");
         let mut upstream = TcpStream::connect(server).expect("the server listens");
         let mut answer = upstream.try_clone().expect("a socket");
-        let mut back = client.try_clone().expect("a socket");
+        let back = client.try_clone().expect("a socket");
         let ends = std::thread::spawn(move || {
             answer.read_exact(&mut [0]).expect("an answer");
             back.shutdown(Shutdown::Both)

@@ -137,7 +137,7 @@ fn assets(to: &mut Encoder<'_>, assets: &[AssetView]) -> fmt::Result {
     Ok(())
 }
 
-fn gauges() -> [Figure; 21] {
+fn gauges() -> [Figure; 22] {
     [
         (shards::SHARD_SERVING, |m| u64::from(m.serving) as f64),
         (shards::SHARD_JOBS, |m| m.jobs as f64),

@@ -90,7 +90,13 @@ async fn backup(
         shared.time.pause(slot, 1).await;
     }
     let seals = vec![None; usize::from(count)];
-    let state = State { moment_ms, seals, version: "simulated".to_owned(), configuration: Vec::new() };
+    let state = State {
+        moment_ms,
+        seals,
+        version: "simulated".to_owned(),
+        configuration: Vec::new(),
+        moving: Vec::new(),
+    };
     let finished = creation.finish(state, None, &data, &mut |_| {}).await;
     shared.books.borrow_mut().ended(moment_ms, shared.time.now_ms());
     let backup = finished?;

@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use stadium_journal::{Disk as _, Journal as _};
 use stadium_journal::copy::segment_name;
+use stadium_journal::{Disk as _, Journal as _};
 
 use super::World;
 use crate::ledger::Violation;
