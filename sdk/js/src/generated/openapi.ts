@@ -733,6 +733,27 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/erasures/nodes/{node}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        readonly post?: never;
+        /**
+         * Takes a node out of the cluster's list of nodes with sessions: erasures no longer wait for it.
+         * @description For nodes whose data is lost, or that never come back. Such a node refuses to start with the
+         *     sessions that it had.
+         */
+        readonly delete: operations["forget_session_node"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/history": {
         readonly parameters: {
             readonly query?: never;
@@ -1812,11 +1833,11 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Erases a named user: removes devices with their credentials, sessions, retained messages and jobs,
-         *     and closes wallets. What must stay, such as the books, is in the receipt with the reason.
+         * Erases a named user: removes devices with their credentials, sessions, retained messages and
+         *     jobs, and closes wallets. What must stay, such as the books, is in the receipt with the reason.
          * @description The erasure is on disk when this is answered, and goes on behind the answer, also after a crash:
-         *     see `Location`. A user whose erasure is under way is not erased twice. Accounts that are not empty
-         *     refuse it (`ERA-001`) unless `balances=keep`.
+         *     see `Location`. A user whose erasure is under way is not erased twice. Accounts that are not
+         *     empty refuse it (`ERA-001`) unless `balances=keep`.
          */
         readonly post: operations["erase_user"];
         readonly delete?: never;
@@ -1833,10 +1854,10 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Everything that the server has of a named user, as one JSON document.
-         * @description Devices, pushes with the trace of each delivery, sessions with their messages, retained messages,
-         *     jobs, accounts with holds and entries, lines of the audit log. Its last field is `complete`: a
-         *     document without it broke off.
+         * Everything that the server or its cluster has of a named user, as one JSON document.
+         * @description Devices, pushes with the trace of each delivery, sessions with their messages, retained
+         *     messages, jobs, accounts with holds and entries, lines of the audit log. Its last field is
+         *     `complete`: a document without it broke off.
          */
         readonly get: operations["export_user"];
         readonly put?: never;
@@ -3108,6 +3129,8 @@ export interface components {
              * @example 0c1d2e3f405162738495a6b7c8d9eafb
              */
             readonly id: string;
+            /** @description The nodes of a cluster whose sessions of the user are gone, while it runs. */
+            readonly nodes_done?: readonly string[] | null;
             readonly receipt?: components["schemas"]["ErasureReceipt"] | null;
             /**
              * @description `running`, or `finished`.
@@ -7319,6 +7342,30 @@ export interface operations {
             };
         };
     };
+    readonly forget_session_node: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /**
+                 * @description Its name, as in `waits_for`.
+                 * @example stadium-3
+                 */
+                readonly node: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description It is out of the list. */
+            readonly 204: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
     readonly history: {
         readonly parameters: {
             readonly query?: {
@@ -9129,7 +9176,10 @@ export interface operations {
     };
     readonly export_user: {
         readonly parameters: {
-            readonly query?: never;
+            readonly query?: {
+                /** @description Nodes of a cluster that do not answer: `refuse` by default; `skip`: `nodes_not_searched` names them. */
+                readonly away?: string;
+            };
             readonly header?: never;
             readonly path: {
                 /**
