@@ -9178,7 +9178,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 /** @description Nodes of a cluster that do not answer: `refuse` by default; `skip`: `nodes_not_searched` names them. */
-                readonly away?: string;
+                readonly away?: "refuse" | "skip";
             };
             readonly header?: never;
             readonly path: {
