@@ -187,7 +187,8 @@ mod tests {
 
     /// Operations on what only this server names: a key, a push, a Web Push message or endpoint, by
     /// a signed token; those of a cluster, which it is not a part of; and rules, which a trial has not.
-    const NOTHING_THERE: [&str; 10] = [
+    const NOTHING_THERE: [&str; 11] = [
+        "DELETE /api/erasures/nodes/{node}",
         "GET /api/cluster/shards",
         "DELETE /api/keys/{id}",
         "GET /api/keys/{id}/explain",

@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use stadium_testing::certificates::Authority;
+use stadium_testing::deadline::until;
 use stadium_testing::kafka::{Kafka, Listener, PASSWORD, STRANGER, USER};
 use stadium_testing::killable::Killable;
 use stadium_testing::server::binary;
 use stadium_testing::{etcd, ports};
 use tempfile::TempDir;
 
-use crate::cluster::until_ready;
+use crate::cluster::{PATIENCE, until_ready};
 
 const CLUSTER: &str = "examined";
 
@@ -135,7 +136,12 @@ fn brokers_and_members_that_were_killed_are_named() -> Result<()> {
     kafka.kill(2)?;
     etcd.kill(1);
     let (brokers, members) = (kafka.bootstrap(Listener::Plain), etcd.endpoints());
-    let checks = site.examine()?;
+    // The killed member may have been the leader.
+    let checks = until(PATIENCE, "the other members to have a leader", || {
+        let checks = site.examine()?;
+        let is_led = problems(&checks).iter().all(|check| !check.to_string().contains("leader changed"));
+        Ok(is_led.then_some(checks))
+    })?;
     is_found(&checks, &["kafka: broker", &brokers[2], "does not answer"], "start this broker")?;
     is_found(&checks, &[&brokers[2], "of cluster.kafka.brokers cannot be reached"], "start it")?;
     is_found(&checks, &["etcd:", address(&members[1]), "does not answer"], "start this member")?;

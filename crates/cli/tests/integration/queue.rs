@@ -548,5 +548,5 @@ fn a_put_without_an_answer_names_the_id_that_repeats_it() {
     let id = text.split("with --id ").nth(1).and_then(|rest| rest.split(' ').next()).expect("an id");
     let again = queue(&server, &["put", "mails", "a letter", "--id", id]);
     assert!(err(&again).contains("was put before"), "{}", err(&again));
-    assert_eq!(stats(&server, "mails")["ready"], 1);
+    assert_eq!(stats(&server, "mails")["jobs"]["due"], 1);
 }

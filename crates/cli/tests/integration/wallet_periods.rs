@@ -162,7 +162,7 @@ fn old_periods_move_to_the_backups_and_the_books_go_on() {
     let first = wait_for("a first backup", || backup::newest(&bank.url()));
     bank.move_segments(1);
     assert!(bank.segments().iter().all(|path| !path.ends_with("000000000001.segment")));
-    let metrics = bank.server().prints(&["metrics"]);
+    let metrics = bank.server().prints(&["api", "GET", "/metrics"]);
     assert!(metrics.contains("backup_wallet_moved"), "{metrics}");
 
     // In memory, as before.
@@ -242,7 +242,9 @@ fn a_moved_segment_that_was_changed_in_the_store_is_named() {
     let found = |what: &str| {
         let verified = run(&["wallet", "verify", &data, "--backup", &url, "--json"]);
         assert_eq!(verified.status.code(), Some(1), "{}", err(&verified));
-        let report = json(&verified);
+        // The report, then the error.
+        let text = out(&verified);
+        let report: Value = serde_json::from_str(text.lines().next().expect("a report")).expect("JSON");
         let problems = report["problems"].as_array().expect("a list");
         let problem =
             problems.iter().find(|problem| problem["what"].as_str().is_some_and(|is| is.contains(what)));
@@ -276,7 +278,7 @@ fn nothing_is_removed_while_the_store_is_away() {
     fs::write(&there, "no folder").expect("it is written");
     bank.book(2_500);
     wait_for("a backup that fails", || {
-        let metrics = bank.server().prints(&["metrics"]);
+        let metrics = bank.server().prints(&["api", "GET", "/metrics"]);
         metrics.lines().any(|line| line.contains("backup_failing") && line.ends_with('1')).then_some(())
     });
     bank.again("KILL");

@@ -60,11 +60,16 @@ impl Local<'_> {
         let (mut sessions, mut messages) = (0, 0);
         match self.fleet {
             Some(fleet) => {
+                let mut found: BTreeSet<String> =
+                    self.incarnations(clients).await?.into_iter().map(|(_, client, _)| client).collect();
                 for client in client_ids(clients) {
-                    let report = fleet.device(client).await;
-                    sessions += u64::from(report.is_some());
-                    messages += report.map_or(0, |report| report.queued + report.in_flight);
+                    let name = client.to_string();
+                    if let Some(report) = fleet.device(client).await {
+                        messages += report.queued + report.in_flight;
+                        found.insert(name);
+                    }
                 }
+                sessions = found.len() as u64;
             }
             None => {
                 find::each_session(self.sessions, |_, session| {
@@ -86,22 +91,22 @@ impl Local<'_> {
             for client in client_ids(clients) {
                 fleet.forget_session(client).await?;
             }
-        } else {
-            for (shard, client, incarnation) in &kept {
-                let change = Change::End { client: client.as_str().into(), incarnation: Some(*incarnation) };
-                self.change_sessions(*shard, vec![change]).await?;
+            // The loops write the ends down without being waited for.
+            let until = Instant::now() + ENDED_WITHIN;
+            while !self.incarnations(clients).await?.is_disjoint(&kept) && Instant::now() < until {
+                tokio::time::sleep(ENDED_POLL).await;
             }
         }
-        // The loops write the ends down without being waited for. A device that comes back at once
-        // has another session, with nothing in it.
-        let until = Instant::now() + ENDED_WITHIN;
-        while !self.incarnations(clients).await?.is_disjoint(&kept) {
-            if Instant::now() > until {
-                return Err(Problem::new(FLEET_BUSY, "the end of a session is not on disk yet"));
-            }
-            tokio::time::sleep(ENDED_POLL).await;
+        // A device that comes back at once has another session, with nothing in it. No loop has those
+        // that are left.
+        for (shard, client, incarnation) in self.incarnations(clients).await?.intersection(&kept) {
+            let change = Change::End { client: client.as_str().into(), incarnation: Some(*incarnation) };
+            self.change_sessions(*shard, vec![change]).await?;
         }
-        Ok(())
+        match self.incarnations(clients).await?.is_disjoint(&kept) {
+            true => Ok(()),
+            false => Err(Problem::new(FLEET_BUSY, "the end of a session is not on disk yet")),
+        }
     }
 
     /// The sessions of these clients that the shards keep: shard, client, incarnation.

@@ -165,6 +165,7 @@ mod tests {
             (of("stadium.node"), of("host.name"))
         };
         let set = "etcd.endpoints = [\"http://127.0.0.1:2379\"]\nkafka.brokers = [\"127.0.0.1:9092\"]\n\
+                   links.listen = \"127.0.0.1:7900\"\n\
                    links.certificate = \"c\"\nlinks.key = \"k\"\nlinks.ca = \"a\"\n";
         assert_eq!(node_of("").0, None);
         assert_eq!(

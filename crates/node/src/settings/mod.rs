@@ -227,6 +227,8 @@ mod tests {
                 "auth.callback" => {
                     ("url = \"http://h\"\n", "[cache]\nservers = [\"h\"]\nsecret_file = \"s\"\n")
                 }
+                // Segments move to a place.
+                "backup" => ("to = \"file:///b\"\n", ""),
                 _ => ("", ""),
             };
             let try_value = |value: u64| {

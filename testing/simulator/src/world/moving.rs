@@ -30,8 +30,12 @@ impl World {
         self.moving.looked = self.machines.iter_mut().map(|machine| end(machine).unwrap_or(0)).collect();
     }
 
-    /// Stores settled segments and has them removed.
+    /// Stores settled segments and has them removed. A shard with a standby is one of a cluster, whose
+    /// nodes move none.
     pub(super) fn move_segments(&mut self) {
+        if self.plan.has_standby {
+            return;
+        }
         for (at, machine) in self.machines.iter_mut().enumerate() {
             let seal = machine.core.as_ref().and_then(|core| core.ledger()?.seals().next_back().copied());
             let looked = self.moving.looked.get(at).copied().unwrap_or(0);

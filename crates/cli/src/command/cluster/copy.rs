@@ -45,7 +45,7 @@ pub(super) fn restore(arguments: RestoreArguments, terminal: &Terminal) -> Resul
         None => Ok(BTreeMap::new()),
     };
     let report = store.run("restore", terminal, |admin, store, tell| {
-        admin.restore(store, &from, scratch.path(), &shared, tell)
+        admin.restore(store, &from, scratch.path(), shared, tell)
     })?;
     show(&report, terminal, look::filled)
 }
