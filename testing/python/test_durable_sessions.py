@@ -47,10 +47,12 @@ def killable():
 class Device:
     """A paho client with a session that persists."""
 
-    def __init__(self, server, id, version):
+    def __init__(self, server, id, version, credential=None):
         self.heard, self.present = [], None
         arguments = {"clean_session": False} if version == mqtt.MQTTv311 else {}
         self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=id, protocol=version, **arguments)
+        if credential:
+            self.client.username_pw_set(id, credential)
         self.client.on_message = lambda client, data, message: self.heard.append(message.payload.decode())
         self.client.on_connect = self.connected
         self.subscribed = []
@@ -107,4 +109,22 @@ def test_a_device_that_was_away_gets_missed_messages_although_the_server_was_kil
     phone.subscribe("state", 1)
     until("the retained message", lambda: len(phone.heard) >= 51)
     assert phone.heard == [str(number) for number in range(50)] + ["on"]
+    phone.leave()
+
+
+def test_a_session_with_a_credential_of_the_registry_outlives_the_server(killable):
+    made = [str(binary()), "device", "credential", "phone", "--register", "--data", f"{killable.place}/data"]
+    until("an open port", lambda: subprocess.run([str(binary()), "health", *made[-2:]], capture_output=True).returncode == 0)
+    credential = subprocess.run(made, check=True, capture_output=True, text=True).stdout.strip()
+    phone = Device(killable, "phone", mqtt.MQTTv5, credential)
+    phone.subscribe("news", 1)
+    phone.leave()
+    writer = Device(killable, "writer", mqtt.MQTTv5)
+    writer.publish("news", "missed", 1)
+    writer.leave()
+    killable.kill()
+    killable.start()
+    phone = Device(killable, "phone", mqtt.MQTTv5, credential)
+    assert phone.present
+    until("what it missed", lambda: phone.heard == ["missed"])
     phone.leave()

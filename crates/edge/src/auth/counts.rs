@@ -30,7 +30,7 @@ pub struct Counts {
 /// The counters behind [`Counts`].
 #[derive(Default)]
 pub(super) struct Counters {
-    allowed: [AtomicU64; VIAS.len()],
+    allowed: [AtomicU64; Via::ALL.len()],
     denied: [AtomicU64; DenyReason::ALL.len()],
     busy: AtomicU64,
     pub(super) bans: AtomicU64,
@@ -39,9 +39,6 @@ pub(super) struct Counters {
     /// Devices about whom the registry was asked, and has not answered.
     pub(super) asked: AtomicUsize,
 }
-
-const VIAS: [Via; 6] =
-    [Via::Anonymous, Via::Password, Via::Token, Via::Certificate, Via::Callback, Via::Registry];
 
 impl Counters {
     pub(super) fn count(&self, verdict: &Verdict) {
@@ -62,7 +59,7 @@ impl Counters {
     ) -> Counts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Counts {
-            allowed: VIAS.iter().zip(&self.allowed).map(|(via, count)| (*via, read(count))).collect(),
+            allowed: Via::ALL.iter().zip(&self.allowed).map(|(via, count)| (*via, read(count))).collect(),
             denied: DenyReason::ALL
                 .iter()
                 .zip(&self.denied)

@@ -14,7 +14,7 @@ use stadium_session::{
     Change, Connect, Keep, Message, Origin, Presence, Receiver, Subscription, Will, Withdraw,
 };
 
-use crate::auth::{Identity, Via};
+use crate::auth::Identity;
 use crate::turn::{Shared, Who};
 
 /// A publication whose bytes somebody shares.
@@ -176,14 +176,31 @@ pub(super) fn read(identity: &[u8]) -> Result<Who, String> {
         return Ok(None);
     }
     let written: Written = serde_json::from_slice(identity).map_err(|error| error.to_string())?;
-    let all = [Via::Anonymous, Via::Password, Via::Token, Via::Certificate, Via::Callback];
-    let via = all.into_iter().find(|via| via.as_str() == written.via);
     let expires_at: Option<SystemTime> =
         written.expires_at_ms.and_then(|ms| UNIX_EPOCH.checked_add(Duration::from_millis(ms)));
     Ok(Some(Arc::new(Identity {
         principal: written.principal.into(),
-        via: via.ok_or_else(|| format!("unknown proof {:?}", written.via))?,
+        via: written.via.parse()?,
         expires_at,
         groups: written.groups.into_iter().map(Arc::from).collect(),
     })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::Via;
+
+    #[test]
+    fn the_owner_of_a_session_is_read_back_whatever_the_proof_was() {
+        for via in Via::ALL {
+            let groups = Arc::from([Arc::from("staff")]);
+            let identity = Identity { principal: "ada".into(), via, expires_at: None, groups };
+            let owner = read(&written(&Some(Arc::new(identity)))).expect("it was written");
+            let owner = owner.expect("it is somebody");
+            assert_eq!((&*owner.principal, owner.via, owner.groups.len()), ("ada", via, 1));
+        }
+        assert!(read(&written(&None)).expect("it was written").is_none());
+        assert!(read(br#"{"principal": "ada", "via": "oath"}"#).is_err());
+    }
 }
