@@ -177,14 +177,13 @@ impl Work<'_> {
     }
 
     async fn end_sessions(&self, running: &Running) -> Result<(), Problem> {
-        let part = self.local.count(&running.clients).await?;
-        let counts = ["sessions", "session_messages"].map(|kind| (kind, part.count(kind)));
-        self.found(running, &counts)?;
+        let (sessions, messages) = self.local.count_sessions(&running.clients).await?;
+        self.found(running, &[("sessions", sessions), ("session_messages", messages)])?;
         self.local.end_sessions(&running.clients).await
     }
 
     async fn remove_retained(&self, running: &Running) -> Result<(), Problem> {
-        let count = self.local.count(&running.clients).await?.count("retained_messages");
+        let count = self.local.count_retained(&running.clients).await?;
         self.found(running, &[("retained_messages", count)])?;
         self.local.remove_retained(&running.clients).await
     }

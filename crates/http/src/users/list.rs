@@ -55,13 +55,6 @@ pub(crate) struct NodePart {
     pub(crate) done: bool,
 }
 
-impl NodePart {
-    /// How many of a kind were found.
-    pub(crate) fn count(&self, kind: &str) -> u64 {
-        self.found.get(kind).copied().unwrap_or_default()
-    }
-}
-
 impl Running {
     /// An erasure that begins: nothing is found yet.
     pub(crate) fn new(id: String, user: String, by: &str, began_ms: u64) -> Self {

@@ -44,7 +44,7 @@ impl Local<'_> {
     /// Counts what these clients have.
     pub(crate) async fn count(&self, clients: &BTreeSet<String>) -> Result<NodePart, Problem> {
         let (sessions, messages) = self.count_sessions(clients).await?;
-        let retained = self.retained(clients).await?.len() as u64;
+        let retained = self.count_retained(clients).await?;
         let found = [("sessions", sessions), ("session_messages", messages), ("retained_messages", retained)];
         let found = BTreeMap::from(found.map(|(kind, count)| (kind.to_owned(), count)));
         Ok(NodePart { found, audit_lines: self.audit_lines(clients)?, ..NodePart::default() })
@@ -56,54 +56,57 @@ impl Local<'_> {
     }
 
     /// Sessions of these clients, and the messages that they hold.
-    async fn count_sessions(&self, clients: &BTreeSet<String>) -> Result<(u64, u64), Problem> {
-        let (mut sessions, mut messages) = (0, 0);
-        match self.fleet {
-            Some(fleet) => {
-                let mut found: BTreeSet<String> =
-                    self.incarnations(clients).await?.into_iter().map(|(_, client, _)| client).collect();
-                for client in client_ids(clients) {
-                    let name = client.to_string();
-                    if let Some(report) = fleet.device(client).await {
-                        messages += report.queued + report.in_flight;
-                        found.insert(name);
-                    }
-                }
-                sessions = found.len() as u64;
+    pub(crate) async fn count_sessions(&self, clients: &BTreeSet<String>) -> Result<(u64, u64), Problem> {
+        let mut messages: BTreeMap<String, u64> = BTreeMap::new();
+        find::each_session(self.sessions, |_, session| {
+            let client = session.connect.client.as_str();
+            if clients.contains(client) {
+                messages.insert(client.to_owned(), session.owed.len() as u64);
             }
-            None => {
-                find::each_session(self.sessions, |_, session| {
-                    if clients.contains(session.connect.client.as_str()) {
-                        sessions += 1;
-                        messages += session.owed.len() as u64;
-                    }
-                })
-                .await?;
+        })
+        .await?;
+        // A loop has all messages of a session, also those that no shard keeps.
+        if let Some(fleet) = self.fleet {
+            for client in client_ids(clients) {
+                let name = client.to_string();
+                if let Some(report) = fleet.device(client).await {
+                    messages.insert(name, report.queued + report.in_flight);
+                }
             }
         }
-        Ok((sessions, messages))
+        Ok((messages.len() as u64, messages.values().sum()))
+    }
+
+    /// Counts the retained messages of these clients.
+    pub(crate) async fn count_retained(&self, clients: &BTreeSet<String>) -> Result<u64, Problem> {
+        Ok(self.retained(clients).await?.len() as u64)
     }
 
     /// Ends the sessions of these clients. Their wills are not published.
     pub(crate) async fn end_sessions(&self, clients: &BTreeSet<String>) -> Result<(), Problem> {
+        // A device that comes back at once has another session, with nothing in it.
         let kept = self.incarnations(clients).await?;
+        let mut left = kept.clone();
         if let Some(fleet) = self.fleet {
             for client in client_ids(clients) {
                 fleet.forget_session(client).await?;
             }
             // The loops write the ends down without being waited for.
             let until = Instant::now() + ENDED_WITHIN;
-            while !self.incarnations(clients).await?.is_disjoint(&kept) && Instant::now() < until {
+            loop {
+                left = &self.incarnations(clients).await? & &kept;
+                if left.is_empty() || Instant::now() > until {
+                    break;
+                }
                 tokio::time::sleep(ENDED_POLL).await;
             }
         }
-        // A device that comes back at once has another session, with nothing in it. No loop has those
-        // that are left.
-        for (shard, client, incarnation) in self.incarnations(clients).await?.intersection(&kept) {
+        // No loop has those that are left: it could not read them, or had no room for them.
+        for (shard, client, incarnation) in &left {
             let change = Change::End { client: client.as_str().into(), incarnation: Some(*incarnation) };
             self.change_sessions(*shard, vec![change]).await?;
         }
-        match self.incarnations(clients).await?.is_disjoint(&kept) {
+        match left.is_empty() || self.incarnations(clients).await?.is_disjoint(&kept) {
             true => Ok(()),
             false => Err(Problem::new(FLEET_BUSY, "the end of a session is not on disk yet")),
         }
