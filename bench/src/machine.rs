@@ -62,8 +62,8 @@ pub(crate) fn cpu_time(pid: u32) -> Result<Duration> {
     clock_time(clock)
 }
 
-/// CPU time that the threads of a process have used whose names begin so. Threads that have ended do
-/// not count.
+/// CPU time that the threads of a process have used whose names begin so. Threads that have ended
+/// do not count.
 pub(crate) fn threads_time(pid: u32, name: &str) -> Result<Duration> {
     let mut all = Duration::ZERO;
     for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
@@ -98,8 +98,8 @@ fn clock_time(clock: libc::clockid_t) -> Result<Duration> {
     Ok(Duration::new(u64::try_from(time.tv_sec)?, u32::try_from(time.tv_nsec)?))
 }
 
-/// One line about this machine and this build: processor, cores, memory, kernel, cargo's profile, the
-/// commit.
+/// One line about this machine and this build: processor, cores, memory, kernel, cargo's profile,
+/// the commit.
 pub(crate) fn describe() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let field = |text: &str, name: &str| {

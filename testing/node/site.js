@@ -1,6 +1,8 @@
-// The documentation's site in a headless Chromium: a page of each kind, and its search. `cargo xtask test site` builds the site first.
+// The documentation's site in a headless Chromium: a page of each kind, and its search.
+// `cargo xtask test site` builds the site first.
 //
-// STADIUM_SITE names its folder; without it target/site is used. Links and parts from elsewhere are xtask's business (docs/built.rs).
+// STADIUM_SITE names its folder; without it target/site is used. Links and parts from elsewhere are
+// xtask's business (docs/built.rs).
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

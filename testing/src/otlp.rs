@@ -1,7 +1,8 @@
 //! A receiver of OTLP over HTTP: keeps the spans that servers export, each with its process.
 //!
-//! Messages are those of `opentelemetry/proto`, as far as the suites read them. The suite `otel` proves with a
-//! collector of OpenTelemetry that exports can be read; here is the place of each span in its trace.
+//! Messages are those of `opentelemetry/proto`, as far as the suites read them. The suite `otel`
+//! proves with a collector of OpenTelemetry that exports can be read; here is the place of each
+//! span in its trace.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -49,7 +50,7 @@ pub struct Span {
     pub attributes: BTreeMap<String, String>,
     /// The names of its events.
     pub events: Vec<String>,
-    /// Why it failed.
+    /// The reason of its failure.
     pub error: Option<String>,
     /// The attributes of the process that exported it.
     pub process: BTreeMap<String, String>,
@@ -61,7 +62,7 @@ impl Span {
         self.attributes.get(name).map_or("", String::as_str)
     }
 
-    /// What a message or a call carries that belongs to this span, by W3C Trace Context.
+    /// The `traceparent` of messages and calls that belong to this span (W3C Trace Context).
     pub fn traceparent(&self) -> String {
         format!("00-{}-{}-01", self.trace, self.id)
     }
@@ -92,12 +93,13 @@ impl Receiver {
         Ok(Self { address: listen(|_| Ok(()))?, spans: Arc::default() })
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Lines of `stadium.toml` for a server that samples what its callers sample, and exports at once.
+    /// Lines of `stadium.toml` for a server that samples what its callers sample, and exports at
+    /// once.
     pub fn settings(&self) -> String {
         format!(
             "[telemetry]\nendpoint = \"{}\"\nspans_interval_ms = 10\nsample_ratio = 0\n\

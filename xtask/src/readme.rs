@@ -8,7 +8,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
-/// A table: the columns and the rows that are shown, each by its name in the README and on the page.
+/// A table: the columns and the rows that are shown, each by its name in the README and on the
+/// page.
 struct Table {
     bench: &'static str,
     columns: &'static [(&'static str, &'static str)],

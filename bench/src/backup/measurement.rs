@@ -1,4 +1,5 @@
-//! One side of the comparison: a server with or without backups, its load, and the restore afterwards.
+//! One side of the comparison: a server with or without backups, its load, and the restore
+//! afterwards.
 //!
 //! Backups are counted in their folder, and their processor time is that of the threads that make
 //! them. A restore includes its proof: all records are replayed.

@@ -1,8 +1,9 @@
-//! The bench of backups: a server at full load with single durable jobs, without backups and with them.
+//! The bench of backups: a server at full load with single durable jobs, without backups and with
+//! them.
 //!
-//! Both sides run in each round, one after the other, and the side that begins changes from round to
-//! round. The backups go to a folder on the disk of the server, which is the worst place for them:
-//! both share its bandwidth. Afterwards the newest backup is restored.
+//! Both sides run in each round, one after the other, and the side that begins changes from round
+//! to round. The backups go to a folder on the disk of the server, which is the worst place for
+//! them: both share its bandwidth. Afterwards the newest backup is restored.
 
 mod measurement;
 mod page;
@@ -25,7 +26,7 @@ use rows::ROWS;
 const SECONDS: u32 = 30;
 const EVERY_S: u32 = 5;
 
-/// How much to measure.
+/// The sizes of a run.
 #[derive(Args)]
 pub(crate) struct Options {
     #[command(flatten)]

@@ -1,4 +1,5 @@
-//! The results for people: bench/results/backup.md. Written whole, from one run; never edited by hand.
+//! The results for people: bench/results/backup.md. Written whole, from one run; never edited by
+//! hand.
 
 use std::fmt::Write as _;
 

@@ -141,7 +141,7 @@ pub(super) fn figures(samples: &Samples<Side>, sizes: &Sizes) -> Vec<Figure> {
     ]
 }
 
-/// What telemetry adds to the CPU time of something.
+/// The CPU time that telemetry adds to something.
 fn cost<'a>(samples: &'a Samples<Side>, value: &str, what: &str) -> Row<'a, Side> {
     Row {
         samples,

@@ -1,8 +1,9 @@
-//! The cost of telemetry: the same pushes and requests on three servers, one without it, one that samples a request in twenty, and
-//! one that samples each.
+//! The cost of telemetry: the same pushes and requests on three servers, one without it, one that
+//! samples a request in twenty, and one that samples each.
 //!
-//! The servers run side by side and take turns of a fraction of a second, so that what else the machine does meets all of them. The
-//! cost is in CPU time, which depends least on the client. A receiver takes the spans and forgets them.
+//! The servers run side by side and take turns of a fraction of a second, so that what else the
+//! machine does meets all of them. The cost is in CPU time, which depends least on the client. A
+//! receiver takes the spans and forgets them.
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +29,7 @@ const TURNS: u32 = 20;
 /// Devices of each server.
 const DEVICES: u32 = 1_000;
 
-/// What is asked.
+/// The two kinds of requests.
 #[derive(Clone, Copy)]
 enum Work {
     /// Durable pushes to single devices that are away.

@@ -30,8 +30,8 @@ pub struct Books {
     /// Segments that are no longer here, and that the newest manifest names: the next one names them
     /// too, since a checkpoint here may need their payloads.
     pub carried: Vec<SegmentNumber>,
-    /// Segments that this manifest and each later one name, though their files may be gone: they hold
-    /// records that stay. They are here, or in the newest manifest.
+    /// Segments that this manifest and each later one name, though their files may be gone: they
+    /// hold records that stay. They are here, or in the newest manifest.
     pub moved: Vec<SegmentNumber>,
     /// When a file counts as stored.
     pub reuse: Reuse,

@@ -81,8 +81,8 @@ pub enum SegmentState {
     Sealed,
     /// It is written, or prepared. It is stored with each manifest.
     Open,
-    /// Sealed, with records that stay. Each later manifest names it, since the shard may have removed
-    /// its file.
+    /// Sealed, with records that stay. Each later manifest names it, since the shard may have
+    /// removed its file.
     Moved,
 }
 
@@ -136,8 +136,8 @@ impl Manifest {
         &self.segments
     }
 
-    /// Has this manifest and each later one name segments: those that the manifest before it names so,
-    /// and those of `moved`.
+    /// Has this manifest and each later one name segments: those that the manifest before it names
+    /// so, and those of `moved`.
     ///
     /// # Errors
     /// The number of a segment of `moved` that is neither here nor in the manifest before.
@@ -332,7 +332,8 @@ impl Copy {
 
 impl Segment {
     /// Bytes of the file that is written from it. One without a seal is as long as the segment: an
-    /// opening after a crash has made the file shorter, and its seal may not be among what was stored.
+    /// opening after a crash has made the file shorter, and its seal may not be among what was
+    /// stored.
     pub(crate) fn restored_bytes(&self) -> u64 {
         match self.state {
             SegmentState::Sealed | SegmentState::Moved => self.bytes,

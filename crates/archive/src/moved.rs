@@ -1,8 +1,9 @@
 //! Segments whose records stay, after they moved to the store: which ones a shard has moved.
 //!
-//! The file `moved.json` in a shard's folder names them, durably before the first of them is removed. It
-//! shows that a directory is not the whole history, and whether a store is the one that has the rest.
-//! The store keeps these segments by itself: each manifest names those of the one before it.
+//! The file `moved.json` in a shard's folder names them, durably before the first of them is
+//! removed. It shows that a directory is not the whole history, and whether a store is the one that
+//! has the rest. The store keeps these segments by itself: each manifest names those of the one
+//! before it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};

@@ -334,9 +334,9 @@ impl ShardArchive {
         Ok(hash.finalize().into())
     }
 
-    /// Reads a segment's object back, and compares it with its checksum and with the file in the folder
-    /// of the shard. Returns false where the file is gone. An object that differs is uploaded again with
-    /// the next manifest.
+    /// Reads a segment's object back, and compares it with its checksum and with the file in the
+    /// folder of the shard. Returns false where the file is gone. An object that differs is
+    /// uploaded again with the next manifest.
     ///
     /// # Errors
     /// `Damaged` where object or file are not as they were stored; of the store; `File`, `Journal`.

@@ -1,9 +1,10 @@
-//! The journals of a server whose older segments are in its backups, read as if all files were here.
+//! The journals of a server whose older segments are in its backups, read as if all files were
+//! here.
 //!
-//! Each journal is a disk that is only read: files of the data directory are read where they are, and
-//! segments that were moved come from the store, one at a time, with their checksums. An object that is
-//! missing or altered reads as zeros and is named, so that a reader finds everything else; a store that
-//! does not answer is an error.
+//! Each journal is a disk that is only read: files of the data directory are read where they are,
+//! and segments that were moved come from the store, one at a time, with their checksums. An object
+//! that is missing or altered reads as zeros and is named, so that a reader finds everything else;
+//! a store that does not answer is an error.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{self, File, OpenOptions};
@@ -56,8 +57,8 @@ impl StoredJournal {
 }
 
 /// Opens the journals of all shards: those in the folder of all shards with the segments that they
-/// moved to the backups at a URL, or without a folder those of the newest backup. Segments of the store
-/// pass through the folder `scratch`, which takes a gigabyte, or one segment.
+/// moved to the backups at a URL, or without a folder those of the newest backup. Segments of the
+/// store pass through the folder `scratch`, which takes a gigabyte, or one segment.
 ///
 /// # Errors
 /// Of the store; `Incomplete` without a backup; `Foreign` where the backups are of another server;

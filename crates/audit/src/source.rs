@@ -1,4 +1,4 @@
-//! Where the journals that are read together come from.
+//! The sources of the journals that are read together.
 //!
 //! Usually a data directory has them whole. Where a server moved old segments to its backups, each
 //! journal is given as a disk that finds them there, with the roots that the backups name.
@@ -30,14 +30,14 @@ pub struct Journal {
     pub shard: u16,
     /// Its files.
     pub disk: Arc<dyn Disk>,
-    /// The process that has it open, 0 where that is not known: it went on, or was copied, while it was
-    /// written.
+    /// The process that has it open, 0 where that is not known: it went on, or was copied, while it
+    /// was written.
     pub in_use_by: Option<u32>,
     /// The position of the newest checkpoint.
     pub checkpoint: Position,
     /// Seals that somebody else noted: the journal must have them.
     pub seals: Vec<NotedSeal>,
-    /// What the disk could not read so far, beside what a reader notices.
+    /// Damages that the disk has found so far, beside those that a reader notices.
     pub damages: Arc<dyn Fn() -> Vec<Damage> + Send + Sync>,
 }
 
@@ -48,7 +48,7 @@ pub struct NotedSeal {
     pub number: u64,
     /// Its root.
     pub root: HexHash,
-    /// Where it was noted.
+    /// The place of the note.
     pub by: String,
 }
 
@@ -70,8 +70,8 @@ impl Source {
         Self(Kind::Journals(journals))
     }
 
-    /// Opens the journals. The number is that of all shards, which are all here; `None` for a replica
-    /// of one.
+    /// Opens the journals. The number is that of all shards, which are all here; `None` for a
+    /// replica of one.
     pub(crate) fn open(&self) -> Result<(Vec<Opened>, Option<u16>), Error> {
         match &self.0 {
             Kind::Directory(directory) => {

@@ -1,7 +1,7 @@
 //! Requests that must not happen twice.
 //!
-//! Each has an id, the caller's or one that is made here. If no answer came, the failure names the id,
-//! so that the command can be repeated and has its effect once.
+//! Each has an id, the caller's or one that is made here. If no answer came, the failure names the
+//! id, so that the command can be repeated and has its effect once.
 
 use std::fs::File;
 use std::io::Read;

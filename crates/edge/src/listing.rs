@@ -1,8 +1,9 @@
 //! Lists of sessions for operators, which a loop makes piece by piece.
 //!
-//! A broker has its sessions in no order, so a list looks at each of them. A loop looks at a bounded
-//! number in a turn and serves its devices in between. A list keeps the ids of one page only. A
-//! session that begins or ends meanwhile may be on the page or not; every other one is listed once.
+//! A broker has its sessions in no order, so a list looks at each of them. A loop looks at a
+//! bounded number in a turn and serves its devices in between. A list keeps the ids of one page
+//! only. A session that begins or ends meanwhile may be on the page or not; every other one is
+//! listed once.
 
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::mpsc::Sender;
@@ -18,8 +19,8 @@ use crate::turn::Who;
 /// Each costs up to two cache misses, 0.2 µs: a turn spends at most about 1 ms on lists.
 const SESSIONS_PER_TURN: usize = 4_096;
 
-/// The lists of a loop that are under way, the oldest first. Each belongs to a request that waits in
-/// a thread of its own, of which the control plane has a bounded number.
+/// The lists of a loop that are under way, the oldest first. Each belongs to a request that waits
+/// in a thread of its own, of which the control plane has a bounded number.
 #[derive(Debug, Default)]
 pub(crate) struct Listings(VecDeque<Listing>);
 

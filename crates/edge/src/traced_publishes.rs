@@ -1,9 +1,9 @@
-//! Spans of the messages that devices publish: from the PUBLISH to its answer, and below it those of
-//! the first deliveries to subscribers, on all loops.
+//! Spans of the messages that devices publish: from the PUBLISH to its answer, and below it those
+//! of the first deliveries to subscribers, on all loops.
 //!
-//! A message is sampled by its user property `traceparent`, or by the ratio where it has none; its end
-//! decides nothing. One that is not sampled costs a look for the property and a random number; while
-//! telemetry is off, one branch.
+//! A message is sampled by its user property `traceparent`, or by the ratio where it has none; its
+//! end decides nothing. One that is not sampled costs a look for the property and a random number;
+//! while telemetry is off, one branch.
 
 use std::sync::Arc;
 
@@ -101,7 +101,6 @@ impl TracedPublishes {
     }
 
     /// Begins the span of a message, where it is sampled. Returns its receipt token, else 0.
-    #[inline]
     pub(crate) fn begin(
         &mut self,
         recent: &RecentPublishes,
@@ -109,19 +108,9 @@ impl TracedPublishes {
         publish: &Publish<'_>,
         topic: &str,
     ) -> u64 {
-        match self.tracer.is_on() {
-            true => self.begin_sampled(recent, client_id, publish, topic),
-            false => 0,
+        if !self.tracer.is_on() {
+            return 0;
         }
-    }
-
-    fn begin_sampled(
-        &mut self,
-        recent: &RecentPublishes,
-        client_id: &str,
-        publish: &Publish<'_>,
-        topic: &str,
-    ) -> u64 {
         let mut properties = publish.properties.user_properties.iter();
         let caller = properties.find(|(name, _)| *name == TRACEPARENT);
         let caller = caller.and_then(|(_, value)| TraceContext::parse(value));

@@ -1,9 +1,9 @@
 //! The pages of docs/reference/errors that the server shows: what each code means and what to do.
 //!
-//! A page has a section for each code, headed `## CODE Title`; the codes of settings and of the start
-//! have theirs in the reference of the settings, headed `### CODE`. The pages are compiled in, so that
-//! `/docs/errors/CODE` of a problem's `type`, of the audit log and of a log line always works; tests
-//! compare them with the folder and with the codes of the crates.
+//! A page has a section for each code, headed `## CODE Title`; the codes of settings and of the
+//! start have theirs in the reference of the settings, headed `### CODE`. The pages are compiled
+//! in, so that `/docs/errors/CODE` of a problem's `type`, of the audit log and of a log line always
+//! works; tests compare them with the folder and with the codes of the crates.
 
 /// The pages, in the order of docs/reference/errors/README.md.
 const PAGES: &[&str] = &[

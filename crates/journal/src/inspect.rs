@@ -125,8 +125,8 @@ impl Inspection {
         Self::of(disk, None)
     }
 
-    /// Looks at a journal on any disk. `in_use_by` is the process that has it open, 0 where that is not
-    /// known.
+    /// Looks at a journal on any disk. `in_use_by` is the process that has it open, 0 where that is
+    /// not known.
     ///
     /// # Errors
     /// As for [`Inspection::open`].

@@ -7,9 +7,10 @@ use crate::Position;
 pub struct Options {
     /// The shard whose journal this is; another shard's journal is refused.
     pub shard: u32,
-    /// Bytes of a segment, 64 KiB to 4 GiB in steps of 4 KiB, default 64 MiB. A longer one is removed later and needs more
-    /// room while two exist; a shorter one is synced and renamed more often. The first segment has at most 2 MiB, and each
-    /// next one twice as much. A record that does not fit gets a segment of its size.
+    /// Bytes of a segment, 64 KiB to 4 GiB in steps of 4 KiB, default 64 MiB. A longer one is
+    /// removed later and needs more room while two exist; a shorter one is synced and renamed more
+    /// often. The first segment has at most 2 MiB, and each next one twice as much. A record that
+    /// does not fit gets a segment of its size.
     pub segment_bytes: u64,
     /// Bytes set aside for a full disk, 64 KiB to 4 GiB in steps of 4 KiB, default 16 MiB.
     pub reserve_bytes: u64,

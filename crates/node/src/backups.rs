@@ -170,7 +170,8 @@ struct Storing {
     settings: Settings,
     keep: Keep,
     every: Duration,
-    /// Segments with records of wallets move to the store at this age, milliseconds; none do without it.
+    /// Segments with records of wallets move to the store at this age, milliseconds; none do
+    /// without it.
     wallet_local: Option<Milliseconds>,
     data: PathBuf,
     shards: Shards,
@@ -285,7 +286,8 @@ impl Storing {
         self.remove_moved(&backup, &moving).await
     }
 
-    /// Has the shards remove the segments that this backup moved, when they were read back from the store.
+    /// Has the shards remove the segments that this backup moved, when they were read back from the
+    /// store.
     async fn remove_moved(&mut self, backup: &Backup, moving: &[Vec<SegmentNumber>]) -> Result<(), Error> {
         let Some(inventory) = &mut self.inventory else { return Ok(()) };
         for (shard, segments) in (0..).zip(moving) {

@@ -15,8 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A key that no entry of the cache has.
 const NO_KEY: &str = "doctor";
 
-/// The version of each memcached server of the settings, or the reason for which the cache cannot use
-/// it, in their order. Nothing is written.
+/// The version of each memcached server of the settings, or the reason for which the cache cannot
+/// use it, in their order. Nothing is written.
 #[must_use]
 pub fn ask_cache(settings: &Settings) -> Vec<(String, Result<String, Error>)> {
     let cache = &settings.cache;

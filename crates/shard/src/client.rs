@@ -178,7 +178,8 @@ impl Shards {
         }
     }
 
-    /// The segments of a shard that may move to an object store. `None` where there is no such shard.
+    /// The segments of a shard that may move to an object store. `None` where there is no such
+    /// shard.
     #[must_use]
     pub fn moves(&self, shard: u16) -> Option<&SegmentMoves> {
         self.inner.moves.get(usize::from(shard))

@@ -1,5 +1,5 @@
-//! `stadium doctor` on a node of a cluster whose broker or etcd was killed, or refuses: each fault is found, and
-//! its remedy says what mends it.
+//! `stadium doctor` on a node of a cluster whose broker or etcd was killed, or refuses: each fault
+//! is found, and its remedy says what mends it.
 //!
 //! Brokers and etcd are real ones, with their access control.
 
@@ -68,7 +68,7 @@ impl Site {
         ))
     }
 
-    /// What the doctor finds by the settings in the folder.
+    /// The findings of the doctor with the settings in the folder.
     fn examine(&self) -> Result<Vec<Value>> {
         let began = Instant::now();
         let mut doctor = Command::new(binary()?);
@@ -111,7 +111,7 @@ fn problems(checks: &[Value]) -> Vec<&Value> {
     checks.iter().filter(is_one).collect()
 }
 
-/// Where something listens, as a finding names it.
+/// The address of a URL, as a finding names it.
 fn address(url: &str) -> &str {
     url.trim_start_matches("http://")
 }

@@ -1,5 +1,5 @@
-//! Traces over the nodes of a cluster: from a call through any node, over the owner of the shard, its journal
-//! and the link, to the acknowledgement of a device that another node holds.
+//! Traces over the nodes of a cluster: from a call through any node, over the owner of the shard,
+//! its journal and the link, to the acknowledgement of a device that another node holds.
 
 use std::collections::BTreeSet;
 
@@ -57,8 +57,8 @@ fn traced_push(
     Ok((receiver.until(PATIENCE, trace, is_whole)?, carried))
 }
 
-/// The span of a command for a shard is on the shard's owner: below the request where the owner was asked
-/// itself, else below the span of the node that asked. Returns whether it was forwarded.
+/// The span of a command for a shard is on the shard's owner: below the request where the owner was
+/// asked itself, else below the span of the node that asked. Returns whether it was forwarded.
 fn on_its_owner(spans: &[Span], shard: &Span, through: &str, owners: &[String]) -> Result<bool> {
     let request = only(spans, REQUEST)?;
     let number: usize = shard.attribute("stadium.shard").parse()?;

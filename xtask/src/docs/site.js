@@ -1,5 +1,5 @@
-// Additions to the theme for keyboards and screen readers: a table or code that is wider than the page
-// can be scrolled by keys, and each list of pages has a name of its own.
+// Additions to the theme for keyboards and screen readers: a table or code that is wider than the
+// page can be scrolled by keys, and each list of pages has a name of its own.
 'use strict'
 
 for (const list of document.querySelectorAll('nav.md-nav[aria-labelledby]')) {

@@ -1,13 +1,13 @@
 //! `cargo xtask test`: installs, verifies, runs every suite, and ends with `N passed, N failed`.
 //!
-//! Suites: all Rust tests of the workspace (dev profile), testing/python and testing/node against the
-//! built binary, the documentation's site, the SDKs' own, and their conformance with a voting night of
-//! each. One build comes first, while packages are installed; then suites and test programs run side by side, and
-//! those that watch the clock one at a time. The checks that take longest run beside all of them on
-//! what the cores have left. A failure does not stop the others; a suite that failed runs once more
-//! at the end, alone, and is named when it passes then. A skipped test is a failure: what a suite
-//! needs is installed first. Before the last line come the time of each phase, the slowest tests,
-//! and the words of those that failed.
+//! Suites: all Rust tests of the workspace (dev profile), testing/python and testing/node against
+//! the built binary, the documentation's site, the SDKs' own, and their conformance with a voting
+//! night of each. One build comes first, while packages are installed; then suites and test
+//! programs run side by side, and those that watch the clock one at a time. The checks that take
+//! longest run beside all of them on what the cores have left. A failure does not stop the others;
+//! a suite that failed runs once more at the end, alone, and is named when it passes then. A
+//! skipped test is a failure: what a suite needs is installed first. Before the last line come the
+//! time of each phase, the slowest tests, and the words of those that failed.
 
 mod acme;
 mod failures;

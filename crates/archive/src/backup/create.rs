@@ -63,8 +63,8 @@ pub struct State {
     pub version: String,
     /// The configuration, and the files that it names.
     pub configuration: Vec<Configured>,
-    /// Segments of each shard that are named as moved from this backup on ([`super::moving`]); none for
-    /// shards that are not listed.
+    /// Segments of each shard that are named as moved from this backup on ([`super::moving`]); none
+    /// for shards that are not listed.
     pub moving: Vec<Vec<SegmentNumber>>,
 }
 

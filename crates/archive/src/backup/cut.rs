@@ -57,8 +57,8 @@ fn remove_from(journal: &Path, position: Position) -> Result<(), Error> {
             let zero = || {
                 let file = OpenOptions::new().write(true).open(&path)?;
                 file.set_len(position.since(head.base))?;
-                // An opening after a crash seals the segment where it is, and its file is shorter then.
-                // Without the seal it must be as long as before.
+                // An opening after a crash seals the segment where it is, and its file is shorter
+                // then. Without the seal it must be as long as before.
                 file.set_len(bytes.max(head.capacity))?;
                 file.sync_all()
             };

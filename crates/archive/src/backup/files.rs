@@ -136,7 +136,7 @@ pub(super) fn collect(
         let path = data.join(&name);
         let place = fs::canonicalize(&path).ok();
         if place.is_some() && place.as_deref() == key.and_then(SecretsKey::file) {
-            // What opens all others is in no backup.
+            // The secret that opens all others is in no backup.
             continue;
         }
         let content = read_file(&path)?;
@@ -189,7 +189,7 @@ fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// Where the secrets of the configuration are, without links.
+/// The paths of the secrets of the configuration, without links.
 fn secrets(configuration: &[Configured]) -> Vec<PathBuf> {
     let files = configuration.iter().filter(|part| part.is_secret).filter_map(|part| match &part.content {
         Content::File(path) => fs::canonicalize(path).ok(),
@@ -277,8 +277,8 @@ pub(super) fn with_present(of_backup: &[StoredFile], newest: &[StoredFile]) -> V
 }
 
 /// Writes the files of a backup into a folder; those of ACME into `acme` in it, and those of the
-/// configuration into `configuration`, so that no file elsewhere on this machine is replaced. Returns the names of those that are sealed
-/// and stay so without the key.
+/// configuration into `configuration`, so that no file elsewhere on this machine is replaced.
+/// Returns the names of those that are sealed and stay so without the key.
 ///
 /// # Errors
 /// Of the store; `Damaged`; `File`; `Unproved` where the key is another one.

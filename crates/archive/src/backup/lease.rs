@@ -138,7 +138,8 @@ impl Lease {
                 let result = store(&to, &of).await;
                 let mut renewed = renewed.lock();
                 match result {
-                    // The other side may have begun while it did not count: it never counts again here.
+                    // The other side may have begun while it did not count: it never counts again
+                    // here.
                     _ if renewed.is_over(&*time) => return,
                     Ok(()) => *renewed = began,
                     Err(error) => tracing::warn!(%error, "The marker of a backup is not renewed"),

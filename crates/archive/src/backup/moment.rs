@@ -59,7 +59,8 @@ pub(super) fn together(before: Option<&Manifest>, at: &Manifest) -> Result<Manif
                     segment.number, at.shard, before.number, at.number
                 )));
             }
-            // Records were appended to it after the earlier backup, and it went before the later one.
+            // Records were appended to it after the earlier backup, and it went before the later
+            // one.
             None if segment.state == SegmentState::Open => {
                 return Err(not_covered(format!("the end of segment {} is missing", segment.number)));
             }

@@ -1,9 +1,9 @@
 //! Moving segments whose records stay from a server's disk to its backups.
 //!
-//! The order keeps each record in a durable place. A backup names the segment as moved, so each later
-//! one names it too and no removal takes its object. The object is read back and compared with the
-//! file. The file `moved.json` names the segment, durably. Only then the shard may remove its file. A
-//! process that ends in between begins the rest again with the next backup.
+//! The order keeps each record in a durable place. A backup names the segment as moved, so each
+//! later one names it too and no removal takes its object. The object is read back and compared
+//! with the file. The file `moved.json` names the segment, durably. Only then the shard may remove
+//! its file. A process that ends in between begins the rest again with the next backup.
 
 use std::path::Path;
 
@@ -17,7 +17,8 @@ use super::record::Backup;
 use crate::moved::{Moved, MovedSegment};
 use crate::{Error, SegmentState};
 
-/// Segments of a shard that one backup moves at most: the next backup waits until they are read back.
+/// Segments of a shard that one backup moves at most: the next backup waits until they are read
+/// back.
 pub const MOVED_AT_ONCE: usize = 16;
 
 /// A segment that a shard keeps only for its records.
@@ -72,12 +73,13 @@ pub fn movable(
 }
 
 impl Inventory {
-    /// Proves that the store has segments of a shard that a backup names as moved, and notes them in
-    /// `moved.json` of the shard, with the URL of the store. Returns those that the shard may remove.
+    /// Proves that the store has segments of a shard that a backup names as moved, and notes them
+    /// in `moved.json` of the shard, with the URL of the store. Returns those that the shard may
+    /// remove.
     ///
     /// # Errors
-    /// `Damaged` where an object or a file is not what was stored: the segment stays on the disk. Of the
-    /// store; `File`, `Journal`.
+    /// `Damaged` where an object or a file is not what was stored: the segment stays on the disk.
+    /// Of the store; `File`, `Journal`.
     pub async fn confirm_moved(
         &mut self,
         (data, url): (&Path, &str),

@@ -1,7 +1,7 @@
 //! The operator's key that seals files with secrets.
 //!
-//! It is derived from a secret in a file, of which no backup has a copy. The format of a sealed file
-//! is in docs/formats/backup.md.
+//! It is derived from a secret in a file, of which no backup has a copy. The format of a sealed
+//! file is in docs/formats/backup.md.
 
 use std::fs;
 use std::io;
@@ -30,7 +30,8 @@ impl std::fmt::Debug for SecretsKey {
 }
 
 impl SecretsKey {
-    /// Reads the secret in a file: at least 32 bytes, such as the output of `openssl rand -base64 48`.
+    /// Reads the secret in a file: at least 32 bytes, such as the output of `openssl rand -base64
+    /// 48`.
     ///
     /// # Errors
     /// `File`.
@@ -66,8 +67,8 @@ impl SecretsKey {
         }
     }
 
-    /// The nonce follows from name and content: equal files are one object, and no nonce is used for
-    /// two contents.
+    /// The nonce follows from name and content: equal files are one object, and no nonce is used
+    /// for two contents.
     pub(super) fn seal(&self, name: &str, content: &[u8]) -> Vec<u8> {
         let mut of = hmac::Context::with_key(&self.nonce);
         for part in [name.as_bytes(), &[0], content] {

@@ -1,5 +1,5 @@
-//! Segments that move from a server's disk to its backups: proved before they go, named for ever, and
-//! read back as if they were here.
+//! Segments that move from a server's disk to its backups: proved before they go, named for ever,
+//! and read back as if they were here.
 
 use std::fs;
 use std::path::{Path, PathBuf};

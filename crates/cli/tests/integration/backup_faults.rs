@@ -45,8 +45,8 @@ fn refusal(data: &Path) -> Output {
     run(&[&serve[..], &["--data", &data]].concat())
 }
 
-/// Kills a restore once the point is there. Where that leaves half a directory, no server serves it, and the
-/// next restore makes it whole. Removes the directory.
+/// Kills a restore once the point is there. Where that leaves half a directory, no server serves
+/// it, and the next restore makes it whole. Removes the directory.
 fn is_cut_off(url: &str, data: &Path, point: &str) -> bool {
     let shown = data.display().to_string();
     let restore =

@@ -1,5 +1,5 @@
-//! Old periods of wallets that a running server moves to its backups: what goes on as before, what reads
-//! them there, and what happens to a store that is away or was changed.
+//! Old periods of wallets that a running server moves to its backups: what goes on as before, what
+//! reads them there, and what happens to a store that is away or was changed.
 //!
 //! Black box: the built binary, a folder as the store, and SIGKILL.
 

@@ -253,7 +253,7 @@ pub struct AnswerCacheConfig {
     /// The client of memcached. Its `timeout` is the time by which it may delay a device: a half is for
     /// reading, a half for writing.
     pub client: stadium_memcache::Config,
-    /// How the memcached servers know this server; none: they ask nobody.
+    /// The login at the memcached servers; none: they ask nobody.
     pub login: Option<CacheLogin>,
     /// File with at least 32 bytes: keys are hashed with it and entries authenticated. The same on all
     /// servers that share answers.

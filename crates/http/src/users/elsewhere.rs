@@ -119,7 +119,7 @@ impl Elsewhere {
         self.nodes.me()
     }
 
-    /// How many nodes have lists ready.
+    /// The number of nodes that have lists ready.
     pub(crate) fn parts(&self) -> usize {
         self.parts.len()
     }
@@ -157,7 +157,7 @@ impl Drop for Elsewhere {
     }
 }
 
-/// What these nodes have of the clients, counted by each.
+/// The counts of each of these nodes for the clients.
 pub(crate) async fn counts(
     nodes: &dyn OtherNodes,
     others: BTreeSet<String>,

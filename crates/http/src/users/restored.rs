@@ -61,7 +61,7 @@ pub fn erased_after(data_dir: &Path, moment_ms: u64) -> io::Result<Texts> {
         if finished.iter().any(|one| one.id == id) {
             continue;
         }
-        // What was done of it is not done in the restored state.
+        // Its finished steps are not done in the restored state.
         let anew = Running { again: true, ..Running::new(id, user, &by, began_ms) };
         texts.insert(name.clone(), written(&anew));
     }

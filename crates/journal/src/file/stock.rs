@@ -50,8 +50,8 @@ enum Shrink {
     IfFull,
 }
 
-/// The first segment's size; each next one is twice as large, up to that of the options. So a journal that is hardly
-/// used takes little disk.
+/// The first segment's size; each next one is twice as large, up to that of the options. So a
+/// journal that is hardly used takes little disk.
 const FIRST_SEGMENT_BYTES: u64 = 2 << 20;
 
 /// The smallest segment that opening on a full disk makes do with, bytes.

@@ -100,7 +100,8 @@ impl Shared {
         deadline: Instant,
         now: Instant,
     ) -> MutexGuard<'a, State> {
-        // A timer for each sleep would cost a quarter of it: the caller that drives keeps deadlines.
+        // A timer for each sleep would cost a quarter of it: the caller that drives keeps
+        // deadlines.
         if !state.is_turning || (state.is_asleep && deadline < state.wakes_by) {
             return self.sleep(state, deadline - now);
         }

@@ -90,8 +90,8 @@ where
     }
 
     /// The sessions in so many places from one on, each with its key, client id and connection, and
-    /// the place that follows if there may be more. Places have no particular order; a session stays
-    /// at its place.
+    /// the place that follows if there may be more. Places have no particular order; a session
+    /// stays at its place.
     pub fn sessions_from(
         &self,
         place: usize,

@@ -1,8 +1,8 @@
 //! Which segments with records of wallets may move to the store, and how much did.
 //!
-//! A segment may move when its shard keeps it only for its records, when a seal closed their periods
-//! before the backup's moment, and when they are old enough. The order of steps that loses nothing is
-//! in `stadium_archive`.
+//! A segment may move when its shard keeps it only for its records, when a seal closed their
+//! periods before the backup's moment, and when they are old enough. The order of steps that loses
+//! nothing is in `stadium_archive`.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use stadium_archive::{Closed, Error, Moved, Settled, movable as movable_of};
 use stadium_journal::{Position, SegmentNumber, shards as folders};
 use stadium_shard::{Shards, record_time};
 
-/// The segments of each shard that may move. `closed` is the record of the newest seal of each shard;
-/// records from `older_than_ms` on stay.
+/// The segments of each shard that may move. `closed` is the record of the newest seal of each
+/// shard; records from `older_than_ms` on stay.
 pub(super) fn movable(
     shards: &Shards,
     data: &Path,

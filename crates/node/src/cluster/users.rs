@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use super::member::{FIRST, Joined, Member};
 use crate::fleet::SharedFleet;
 
-/// How long a node is waited for: it reads through all of its sessions, and through its audit log.
+/// The time for an answer: a node reads through all of its sessions, and through its audit log.
 const ASKED_FOR: Duration = Duration::from_secs(20);
 
 /// The other nodes, while this one is of the cluster.

@@ -1,7 +1,7 @@
 //! `[cache]` as the client of memcached takes it.
 //!
-//! The settings are checked when they are read: see the conflicts. The login's password is read when
-//! the client is made.
+//! The settings are checked when they are read: see the conflicts. The login's password is read
+//! when the client is made.
 
 use std::time::Duration;
 

@@ -44,8 +44,8 @@ impl SegmentMoves {
         self.0.lock().as_ref().map(|moves| moves.settled.clone()).unwrap_or_default()
     }
 
-    /// Has the shard remove segments. The store was proved to have them: their bytes were read back,
-    /// and every later backup names them.
+    /// Has the shard remove segments. The store was proved to have them: their bytes were read
+    /// back, and every later backup names them.
     pub fn remove(&self, stored: &[SegmentNumber]) {
         if let Some(moves) = self.0.lock().as_mut() {
             moves.stored.retain(|number| !stored.contains(number));

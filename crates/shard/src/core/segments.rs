@@ -48,8 +48,8 @@ pub(super) struct Segments {
     pub(super) stretch_bytes: u64,
     /// By position.
     pub(super) accounts: Vec<Account>,
-    /// A position in each pinned segment that is not here: it moved. Checkpoints list it, so that it
-    /// is pinned where a restore brings it back.
+    /// A position in each pinned segment that is not here: it moved. Checkpoints list it, so that
+    /// it is pinned where a restore brings it back.
     moved: BTreeSet<u64>,
     /// Segments that were found dead, and where the journal ended then.
     pub(super) dead: Vec<(SegmentNumber, Position)>,

@@ -1,5 +1,5 @@
-//! Segments with records of wallets that move to an object store: which ones the shard names, when it
-//! removes them, and what goes on without them.
+//! Segments with records of wallets that move to an object store: which ones the shard names, when
+//! it removes them, and what goes on without them.
 //!
 //! The store is played by the test; the disk is in memory.
 

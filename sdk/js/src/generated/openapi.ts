@@ -4171,7 +4171,7 @@ export interface components {
         readonly PlacedJobs: {
             readonly jobs: readonly components["schemas"]["PlacedJob"][];
         };
-        /** @description What was put: one job, or several under `jobs`, as in the request. */
+        /** @description The answer to a put: one job, or several under `jobs`, as in the request. */
         readonly Placement: components["schemas"]["PlacedJob"] | components["schemas"]["PlacedJobs"];
         /** @description The name of a saved audience, or of a schedule of pushes. */
         readonly PlatformName: string;

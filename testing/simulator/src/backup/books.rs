@@ -1,4 +1,5 @@
-//! The checker's books: attempts to write a backup, those that were acknowledged, and lost segments.
+//! The checker's books: attempts to write a backup, those that were acknowledged, and lost
+//! segments.
 //!
 //! They are written from docs/formats/backup.md: which backups must be there, and which moments a
 //! restore may refuse.
@@ -58,8 +59,8 @@ impl Books {
         Ok((attempt.began_ms, attempt.ended_ms))
     }
 
-    /// Whether a moment between two backups may be refused: a segment went in between that no backup
-    /// had.
+    /// Whether a moment between two backups may be refused: a segment went in between that no
+    /// backup had.
     pub fn may_be_lost(&self, before: &Backup, at: &Backup) -> bool {
         let (Ok(first), Ok(last)) = (self.written_within(before), self.written_within(at)) else {
             return false;

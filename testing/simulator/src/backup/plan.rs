@@ -34,7 +34,7 @@ pub struct Plan {
     pub weights: Weights,
 }
 
-/// How often the store is at fault: one in so many requests, 0 for never.
+/// Rates of the store's faults: one in so many requests, 0 for never.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Faults {
     /// A request fails, and nothing happened.
@@ -50,7 +50,7 @@ pub struct Faults {
     pub usual_ms: u64,
 }
 
-/// How often something happens: once in so many steps on the average, 0 for never.
+/// Rates of events: once in so many steps on the average, 0 for never.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Weights {
     /// The server is killed, and starts again.

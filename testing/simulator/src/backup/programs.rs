@@ -1,4 +1,5 @@
-//! The programs of this world: one that writes backups as a server does, and one that removes old ones.
+//! The programs of this world: one that writes backups as a server does, and one that removes old
+//! ones.
 //!
 //! The rules of a server's backups are those of `crates/node/src/backups.rs`: hold what no backup
 //! has, wait for the moment, try again with growing delays.

@@ -1,7 +1,7 @@
 //! A program that restores again and again, while backups are written and removed.
 //!
-//! A restore is right, or fails for a reason that it may have, and then leaves nothing. One that was
-//! killed leaves a marked directory, and the next one makes it whole.
+//! A restore is right, or fails for a reason that it may have, and then leaves nothing. One that
+//! was killed leaves a marked directory, and the next one makes it whole.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ use super::state::time_of;
 use super::store::Handle;
 use super::world::{RESTORER, Shared, is_of_store};
 
-/// What is restored, of the backups that there are.
+/// The choice of a restore among the backups.
 #[derive(Debug, Clone, Copy)]
 pub enum Target {
     /// The newest.
@@ -118,7 +118,7 @@ async fn once(shared: &Shared, handle: &Handle, to: &Path, rng: &mut Rng) -> Res
                 Shared::observed(&shared.bucket).await.map_err(words)?.ok_or("the archive is gone")?;
             let has_lost = now.first().is_none_or(|first| first.number > backups[0].number);
             let is_expected = match &error {
-                // What it needed was removed meanwhile, as a rule let it go.
+                // An object that it needed was removed meanwhile, as a rule allows.
                 Error::Damaged(_) | Error::NotCovered(_) | Error::Store(_) if has_lost => true,
                 Error::NotCovered(_) => target.may_be_lost(&backups, &shared.books.borrow()),
                 other => is_of_store(other),

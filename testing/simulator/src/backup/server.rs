@@ -122,8 +122,8 @@ impl Server {
         }
     }
 
-    /// Compares the files in a restored directory: those of a backup are of the time in which it was
-    /// written.
+    /// Compares the files in a restored directory: those of a backup are of the time in which it
+    /// was written.
     pub fn compare_files(
         &self,
         restored: &Path,

@@ -40,7 +40,7 @@ pub struct Shard {
     pub state: State,
     /// Everything that was written and not lost.
     pub books: Vec<Written>,
-    /// How many of them are durable.
+    /// The number of those that are durable.
     durable: usize,
     /// Segments that end before it are stored.
     pub held: Position,

@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hasher as _};
 /// Bytes of a record before its payload: time, kind and id.
 const HEAD_BYTES: usize = 17;
 
-/// What a record does.
+/// The change that a record makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// An item is there.

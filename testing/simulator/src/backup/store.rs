@@ -184,7 +184,7 @@ impl Handle {
     }
 }
 
-/// What is asked of the store.
+/// A kind of request to the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
     Put,

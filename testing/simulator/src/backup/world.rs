@@ -1,8 +1,8 @@
 //! The whole simulation: the server takes steps, programs work meanwhile, and faults happen.
 //!
-//! Time goes on when all wait for it. Each program is a task; a kill drops it in the
-//! middle of whatever it does. At the end nothing fails any more, a backup must succeed, and nothing
-//! is left in the store but what it names.
+//! Time goes on when all wait for it. Each program is a task; a kill drops it in the middle of
+//! whatever it does. At the end nothing fails any more, a backup must succeed, and nothing is left
+//! in the store but what it names.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -36,7 +36,7 @@ const REMOVER: u64 = 2;
 const SECOND_WRITER: u64 = 3;
 /// A program that restores.
 pub const RESTORER: u64 = 4;
-/// What happens when nothing fails any more.
+/// The end of a run, when nothing fails any more.
 const FINAL: u64 = 5;
 
 /// Markers of killed programs count for so long, milliseconds.
@@ -109,7 +109,7 @@ impl std::ops::AddAssign for Summary {
     }
 }
 
-/// What all programs of a run share.
+/// The parts that all programs of a run share.
 pub struct Shared {
     /// The plan.
     pub plan: Plan,
@@ -438,8 +438,8 @@ impl World {
         }
     }
 
-    /// Nothing fails any more. Markers of killed programs end, a backup succeeds, everything that is
-    /// kept can be restored, and nothing else is left.
+    /// Nothing fails any more. Markers of killed programs end, a backup succeeds, everything that
+    /// is kept can be restored, and nothing else is left.
     async fn close(&mut self) -> Result<(), String> {
         self.end_all().await;
         self.bucket(|bucket| (bucket.away_until_ms, bucket.full_until_ms) = (0, 0));

@@ -185,8 +185,8 @@ impl MqttPlan {
         self
     }
 
-    /// In half of the runs without groups an operator has sessions forgotten. A member that joins its
-    /// group again could get a publish that is repeated twice at QoS 2.
+    /// In half of the runs without groups an operator has sessions forgotten. A member that joins
+    /// its group again could get a publish that is repeated twice at QoS 2.
     pub fn with_forgets(mut self, random: &mut Rng) -> MqttPlan {
         if self.groups.is_empty() && random.bool() {
             self.forgets = [10, 40, 200][random.usize(..3)];

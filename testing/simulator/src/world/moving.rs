@@ -1,9 +1,9 @@
 //! Old segments with records of wallets leave the disks during a run, and come back at its end.
 //!
 //! A store has what left. A segment moves when a seal closed its periods, and when all of it was
-//! looked at, so that the checker knows the outcome of every transfer in it. Meanwhile lookups of its
-//! records are refused. At the end the segments are put back, as a restore does, and all histories are
-//! read.
+//! looked at, so that the checker knows the outcome of every transfer in it. Meanwhile lookups of
+//! its records are refused. At the end the segments are put back, as a restore does, and all
+//! histories are read.
 
 use std::collections::BTreeMap;
 
@@ -30,8 +30,8 @@ impl World {
         self.moving.looked = self.machines.iter_mut().map(|machine| end(machine).unwrap_or(0)).collect();
     }
 
-    /// Stores settled segments and has them removed. A shard with a standby is one of a cluster, whose
-    /// nodes move none.
+    /// Stores settled segments and has them removed. A shard with a standby is one of a cluster,
+    /// whose nodes move none.
     pub(super) fn move_segments(&mut self) {
         if self.plan.has_standby {
             return;

@@ -58,7 +58,7 @@ pub(super) struct Mqtt {
     groups: Rng,
     /// For who is away, and for the ends of bursts.
     absences: Rng,
-    /// When sessions are forgotten, and whose.
+    /// Draws the times at which sessions are forgotten, and their clients.
     forgets: Rng,
     /// What had passed when the edge began.
     began: u64,

@@ -2,8 +2,8 @@
 //! Kafka, memcached.
 //!
 //! Each address is connected to; memcached servers are asked for their version. Of a cluster,
-//! `stadium cluster doctor` looks further, in builds that have it; its problems and warnings are shown
-//! here too.
+//! `stadium cluster doctor` looks further, in builds that have it; its problems and warnings are
+//! shown here too.
 
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Duration;

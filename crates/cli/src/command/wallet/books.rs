@@ -37,8 +37,8 @@ Examples:
   stadium wallet verify s3://backups/stadium               the newest backup alone
   stadium wallet verify /var/lib/stadium --compare         its server's answers are held against the journals, too")]
 pub(super) struct Arguments {
-    /// A server's data directory, the folder `shard-NUMBER` of a replica of a cluster's node, or the URL of
-    /// backups, whose newest one is read
+    /// A server's data directory, the folder `shard-NUMBER` of a replica of a cluster's node, or
+    /// the URL of backups, whose newest one is read
     directory: PathBuf,
     #[command(flatten)]
     backup: BackupFlags,

@@ -1,5 +1,5 @@
-//! The journals that `verify`, `receipt`, `roots` and `reconcile` read: those of a data directory, with
-//! the segments that its server moved to the backups, or those of the newest backup alone.
+//! The journals that `verify`, `receipt`, `roots` and `reconcile` read: those of a data directory,
+//! with the segments that its server moved to the backups, or those of the newest backup alone.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,15 +13,16 @@ use tempfile::TempDir;
 use crate::command::journal::archive::failure;
 use crate::failure::{Context, Failure};
 
-/// Where segments are that the data directory does not have.
+/// The place of segments that the data directory does not have.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Backups")]
 pub(super) struct BackupFlags {
-    /// The backups to which the server moved old segments: s3://, gs://, az:// or file:// and a path
+    /// The backups to which the server moved old segments: s3://, gs://, az:// or file:// and a
+    /// path
     #[arg(long, value_name = "URL")]
     backup: Option<String>,
-    /// A folder with room for a gigabyte of segments of the backups; that of temporary files if none is
-    /// named
+    /// A folder with room for a gigabyte of segments of the backups; that of temporary files if
+    /// none is named
     #[arg(long, value_name = "DIR")]
     scratch: Option<PathBuf>,
 }

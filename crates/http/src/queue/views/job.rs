@@ -50,7 +50,7 @@ pub(crate) struct PlacedJobs {
     pub(crate) jobs: Vec<PlacedJob>,
 }
 
-/// What was put: one job, or several under `jobs`, as in the request.
+/// The answer to a put: one job, or several under `jobs`, as in the request.
 #[derive(ToSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "describes the answer, which is made of its two cases")]

@@ -24,10 +24,10 @@ group! {
         /// has them. Beyond it the oldest go, and moments between two backups cannot be restored,
         /// only those of the backups.
         hold_bytes_max: u64 = 4_294_967_296, unit "bytes", in 0..=1_099_511_627_776, cost "as much disk while the store is away";
-        /// Time for which journal segments with records of wallets stay on the local disk. Older ones
-        /// move to `to` when a seal has closed their periods and the store was proved to have them.
-        /// Then histories of that time are refused (WAL-035), and audits read it with `--backup`. 0
-        /// keeps all on the disk.
+        /// Time for which journal segments with records of wallets stay on the local disk. Older
+        /// ones move to `to` when a seal has closed their periods and the store was proved to have
+        /// them. Then histories of that time are refused (WAL-035), and audits read it with
+        /// `--backup`. 0 keeps all on the disk.
         wallet_local_s: u32 = 0, unit "s", in 0..=3_153_600_000, cost "disk for the journals of wallets";
         /// Bytes a second that uploads send at most, on average; 0 for no bound.
         upload_bytes_per_second: u64 = 0, unit "bytes/s", in 0..=1_000_000_000_000, cost "bandwidth and reads of the disk";

@@ -24,8 +24,8 @@ group! {
     pub struct Cache {
         /// Each `HOST:PORT`, `HOST` for port 11211, or the path of a Unix socket. All servers that share them name the same ones.
         servers: Vec<String> = Vec::new();
-        /// Each server's share of the keys beside the others', in the order of `servers`. Empty: equal shares. The same on
-        /// all servers that share them.
+        /// Each server's share of the keys beside the others', in the order of `servers`. Empty:
+        /// equal shares. The same on all servers that share them.
         weights: Vec<u32> = Vec::new(), in 1..=100;
         /// The rule that assigns keys to them, the same on all servers that share them.
         routing: CacheRouting = CacheRouting::Rendezvous;
@@ -37,12 +37,13 @@ group! {
         /// `openssl rand -base64 48`. Keys are hashed with it and entries authenticated: memcached asks nobody for a password. Needed with
         /// `servers`.
         secret_file: Option<PathBuf> = None;
-        /// Speak TLS 1.2 or 1.3 to servers with a TCP address (`memcached -Z`). Without `ca`, the authorities of this machine
-        /// may sign their certificates, which must be for the hosts in `servers`.
+        /// Speak TLS 1.2 or 1.3 to servers with a TCP address (`memcached -Z`). Without `ca`, the
+        /// authorities of this machine may sign their certificates, which must be for the hosts in
+        /// `servers`.
         tls: bool = false;
     }
     with {
-        /// How the memcached servers know this server: `user` and `password_file` where they have `memcached -Y`.
+        /// The login, `user` and `password_file`, at servers that run as `memcached -Y`.
         access: Access,
     }
 }

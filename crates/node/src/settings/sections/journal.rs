@@ -8,8 +8,9 @@ group! {
     /// The shards' journals on disk. Everything acknowledged was written and synced (`fdatasync`)
     /// before.
     pub struct Journal {
-        /// Bytes of a segment file, rounded down to 4 KiB. A journal's first segment has 2 MiB, and each next one twice as
-        /// much, up to this. Segments whose jobs are all done are deleted or used again.
+        /// Bytes of a segment file, rounded down to 4 KiB. A journal's first segment has 2 MiB, and
+        /// each next one twice as much, up to this. Segments whose jobs are all done are deleted or
+        /// used again.
         segment_bytes: u64 = 67_108_864, unit "bytes", in 4_194_304..=4_294_967_296,
             cost "disk: what a few live jobs keep is kept in pieces of this size";
         /// Bytes set aside for each shard, rounded down to 4 KiB, so that jobs can be settled and deleted on a full disk.
