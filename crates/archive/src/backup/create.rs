@@ -214,8 +214,8 @@ impl<'a> Creation<'a> {
             left_out: collected.left_out,
             configuration: collected.configuration,
         };
-        self.lease.check()?;
-        match archive.backup_series().create(backup.number, backup.encode()).await? {
+        let series = archive.backup_series();
+        match self.lease.hold(series.create(backup.number, backup.encode())).await? {
             Created::Newest => Ok(backup),
             Created::Taken => Err(Error::Conflict("a backup".to_owned())),
         }

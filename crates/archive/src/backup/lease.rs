@@ -6,9 +6,11 @@
 //! removes anything else. So an object that a backup finds in the store and does not upload again
 //! stays there until the backup names it, however long the upload takes.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::{Either, select};
 use object_store::{ObjectStoreExt as _, PutPayload};
 use parking_lot::Mutex;
 use stadium_objects::Place;
@@ -64,11 +66,15 @@ impl Stored {
         Self { at: clock.now(), at_ms: now_ms() }
     }
 
-    /// Whether the marker may no longer count. A fifth of its time is left for what follows.
-    fn is_over(self, clock: &dyn Clock) -> bool {
-        let most = COUNTS * 4 / 5;
+    /// Time that has passed by the clock on which more has.
+    fn age(self, clock: &dyn Clock) -> Duration {
         let by_wall = Duration::from_millis(now_ms().saturating_sub(self.at_ms));
-        clock.now().saturating_sub(self.at) > most || by_wall > most
+        clock.now().saturating_sub(self.at).max(by_wall)
+    }
+
+    /// The marker may no longer count soon: a fifth of its time is left for what follows.
+    fn is_over(self, clock: &dyn Clock) -> bool {
+        self.age(clock) > COUNTS * 4 / 5
     }
 }
 
@@ -173,13 +179,30 @@ impl Lease {
         Ok(others)
     }
 
-    /// Checks that the marker still counts, before something that relies on it.
+    /// Does what relies on the marker. It is given up when the marker no longer counts, however
+    /// long a request to the store may take.
     ///
     /// # Errors
-    /// `Busy`.
-    pub(super) fn check(&self) -> Result<(), Error> {
+    /// `Busy`; those of the work.
+    pub(super) async fn hold<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        self.check()?;
+        let mut work = pin!(work);
+        loop {
+            let age = self.stored.lock().age(&*self.clock);
+            if age >= COUNTS {
+                return Err(not_renewed());
+            }
+            // When this time is over, the marker may have been renewed meanwhile.
+            if let Either::Left((done, _)) = select(&mut work, self.clock.sleep(COUNTS - age)).await {
+                return done;
+            }
+        }
+    }
+
+    /// Checks that the marker still counts.
+    fn check(&self) -> Result<(), Error> {
         match self.stored.lock().is_over(&*self.clock) {
-            true => Err(Error::Busy("the marker of this process was not renewed in time".to_owned())),
+            true => Err(not_renewed()),
             false => Ok(()),
         }
     }
@@ -197,6 +220,10 @@ impl Drop for Lease {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+fn not_renewed() -> Error {
+    Error::Busy("the marker of this process was not renewed in time".to_owned())
 }
 
 /// Stores a marker, also over an older one.
@@ -303,6 +330,29 @@ mod tests {
                 }
             })
         }
+    }
+
+    #[test]
+    fn a_request_that_outlives_the_marker_is_given_up() {
+        with_place(async |place, folder| {
+            let set = Set::default();
+            let clock: Arc<dyn Clock> = Arc::new(set.clone());
+            let lease = Lease::take_within(place, &clock, Side::Backup, Duration::from_secs(60)).await?;
+            let at = |seconds| set.0.store(seconds, std::sync::atomic::Ordering::SeqCst);
+            let mut request = Box::pin(lease.hold(std::future::pending::<Result<(), Error>>()));
+            let mut ends = async || tokio::time::timeout(Duration::from_millis(300), &mut request).await;
+            assert!(ends().await.is_err(), "it is under way");
+            at(130);
+            assert!(ends().await.is_err(), "the marker is renewed, so it goes on");
+            fs::remove_dir_all(folder).expect("it is there");
+            File::create(folder).expect("no marker can be stored any more");
+            at(640);
+            assert!(ends().await.is_err(), "the renewed marker still counts");
+            at(731);
+            assert!(matches!(ends().await, Ok(Err(Error::Busy(_)))));
+            drop(request);
+            Ok(())
+        });
     }
 
     #[test]

@@ -62,15 +62,15 @@ async fn expire(archive: &Archive, keep: Keep) -> Result<(u64, Vec<Backup>), Err
 
 async fn remove(archive: &Archive, keep: Keep, lease: &Lease, pruned: &mut Pruned) -> Result<(), Error> {
     // First the names, then the objects: a backup that exists names only what is there.
-    let (expired, kept) = expire(archive, keep).await?;
+    let (expired, kept) = lease.hold(expire(archive, keep)).await?;
     pruned.backups += expired;
     pruned.kept = kept.len() as u64;
     for shard in 0..archive.shards() {
-        lease.check()?;
         let of_shard = archive.shard(shard)?;
         let named = kept.iter().map(|backup| backup.shards[usize::from(shard)].manifest).collect();
         let Some(newest) = of_shard.newest().await? else { continue };
-        let Collected { manifests, objects, bytes } = of_shard.sweep(newest.epoch, &named).await?;
+        let Collected { manifests, objects, bytes } =
+            lease.hold(of_shard.sweep(newest.epoch, &named)).await?;
         pruned.objects += manifests + objects;
         pruned.bytes += bytes;
     }
@@ -79,9 +79,8 @@ async fn remove(archive: &Archive, keep: Keep, lease: &Lease, pruned: &mut Prune
     let pieces = files::pieces(archive).await?;
     let now_ms = pieces.iter().map(|(_, stored_ms, _)| *stored_ms).max().unwrap_or(0);
     for (hash, stored_ms, bytes) in pieces {
-        lease.check()?;
         if !named.contains(&hash) && stored_ms.saturating_add(archive.root.grace_ms) <= now_ms {
-            series::remove(&archive.root.place, &files::object(&hash)).await?;
+            lease.hold(series::remove(&archive.root.place, &files::object(&hash))).await?;
             pruned.objects += 1;
             pruned.bytes += bytes;
         }

@@ -48,12 +48,20 @@ pub struct Nodes {
     running: BTreeMap<&'static str, Running>,
 }
 
-/// The fields end in their order: the node before its shards, and these before their folder.
+/// It ends in this order: the node, its shards, their folder.
 struct Running {
-    _node: ClusterNode,
+    node: Option<ClusterNode>,
     shards: Shards,
     _folder: tempfile::TempDir,
     _links: TcpListener,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.node.take());
+        // They write to the folder until they have ended.
+        self.shards.stop(Duration::from_secs(20));
+    }
 }
 
 impl Nodes {
@@ -114,7 +122,7 @@ impl Nodes {
         let folder_of_node = folder.path().to_owned();
         let settings = NodeSettings { membership, folder: folder_of_node, mirror, archive, links: None };
         let started = ClusterNode::start(settings, &shards, Arc::clone(&self.topic)).expect("a node");
-        let running = Running { _node: started, shards, _folder: folder, _links: links };
+        let running = Running { node: Some(started), shards, _folder: folder, _links: links };
         self.running.insert(name, running);
     }
 

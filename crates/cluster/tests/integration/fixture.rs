@@ -60,6 +60,13 @@ impl NodeLease for Lease {
     }
 }
 
+impl Drop for Node {
+    fn drop(&mut self) {
+        // Its shards write to the folder until they have ended.
+        self.shards.stop(LONG);
+    }
+}
+
 impl Node {
     /// A node with a lease, which is not certain.
     pub fn with_lease(topic: &Arc<dyn Topic>, count: u16) -> (Self, Arc<Lease>) {

@@ -202,7 +202,8 @@ impl Drop for Fixture {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
+            // It writes to the folder until it has ended.
+            runtime.shutdown_timeout(Duration::from_secs(5));
         }
         if let Some(shards) = self.shards.take() {
             shards.stop(Duration::from_secs(20));
