@@ -101,13 +101,6 @@ struct Scene {
     runtime: Runtime,
 }
 
-impl Drop for Scene {
-    fn drop(&mut self) {
-        // They write to the directory until they have ended.
-        self.shards.stop(LONG);
-    }
-}
-
 impl Scene {
     fn new() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
