@@ -115,12 +115,13 @@ impl Node {
         Self::new(topic, count).storing(cluster, count, store)
     }
 
-    fn storing(self, cluster: ClusterId, count: u16, store: &Path) -> Self {
+    fn storing(mut self, cluster: ClusterId, count: u16, store: &Path) -> Self {
         let archive = ArchiveSettings::new(format!("file://{}", store.display()));
         let (topic, folder) = (Arc::clone(&self.topic), self.folder.path().to_owned());
         let keeper = Keeper::start(archive.clone(), topic, cluster, folder, count);
-        let keeper = Some(Arc::new(keeper.expect("its thread starts")));
-        Self { cluster, archive: Some(archive), keeper, ..self }
+        self.keeper = Some(Arc::new(keeper.expect("its thread starts")));
+        (self.cluster, self.archive) = (cluster, Some(archive));
+        self
     }
 
     /// Opens a replica that follows.
