@@ -12,11 +12,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use super::cell::{Cell, Flight, Message};
+use crate::machine;
 use crate::process::{self, Cores};
 use crate::program::{Listening, Series};
 
 /// Starts of one contender's programs in a round before it is given up for that round.
 const STARTS_MAX: usize = 2;
+/// The name of the share of its core that a server uses.
+pub(crate) const SERVER_CPU: &str = "server_cpu";
+/// Time for which a server that nobody asks for anything is watched.
+const REST: Duration = Duration::from_secs(1);
 /// A cell that takes longer than its own time and this has failed.
 const CELL_SLACK: Duration = Duration::from_secs(60);
 /// The machine may take the processor away briefly, so that a server answers Busy to a few calls;
@@ -74,6 +79,24 @@ pub(crate) struct Times {
     pub(crate) warm: f64,
 }
 
+/// The share of its core that a process uses from now on.
+struct Meter {
+    pid: u32,
+    before: Duration,
+    began: Instant,
+}
+
+impl Meter {
+    fn start(pid: u32) -> Result<Self> {
+        Ok(Self { pid, before: machine::cpu_time(pid)?, began: Instant::now() })
+    }
+
+    fn share(&self) -> Result<(String, f64)> {
+        let used = machine::cpu_time(self.pid)? - self.before;
+        Ok((SERVER_CPU.to_owned(), used.as_secs_f64() / self.began.elapsed().as_secs_f64()))
+    }
+}
+
 /// A contender at work: its server, and its client where that stays.
 pub(crate) struct Fixture<P> {
     programs: P,
@@ -107,6 +130,13 @@ impl<P: Programs> Fixture<P> {
         Ok(numbers)
     }
 
+    /// The server's share of its core while nobody asks it for anything.
+    pub(crate) fn rest(&self) -> Result<Vec<(String, f64)>> {
+        let meter = Meter::start(self.server.pid())?;
+        std::thread::sleep(REST);
+        Ok(vec![meter.share()?])
+    }
+
     /// Runs a client with these arguments beside address and times.
     pub(crate) fn ask(&mut self, mut arguments: Vec<String>, times: Times) -> Result<Vec<(String, f64)>> {
         let (address, seconds, warm) =
@@ -114,11 +144,14 @@ impl<P: Programs> Fixture<P> {
         let rest = ["--connect", &address, "--seconds", &seconds, "--warm", &warm];
         arguments.extend(rest.map(str::to_owned));
         let deadline = CELL_SLACK + Duration::from_secs_f64(times.seconds + times.warm);
+        let meter = Meter::start(self.server.pid())?;
         let result = match &mut self.series {
             Some(series) => series.ask(&arguments, deadline)?,
             None => process::client(self.programs.command(Side::Client).args(arguments), deadline)?,
         };
-        Ok(process::numbers(&result))
+        let mut numbers = process::numbers(&result);
+        numbers.push(meter.share()?);
+        Ok(numbers)
     }
 
     /// Small messages at full load until the rate stands, then large ones and single calls.

@@ -11,6 +11,7 @@ mod page;
 pub(crate) mod peer;
 mod rows;
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use anyhow::{Result, bail};
@@ -23,6 +24,12 @@ use crate::taken::Taken;
 use cell::{Cell, Flight};
 use fixture::{Round, Times};
 use peer::{ALL, Peer, Started};
+
+/// The measurement of servers that nobody asks for anything.
+const REST: &str = "rest";
+
+/// The rate over that of the bare loop that decodes, in the same round.
+const OF_DECODING: &str = "of_decoding";
 
 /// How much to measure.
 #[derive(Args)]
@@ -55,13 +62,22 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         for peer in peers().filter(|_| !cells.is_empty()) {
             // All warm up before anybody is measured. One that can't start fails at its first cell.
             eprintln!("round {round}: start {}", peer.name());
-            let _ = bench.start(peer);
+            if let Ok(fixture) = bench.start(peer) {
+                taken.record(REST, peer, fixture.rest());
+            }
         }
         for cell in &cells {
+            let mut rates = BTreeMap::new();
             for peer in peers() {
                 eprintln!("round {round}: {}: {}", cell.name(), peer.name());
                 let numbers = bench.take(peer, *cell).map(|numbers| with_tail(*cell, numbers));
+                let rate = numbers.as_ref().ok().and_then(|numbers| value(numbers, "per_second"));
+                rates.extend(rate.map(|rate| (peer, rate)));
                 taken.record(&cell.name(), peer, numbers);
+            }
+            if let (Some(ours), Some(bare)) = (rates.get(&Peer::Stadium), rates.get(&Peer::BareDecoding)) {
+                let share = vec![(OF_DECODING.to_owned(), ours / bare)];
+                taken.record(&cell.name(), Peer::Stadium, Ok(share));
             }
         }
         drop(bench);
@@ -78,11 +94,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     taken.require(Peer::Stadium)
 }
 
+fn value(numbers: &[(String, f64)], name: &str) -> Option<f64> {
+    numbers.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
+}
+
 /// Adds the 99th percentile over the median, where the load is full.
 fn with_tail(cell: Cell, mut numbers: Vec<(String, f64)>) -> Vec<(String, f64)> {
-    let value = |name: &str| numbers.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
     if cell.flight == Flight::Full
-        && let (Some(p50), Some(p99)) = (value("p50_us"), value("p99_us"))
+        && let (Some(p50), Some(p99)) = (value(&numbers, "p50_us"), value(&numbers, "p99_us"))
     {
         numbers.push(("tail".to_owned(), p99 / p50));
     }

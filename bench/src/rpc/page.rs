@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::cell::{Cell, Flight};
+use super::fixture::SERVER_CPU;
 use super::overload;
 use super::peer::{ALL, PEERS, Peer};
 use crate::figure::Figure;
@@ -18,7 +19,7 @@ pub(super) fn write(figures: &[Figure], taken: &Taken<Peer>, rounds: usize) -> S
          contenders in turn in each cell. Each contender brings its own client. Machine: {}. Only ratios within this run \
          mean anything.\n\n\
          A message is a `Sample` of bench/proto/echo.proto, 48 or 3,216 bytes; a server decodes it and encodes it again \
-         (the bare epoll echo does not). Latency is from before the encoding of a request to after the decoding of its \
+         (the bare epoll echo does not, except for the one that says so). Latency is from before the encoding of a request to after the decoding of its \
          answer. Versions: bench/peers/java/pom.xml, bench/peers/tonic/Cargo.lock; settings: bench/src/rpc/peer.rs.\n",
         machine::describe()
     );
@@ -41,6 +42,7 @@ fn details() -> Vec<(String, String)> {
         row(&name, "p50_us", format!("{title}: median us"));
         row(&name, "p99_us", format!("{title}: 99th percentile us"));
         row(&name, "mean_us", format!("{title}: mean us"));
+        row(&name, SERVER_CPU, format!("{title}: server's share of its core"));
         if cell.flight != Flight::Idle {
             row(&name, "busy_per_second", format!("{title}: answered Busy a second"));
             row(&name, "client_cpu", format!("{title}: client's share of its core"));

@@ -13,6 +13,10 @@ use crate::server::Places;
 pub(super) enum Peer {
     /// The bare epoll echo, [`super::bare`].
     Bare,
+    /// The same, which looks for events before it sleeps, as the product does.
+    BarePolling,
+    /// The same, which also decodes and encodes each message.
+    BareDecoding,
     /// This product: crates/rpc/examples/echo_server.rs and echo_client.rs.
     Stadium,
     /// Bare Netty with length-prefixed Protocol Buffers.
@@ -28,8 +32,21 @@ pub(super) enum Peer {
 }
 
 /// All, in the order in which they take their turns.
-pub(super) const ALL: &[Peer] =
-    &[Peer::Bare, Peer::Stadium, Peer::Netty, Peer::RsocketJava, Peer::Kryonet, Peer::GrpcJava, Peer::Tonic];
+pub(super) const ALL: &[Peer] = &[
+    Peer::Bare,
+    Peer::BarePolling,
+    Peer::BareDecoding,
+    Peer::Stadium,
+    Peer::Netty,
+    Peer::RsocketJava,
+    Peer::Kryonet,
+    Peer::GrpcJava,
+    Peer::Tonic,
+];
+
+/// Microseconds that a bare loop looks for events before it sleeps: the default of `ServerConfig` and
+/// `ClientConfig`.
+const BUSY_POLL_US: &str = "50";
 
 /// Those that stand in the results as peers.
 pub(super) const PEERS: &[Peer] =
@@ -42,6 +59,8 @@ impl Contender for Peer {
     fn name(self) -> &'static str {
         match self {
             Self::Bare => "bare epoll",
+            Self::BarePolling => "bare epoll, busy poll",
+            Self::BareDecoding => "bare epoll, busy poll, decodes",
             Self::Stadium => "stadium",
             Self::Netty => "netty",
             Self::RsocketJava => "rsocket-java",
@@ -64,7 +83,7 @@ impl Programs for Started<'_> {
     }
 
     fn log(&self, side: Side) -> PathBuf {
-        let name = self.peer.name().replace(' ', "-");
+        let name = self.peer.name().replace(", ", "-").replace(' ', "-");
         self.places.target.join(format!("bench/rpc-{name}-{}.log", side.name()))
     }
 
@@ -78,9 +97,15 @@ impl Peer {
         let java = |name| java(side.cores(), places, HEAP, &format!("{name}-{}", side.name()));
         let native = |program: &Path| side.cores().command(program);
         match self {
-            Self::Bare => {
+            Self::Bare | Self::BarePolling | Self::BareDecoding => {
                 let mut command = native(&places.bench);
                 command.args(["bare-echo", side.name()]);
+                if self != Self::Bare {
+                    command.args(["--busy-poll-us", BUSY_POLL_US]);
+                }
+                if self == Self::BareDecoding {
+                    command.arg("--decode");
+                }
                 command
             }
             Self::Stadium => native(&places.example(&format!("echo_{}", side.name()))),

@@ -14,7 +14,8 @@ use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 use serde_json::json;
 
-use super::{Connection, EVENTS, READ_BYTES};
+use super::sample::{Codec, LENGTH_BYTES};
+use super::{Connection, EVENTS, Extra, READ_BYTES};
 use crate::connections::STALL;
 use crate::machine;
 
@@ -42,6 +43,8 @@ pub(crate) struct Options {
     /// Seconds before it
     #[arg(long)]
     warm: f64,
+    #[command(flatten)]
+    extra: Extra,
 }
 
 /// Bytes of a message without its elements, and of each element.
@@ -57,14 +60,17 @@ struct Batch {
 struct Window {
     connection: Connection,
     batches: VecDeque<Batch>,
-    /// Bytes of a message whose end has not arrived.
+    /// Bytes of a message whose end has not arrived; all of them where messages are decoded.
     partial: usize,
+    undecoded: Vec<u8>,
 }
 
 /// The whole load.
-struct Load {
+struct Load<'a> {
+    extra: &'a Extra,
+    codec: Option<Codec>,
     windows: Vec<Window>,
-    /// As many messages as leave at once at most, back to back.
+    /// As many messages as leave at once at most, back to back; those to send now where they are encoded.
     outgoing: Vec<u8>,
     message_bytes: usize,
     moving: bool,
@@ -75,7 +81,9 @@ struct Load {
 
 /// Measures, and prints one line of JSON.
 pub(super) fn run(options: &Options) -> Result<()> {
-    let message_bytes = BYTES + BYTES * options.elements;
+    let codec = options.extra.decode.then(|| Codec::new(options.elements));
+    let length_bytes = if codec.is_some() { LENGTH_BYTES } else { 0 };
+    let message_bytes = length_bytes + BYTES + BYTES * options.elements;
     let total = match options.inflight_each {
         Some(each) => each * options.connections,
         None => options.inflight_total.context("--inflight-total or --inflight-each")?,
@@ -87,10 +95,13 @@ pub(super) fn run(options: &Options) -> Result<()> {
         socket.set_nonblocking(true)?;
         let mut socket = TcpStream::from_std(socket);
         poll.registry().register(&mut socket, Token(index), Interest::READABLE | Interest::WRITABLE)?;
-        windows.push(Window { connection: Connection::new(socket)?, batches: VecDeque::new(), partial: 0 });
+        let connection = Connection::new(socket)?;
+        windows.push(Window { connection, batches: VecDeque::new(), partial: 0, undecoded: Vec::new() });
     }
     let span_start = Instant::now() + Duration::from_secs_f64(options.warm);
     let mut load = Load {
+        extra: &options.extra,
+        codec,
         windows,
         outgoing: vec![b'.'; total.div_ceil(options.connections) * message_bytes],
         message_bytes,
@@ -116,14 +127,14 @@ pub(super) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-impl Load {
+impl Load<'_> {
     /// Refills windows until the span is over; returns this process's CPU time within the span.
     fn drive(&mut self, poll: &mut Poll) -> Result<f64> {
         let mut events = Events::with_capacity(EVENTS);
         let mut buffer = vec![0; READ_BYTES];
         let mut cpu_at_start = None;
         loop {
-            poll.poll(&mut events, Some(STALL))?;
+            self.extra.wait(poll, &mut events, Some(STALL))?;
             let now = Instant::now();
             if events.is_empty() {
                 bail!("stalled");
@@ -146,6 +157,12 @@ impl Load {
         if messages > 0 {
             let window = &mut self.windows[index];
             window.batches.push_back(Batch { messages, left: Instant::now() });
+            if let Some(codec) = &mut self.codec {
+                self.outgoing.clear();
+                for _ in 0..messages {
+                    codec.next(&mut self.outgoing)?;
+                }
+            }
             let bytes = messages as usize * self.message_bytes;
             window.connection.send(&self.outgoing[..bytes])?;
         }
@@ -157,6 +174,11 @@ impl Load {
         loop {
             let window = &mut self.windows[index];
             let Some(read) = window.connection.read(buffer)? else { return Ok(()) };
+            if let Some(codec) = &mut self.codec {
+                window.undecoded.extend_from_slice(&buffer[..read]);
+                let taken = codec.check(&window.undecoded)?;
+                window.undecoded.drain(..taken);
+            }
             let bytes = window.partial + read;
             window.partial = bytes % self.message_bytes;
             let answered = (bytes / self.message_bytes) as u64;

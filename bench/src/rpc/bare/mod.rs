@@ -1,21 +1,50 @@
 //! The limit of the RPC rows: bytes sent, sent back and counted, and nothing else. Both sides, like every peer.
 //!
 //! A ready socket is read once for each readiness: a short read means that it is drained. The bytes
-//! of one read are answered by one write. Nothing is decoded; a message is so many bytes.
+//! of one read are answered by one write. Nothing is decoded, and a loop sleeps as soon as nothing is
+//! ready, unless the arguments say otherwise.
 
 mod client;
+mod sample;
 mod server;
 
 use std::io::{self, Read as _, Write as _};
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use mio::net::TcpStream;
+use mio::{Events, Poll};
 
 /// Events taken from the kernel at once.
 const EVENTS: usize = 1024;
 /// Read buffer.
 const READ_BYTES: usize = 256 * 1024;
+
+/// More than the least.
+#[derive(Args)]
+struct Extra {
+    /// Look for events so many microseconds before each sleep
+    #[arg(long, default_value_t = 0)]
+    busy_poll_us: u64,
+    /// Decode and encode each message, and put its length before it
+    #[arg(long)]
+    decode: bool,
+}
+
+impl Extra {
+    /// Waits for events, at most so long.
+    fn wait(&self, poll: &mut Poll, events: &mut Events, at_most: Option<Duration>) -> io::Result<()> {
+        let (began, looks_for) = (Instant::now(), Duration::from_micros(self.busy_poll_us));
+        while began.elapsed() < looks_for {
+            poll.poll(events, Some(Duration::ZERO))?;
+            if !events.is_empty() {
+                return Ok(());
+            }
+        }
+        poll.poll(events, at_most)
+    }
+}
 
 /// The two sides.
 #[derive(Subcommand)]

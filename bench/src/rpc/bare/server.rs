@@ -1,4 +1,5 @@
-//! The echo: one loop, every read answered by one write of the same bytes.
+//! The echo: one loop, every read answered by one write of the same bytes, or of the whole messages in
+//! them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,7 +9,8 @@ use clap::Args;
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token};
 
-use super::{Connection, EVENTS, READ_BYTES};
+use super::sample::Codec;
+use super::{Connection, EVENTS, Extra, READ_BYTES};
 
 /// Where it listens.
 #[derive(Args)]
@@ -16,6 +18,22 @@ pub(crate) struct Options {
     /// Address
     #[arg(long)]
     listen: SocketAddr,
+    #[command(flatten)]
+    extra: Extra,
+}
+
+/// A client's connection, and the bytes of a message whose end has not arrived.
+struct Peer {
+    connection: Connection,
+    partial: Vec<u8>,
+}
+
+/// What serves all connections.
+struct Echo {
+    codec: Option<Codec>,
+    buffer: Vec<u8>,
+    /// Messages that are to be sent.
+    encoded: Vec<u8>,
 }
 
 /// The listener's token; a connection's is its index.
@@ -28,10 +46,11 @@ pub(super) fn run(options: &Options) -> Result<()> {
     poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
     println!("listening {}", listener.local_addr()?);
     let mut events = Events::with_capacity(EVENTS);
-    let mut buffer = vec![0; READ_BYTES];
-    let mut connections: Vec<Option<Connection>> = Vec::new();
+    let codec = options.extra.decode.then(|| Codec::new(0));
+    let mut echo = Echo { codec, buffer: vec![0; READ_BYTES], encoded: Vec::new() };
+    let mut peers: Vec<Option<Peer>> = Vec::new();
     loop {
-        if let Err(error) = poll.poll(&mut events, None) {
+        if let Err(error) = options.extra.wait(&mut poll, &mut events, None) {
             if error.kind() == io::ErrorKind::Interrupted {
                 continue;
             }
@@ -40,15 +59,15 @@ pub(super) fn run(options: &Options) -> Result<()> {
         for event in &events {
             if event.token() == LISTENER {
                 while let Ok((mut socket, _)) = listener.accept() {
-                    let token = Token(connections.len());
+                    let token = Token(peers.len());
                     poll.registry().register(&mut socket, token, Interest::READABLE | Interest::WRITABLE)?;
-                    connections.push(Some(Connection::new(socket)?));
+                    peers.push(Some(Peer { connection: Connection::new(socket)?, partial: Vec::new() }));
                 }
                 continue;
             }
-            let slot = &mut connections[event.token().0];
-            if let Some(connection) = slot
-                && serve(connection, &mut buffer).is_err()
+            let slot = &mut peers[event.token().0];
+            if let Some(peer) = slot
+                && echo.serve(peer).is_err()
             {
                 *slot = None;
             }
@@ -56,15 +75,37 @@ pub(super) fn run(options: &Options) -> Result<()> {
     }
 }
 
-/// Reads no more while something is unsent: the client's window bounds it anyway.
-fn serve(connection: &mut Connection, buffer: &mut [u8]) -> io::Result<()> {
-    connection.flush()?;
-    while connection.unsent.is_empty() {
-        let Some(read) = connection.read(buffer)? else { break };
-        connection.send(&buffer[..read])?;
-        if read < buffer.len() {
-            break;
+impl Echo {
+    /// Reads no more while something is unsent: the client's window bounds it anyway.
+    fn serve(&mut self, peer: &mut Peer) -> Result<()> {
+        peer.connection.flush()?;
+        while peer.connection.unsent.is_empty() {
+            let Some(read) = peer.connection.read(&mut self.buffer)? else { break };
+            match &mut self.codec {
+                None => peer.connection.send(&self.buffer[..read])?,
+                Some(codec) => {
+                    self.encoded.clear();
+                    echo(codec, &mut peer.partial, &self.buffer[..read], &mut self.encoded)?;
+                    peer.connection.send(&self.encoded)?;
+                }
+            }
+            if read < self.buffer.len() {
+                break;
+            }
         }
+        Ok(())
     }
+}
+
+/// Answers the messages of which the last byte has arrived, and keeps the rest.
+fn echo(codec: &mut Codec, partial: &mut Vec<u8>, read: &[u8], to: &mut Vec<u8>) -> Result<()> {
+    if partial.is_empty() {
+        let taken = codec.echo(read, to)?;
+        partial.extend_from_slice(&read[taken..]);
+        return Ok(());
+    }
+    partial.extend_from_slice(read);
+    let taken = codec.echo(partial, to)?;
+    partial.drain(..taken);
     Ok(())
 }

@@ -1,0 +1,104 @@
+//! The message of bench/proto/echo.proto, behind its length, for the bare loop that decodes.
+
+use anyhow::{Result, ensure};
+use prost::Message as _;
+
+/// Bytes of a message's length, least significant first.
+pub(super) const LENGTH_BYTES: usize = 4;
+
+/// See bench/proto/echo.proto.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Sample {
+    #[prost(fixed64, tag = "1")]
+    id: u64,
+    #[prost(message, repeated, tag = "2")]
+    elements: Vec<Element>,
+    #[prost(fixed32, tag = "3")]
+    source: u32,
+    #[prost(uint32, tag = "4")]
+    kind: u32,
+}
+
+/// See bench/proto/echo.proto.
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct Element {
+    #[prost(fixed64, tag = "1")]
+    value: u64,
+    #[prost(fixed32, tag = "2")]
+    weight: u32,
+}
+
+/// The next sample to send and the last one that came; each is used again and again.
+pub(super) struct Codec {
+    next: Sample,
+    came: Sample,
+}
+
+impl Codec {
+    /// Of samples with so many elements.
+    pub(super) fn new(elements: usize) -> Self {
+        let element = |value| Element { value, weight: 7 };
+        let elements = (1..=elements as u64).map(element).collect();
+        Self { next: Sample { id: 0, elements, source: 9, kind: 3 }, came: Sample::default() }
+    }
+
+    /// Encodes the next message behind `to`.
+    pub(super) fn next(&mut self, to: &mut Vec<u8>) -> Result<()> {
+        self.next.id += 1;
+        put(&self.next, to)
+    }
+
+    /// Decodes each whole message in `bytes`, and encodes it again behind `to`. Returns the bytes that
+    /// they took.
+    pub(super) fn echo(&mut self, bytes: &[u8], to: &mut Vec<u8>) -> Result<usize> {
+        self.each(bytes, |came| put(came, to))
+    }
+
+    /// Decodes each whole message in `bytes`, and checks that it is as it was sent. Returns the bytes
+    /// that they took.
+    pub(super) fn check(&mut self, bytes: &[u8]) -> Result<usize> {
+        let elements = self.next.elements.len();
+        self.each(bytes, |came| {
+            ensure!(came.id != 0 && came.elements.len() == elements, "another message came back");
+            Ok(())
+        })
+    }
+
+    fn each(&mut self, bytes: &[u8], mut with: impl FnMut(&Sample) -> Result<()>) -> Result<usize> {
+        let mut rest = bytes;
+        while let Some((length, behind)) = rest.split_first_chunk::<LENGTH_BYTES>() {
+            let length = u32::from_le_bytes(*length) as usize;
+            let Some((message, behind)) = behind.split_at_checked(length) else { break };
+            self.came.clear();
+            self.came.merge(message)?;
+            with(&self.came)?;
+            rest = behind;
+        }
+        Ok(bytes.len() - rest.len())
+    }
+}
+
+fn put(sample: &Sample, to: &mut Vec<u8>) -> Result<()> {
+    to.extend_from_slice(&u32::try_from(sample.encoded_len())?.to_le_bytes());
+    Ok(sample.encode(to)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_back_whole_from_any_pieces() {
+        let (mut client, mut server) = (Codec::new(2), Codec::new(2));
+        let (mut sent, mut back) = (Vec::new(), Vec::new());
+        for _ in 0..3 {
+            client.next(&mut sent).expect("it is encoded");
+        }
+        assert_eq!(sent.len(), 3 * (48 + LENGTH_BYTES));
+        let first = server.echo(&sent[..70], &mut back).expect("it is read");
+        let rest = server.echo(&sent[first..], &mut back).expect("it is read");
+        assert_eq!((first, first + rest, &back), (52, sent.len(), &sent));
+        assert_eq!(client.check(&back).expect("they are the same"), back.len());
+        assert!(Codec::new(3).check(&back).is_err());
+    }
+}
