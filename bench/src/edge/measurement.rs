@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::fleet;
+use super::{fleet, scrape};
 use crate::process::{self, Cores};
 use crate::server::{Kind, Places, Server, Setup};
 use crate::tls::Identity;
@@ -36,6 +36,8 @@ enum Way {
     Counted,
     /// Server on both cores with two loops; the client stays where it was.
     BothCores,
+    /// As plain, while the server's metrics are read ten times a second.
+    Scraped,
     /// Many processes, see [`fleet`].
     Fleet,
 }
@@ -98,6 +100,12 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
         kinds: &[Stadium, Mosquitto, NatsMqtt, Rumqttd, Mochi],
     },
     Measurement {
+        name: "pairs-scraped",
+        way: Way::Scraped,
+        arguments: &["pairs", "--window", "16"],
+        kinds: &[Stadium],
+    },
+    Measurement {
         name: "connects",
         way: Way::Plain,
         arguments: &["connects", "--devices", "10000"],
@@ -134,12 +142,23 @@ impl Measurement {
             Way::Tls => self.one(kind, tools, &Setup { tls: Some(tools.identity), ..plain }),
             Way::Counted => self.one(kind, tools, &Setup { counter: Some(tools.counter), ..plain }),
             Way::BothCores => self.gain(kind, tools),
+            Way::Scraped => {
+                let server = Server::start(kind, tools.places, &plain)?;
+                let exchange = || self.ask(&server, tools, &plain);
+                let (mut values, read) = scrape::while_scraped(server.http, exchange)?;
+                values.extend(read);
+                Ok(values)
+            }
         }
     }
 
     fn one(&self, kind: Kind, tools: &Tools<'_>, setup: &Setup<'_>) -> Result<Vec<(String, f64)>> {
         let server = Server::start(kind, tools.places, setup)?;
-        let mut client = client(tools.places, &server, Cores::Second);
+        self.ask(&server, tools, setup)
+    }
+
+    fn ask(&self, server: &Server, tools: &Tools<'_>, setup: &Setup<'_>) -> Result<Vec<(String, f64)>> {
+        let mut client = client(tools.places, server, Cores::Second);
         client.args(self.arguments).args(["--seconds", &tools.seconds.to_string()]);
         if let Some(file) = &server.allocations {
             client.arg("--allocations").arg(file);

@@ -7,6 +7,7 @@ mod fleet;
 mod measurement;
 mod page;
 mod rows;
+mod scrape;
 
 use std::fs;
 

@@ -35,6 +35,8 @@ const DETAILS: &[(&str, &str)] = &[
     ("pairs-qos0.client_busy", "pairs QoS 0, client's share of its core"),
     ("pairs-qos1.server_cpu_us_per_message", "pairs QoS 1, server CPU us a message"),
     ("pairs-qos1.client_busy", "pairs QoS 1, client's share of its core"),
+    ("pairs-scraped.scrapes", "pairs QoS 0, reads of /metrics meanwhile"),
+    ("pairs-scraped.scrape_max_ms", "pairs QoS 0, the longest of them, ms"),
     ("connects.server_cpu_us_per_connect", "connects, server CPU us each"),
     ("connects.client_busy", "connects, client's share of its core"),
     ("connects.retries", "connects and storm, retries"),
