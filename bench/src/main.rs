@@ -16,6 +16,7 @@ mod harness;
 mod load;
 mod machine;
 mod memcache;
+mod newer_debian;
 mod process;
 mod program;
 mod push;

@@ -14,6 +14,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::allocations;
 use crate::client::WireName;
 use crate::figure::Contender;
+use crate::newer_debian;
 use crate::process::{Cores, Owned};
 use crate::tls::Identity;
 
@@ -124,7 +125,7 @@ impl Places {
         self.target.join("peers/tonic/release/tonic-peer")
     }
 
-    fn peer(&self, name: &str) -> PathBuf {
+    pub(crate) fn peer(&self, name: &str) -> PathBuf {
         self.target.join("peers/bin").join(name)
     }
 }
@@ -282,7 +283,7 @@ impl Start<'_> {
             text.insert_str(text.find("allow_anonymous").expect("just written"), &tls);
         }
         let config = self.write("mosquitto.conf", &text)?;
-        let mut mosquitto = self.run(Path::new("mosquitto"));
+        let mut mosquitto = self.run(&newer_debian::program(self.places, newer_debian::MOSQUITTO));
         mosquitto.arg("-c").arg(config);
         Ok(mosquitto)
     }
@@ -300,7 +301,7 @@ impl Start<'_> {
             _ => format!("host: 127.0.0.1\nport: {port}\n{limits}"),
         };
         let config = self.write("nats.conf", &text)?;
-        let mut nats = self.run(Path::new("nats-server"));
+        let mut nats = self.run(&self.places.peer("nats-server"));
         nats.arg("-c").arg(config);
         Ok(nats)
     }

@@ -9,13 +9,17 @@ use std::process::{Command, ExitCode};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 
+use crate::newer_debian::{MOSQUITTO, POSTGRESQL, REDIS};
 use crate::step::{Step, WITH_CLUSTERS, cargo, command};
-use crate::{components, drill, readme, sdk_bench};
+use crate::{components, drill, newer_debian, readme, sdk_bench};
 
 /// The peer crate and its version: a quoted figure names what it was taken against.
 ///
 /// Its own lock file names a release of `metrics` that no longer compiles, so it is resolved anew.
 const RUMQTTD: &str = "rumqttd@0.20.0";
+
+/// The NATS server of `bench edge`, of the proxy of Go modules.
+const NATS: &str = "github.com/nats-io/nats-server/v2@v2.15.3";
 
 /// Load generators, and their versions.
 const OHA: &str = "oha@1.16.0";
@@ -147,8 +151,14 @@ fn peers(root: &Path, name: Name) -> Result<()> {
             sdk_bench::programs_of_jvm(&folder, ":stadium-bench-memcache")?;
             rust_peers(root, "memcache/rust")
         }
-        Name::Queue => components::for_queue_bench(),
-        Name::Wallet => components::for_wallet_bench(),
+        Name::Queue => {
+            components::for_queue_bench()?;
+            newer_debian::provide(root, &[REDIS, POSTGRESQL])
+        }
+        Name::Wallet => {
+            components::for_wallet_bench()?;
+            newer_debian::provide(root, &[REDIS, POSTGRESQL])
+        }
         Name::Push | Name::Backup => Ok(()),
         Name::Load => load_peers(root),
         Name::Cluster => components::for_cluster_bench(),
@@ -157,12 +167,16 @@ fn peers(root: &Path, name: Name) -> Result<()> {
 
 fn edge_peers(root: &Path) -> Result<()> {
     components::for_bench()?;
+    newer_debian::provide(root, &[MOSQUITTO])?;
     let folder = root.join("target/peers");
     let bin = folder.join("bin");
     std::fs::create_dir_all(&bin)?;
     if !bin.join("rumqttd").exists() {
         let mut install = cargo(&["install", "--no-default-features", RUMQTTD, "--root"]);
         command(install.arg(&folder).env("CARGO_TARGET_DIR", folder.join("build")))?;
+    }
+    if !bin.join("nats-server").exists() {
+        command(Command::new("go").args(["install", NATS]).env("GOBIN", &bin))?;
     }
     if !bin.join("mochi").exists() {
         let mut build = Command::new("go");

@@ -58,8 +58,7 @@ const COMPONENTS: &[Component] = &[
 
 /// Peers that only `bench edge` starts.
 const PEERS: &[Component] = &[
-    Component { probe: &["mosquitto", "-h"], package: "mosquitto" },
-    Component { probe: &["nats-server", "--version"], package: "nats-server" },
+    Component { probe: &["patchelf", "--version"], package: "patchelf" },
     Component { probe: &["go", "version"], package: "golang-go" },
     Component { probe: &["taskset", "--version"], package: "util-linux" },
 ];
@@ -110,10 +109,9 @@ const LOAD_PEERS: &[Component] = &[
 /// Peers that `bench queue` starts, each with a data directory of its own.
 const QUEUE_PEERS: &[Component] = &[
     Component { probe: &["mariadbd", "--version"], package: "mariadb-server" },
-    Component { probe: &["redis-server", "--version"], package: "redis-server" },
+    Component { probe: &["patchelf", "--version"], package: "patchelf" },
     Component { probe: &["beanstalkd", "-v"], package: "beanstalkd" },
     Component { probe: &["test", "-e", "/usr/lib/rabbitmq/bin/rabbitmq-server"], package: "rabbitmq-server" },
-    Component { probe: &["test", "-e", "/usr/lib/postgresql"], package: "postgresql" },
     Component { probe: &["setpriv", "--version"], package: "util-linux" },
 ];
 
@@ -156,8 +154,7 @@ const PACKAGE_PARTS: &[Component] = &[
 
 /// Peers that `bench wallet` starts.
 const WALLET_PEERS: &[Component] = &[
-    Component { probe: &["redis-server", "--version"], package: "redis-server" },
-    Component { probe: &["test", "-e", "/usr/lib/postgresql"], package: "postgresql" },
+    Component { probe: &["patchelf", "--version"], package: "patchelf" },
     Component { probe: &["setpriv", "--version"], package: "util-linux" },
 ];
 

@@ -20,6 +20,7 @@ mod fuzz;
 mod generated;
 mod licences;
 mod mutants;
+mod newer_debian;
 mod readme;
 mod sdk;
 mod sdk_bench;

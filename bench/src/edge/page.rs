@@ -9,7 +9,7 @@ use super::rows::PEERS;
 use crate::figure::Figure;
 use crate::server::{Kind, Places};
 use crate::taken::Taken;
-use crate::{machine, table};
+use crate::{machine, newer_debian, table};
 
 /// What the page is made of.
 pub(super) struct Content<'a> {
@@ -75,7 +75,7 @@ fn versions(page: &mut String, places: &Places) {
         page,
         "Versions: {}; {}; {}; rumqttd 0.20.0; mochi-mqtt 2.7.9. Their settings are in bench/src/server.rs.\n",
         first_line(&places.stadium(), "--version"),
-        first_line(Path::new("mosquitto"), "-h"),
-        first_line(Path::new("nats-server"), "--version"),
+        newer_debian::version(newer_debian::MOSQUITTO, "-h"),
+        first_line(&places.peer("nats-server"), "--version"),
     );
 }

@@ -38,7 +38,12 @@ pub(crate) struct Start<'a> {
 impl Start<'_> {
     /// A program on these cores.
     pub(crate) fn command(&self, program: &str) -> Command {
-        self.cores.command(Path::new(program))
+        self.program(Path::new(program))
+    }
+
+    /// The same, of a program with a path.
+    pub(crate) fn program(&self, program: &Path) -> Command {
+        self.cores.command(program)
     }
 
     /// A new folder of `name`, removed with its [`Folder`].

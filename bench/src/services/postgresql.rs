@@ -2,32 +2,34 @@
 //!
 //! Durable as ours: `fsync` and `synchronous_commit` are on (the defaults), the log is synced by fdatasync.
 
+use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 
 use super::{Service, Start};
+use crate::newer_debian;
 
-/// Where Debian puts the server's programs, before the version.
-const PROGRAMS: &str = "/usr/lib/postgresql";
+/// The user that it runs as: it refuses to be root.
+const USER: &str = "nobody";
 
 /// PostgreSQL running, empty.
 pub(crate) fn start(start: &Start<'_>) -> Result<Service> {
-    let programs = programs()?;
+    let server = newer_debian::program(start.places, newer_debian::POSTGRESQL);
+    let beside = |name: &str| server.with_file_name(name);
     let service = start.service("postgresql", |folder, port| {
         let data = folder.join("data");
-        // It refuses to run as root; Debian's package made this user.
-        let owned = Command::new("chown").arg("postgres:").arg(folder).status()?;
+        let owned = Command::new("chown").arg(format!("{USER}:")).arg(folder).status()?;
         if !owned.success() {
-            bail!("cannot give {} to the user postgres", folder.display());
+            bail!("cannot give {} to the user {USER}", folder.display());
         }
-        let mut init = as_postgres(start, &format!("{programs}/initdb"));
+        let mut init = as_user(start, &beside("initdb"));
         init.args(["--auth=trust", "--no-locale", "--encoding=UTF8", "--no-sync", "-U", "postgres", "-D"]);
         let output = init.arg(&data).output()?;
         if !output.status.success() {
             bail!("initdb: {}", String::from_utf8_lossy(&output.stderr));
         }
-        let mut command = as_postgres(start, &format!("{programs}/postgres"));
+        let mut command = as_user(start, &server);
         command.arg("-D").arg(&data).args(["-h", "127.0.0.1", "-p", &port.to_string()]);
         for setting in [
             "unix_socket_directories=",
@@ -51,31 +53,20 @@ pub(crate) fn start(start: &Start<'_>) -> Result<Service> {
     let service = service.ask_before_killing();
     let port = service.address().port().to_string();
     service.wait(|| {
-        let mut ask = Command::new(format!("{programs}/pg_isready"));
+        let mut ask = Command::new(beside("pg_isready"));
         let answer = ask.args(["--quiet", "-h", "127.0.0.1", "-p", &port]).status();
         answer.is_ok_and(|answer| answer.success())
     })?;
     Ok(service)
 }
 
-/// Its packages.
+/// Its version.
 pub(crate) fn version() -> String {
-    super::version::of("postgresql-*[0-9]")
+    newer_debian::version(newer_debian::POSTGRESQL, "--version")
 }
 
-/// The newest version's programs.
-fn programs() -> Result<String> {
-    let versions =
-        std::fs::read_dir(PROGRAMS).context("PostgreSQL is missing (Debian package postgresql)")?;
-    let newest = versions
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
-        .max()
-        .context("PostgreSQL is missing (Debian package postgresql)")?;
-    Ok(format!("{PROGRAMS}/{newest}/bin"))
-}
-
-fn as_postgres(start: &Start<'_>, program: &str) -> Command {
+fn as_user(start: &Start<'_>, program: &Path) -> Command {
     let mut command = start.command("setpriv");
-    command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups", "--", program]);
+    command.arg(format!("--reuid={USER}")).args(["--regid=nogroup", "--clear-groups", "--"]).arg(program);
     command
 }

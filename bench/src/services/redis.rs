@@ -4,11 +4,12 @@
 use anyhow::Result;
 
 use super::{Service, Start};
+use crate::newer_debian;
 
 /// Redis running, empty.
 pub(crate) fn start(start: &Start<'_>) -> Result<Service> {
     let service = start.service("redis", |folder, port| {
-        let mut redis = start.command("redis-server");
+        let mut redis = start.program(&newer_debian::program(start.places, newer_debian::REDIS));
         redis.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--daemonize", "no"]);
         redis.args(["--appendonly", "yes", "--appendfsync", "always", "--dir"]).arg(folder);
         // A rewrite of the file in the middle of a short run would only cost it.
@@ -19,7 +20,7 @@ pub(crate) fn start(start: &Start<'_>) -> Result<Service> {
     Ok(service)
 }
 
-/// Its package.
+/// Its version.
 pub(crate) fn version() -> String {
-    super::version::of("redis-server")
+    newer_debian::version(newer_debian::REDIS, "--version")
 }
