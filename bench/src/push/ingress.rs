@@ -23,9 +23,13 @@ use crate::server::free_address;
 use crate::services::Start;
 use crate::tls::{Identity, trusting};
 
-/// Names of the measurements: server and client on a core each, and both on both.
+/// Names of the measurements: server and client on a core each, both on both, and there each push to
+/// [`BATCH`] devices.
 pub(super) const NAME: &str = "ingress";
 pub(super) const SHARED: &str = "ingress-both-cores";
+pub(super) const BATCHES: &str = "ingress-batches";
+/// Devices of a push of [`BATCHES`].
+pub(super) const BATCH: u64 = 100;
 /// Pushes before those that are counted.
 const WARM: Duration = Duration::from_secs(1);
 /// Pushes that are looked for.
@@ -40,13 +44,23 @@ pub(super) enum Split {
     Apart,
     /// Both on both.
     Together,
+    /// The same, each push to [`BATCH`] devices.
+    Batches,
 }
 
 impl Split {
     fn cores(self) -> (Cores, Cores) {
         match self {
             Self::Apart => (Cores::First, Cores::Second),
-            Self::Together => (Cores::Both, Cores::Both),
+            Self::Together | Self::Batches => (Cores::Both, Cores::Both),
+        }
+    }
+
+    /// Devices of each push.
+    fn devices(self) -> u64 {
+        match self {
+            Self::Apart | Self::Together => 1,
+            Self::Batches => BATCH,
         }
     }
 
@@ -68,7 +82,7 @@ pub(super) fn take(platform: &Platform, sizes: &Sizes, split: Split) -> Result<N
     for number in (0..pushes).step_by(usize::try_from(pushes.div_ceil(LOOKS))?) {
         let found = api.look(&format!("/api/apps/default/pushes/{}", id(split, number)))?;
         let targeted = found["counts"]["targeted"].as_u64();
-        if targeted != Some(1) {
+        if targeted != Some(split.devices()) {
             bail!("an accepted push has {targeted:?} devices: {found}");
         }
     }
@@ -110,6 +124,7 @@ fn measure(target: &Target<'_>, server: Option<u32>, sizes: &Sizes, split: Split
     let ms = |quantile| load.answer_us.value_at_quantile(quantile) as f64 / 1e3;
     let numbers = named([
         ("per_second", pushes / elapsed),
+        ("devices_per_second", pushes * split.devices() as f64 / elapsed),
         ("p50_ms", ms(0.5)),
         ("p99_ms", ms(0.99)),
         ("again", (load.again - again) as f64),
@@ -130,12 +145,13 @@ fn run(load: &mut Load, sizes: &Sizes, split: Split, number: &mut u64, span: Dur
                 return None;
             }
             // Scattered, and none twice before all had their turn.
-            let device = (*number * 7_919 % u64::from(sizes.devices)) as u32;
-            let body = json!({
-                "id": id(split, *number),
-                "audience": { "device": devices::id(device) },
-                "notification": &what,
-            });
+            let device = |turn: u64| devices::id((turn * 7_919 % u64::from(sizes.devices)) as u32);
+            let each = split.devices();
+            let audience = match each {
+                1 => json!({ "device": device(*number) }),
+                _ => json!({ "devices": (0..each).map(|turn| device(*number * each + turn)).collect::<Vec<_>>() }),
+            };
+            let body = json!({ "id": id(split, *number), "audience": audience, "notification": &what });
             *number += 1;
             Some(body.to_string())
         },

@@ -156,16 +156,18 @@ impl Bench<'_> {
     fn secured(&mut self) {
         let sizes = &self.options.sizes;
         let start = self.start;
-        let names = [broadcast::NAME, ingress::NAME, ingress::SHARED];
+        let names = [broadcast::NAME, ingress::NAME, ingress::SHARED, ingress::BATCHES];
         self.on_server(
             &names,
             || Platform::start_secured(&start, sizes),
             |bench, platform| {
                 register::register(platform, 0..sizes.devices)?;
                 bench.take(broadcast::NAME, Side::Stadium, || broadcast::take(platform, sizes));
-                for (name, split) in
-                    [(ingress::NAME, ingress::Split::Apart), (ingress::SHARED, ingress::Split::Together)]
-                {
+                for (name, split) in [
+                    (ingress::NAME, ingress::Split::Apart),
+                    (ingress::SHARED, ingress::Split::Together),
+                    (ingress::BATCHES, ingress::Split::Batches),
+                ] {
                     bench.take(name, Side::Stadium, || ingress::take(platform, sizes, split));
                 }
                 Ok(())

@@ -96,6 +96,7 @@ fn details() -> Vec<(String, String)> {
     all(away::SHARED, &BACK);
     all(ingress::NAME, &INGRESS);
     all(ingress::SHARED, &INGRESS);
+    all(ingress::BATCHES, &INGRESS);
     for (value, title) in telemetry::details() {
         rows.push((format!("{0}.{value}", telemetry::NAME), format!("{0}: {title}", telemetry::NAME)));
     }

@@ -66,7 +66,11 @@ pub(super) fn figures(samples: &Samples<Side>, sizes: &Sizes) -> Vec<Figure> {
             Some(5.0),
             Some(1.0),
         ),
-        plain(row(registry::AUDIENCE, "call_ms", "the same, over HTTP".to_owned(), "ms", Lower)),
+        bounded(
+            row(registry::AUDIENCE, "call_ms", "the same, over HTTP".to_owned(), "ms", Lower),
+            Some(1.5),
+            Some(1.0),
+        ),
         plain(row(
             lights::NAME,
             "first_ms",
@@ -104,8 +108,8 @@ pub(super) fn figures(samples: &Samples<Side>, sizes: &Sizes) -> Vec<Figure> {
         ),
         bounded(
             row(away::NAME, "all_s", format!("{back}: until all are acknowledged"), "s", Lower),
-            Some(2.0),
-            Some(1.0),
+            Some(0.9),
+            Some(0.5),
         ),
         bounded(
             row(away::SHARED, "all_s", format!("the same with {owed} pushes to everybody"), "s", Lower),
@@ -120,7 +124,7 @@ pub(super) fn figures(samples: &Samples<Side>, sizes: &Sizes) -> Vec<Figure> {
                 "pushes/s",
                 Higher,
             ),
-            Some(15_000.0),
+            Some(20_000.0),
             Some(28_000.0),
         ),
         bounded(
@@ -131,8 +135,19 @@ pub(super) fn figures(samples: &Samples<Side>, sizes: &Sizes) -> Vec<Figure> {
                 "pushes/s",
                 Higher,
             ),
-            Some(15_000.0),
+            Some(20_000.0),
             Some(28_000.0),
+        ),
+        bounded(
+            row(
+                ingress::BATCHES,
+                "devices_per_second",
+                format!("the same, each push to {} devices", ingress::BATCH),
+                "devices/s",
+                Higher,
+            ),
+            Some(300_000.0),
+            None,
         ),
         bounded(cost(samples, "pushes_sampled", "a durable push, with 1 in 20 sampled"), Some(3.0), None),
         plain(cost(samples, "pushes_all", "the same, with each sampled")),
