@@ -1,26 +1,41 @@
-//! Build profiles: what `release` optimises less for a soon build, `dist` optimises as all the
-//! rest.
+//! Build profiles: `dist`, which ships and with which every published figure is taken, has a level for
+//! each package that it would otherwise optimise by chance.
 //!
-//! `dist` ships, and every published figure is taken with it, but it inherits from `release`: a
-//! package that is named there alone would be slow in both.
+//! It inherits from `release`, so a package that is optimised less there alone would be slow in both. Its
+//! own default is size, so a crate that messages pass through would be slow if nobody had thought of it.
 
 use super::Finding;
 
 const QUICK: &str = "[profile.release.package]";
 const SHIPPED: &str = "[profile.dist.package]";
+const LEVELS: [&str; 2] = ["3", "\"s\""];
 
 /// Checks the workspace's Cargo.toml.
 pub(crate) fn check(text: &str) -> Vec<Finding> {
     let shipped: Vec<_> = levels(text, SHIPPED).collect();
-    let is_restored = |package: &str| shipped.iter().any(|&(_, name, level)| name == package && level == "3");
-    levels(text, QUICK)
-        .filter(|(_, package, _)| !is_restored(package))
-        .map(|(line, package, _)| {
-            let what =
-                format!("`{package}` is optimised less in `release`: {SHIPPED} must give it opt-level 3");
+    let has_level =
+        |wanted: &str| shipped.iter().any(|&(_, name, level)| name == wanted && LEVELS.contains(&level));
+    let quick =
+        levels(text, QUICK).map(|(line, package, _)| (line, package, "is optimised less in `release`"));
+    quick
+        .chain(crates(text).map(|(line, package)| (line, package, "is a crate of ours")))
+        .filter(|(_, package, _)| !has_level(package))
+        .map(|(line, package, why)| {
+            let what = format!(
+                "`{package}` {why}: {SHIPPED} must give it opt-level 3, or \"s\" where no message passes"
+            );
             Finding::new("Cargo.toml", line, what)
         })
         .collect()
+}
+
+/// Line and name of each crate of the workspace that others depend on.
+fn crates(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines().enumerate().filter_map(|(at, line)| {
+        let (name, rest) = line.split_once(" = { ")?;
+        let ours = name.starts_with("stadium-") && rest.starts_with("path = \"crates/");
+        ours.then_some((at + 1, name))
+    })
 }
 
 /// Line, package and level of each line of a section.
@@ -42,9 +57,23 @@ mod tests {
             format!("[profile.release.package]\na.opt-level = 1\n\n[profile.dist.package]\n{dist}\n[other]\n")
         };
         assert_eq!(check(&text("a.opt-level = 3")), []);
+        assert_eq!(check(&text("a.opt-level = \"s\"")), []);
         for dist in ["", "b.opt-level = 3", "a.opt-level = 2"] {
             let findings = check(&text(dist));
             assert_eq!((findings.len(), findings[0].line), (1, 2), "{findings:?}");
         }
+    }
+
+    #[test]
+    fn a_crate_without_a_level_in_what_ships_is_found() {
+        let text = |dist: &str| {
+            format!(
+                "[workspace.dependencies]\nstadium-edge = {{ path = \"crates/edge\" }}\nbytes = \"1\"\n\n\
+                 [profile.dist.package]\n{dist}\n"
+            )
+        };
+        assert_eq!(check(&text("stadium-edge.opt-level = 3")), []);
+        let findings = check(&text("bytes.opt-level = 3"));
+        assert_eq!((findings.len(), findings[0].line), (1, 2), "{findings:?}");
     }
 }
