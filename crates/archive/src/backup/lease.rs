@@ -14,6 +14,7 @@ use futures::future::{Either, select};
 use object_store::{ObjectStoreExt as _, PutPayload};
 use parking_lot::Mutex;
 use stadium_objects::Place;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::root::{Root, now_ms};
@@ -50,6 +51,8 @@ pub(super) struct Lease {
     name: String,
     clock: Arc<dyn Clock>,
     stored: Arc<Mutex<Stored>>,
+    /// Closed when the marker no longer counts.
+    counts: watch::Receiver<()>,
     task: JoinHandle<()>,
 }
 
@@ -137,11 +140,17 @@ impl Lease {
         let stored = Arc::new(Mutex::new(began));
         let (to, of, renewed) = (place.clone(), name.clone(), Arc::clone(&stored));
         let time = Arc::clone(clock);
+        let (still, counts) = watch::channel(());
         let task = tokio::spawn(async move {
+            let _still = still;
             loop {
                 time.sleep(RENEWED_EVERY).await;
                 let began = Stored::now(&*time);
-                let result = store(&to, &of).await;
+                let left = COUNTS.saturating_sub(renewed.lock().age(&*time));
+                let result = match select(pin!(store(&to, &of)), time.sleep(left)).await {
+                    Either::Left((result, _)) => result,
+                    Either::Right(_) => return,
+                };
                 let mut renewed = renewed.lock();
                 match result {
                     // The other side may have begun while it did not count: it never counts again
@@ -152,7 +161,7 @@ impl Lease {
                 }
             }
         });
-        Ok(Self { place: place.clone(), name, clock: Arc::clone(clock), stored, task })
+        Ok(Self { place: place.clone(), name, clock: Arc::clone(clock), stored, counts, task })
     }
 
     /// Counts those of the other side that are at work. Markers that no longer count are removed.
@@ -186,16 +195,10 @@ impl Lease {
     /// `Busy`; those of the work.
     pub(super) async fn hold<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         self.check()?;
-        let mut work = pin!(work);
-        loop {
-            let age = self.stored.lock().age(&*self.clock);
-            if age >= COUNTS {
-                return Err(not_renewed());
-            }
-            // When this time is over, the marker may have been renewed meanwhile.
-            if let Either::Left((done, _)) = select(&mut work, self.clock.sleep(COUNTS - age)).await {
-                return done;
-            }
+        let mut counts = self.counts.clone();
+        match select(pin!(work), pin!(counts.changed())).await {
+            Either::Left((done, _)) => done,
+            Either::Right(_) => Err(not_renewed()),
         }
     }
 
@@ -346,7 +349,7 @@ mod tests {
             assert!(ends().await.is_err(), "the marker is renewed, so it goes on");
             fs::remove_dir_all(folder).expect("it is there");
             File::create(folder).expect("no marker can be stored any more");
-            at(640);
+            at(600);
             assert!(ends().await.is_err(), "the renewed marker still counts");
             at(731);
             assert!(matches!(ends().await, Ok(Err(Error::Busy(_)))));
