@@ -1,4 +1,5 @@
-//! Peers of a newer Debian than the machine's, which `cargo xtask bench` unpacks (xtask/src/newer_debian.rs).
+//! Peers of a newer Debian than the machine's, which `cargo xtask bench` unpacks
+//! (xtask/src/newer_debian.rs).
 
 use std::path::PathBuf;
 use std::process::Command;

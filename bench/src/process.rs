@@ -165,6 +165,11 @@ pub(crate) fn numbers(result: &Value) -> Vec<(String, f64)> {
     object.iter().filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect()
 }
 
+/// One of them.
+pub(crate) fn number(numbers: &[(String, f64)], name: &str) -> Option<f64> {
+    numbers.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
+}
+
 /// The lines that a process prints, as they come; the channel closes when its stdout does.
 pub(crate) fn lines(process: &mut Owned) -> Result<mpsc::Receiver<String>> {
     let stdout = process.take_stdout().context("stdout is not piped")?;

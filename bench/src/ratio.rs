@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::figure::{Better, Contender, Figure, Samples};
+use crate::process;
 
 /// The numbers of one round by name, of each measurement and contender.
 pub(crate) struct Round<K>(BTreeMap<(&'static str, K), Vec<(String, f64)>>);
@@ -23,8 +24,7 @@ impl<K: Contender> Round<K> {
     }
 
     fn value(&self, measurement: &'static str, contender: K, name: &str) -> Option<f64> {
-        let numbers = self.0.get(&(measurement, contender))?;
-        numbers.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
+        process::number(self.0.get(&(measurement, contender))?, name)
     }
 
     /// Adds the value of each row that is a ratio.

@@ -63,7 +63,7 @@ const TABLES: &[Table] = &[
         rows: &[
             (
                 "round trip, 48 B, one call in flight",
-                "round trip, 48 B, Protocol Buffers both ways, beside the bare echo",
+                "48 B, 1 connection, one in flight overall: median round trip",
             ),
             ("48 B, 1 connection, 64 in flight, calls a second", "48 B, 1 connection, 64 in flight on each"),
             ("48 B, 100 connections, 64 in flight on each", "48 B, 100 connections, 64 in flight on each"),

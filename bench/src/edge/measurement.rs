@@ -173,8 +173,7 @@ impl Measurement {
     fn gain(&self, kind: Kind, tools: &Tools<'_>) -> Result<Vec<(String, f64)>> {
         let rate = |setup: &Setup<'_>| -> Result<f64> {
             let values = self.one(kind, tools, setup)?;
-            let rate = values.iter().find(|(name, _)| name == "deliveries_per_s");
-            Ok(rate.map_or(0.0, |(_, value)| *value))
+            Ok(process::number(&values, "deliveries_per_s").unwrap_or(0.0))
         };
         let one = rate(&Setup::one_core())?;
         let both = rate(&Setup { cores: Cores::Both, loops: 2, ..Setup::one_core() })?;

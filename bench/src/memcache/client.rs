@@ -126,8 +126,7 @@ impl Client {
         let (client_after, server_after) = clocks(&self.series)?;
         let numbers = process::numbers(&result);
         let number = |name: &str| {
-            let found = numbers.iter().find(|(known, _)| known == name);
-            found.map(|(_, value)| *value).with_context(|| format!("the program prints no `{name}`"))
+            process::number(&numbers, name).with_context(|| format!("the program prints no `{name}`"))
         };
         let (sets, gets, hits) = (number("sets")?, number("gets")?, number("hits")?);
         if sets + gets != f64::from(operations) {

@@ -7,7 +7,7 @@ use crate::figure::{Better, Figure, Row, Samples, Sides};
 /// How far ahead of the best MySQL design single jobs must be.
 const MYSQL_GAIN: f64 = 5.0;
 
-/// What single jobs must reach whatever the peers do.
+/// The least rate of single jobs, whatever the peers do.
 const SINGLE_MIN: f64 = 60_000.0;
 
 /// Who is who.

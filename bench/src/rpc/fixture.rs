@@ -121,8 +121,7 @@ impl<P: Programs> Fixture<P> {
     /// Runs one cell; the client's numbers by name. Only calls answered OK count; many that were not make it worthless.
     pub(crate) fn measure(&mut self, cell: Cell, times: Times) -> Result<Vec<(String, f64)>> {
         let numbers = self.ask(cell.arguments(), times)?;
-        let value =
-            |name: &str| numbers.iter().find(|(known, _)| known == name).map_or(0.0, |(_, value)| *value);
+        let value = |name: &str| process::number(&numbers, name).unwrap_or(0.0);
         let (failed, busy, ok) = (value("failed"), value("busy_per_second"), value("per_second"));
         if failed > 0.0 || busy > ok * BUSY_SHARE_MAX {
             bail!("{failed} calls failed, {busy:.0} a second were answered Busy, {ok:.0} a second OK");

@@ -18,6 +18,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::figure::{Contender as _, Figure};
+use crate::process;
 use crate::selection::Selection;
 use crate::server::Places;
 use crate::taken::Taken;
@@ -71,7 +72,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             for peer in peers() {
                 eprintln!("round {round}: {}: {}", cell.name(), peer.name());
                 let numbers = bench.take(peer, *cell).map(|numbers| with_tail(*cell, numbers));
-                let rate = numbers.as_ref().ok().and_then(|numbers| value(numbers, "per_second"));
+                let rate = numbers.as_ref().ok().and_then(|numbers| process::number(numbers, "per_second"));
                 rates.extend(rate.map(|rate| (peer, rate)));
                 taken.record(&cell.name(), peer, numbers);
             }
@@ -94,14 +95,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     taken.require(Peer::Stadium)
 }
 
-fn value(numbers: &[(String, f64)], name: &str) -> Option<f64> {
-    numbers.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
-}
-
 /// Adds the 99th percentile over the median, where the load is full.
 fn with_tail(cell: Cell, mut numbers: Vec<(String, f64)>) -> Vec<(String, f64)> {
     if cell.flight == Flight::Full
-        && let (Some(p50), Some(p99)) = (value(&numbers, "p50_us"), value(&numbers, "p99_us"))
+        && let (Some(p50), Some(p99)) =
+            (process::number(&numbers, "p50_us"), process::number(&numbers, "p99_us"))
     {
         numbers.push(("tail".to_owned(), p99 / p50));
     }

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result};
 
 use super::fixture::{Fixture, Times};
 use super::peer::{Peer, Started};
+use crate::process;
 use crate::server::Places;
 
 /// Name of the measurement.
@@ -46,6 +47,5 @@ pub(super) fn take(places: &Places) -> Result<Vec<(String, f64)>> {
 }
 
 fn value(numbers: &[(String, f64)], name: &str) -> Result<f64> {
-    let found = numbers.iter().find(|(known, _)| known == name);
-    Ok(found.with_context(|| format!("the client gives no {name}"))?.1)
+    process::number(numbers, name).with_context(|| format!("the client gives no {name}"))
 }

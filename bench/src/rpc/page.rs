@@ -19,7 +19,8 @@ pub(super) fn write(figures: &[Figure], taken: &Taken<Peer>, rounds: usize) -> S
          contenders in turn in each cell. Each contender brings its own client. Machine: {}. Only ratios within this run \
          mean anything.\n\n\
          A message is a `Sample` of bench/proto/echo.proto, 48 or 3,216 bytes; a server decodes it and encodes it again \
-         (the bare epoll echo does not, except for the one that says so). Latency is from before the encoding of a request to after the decoding of its \
+         (the bare epoll echo does not, except for the one that says so). \
+         Latency is from before the encoding of a request to after the decoding of its \
          answer. Versions: bench/peers/java/pom.xml, bench/peers/tonic/Cargo.lock; settings: bench/src/rpc/peer.rs.\n",
         machine::describe()
     );

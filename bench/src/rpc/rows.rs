@@ -100,7 +100,7 @@ fn round_trip(samples: &Samples<Peer>) -> Figure {
     row.figure(&sides, bare.map(|bare| bare * 1.4), bare.map(|bare| bare * 1.2))
 }
 
-/// What is left of the bare loop's rate beside the work that both do.
+/// The rate over that of the bare loop which does the same work on messages.
 fn share_of_decoding(samples: &Samples<Peer>) -> Figure {
     let cell = Cell { flight: Flight::Full, message: Message::Large, connections: 10 };
     let row = Row {

@@ -37,13 +37,8 @@ pub(crate) struct Start<'a> {
 
 impl Start<'_> {
     /// A program on these cores.
-    pub(crate) fn command(&self, program: &str) -> Command {
-        self.program(Path::new(program))
-    }
-
-    /// The same, of a program with a path.
-    pub(crate) fn program(&self, program: &Path) -> Command {
-        self.cores.command(program)
+    pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
+        self.cores.command(program.as_ref())
     }
 
     /// A new folder of `name`, removed with its [`Folder`].

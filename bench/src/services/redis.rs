@@ -9,7 +9,7 @@ use crate::newer_debian;
 /// Redis running, empty.
 pub(crate) fn start(start: &Start<'_>) -> Result<Service> {
     let service = start.service("redis", |folder, port| {
-        let mut redis = start.program(&newer_debian::program(start.places, newer_debian::REDIS));
+        let mut redis = start.command(newer_debian::program(start.places, newer_debian::REDIS));
         redis.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--daemonize", "no"]);
         redis.args(["--appendonly", "yes", "--appendfsync", "always", "--dir"]).arg(folder);
         // A rewrite of the file in the middle of a short run would only cost it.

@@ -60,8 +60,9 @@ struct Batch {
 struct Window {
     connection: Connection,
     batches: VecDeque<Batch>,
-    /// Bytes of a message whose end has not arrived; all of them where messages are decoded.
+    /// Bytes of a message whose end has not arrived.
     partial: usize,
+    /// Those bytes themselves, where messages are decoded.
     undecoded: Vec<u8>,
 }
 
@@ -70,7 +71,8 @@ struct Load<'a> {
     extra: &'a Extra,
     codec: Option<Codec>,
     windows: Vec<Window>,
-    /// As many messages as leave at once at most, back to back; those to send now where they are encoded.
+    /// As many messages as leave at once at most, back to back; where they are encoded, those that
+    /// leave now.
     outgoing: Vec<u8>,
     message_bytes: usize,
     moving: bool,
@@ -175,9 +177,7 @@ impl Load<'_> {
             let window = &mut self.windows[index];
             let Some(read) = window.connection.read(buffer)? else { return Ok(()) };
             if let Some(codec) = &mut self.codec {
-                window.undecoded.extend_from_slice(&buffer[..read]);
-                let taken = codec.check(&window.undecoded)?;
-                window.undecoded.drain(..taken);
+                codec.check(&mut window.undecoded, &buffer[..read])?;
             }
             let bytes = window.partial + read;
             window.partial = bytes % self.message_bytes;

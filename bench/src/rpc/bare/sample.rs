@@ -48,22 +48,39 @@ impl Codec {
         put(&self.next, to)
     }
 
-    /// Decodes each whole message in `bytes`, and encodes it again behind `to`. Returns the bytes that
-    /// they took.
-    pub(super) fn echo(&mut self, bytes: &[u8], to: &mut Vec<u8>) -> Result<usize> {
-        self.each(bytes, |came| put(came, to))
+    /// Decodes each message that `read` completes, and encodes it again behind `to`. `partial` has
+    /// the bytes before, and then those of a message whose end has not arrived.
+    pub(super) fn echo(&mut self, partial: &mut Vec<u8>, read: &[u8], to: &mut Vec<u8>) -> Result<()> {
+        self.take(partial, read, |came| put(came, to))
     }
 
-    /// Decodes each whole message in `bytes`, and checks that it is as it was sent. Returns the bytes
-    /// that they took.
-    pub(super) fn check(&mut self, bytes: &[u8]) -> Result<usize> {
+    /// Decodes each message that `read` completes, and checks that it is as it was sent.
+    pub(super) fn check(&mut self, partial: &mut Vec<u8>, read: &[u8]) -> Result<()> {
         let elements = self.next.elements.len();
-        self.each(bytes, |came| {
+        self.take(partial, read, |came| {
             ensure!(came.id != 0 && came.elements.len() == elements, "another message came back");
             Ok(())
         })
     }
 
+    fn take(
+        &mut self,
+        partial: &mut Vec<u8>,
+        read: &[u8],
+        with: impl FnMut(&Sample) -> Result<()>,
+    ) -> Result<()> {
+        if partial.is_empty() {
+            let taken = self.each(read, with)?;
+            partial.extend_from_slice(&read[taken..]);
+            return Ok(());
+        }
+        partial.extend_from_slice(read);
+        let taken = self.each(partial, with)?;
+        partial.drain(..taken);
+        Ok(())
+    }
+
+    /// Returns the bytes of the whole messages.
     fn each(&mut self, bytes: &[u8], mut with: impl FnMut(&Sample) -> Result<()>) -> Result<usize> {
         let mut rest = bytes;
         while let Some((length, behind)) = rest.split_first_chunk::<LENGTH_BYTES>() {
@@ -95,10 +112,13 @@ mod tests {
             client.next(&mut sent).expect("it is encoded");
         }
         assert_eq!(sent.len(), 3 * (48 + LENGTH_BYTES));
-        let first = server.echo(&sent[..70], &mut back).expect("it is read");
-        let rest = server.echo(&sent[first..], &mut back).expect("it is read");
-        assert_eq!((first, first + rest, &back), (52, sent.len(), &sent));
-        assert_eq!(client.check(&back).expect("they are the same"), back.len());
-        assert!(Codec::new(3).check(&back).is_err());
+        let mut partial = Vec::new();
+        server.echo(&mut partial, &sent[..70], &mut back).expect("it is read");
+        assert_eq!((back.len(), &partial[..]), (52, &sent[52..70]));
+        server.echo(&mut partial, &sent[70..], &mut back).expect("it is read");
+        assert_eq!((&partial[..], &back), (&[][..], &sent));
+        client.check(&mut partial, &back).expect("they are the same");
+        assert!(partial.is_empty());
+        assert!(Codec::new(3).check(&mut partial, &back).is_err());
     }
 }

@@ -28,7 +28,7 @@ struct Peer {
     partial: Vec<u8>,
 }
 
-/// What serves all connections.
+/// The state that all connections share.
 struct Echo {
     codec: Option<Codec>,
     buffer: Vec<u8>,
@@ -85,7 +85,7 @@ impl Echo {
                 None => peer.connection.send(&self.buffer[..read])?,
                 Some(codec) => {
                     self.encoded.clear();
-                    echo(codec, &mut peer.partial, &self.buffer[..read], &mut self.encoded)?;
+                    codec.echo(&mut peer.partial, &self.buffer[..read], &mut self.encoded)?;
                     peer.connection.send(&self.encoded)?;
                 }
             }
@@ -95,17 +95,4 @@ impl Echo {
         }
         Ok(())
     }
-}
-
-/// Answers the messages of which the last byte has arrived, and keeps the rest.
-fn echo(codec: &mut Codec, partial: &mut Vec<u8>, read: &[u8], to: &mut Vec<u8>) -> Result<()> {
-    if partial.is_empty() {
-        let taken = codec.echo(read, to)?;
-        partial.extend_from_slice(&read[taken..]);
-        return Ok(());
-    }
-    partial.extend_from_slice(read);
-    let taken = codec.echo(partial, to)?;
-    partial.drain(..taken);
-    Ok(())
 }
