@@ -16,6 +16,8 @@ use crate::client::WireName;
 use crate::figure::Contender;
 use crate::newer_debian;
 use crate::process::{Cores, Owned};
+use crate::program::java_on;
+use crate::rpc::peer::HEAP;
 use crate::tls::Identity;
 
 /// Time for a server to accept its first connection.
@@ -38,6 +40,8 @@ pub(crate) enum Kind {
     Rumqttd,
     /// mochi-mqtt, a Go module, with bench/peers/mochi/main.go.
     Mochi,
+    /// HiveMQ Community Edition, from Maven Central, with bench/peers/hivemq.
+    HiveMq,
 }
 
 impl Contender for Kind {
@@ -50,6 +54,7 @@ impl Contender for Kind {
             Self::NatsMqtt => "nats-server (MQTT)",
             Self::Rumqttd => "rumqttd",
             Self::Mochi => "mochi",
+            Self::HiveMq => "hivemq",
         }
     }
 }
@@ -61,6 +66,11 @@ impl Kind {
             Self::Nats => WireName::Nats,
             _ => WireName::Mqtt,
         }
+    }
+
+    /// Whether it runs on a virtual machine, which is slow until its code is compiled.
+    pub(crate) fn warms_up(self) -> bool {
+        self == Self::HiveMq
     }
 }
 
@@ -110,6 +120,11 @@ impl Places {
         self.class_path("memcache-jvm", "bench")
     }
 
+    /// The class path of bench/peers/hivemq.
+    fn hivemq_class_path(&self) -> String {
+        self.class_path("hivemq", "peer")
+    }
+
     fn class_path(&self, folder: &str, jar: &str) -> String {
         let folder = self.target.join("peers").join(folder);
         format!("{}/{jar}.jar:{}/lib/*", folder.display(), folder.display())
@@ -141,13 +156,24 @@ pub(crate) struct Setup<'a> {
     pub(crate) tls: Option<&'a Identity>,
     /// Preload this allocation counter.
     pub(crate) counter: Option<&'a Path>,
+    /// The figure that a virtual machine's heap is set for.
+    pub(crate) heap: Heap,
 }
 
 impl Setup<'_> {
     /// One core, plain TCP.
     pub(crate) fn one_core() -> Self {
-        Self { cores: Cores::First, loops: 1, tls: None, counter: None }
+        Self { cores: Cores::First, loops: 1, tls: None, counter: None, heap: Heap::ForRate }
     }
+}
+
+/// Settings of a virtual machine's heap.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heap {
+    /// A large young generation, so that collections are rare.
+    ForRate,
+    /// A small one, so that resident memory shows live objects. A large one would show garbage.
+    ForMemory,
 }
 
 /// A running server; ends when dropped.
@@ -211,8 +237,10 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.process.stop();
-        // A measurement of QoS 1 leaves hundreds of megabytes there.
-        let _ = fs::remove_dir_all(self.folder.join("jetstream"));
+        // A measurement of QoS 1 leaves hundreds of megabytes in JetStream's folder.
+        for data in ["jetstream", "hivemq"] {
+            let _ = fs::remove_dir_all(self.folder.join(data));
+        }
     }
 }
 
@@ -243,6 +271,7 @@ impl Start<'_> {
                 mochi.arg(self.address.to_string());
                 Ok(mochi)
             }
+            Kind::HiveMq => self.hivemq(),
         }
     }
 
@@ -320,7 +349,45 @@ impl Start<'_> {
         rumqttd.arg("-c").arg(config);
         Ok(rumqttd)
     }
+
+    /// In-memory persistence, as mosquitto has none on disk either. One event loop, because it has one
+    /// core: Netty's default is two.
+    fn hivemq(&self) -> Result<Command> {
+        let config = format!(
+            "<?xml version=\"1.0\"?>\n<hivemq>\n\
+             <listeners><tcp-listener>\
+             <port>{}</port><bind-address>{}</bind-address>\
+             </tcp-listener></listeners>\n\
+             <mqtt>\
+             <queued-messages><max-queue-size>100000</max-queue-size></queued-messages>\
+             <receive-maximum><server-receive-maximum>65535</server-receive-maximum></receive-maximum>\
+             </mqtt>\n\
+             <anonymous-usage-statistics><enabled>false</enabled></anonymous-usage-statistics>\n\
+             <persistence><mode>in-memory</mode></persistence>\n\
+             </hivemq>\n",
+            self.address.port(),
+            self.address.ip()
+        );
+        self.write("config.xml", &config)?;
+        self.write("logback.xml", HIVEMQ_LOGS)?;
+        let mut hivemq = java_on(self.setup.cores, HEAP, &self.places.hivemq_class_path());
+        hivemq.arg("-Dio.netty.eventLoopThreads=1");
+        if self.setup.heap == Heap::ForMemory {
+            hivemq.args(["-Xms256m", "-Xmn32m"]);
+        }
+        hivemq.arg("stadium.peers.HiveMqBroker").arg(self.folder);
+        Ok(hivemq)
+    }
 }
+
+/// Errors alone, so that a server that does not start can be explained.
+const HIVEMQ_LOGS: &str = "<configuration>
+<appender name=\"CONSOLE\" class=\"ch.qos.logback.core.ConsoleAppender\">
+<encoder><pattern>%level %msg%n%ex</pattern></encoder>
+</appender>
+<root level=\"ERROR\"><appender-ref ref=\"CONSOLE\"/></root>
+</configuration>
+";
 
 fn slug(kind: Kind) -> String {
     kind.name().replace([' ', '(', ')'], "")

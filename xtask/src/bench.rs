@@ -38,7 +38,7 @@ pub(crate) struct Options {
 /// The benches there are.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Name {
-    /// Devices over MQTT: memory, fan-out, pairs, connects, storm, against four peers
+    /// Devices over MQTT: memory, fan-out, pairs, connects, storm, against five peers
     Edge,
     /// Service RPC: the published table, windows, overload, against six peers
     Rpc,
@@ -133,12 +133,12 @@ fn peers(root: &Path, name: Name) -> Result<()> {
         Name::Edge => edge_peers(root),
         Name::Rpc => {
             components::for_rpc_bench()?;
-            java_peers(root)?;
+            java_peers(root, "java")?;
             rust_peers(root, "tonic")
         }
         Name::Streams => {
             components::for_rpc_bench()?;
-            java_peers(root)
+            java_peers(root, "java")
         }
         Name::Sdk => {
             components::for_sdk_bench()?;
@@ -183,7 +183,7 @@ fn edge_peers(root: &Path) -> Result<()> {
         build.current_dir(root.join("bench/peers/mochi")).args(["build", "-o"]);
         command(build.arg(bin.join("mochi")).arg("."))?;
     }
-    Ok(())
+    java_peers(root, "hivemq")
 }
 
 fn load_peers(root: &Path) -> Result<()> {
@@ -201,10 +201,11 @@ fn load_peers(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The Maven project bench/peers/java, into target/peers/java; Maven itself sees what is up to date.
-fn java_peers(root: &Path) -> Result<()> {
+/// A Maven project of bench/peers, into target/peers/NAME; Maven itself sees what is up to date.
+fn java_peers(root: &Path, name: &str) -> Result<()> {
     let mut maven = Command::new("mvn");
-    command(maven.current_dir(root.join("bench/peers/java")).args(["--quiet", "--batch-mode", "package"]))
+    maven.current_dir(root.join("bench/peers").join(name));
+    command(maven.args(["--quiet", "--batch-mode", "package"]))
 }
 
 /// A workspace of bench/peers has a target folder of its own, target/peers/NAME.

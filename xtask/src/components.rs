@@ -60,6 +60,8 @@ const COMPONENTS: &[Component] = &[
 const PEERS: &[Component] = &[
     Component { probe: &["patchelf", "--version"], package: "patchelf" },
     Component { probe: &["go", "version"], package: "golang-go" },
+    Component { probe: &["javac", "--version"], package: "openjdk-17-jdk-headless" },
+    Component { probe: &["mvn", "--version"], package: "maven" },
     Component { probe: &["taskset", "--version"], package: "util-linux" },
 ];
 

@@ -2,6 +2,7 @@
 //!
 //! One table; a row of the results may use several of them, and one of them may serve several rows.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -10,11 +11,17 @@ use anyhow::Result;
 
 use super::{fleet, scrape};
 use crate::process::{self, Cores};
-use crate::server::{Kind, Places, Server, Setup};
+use crate::server::{Heap, Kind, Places, Server, Setup};
 use crate::tls::Identity;
 
 /// A client that takes longer than this has failed.
 const CLIENT_MAX: Duration = Duration::from_secs(150);
+/// A virtual machine takes a measurement at least and at most so often before the one that counts.
+const WARM_RUNS: RangeInclusive<usize> = 2..=5;
+/// It is warm when a run gains less than this on the best one before it.
+const WARM_GAIN: f64 = 1.05;
+/// Time for a server to drop the connections of a run before the next one.
+const BETWEEN_RUNS: Duration = Duration::from_secs(1);
 
 /// What measurements share.
 pub(super) struct Tools<'a> {
@@ -30,6 +37,8 @@ pub(super) struct Tools<'a> {
 enum Way {
     /// Server on one core, client on the other.
     Plain,
+    /// The same with a server that has had no device before, because its memory counts.
+    Memory,
     /// The same over TLS.
     Tls,
     /// The same with the allocation counter preloaded.
@@ -53,15 +62,15 @@ pub(super) struct Measurement {
     pub(super) kinds: &'static [Kind],
 }
 
-use Kind::{Bare, Mochi, Mosquitto, Nats, NatsMqtt, Rumqttd, Stadium};
+use Kind::{Bare, HiveMq, Mochi, Mosquitto, Nats, NatsMqtt, Rumqttd, Stadium};
 
 /// All of them, in the order in which they are taken.
 pub(super) const MEASUREMENTS: &[Measurement] = &[
     Measurement {
         name: "memory",
-        way: Way::Plain,
+        way: Way::Memory,
         arguments: &["memory", "--devices", "15000"],
-        kinds: &[Stadium, Mosquitto, Nats, Rumqttd, Mochi],
+        kinds: &[Stadium, Mosquitto, Nats, Rumqttd, Mochi, HiveMq],
     },
     Measurement {
         name: "tls-memory",
@@ -73,31 +82,31 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
         name: "fanout-1",
         way: Way::Plain,
         arguments: &["fanout", "--devices", "10000", "--window", "1"],
-        kinds: &[Bare, Stadium, Mosquitto, Nats, Rumqttd, Mochi],
+        kinds: &[Bare, Stadium, Mosquitto, Nats, Rumqttd, Mochi, HiveMq],
     },
     Measurement {
         name: "fanout-8",
         way: Way::Plain,
         arguments: &["fanout", "--devices", "10000", "--window", "8"],
-        kinds: &[Bare, Stadium, Mosquitto, Nats, Rumqttd, Mochi],
+        kinds: &[Bare, Stadium, Mosquitto, Nats, Rumqttd, Mochi, HiveMq],
     },
     Measurement {
         name: "fanout-qos1",
         way: Way::Plain,
         arguments: &["fanout", "--devices", "10000", "--window", "1", "--qos", "1"],
-        kinds: &[Stadium, Mosquitto, Rumqttd, Mochi],
+        kinds: &[Stadium, Mosquitto, Rumqttd, Mochi, HiveMq],
     },
     Measurement {
         name: "pairs-qos0",
         way: Way::Plain,
         arguments: &["pairs", "--window", "16"],
-        kinds: &[Stadium, Mosquitto, Nats, Rumqttd, Mochi],
+        kinds: &[Stadium, Mosquitto, Nats, Rumqttd, Mochi, HiveMq],
     },
     Measurement {
         name: "pairs-qos1",
         way: Way::Plain,
         arguments: &["pairs", "--window", "16", "--qos", "1"],
-        kinds: &[Stadium, Mosquitto, NatsMqtt, Rumqttd, Mochi],
+        kinds: &[Stadium, Mosquitto, NatsMqtt, Rumqttd, Mochi, HiveMq],
     },
     Measurement {
         name: "pairs-scraped",
@@ -109,7 +118,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
         name: "connects",
         way: Way::Plain,
         arguments: &["connects", "--devices", "10000"],
-        kinds: &[Bare, Stadium, Mosquitto, Nats, Rumqttd, Mochi],
+        kinds: &[Bare, Stadium, Mosquitto, Nats, Rumqttd, Mochi, HiveMq],
     },
     Measurement {
         name: "allocations-qos0",
@@ -138,7 +147,14 @@ impl Measurement {
         let plain = Setup::one_core();
         match self.way {
             Way::Fleet => fleet::take(tools.places),
-            Way::Plain => self.one(kind, tools, &plain),
+            Way::Plain => {
+                let server = Server::start(kind, tools.places, &plain)?;
+                if kind.warms_up() {
+                    self.warm_up(&server, tools, &plain)?;
+                }
+                self.ask(&server, tools, &plain)
+            }
+            Way::Memory => self.one(kind, tools, &Setup { heap: Heap::ForMemory, ..plain }),
             Way::Tls => self.one(kind, tools, &Setup { tls: Some(tools.identity), ..plain }),
             Way::Counted => self.one(kind, tools, &Setup { counter: Some(tools.counter), ..plain }),
             Way::BothCores => self.gain(kind, tools),
@@ -167,6 +183,22 @@ impl Measurement {
             client.arg("--certificate").arg(server.folder.join("certificate.pem"));
         }
         Ok(process::numbers(&process::client(&mut client, CLIENT_MAX)?))
+    }
+
+    /// Repeats the measurement, uncounted, until its rate stands.
+    fn warm_up(&self, server: &Server, tools: &Tools<'_>, setup: &Setup<'_>) -> Result<()> {
+        let mut best = 0.0_f64;
+        for run in 1..=*WARM_RUNS.end() {
+            let numbers = self.ask(server, tools, setup)?;
+            let rates = numbers.iter().filter(|(name, _)| name.ends_with("_per_s"));
+            let rate = rates.map(|(_, rate)| *rate).fold(0.0, f64::max);
+            std::thread::sleep(BETWEEN_RUNS);
+            if run >= *WARM_RUNS.start() && rate < best * WARM_GAIN {
+                break;
+            }
+            best = best.max(rate);
+        }
+        Ok(())
     }
 
     /// Deliveries a second with two loops on both cores over one loop on one core.

@@ -73,9 +73,11 @@ fn versions(page: &mut String, places: &Places) {
     };
     let _ = writeln!(
         page,
-        "Versions: {}; {}; {}; rumqttd 0.20.0; mochi-mqtt 2.7.9. Their settings are in bench/src/server.rs.\n",
+        "Versions: {}; {}; {}; rumqttd 0.20.0; mochi-mqtt 2.7.9; HiveMQ CE 2025.5 on {}. \
+         Their settings are in bench/src/server.rs.\n",
         first_line(&places.stadium(), "--version"),
         newer_debian::version(newer_debian::MOSQUITTO, "-h"),
         first_line(&places.peer("nats-server"), "--version"),
+        first_line(Path::new("java"), "--version"),
     );
 }

@@ -6,7 +6,8 @@ use crate::figure::{Better, Figure, Samples};
 use crate::server::Kind;
 
 /// Servers that stand in the results as peers.
-pub(super) const PEERS: &[Kind] = &[Kind::Mosquitto, Kind::Nats, Kind::NatsMqtt, Kind::Rumqttd, Kind::Mochi];
+pub(super) const PEERS: &[Kind] =
+    &[Kind::Mosquitto, Kind::Nats, Kind::NatsMqtt, Kind::Rumqttd, Kind::Mochi, Kind::HiveMq];
 
 /// A threshold: an absolute number, or a share of what somebody else reached in this run.
 #[derive(Clone, Copy)]
