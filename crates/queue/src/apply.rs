@@ -9,10 +9,10 @@ use crate::entries::{End, Finished, Purge, Queue, Remembered, Schedule, Sent, ke
 use crate::events::{Disposition, Event, JobEvent, Work};
 use crate::job::{Job, NONE};
 use crate::record::Writer;
+use crate::rests::Rest;
 use crate::timers::Timer;
 use crate::{Corrupt, Cron, JobState, PayloadAt, Queues, Time};
 use stadium_state_machine::encoding::corrupt;
-use stadium_table::hash_of;
 
 /// The record that holds an event, and the earlier events in it.
 #[derive(Clone, Copy)]
@@ -144,7 +144,7 @@ impl Queues {
     /// Writes what happens to a job, and lets it happen.
     pub(crate) fn emit(&mut self, writer: &mut Writer<'_>, place: u32, what: &JobEvent<'_>) {
         let job = self.jobs.at(place);
-        let event = Event::Job { job: job.sequence(), back: writer.at - job.last, what: *what };
+        let event = Event::Job { job: job.sequence(), back: writer.at - self.rest(job).last, what: *what };
         let payload = writer.write(&event);
         self.apply_job(&writer.context(), place, what, payload).expect("it was decided just now");
     }
@@ -165,14 +165,17 @@ impl Queues {
     ) -> u32 {
         let lane = self.lane(context.queue, work.key, work.priority);
         let mut job = Job::new(sequence, work.priority, context.time, due, work.attempts_max);
-        job.last = context.at;
         job.lane = lane;
-        job.payload_at(payload);
+        job.put_with(payload);
         job.put_by(self.principals.take(context.principal));
         let place = self.jobs.insert(job);
+        // Where the payload is another job's, it is not in this record.
+        if payload.record != context.at {
+            self.rest_mut(place).last = context.at;
+        }
         self.places_end = self.places_end.max(place + 1);
         let jobs = &self.jobs;
-        self.by_sequence.insert(hash_of(sequence), place, |of| hash_of(jobs.at(of).sequence()));
+        self.by_sequence.insert(sequence, place, |of| jobs.at(of).sequence());
         self.sequence = self.sequence.max(sequence);
         self.lanes.at_mut(lane).jobs += 1;
         let queue = self.queues.at_mut(context.queue);
@@ -215,25 +218,36 @@ impl Queues {
         payload: PayloadAt,
     ) -> Result<(), Corrupt> {
         let queue = self.queue_of(place);
-        self.jobs.at_mut(place).last = context.at;
+        // A reserved job's rest is written below, and that of a removed job is gone.
+        let is_last = !matches!(
+            what,
+            JobEvent::Reserved { .. }
+                | JobEvent::Settled
+                | JobEvent::Forwarded { .. }
+                | JobEvent::Deleted
+                | JobEvent::Expired
+        );
+        if is_last {
+            self.rest_mut(place).last = context.at;
+        }
         match *what {
             JobEvent::Reserved { reservation, attempt, until } => {
                 self.detach(place);
-                let job = self.jobs.at_mut(place);
-                job.reservation = reservation;
+                let (job, rests) = self.jobs.divided_mut(place);
                 job.attempted(attempt);
-                job.lease_until = until.0 as u32;
                 let lane = job.lane;
+                let rest = job.rest_mut(rests);
+                *rest = Rest { last: context.at, reservation, lease_until: until.0 as u32, ..*rest };
                 self.attach(place, JobState::Reserved);
                 self.rotate(lane);
                 self.queues.at_mut(queue).handed_out += 1;
             }
             JobEvent::Settled => {
-                self.remove(place, End::Settled, 0);
+                self.remove(context, place, End::Settled, 0);
                 self.queues.at_mut(queue).settled += 1;
             }
             JobEvent::Forwarded { to, .. } => {
-                self.remove(place, End::Forwarded, to);
+                self.remove(context, place, End::Forwarded, to);
                 self.queues.at_mut(queue).settled += 1;
             }
             JobEvent::Released { attempts, due } => {
@@ -243,9 +257,8 @@ impl Queues {
                 self.retry(context, place, attempts, due, "the lease ended before the job was settled");
             }
             JobEvent::Extended { until } => {
-                let job = self.jobs.at_mut(place);
-                job.lease_until = until.0 as u32;
-                if job.state() == JobState::Reserved {
+                self.rest_mut(place).lease_until = until.0 as u32;
+                if self.jobs.at(place).state() == JobState::Reserved {
                     self.timers.arm(Timer::Job(place), until, self.now);
                 }
             }
@@ -258,7 +271,7 @@ impl Queues {
             JobEvent::Dead { disposition, expires } => {
                 self.queues.at_mut(queue).died += 1;
                 if disposition == Disposition::IsGone {
-                    self.remove(place, End::Gone, 0);
+                    self.remove(context, place, End::Gone, 0);
                     return Ok(());
                 }
                 self.detach(place);
@@ -289,13 +302,13 @@ impl Queues {
                     (due, priority) => self.move_job(place, due, priority),
                 }
             }
-            JobEvent::Deleted | JobEvent::Expired => self.remove(place, End::Gone, 0),
+            JobEvent::Deleted | JobEvent::Expired => self.remove(context, place, End::Gone, 0),
             JobEvent::Moved { .. } => self.replace_payload(place, payload),
             JobEvent::Sent { number, queue: to, due, expires, ref work } => {
                 self.apply_outgoing(context, number, to, due, expires, work, payload)?;
                 let job = self.jobs.at(place);
                 let (sequence, settled) = (job.sequence(), job.state() == JobState::Reserved);
-                self.remove(place, End::Forwarded, sequence);
+                self.remove(context, place, End::Forwarded, sequence);
                 self.queues.at_mut(queue).settled += u64::from(settled);
             }
         }
@@ -405,22 +418,26 @@ impl Queues {
         let old = self.jobs.at(place).payload();
         self.payload_died(old);
         self.payload_lives(payload);
-        self.jobs.at_mut(place).payload_at(payload);
+        let (job, rests) = self.jobs.divided_mut(place);
+        job.payload_at(payload, rests);
     }
 
-    /// A job is gone, for good or elsewhere.
-    fn remove(&mut self, place: u32, end: End, to: u64) {
+    /// A job is gone, for good or elsewhere, with the event of the record.
+    fn remove(&mut self, context: &Context<'_>, place: u32, end: End, to: u64) {
         let queue = self.queue_of(place);
         self.detach(place);
-        self.remove_extra(place);
+        let (job, rests) = self.jobs.divided_mut(place);
+        let Rest { reservation, extra, .. } = job.take_rest(rests);
+        self.remove_extra(extra);
         let job = self.jobs.remove(place).expect("the caller found it");
         let sequence = job.sequence();
         self.principals.give_back(job.principal());
-        self.by_sequence.remove(hash_of(sequence), place);
+        let jobs = &self.jobs;
+        self.by_sequence.remove(sequence, place, |of| jobs.at(of).sequence());
         self.queues.at_mut(queue).jobs -= 1;
         self.payload_died(job.payload());
         self.lane_lost_job(job.lane);
-        self.finish(Finished { sequence, last: job.last, to, reservation: job.reservation, end });
+        self.finish(Finished { sequence, last: context.at, to, reservation, end });
     }
 
     pub(crate) fn apply_resumed(&mut self, queue: u32) {

@@ -244,7 +244,7 @@ impl Queues {
 
     fn rebuild_jobs(&mut self) -> Result<(), Corrupt> {
         let (mut due, mut set_aside, mut timed) = (Vec::new(), Vec::new(), Vec::new());
-        self.by_sequence.reserve(self.jobs.len());
+        self.by_sequence.begin(self.sequence, self.jobs.iter().map(|(_, job)| job.sequence()));
         for (place, job) in self.jobs.iter() {
             within(place, PLACE_MAX)?;
             if job.sequence() > self.sequence {
@@ -253,7 +253,8 @@ impl Queues {
             let Some(lane) = self.lanes.entry_mut(job.lane) else {
                 return Err(corrupt(format!("job {} stands in no lane", job.sequence())));
             };
-            if job.extra != NONE && self.extras.get(job.extra).is_none_or(|extra| extra.job != place) {
+            let extra = job.rest(self.jobs.beside()).extra;
+            if extra != NONE && self.extras.get(extra).is_none_or(|extra| extra.job != place) {
                 return Err(corrupt(format!("job {} has another one's extra", job.sequence())));
             }
             if !self.principals.take_again(job.principal()) {
@@ -263,7 +264,7 @@ impl Queues {
             self.queues.at_mut(lane.queue).jobs += 1;
             self.places_end = self.places_end.max(place + 1);
             let jobs = &self.jobs;
-            self.by_sequence.insert(hash_of(job.sequence()), place, |of| hash_of(jobs.at(of).sequence()));
+            self.by_sequence.insert(job.sequence(), place, |of| jobs.at(of).sequence());
             match job.state() {
                 JobState::Due => due.push(place),
                 JobState::Buried | JobState::Dead => set_aside.push(place),
@@ -278,7 +279,10 @@ impl Queues {
         if !due.is_sorted_by_key(turn) {
             due.sort_unstable_by_key(turn);
         }
-        set_aside.sort_unstable_by_key(|&place| (self.jobs.at(place).last, self.jobs.at(place).sequence()));
+        set_aside.sort_unstable_by_key(|&place| {
+            let job = self.jobs.at(place);
+            (self.rest(job).last, job.sequence())
+        });
         // Holders first: a lane that must wait never stands in a ring.
         for place in timed {
             let state = self.jobs.at(place).state();
@@ -295,7 +299,7 @@ impl Queues {
         let now = self.now;
         for (place, extra) in self.extras.iter() {
             within(place, PLACE_MAX)?;
-            if self.jobs.get(extra.job).is_none_or(|job| job.extra != place) {
+            if self.jobs.get(extra.job).is_none_or(|job| self.rest(job).extra != place) {
                 return Err(corrupt("an extra of no job"));
             }
             if extra.expires.0 != 0 {

@@ -153,7 +153,7 @@ impl Queues {
         for (place, until) in ends {
             // A time that ended long ago must not look as if it ended in the future.
             let until = until.0.max(now.0.saturating_sub(crate::timers::AHEAD_MAX));
-            self.jobs.at_mut(place).lease_until = until as u32;
+            self.rest_mut(place).lease_until = until as u32;
         }
         self.timers.restart(now);
         self.came_due.clear();

@@ -33,7 +33,7 @@ impl Queues {
             return Err(if finished.is_some() { lost(lease) } else { unknown(lease.job) });
         };
         let job = self.jobs.at(place);
-        if job.state() != JobState::Reserved || job.reservation != lease.reservation {
+        if job.state() != JobState::Reserved || self.rest(job).reservation != lease.reservation {
             return Err(lost(lease));
         }
         Ok(place)

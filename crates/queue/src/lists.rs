@@ -64,10 +64,10 @@ impl Queues {
     pub(crate) fn attach(&mut self, job: u32, state: JobState) {
         self.lines.reach(job);
         let now = self.now;
-        let until = self.lease_until(self.jobs.at(job));
-        let entry = self.jobs.at_mut(job);
+        let (entry, rests) = self.jobs.divided_mut(job);
         entry.become_state(state);
-        let (lane, due, retry, extra) = (entry.lane, entry.due(), entry.retry(), entry.extra);
+        let (lane, due, retry, rest) = (entry.lane, entry.due(), entry.retry(), entry.rest(rests));
+        let extra = rest.extra;
         let keyed = self.lanes.at(lane).key.is_some();
         match state {
             JobState::Delayed => {
@@ -85,6 +85,7 @@ impl Queues {
             }
             JobState::Reserved => {
                 self.push_back(job);
+                let until = self.lease_end(rest.lease_until);
                 self.timers.arm(Timer::Job(job), until, now);
             }
             JobState::Buried | JobState::Dead => self.push_back(job),

@@ -118,7 +118,7 @@ impl Queues {
     fn view(&self, place: u32) -> JobView<PayloadAt> {
         let job = self.jobs.at(place);
         let lane = self.lanes.at(job.lane);
-        let extra = self.extras.get(job.extra);
+        let extra = self.extras.get(self.rest(job).extra);
         JobView {
             job: self.id(job.sequence()),
             queue: self.queues.at(lane.queue).name.clone(),
@@ -176,7 +176,7 @@ impl Queues {
         if job.shard() != self.place.shard {
             return None;
         }
-        let here = self.find_job(job.sequence()).map(|place| self.jobs.at(place).last);
+        let here = self.find_job(job.sequence()).map(|place| self.rest(self.jobs.at(place)).last);
         here.or_else(|| self.find_finished(job.sequence()).map(|finished| finished.last))
     }
 

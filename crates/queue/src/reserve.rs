@@ -52,7 +52,7 @@ impl Queues {
 
     fn hand_out(&mut self, writer: &mut Writer<'_>, place: u32, until: Time) -> Reserved<crate::PayloadAt> {
         let job = self.jobs.at(place);
-        let reservation = job.reservation.wrapping_add(1).max(1);
+        let reservation = self.rest(job).reservation.wrapping_add(1).max(1);
         let attempt = job.attempts().saturating_add(1);
         let reserved = Reserved {
             lease: Lease { job: self.id(job.sequence()), reservation },

@@ -15,6 +15,8 @@ use crate::entries::Lane;
 use crate::entries::{Extra, Finished, Line, Queue, Remembered, Schedule, Sent};
 use crate::job::{Job, NONE};
 use crate::principals::Principals;
+use crate::rests::{Rest, Rests};
+use crate::sequences::Sequences;
 use crate::timers::{Timer, Timers};
 use crate::{Bounds, Key, PayloadAt, PayloadChange, Place, QueueName, Time};
 use stadium_table::{Index, Paged, hash_of};
@@ -42,7 +44,7 @@ pub struct Queues {
     pub(crate) place: Place,
     pub(crate) bounds: Bounds,
 
-    pub(crate) jobs: Table<Job>,
+    pub(crate) jobs: Table<Job, Rests>,
     pub(crate) lanes: Table<Lane>,
     pub(crate) queues: Table<Queue>,
     pub(crate) extras: Table<Extra>,
@@ -65,7 +67,7 @@ pub struct Queues {
     pub(crate) now: Time,
 
     pub(crate) hasher: FixedState,
-    pub(crate) by_sequence: Index,
+    pub(crate) by_sequence: Sequences,
     pub(crate) by_name: HashTable<u32>,
     pub(crate) by_key: Index,
     pub(crate) by_dedup: Index,
@@ -120,7 +122,7 @@ impl Queues {
             outgoing_next: 1,
             incoming: BTreeMap::new(),
             now: Time(0),
-            by_sequence: Index::new(),
+            by_sequence: Sequences::new(),
             by_name: HashTable::new(),
             by_key: Index::new(),
             by_dedup: Index::new(),
@@ -154,6 +156,7 @@ impl Queues {
     /// Bytes of memory that the state holds, but for texts of more than 24 bytes.
     pub fn bytes(&self) -> usize {
         self.jobs.bytes()
+            + self.jobs.beside().bytes()
             + self.lanes.bytes()
             + self.queues.bytes()
             + self.queues.len() * size_of::<crate::QueueSettings>()
@@ -176,7 +179,7 @@ impl Queues {
 
     #[inline]
     pub(crate) fn find_job(&self, sequence: u64) -> Option<u32> {
-        self.by_sequence.find(hash_of(sequence), |place| self.jobs.at(place).sequence() == sequence)
+        self.by_sequence.find(sequence, |place| self.jobs.at(place).sequence() == sequence)
     }
 
     fn hash<T: Hash + ?Sized>(&self, value: &T) -> u64 {
@@ -214,17 +217,35 @@ impl Queues {
         self.lanes.at(self.jobs.at(job).lane).queue
     }
 
+    #[inline]
+    pub(crate) fn rest(&self, job: &Job) -> Rest {
+        job.rest(self.jobs.beside())
+    }
+
+    /// The rest of the job there, made where it has none.
+    #[inline]
+    pub(crate) fn rest_mut(&mut self, job: u32) -> &mut Rest {
+        let (job, rests) = self.jobs.divided_mut(job);
+        job.rest_mut(rests)
+    }
+
     /// The time at which a reserved job's lease ends.
     pub(crate) fn lease_until(&self, job: &Job) -> Time {
-        let ahead = job.lease_until.wrapping_sub(self.now.0 as u32) as i32;
+        self.lease_end(self.rest(job).lease_until)
+    }
+
+    /// The time near the latest one that has these low 32 bits.
+    pub(crate) fn lease_end(&self, low: u32) -> Time {
+        let ahead = low.wrapping_sub(self.now.0 as u32) as i32;
         Time(self.now.0.saturating_add_signed(i64::from(ahead)))
     }
 
     pub(crate) fn expires(&self, job: &Job) -> Option<Time> {
-        if job.extra == NONE {
+        let extra = self.rest(job).extra;
+        if extra == NONE {
             return None;
         }
-        Some(self.extras.at(job.extra).expires).filter(|at| at.0 != 0)
+        Some(self.extras.at(extra).expires).filter(|at| at.0 != 0)
     }
 
     // Making and taking away.
@@ -353,18 +374,18 @@ impl Queues {
 
     /// The job's extra, made where there is none.
     pub(crate) fn extra(&mut self, job: u32) -> u32 {
-        let extra = self.jobs.at(job).extra;
+        let extra = self.rest(self.jobs.at(job)).extra;
         if extra != NONE {
             return extra;
         }
         let extra = self.extras.insert(Extra { job, ..Extra::default() });
-        self.jobs.at_mut(job).extra = extra;
+        self.rest_mut(job).extra = extra;
         extra
     }
 
     pub(crate) fn set_expires(&mut self, job: u32, expires: Option<Time>) {
         let Some(expires) = expires else {
-            let extra = self.jobs.at(job).extra;
+            let extra = self.rest(self.jobs.at(job)).extra;
             if extra != NONE {
                 self.extras.at_mut(extra).expires = Time(0);
                 self.timers.disarm(Timer::Extra(extra));
@@ -380,15 +401,14 @@ impl Queues {
         /// What the state keeps of a reason; the journal has all of it.
         const KEPT: usize = 256;
         let kept = &reason[..reason.floor_char_boundary(KEPT)];
-        if kept.is_empty() && self.jobs.at(job).extra == NONE {
+        if kept.is_empty() && self.rest(self.jobs.at(job)).extra == NONE {
             return;
         }
         let extra = self.extra(job);
         self.extras.at_mut(extra).reason = (!kept.is_empty()).then(|| kept.into());
     }
 
-    pub(crate) fn remove_extra(&mut self, job: u32) {
-        let extra = std::mem::replace(&mut self.jobs.at_mut(job).extra, NONE);
+    pub(crate) fn remove_extra(&mut self, extra: u32) {
         if extra != NONE {
             self.timers.disarm(Timer::Extra(extra));
             self.extras.remove(extra);

@@ -41,6 +41,47 @@ pub trait Entry: Sized {
     fn decode(input: &mut &[u8]) -> Result<Self, Damaged>;
 }
 
+/// An entry of which a part stands beside the table, because most entries do without it.
+///
+/// The table owns these parts, so that it saves an entry whole before it changes. Who removes an
+/// entry takes its part out first, see [`Table::divided_mut`](crate::Table::divided_mut). Every
+/// [`Entry`] is one that has no such part.
+pub trait Divided: Sized {
+    /// The parts of all entries.
+    type Beside: Default;
+
+    /// The entry in a free place, see [`Entry::vacant`]. It has no part beside the table.
+    fn vacant() -> Self;
+
+    /// Appends the entry and its part, see [`Entry::encode`].
+    fn encode(&self, beside: &Self::Beside, out: &mut Vec<u8>);
+
+    /// Takes one entry off the front of the input and stores its part, see [`Entry::decode`].
+    ///
+    /// # Errors
+    ///
+    /// Bytes that `encode` cannot have written.
+    fn decode(input: &mut &[u8], beside: &mut Self::Beside) -> Result<Self, Damaged>;
+}
+
+impl<T: Entry> Divided for T {
+    type Beside = ();
+
+    fn vacant() -> Self {
+        Entry::vacant()
+    }
+
+    #[inline]
+    fn encode(&self, (): &(), out: &mut Vec<u8>) {
+        Entry::encode(self, out);
+    }
+
+    #[inline]
+    fn decode(input: &mut &[u8], (): &mut ()) -> Result<Self, Damaged> {
+        Entry::decode(input)
+    }
+}
+
 /// Bytes of a checkpoint that no table wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Damaged(pub &'static str);

@@ -13,7 +13,7 @@ mod paged;
 mod sparse;
 mod table;
 
-pub use entry::{Damaged, Entry, take};
+pub use entry::{Damaged, Divided, Entry, take};
 pub use index::{Index, hash_of};
 pub use order::Order;
 pub use paged::Paged;

@@ -12,7 +12,7 @@ const PAGE: usize = 256;
 
 /// Values by number, in pages.
 pub struct Paged<T> {
-    /// A page holds the values up to the highest that was reached for.
+    /// A page has room for all its values, and holds those up to the highest that was reached for.
     pages: Sparse<Vec<T>>,
     /// Values that pages have room for.
     capacity: usize,
@@ -42,6 +42,10 @@ impl<T: Default> Paged<T> {
     fn grow(&mut self, index: u32) {
         let page = self.pages.reach(index as usize / PAGE);
         self.capacity -= page.capacity();
+        if page.capacity() == 0 {
+            // At once: what a growing page would leave behind is too small for the next one.
+            page.reserve_exact(PAGE);
+        }
         page.resize_with(index as usize % PAGE + 1, T::default);
         self.capacity += page.capacity();
     }

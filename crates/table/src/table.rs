@@ -9,7 +9,7 @@
 //! An entry right of the cursor that changes is saved first, and marked: its page is saved without it.
 //! A restored table has only the pages that hold entries; the gaps are filled before it grows.
 
-use crate::entry::{Damaged, Entry, take};
+use crate::entry::{Damaged, Divided, take};
 use crate::sparse::Sparse;
 
 /// Entries of a page: the cursor's step, and the most that one slice can overshoot its limit by.
@@ -38,9 +38,13 @@ const OUTBOX_BYTES_KEPT: usize = 64 << 10;
 
 /// Entries in pages, by number. Numbers of removed entries are given out again.
 ///
+/// `B` holds the parts of entries that are [`Divided`].
+///
 /// A page that became empty keeps its memory for the entries to come: a table is as large as it ever was since it was restored.
-pub struct Table<T> {
+pub struct Table<T, B = ()> {
     pages: Sparse<Option<Page<T>>>,
+    /// Parts of entries.
+    beside: B,
     /// Pages that are there.
     pages_made: u32,
     /// One more than the highest number of a page.
@@ -71,17 +75,18 @@ struct Page<T> {
     next: u32,
 }
 
-impl<T: Entry> Default for Table<T> {
+impl<T: Divided<Beside = B>, B: Default> Default for Table<T, B> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T: Entry> Table<T> {
+impl<T: Divided<Beside = B>, B: Default> Table<T, B> {
     /// An empty table, which holds no memory yet.
     pub fn new() -> Self {
         Self {
             pages: Sparse::new(),
+            beside: B::default(),
             pages_made: 0,
             pages_end: 0,
             gap: 0,
@@ -104,7 +109,7 @@ impl<T: Entry> Table<T> {
         self.entries == 0
     }
 
-    /// Bytes of memory that the table holds, not counting what its entries own elsewhere.
+    /// Bytes of memory that the table holds, not counting parts beside it and what entries own elsewhere.
     pub fn bytes(&self) -> usize {
         self.pages_made as usize * PAGE_ENTRIES * size_of::<T>() + self.pages.bytes() + self.outbox.capacity()
     }
@@ -201,6 +206,27 @@ impl<T: Entry> Table<T> {
         &mut self.page_mut(page).entries[place]
     }
 
+    /// The entry there, known to be one, and the parts of all: its own may be changed with it.
+    ///
+    /// # Panics
+    ///
+    /// With a number that was never given out.
+    #[inline]
+    pub fn divided_mut(&mut self, index: u32) -> (&mut T, &mut B) {
+        debug_assert!(self.contains(index), "the caller knows that the place is occupied");
+        self.before_change(index);
+        let (number, place) = split(index);
+        let page = self.pages.page_mut(number).and_then(Option::as_mut);
+        let page = page.expect("a place that was given out has a page");
+        (&mut page.entries[place], &mut self.beside)
+    }
+
+    /// The parts of entries.
+    #[inline]
+    pub fn beside(&self) -> &B {
+        &self.beside
+    }
+
     /// All entries with their numbers, in the order of these.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         self.pages.iter().filter_map(|(number, page)| Some((number, page.as_ref()?))).flat_map(
@@ -257,7 +283,7 @@ impl<T: Entry> Table<T> {
 }
 
 /// Saving while it changes.
-impl<T: Entry> Table<T> {
+impl<T: Divided<Beside = B>, B: Default> Table<T, B> {
     /// Begins a checkpoint of the table as it stands now. One that still ran is given up.
     pub fn checkpoint_begin(&mut self) {
         self.checkpoint_abort();
@@ -319,7 +345,7 @@ impl<T: Entry> Table<T> {
             return;
         };
         self.cursor = number as u32 + 1;
-        let page = self.page_mut(number);
+        let page = self.pages.page_mut(number).and_then(Option::as_mut).expect("it was found just now");
         let mut mask = page.occupied;
         for (word, saved) in mask.iter_mut().zip(&mut page.saved) {
             *word &= !*saved;
@@ -335,7 +361,7 @@ impl<T: Entry> Table<T> {
         }
         for (number, mut word) in mask.into_iter().enumerate() {
             while word != 0 {
-                page.entries[number * 64 + word.trailing_zeros() as usize].encode(out);
+                page.entries[number * 64 + word.trailing_zeros() as usize].encode(&self.beside, out);
                 word &= word - 1;
             }
         }
@@ -364,14 +390,14 @@ impl<T: Entry> Table<T> {
         if is_set(&page.occupied, place) {
             self.outbox.push(PIECE_ENTRY);
             self.outbox.extend_from_slice(&index.to_le_bytes());
-            page.entries[place].encode(&mut self.outbox);
+            page.entries[place].encode(&self.beside, &mut self.outbox);
             self.entries_saved += 1;
         }
     }
 }
 
 /// Coming back.
-impl<T: Entry> Table<T> {
+impl<T: Divided<Beside = B>, B: Default> Table<T, B> {
     /// Takes in one slice of a checkpoint, in the order in which they were written, into a table
     /// that was empty before the first. Returns whether it was the last one.
     ///
@@ -386,7 +412,7 @@ impl<T: Entry> Table<T> {
                 PIECE_PAGE => self.restore_page(input)?,
                 PIECE_ENTRY => {
                     let index = u32::from_le_bytes(take(input)?);
-                    let entry = T::decode(input)?;
+                    let entry = T::decode(input, &mut self.beside)?;
                     self.restore_entry(index, entry)?;
                 }
                 PIECE_END => {
@@ -412,7 +438,9 @@ impl<T: Entry> Table<T> {
             *word = u64::from_le_bytes(take(input)?);
         }
         in_range(number)?;
-        let page = self.make_page(number);
+        self.make_page(number);
+        let page = self.pages.page_mut(number as usize).and_then(Option::as_mut);
+        let page = page.expect("it was made just now");
         let mut restored = 0;
         for (number, &word) in mask.iter().enumerate() {
             if page.occupied[number] & word != 0 {
@@ -420,7 +448,8 @@ impl<T: Entry> Table<T> {
             }
             let mut left = word;
             while left != 0 {
-                page.entries[number * 64 + left.trailing_zeros() as usize] = T::decode(input)?;
+                page.entries[number * 64 + left.trailing_zeros() as usize] =
+                    T::decode(input, &mut self.beside)?;
                 left &= left - 1;
             }
             page.occupied[number] |= word;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use stadium_table::{Damaged, Entry, Restored, Table, take};
+use stadium_table::{Damaged, Divided, Entry, Restored, Table, take};
 
 #[derive(Debug, Clone, PartialEq)]
 struct Name(String);
@@ -235,7 +235,7 @@ fn page_of_one(number: u32) -> Vec<u8> {
     slice.extend_from_slice(&number.to_le_bytes());
     slice.extend_from_slice(&1_u64.to_le_bytes());
     slice.extend_from_slice(&[0; 24]);
-    Name("n".into()).encode(&mut slice);
+    Entry::encode(&Name("n".into()), &mut slice);
     slice
 }
 
@@ -274,4 +274,89 @@ fn a_sparse_table_comes_back_and_fills_its_gaps() {
     while pair.slice(1_000) {}
     assert_eq!((pair.restored, contents(&pair.table)), (1, pair.model.clone()));
     assert_eq!(pair.model.keys().last(), Some(&5_119), "gaps are filled before the table grows");
+}
+
+/// A number, and a text beside the table where the number is even.
+#[derive(Debug)]
+struct Note {
+    number: u32,
+    part: Option<usize>,
+}
+
+impl Note {
+    fn with_text(number: u32, text: &str, texts: &mut Vec<String>) -> Self {
+        if text.is_empty() {
+            return Note { number, part: None };
+        }
+        texts.push(text.to_owned());
+        Note { number, part: Some(texts.len() - 1) }
+    }
+
+    fn text<'t>(&self, texts: &'t [String]) -> &'t str {
+        self.part.map_or("", |part| &texts[part])
+    }
+}
+
+impl Divided for Note {
+    type Beside = Vec<String>;
+
+    fn vacant() -> Self {
+        Note { number: 0, part: None }
+    }
+
+    fn encode(&self, texts: &Vec<String>, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.number.to_le_bytes());
+        Entry::encode(&Name(self.text(texts).to_owned()), out);
+    }
+
+    fn decode(input: &mut &[u8], texts: &mut Vec<String>) -> Result<Self, Damaged> {
+        let number = u32::from_le_bytes(take(input)?);
+        let Name(text) = Entry::decode(input)?;
+        Ok(Note::with_text(number, &text, texts))
+    }
+}
+
+fn texts(table: &Table<Note, Vec<String>>) -> Vec<(u32, u32, String)> {
+    table.iter().map(|(index, note)| (index, note.number, note.text(table.beside()).to_owned())).collect()
+}
+
+#[test]
+fn an_entry_is_saved_with_its_part_as_both_stood_at_the_beginning() {
+    let mut table = Table::<Note, _>::new();
+    for number in 0..2_000 {
+        let index = table.insert(Note::vacant());
+        let (note, beside) = table.divided_mut(index);
+        let text = if number % 2 == 0 { format!("n{number}") } else { String::new() };
+        *note = Note::with_text(number, &text, beside);
+    }
+    let before = texts(&table);
+    table.checkpoint_begin();
+    let mut slices = Vec::new();
+    for round in 0.. {
+        for index in (round % 7..2_000).step_by(7) {
+            let (note, beside) = table.divided_mut(index);
+            match note.part.take() {
+                Some(part) if index % 3 == 0 => beside[part] = "of an entry that is gone".into(),
+                Some(part) => {
+                    beside[part] = format!("changed in round {round}");
+                    note.part = Some(part);
+                }
+                None => *note = Note::with_text(note.number, "made since", beside),
+            }
+            if index % 11 == 0 {
+                table.remove(index);
+                assert_eq!(table.insert(Note { number: 7_000, part: None }), index);
+            }
+        }
+        let mut out = Vec::new();
+        let more = table.checkpoint_next(&mut out, 1_000);
+        slices.push(out);
+        if !more {
+            break;
+        }
+    }
+    assert!(slices.len() > 5, "it went on while entries changed");
+    let mut back = Table::<Note, _>::new();
+    slices.iter().for_each(|slice| assert!(back.restore(slice).is_ok()));
+    assert_eq!(texts(&back), before);
 }

@@ -6,6 +6,7 @@ mod behaviours;
 mod format;
 mod fuzz;
 mod harness;
+mod memory;
 mod model;
 #[expect(unreachable_pub, reason = "it is public in the crate fuzz/")]
 #[path = "../../../../fuzz/src/queue_events.rs"]
