@@ -19,7 +19,7 @@ pub(crate) async fn traced<T>(
 ) -> Result<T, Refusal> {
     let Some(root) = begin(tracer, context) else { return work.await };
     let answer = in_trace(Some(Arc::clone(root.trace())), work).await;
-    end(root, answer.as_ref().err());
+    end(root, context, answer.as_ref().err());
     answer
 }
 
@@ -27,34 +27,34 @@ fn begin(tracer: &Tracer, context: &CallContext) -> Option<Root> {
     if !tracer.is_on() {
         return None;
     }
-    let mut root = tracer.begin(context.route().to_owned(), Kind::Server, caller(context.metadata()))?;
-    let (service, method) = context.route().split_once('/').unwrap_or((context.route(), ""));
-    root.span.set("rpc.system", "stadium");
-    root.span.set("rpc.service", service.to_owned());
-    root.span.set("rpc.method", method.to_owned());
-    if let Some(peer) = context.peer() {
-        root.span.set("client.address", peer.ip().to_string());
-    }
-    Some(root)
+    // Its name and its attributes are given at its end: most spans are dropped there.
+    tracer.begin("", Kind::Server, caller(context.metadata()))
 }
 
-fn end(mut root: Root, refusal: Option<&Refusal>) {
+fn end(root: Root, context: &CallContext, refusal: Option<&Refusal>) {
     let failed = match refusal {
-        None | Some(Refusal::Application { .. }) => None,
-        Some(Refusal::Rejected { code, .. }) => {
-            root.span.set("stadium.error.code", code.to_string());
-            None
-        }
+        None | Some(Refusal::Application { .. } | Refusal::Rejected { .. }) => None,
         Some(Refusal::Unknown { code, .. }) => Some(code.to_string()),
         Some(Refusal::Busy { .. }) => Some("busy".to_owned()),
     };
-    match failed {
-        None => root.end(Outcome::Answered),
-        Some(kind) => {
-            root.span.set("error.type", kind.clone());
-            root.end(Outcome::Failed(kind));
+    let outcome = failed.clone().map_or(Outcome::Answered, Outcome::Failed);
+    root.end_described(outcome, |span| {
+        let route = context.route();
+        span.name = route.to_owned().into();
+        let (service, method) = route.split_once('/').unwrap_or((route, ""));
+        span.set("rpc.system", "stadium");
+        span.set("rpc.service", service.to_owned());
+        span.set("rpc.method", method.to_owned());
+        if let Some(peer) = context.peer() {
+            span.set("client.address", peer.ip().to_string());
         }
-    }
+        if let Some(Refusal::Rejected { code, .. }) = refusal {
+            span.set("stadium.error.code", code.to_string());
+        }
+        if let Some(kind) = failed {
+            span.set("error.type", kind);
+        }
+    });
 }
 
 /// The caller's span; none where its metadata have no ids.

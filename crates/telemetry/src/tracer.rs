@@ -222,18 +222,25 @@ impl Root {
 
     /// Ends the span now. The outcome may decide that the trace is exported.
     pub fn end(self, outcome: Outcome) {
+        self.end_described(outcome, |_| ());
+    }
+
+    /// As [`end`](Self::end), with a name and attributes that are made only where the span is
+    /// exported.
+    pub fn end_described(self, outcome: Outcome, describe: impl FnOnce(&mut Span)) {
         let Self { trace, span } = self;
         let mut span = span.ended();
         let took = Duration::from_nanos(span.end_ns - span.start_ns);
         let sampling = &trace.inner.sampling;
         let has_failed = matches!(outcome, Outcome::Failed(_));
-        if let Outcome::Failed(reason) = outcome {
-            span.error = Some(reason.into());
-        }
         let is_slow = sampling.slower_than.is_some_and(|bound| took > bound);
         let exports = trace.context.is_sampled() || sampling.errors && has_failed || is_slow;
         trace.decide(exports);
         if exports {
+            if let Outcome::Failed(reason) = outcome {
+                span.error = Some(reason.into());
+            }
+            describe(&mut span);
             trace.inner.queue.put(span);
         }
     }

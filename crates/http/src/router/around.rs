@@ -22,6 +22,7 @@ use crate::request::peer::Peer;
 use crate::request::problem::{KEY_UNKNOWN, Problem, TIMED_OUT};
 use crate::sign_in::config::CALLBACK;
 use crate::sign_in::routes::LOGOUT;
+use traces::Described;
 
 mod traces;
 
@@ -67,7 +68,7 @@ pub(crate) async fn around(
     let change = ChangeAsked::of(&mut request, path);
     let limit = app.config.request_timeout + waits;
     let route = requests.label(&method, path);
-    let traced = traces::begin(&app.config.tracer, &request, &route, path, peer);
+    let traced = traces::begin(&app.config.tracer, &request);
     let answered = match may_ask {
         Ok(()) => {
             let trace = traced.as_ref().map(|traced| Arc::clone(traced.trace()));
@@ -109,7 +110,8 @@ pub(crate) async fn around(
     );
     drop(entered);
     if let Some(traced) = traced {
-        traces::end(traced, response.status(), header(&response, ERROR_CODE));
+        let described = Described { label: &route, method: &method, route: path, path: asked.path(), peer };
+        traces::end(traced, &described, response.status(), header(&response, ERROR_CODE));
     }
     app.keyless.answered(peer, response.status());
     requests.answered(route, response.status().as_u16(), took);
