@@ -36,7 +36,49 @@ impl<H: Handler> Driven<H> {
     /// Writes what was sent since the last turn, waits until something happens, a timer is due or
     /// `at_most` has passed (`None`: for as long as it takes), and handles all of it. The system
     /// counts waits in whole milliseconds, rounded up. Fails where waiting fails.
+    ///
+    /// Where [`Driven::step`] has begun a turn, this does the rest of that one, without a wait.
     pub fn turn(&mut self, at_most: Option<Duration>) -> io::Result<()> {
+        if self.is_amid_turn() {
+            self.go_on();
+            while self.is_amid_turn() {
+                self.inner.step(&mut self.handler);
+            }
+            return Ok(());
+        }
+        self.wait(at_most)?;
+        self.inner.turn(&mut self.handler);
+        Ok(())
+    }
+
+    /// As [`Driven::turn`], but for one event at a time: where several connections have something to
+    /// read, each call reads one of them, and first writes what was sent since the last. So a peer
+    /// has its requests while the answers of others are still handled. Only the first step of a
+    /// turn waits.
+    pub fn step(&mut self, at_most: Option<Duration>) -> io::Result<()> {
+        if self.is_amid_turn() {
+            self.go_on();
+        } else {
+            self.wait(at_most)?;
+            self.inner.begin_steps(&mut self.handler);
+        }
+        self.inner.step(&mut self.handler);
+        Ok(())
+    }
+
+    /// Whether events are left that the next step handles.
+    fn is_amid_turn(&self) -> bool {
+        !self.inner.left.is_empty()
+    }
+
+    /// Between two steps: what was sent leaves, and the clock is read.
+    fn go_on(&mut self) {
+        self.inner.settle(&mut self.handler);
+        self.inner.io.set_clock(Instant::now());
+    }
+
+    /// Writes what was sent, and waits for events.
+    fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
         if self.inner.io.has_staged() {
             self.flush();
         }
@@ -51,7 +93,6 @@ impl<H: Handler> Driven<H> {
         self.woke = Instant::now();
         self.inner.io.counts.idle_ns += nanoseconds(self.woke - waits);
         self.inner.io.set_clock(self.woke);
-        self.inner.turn(&mut self.handler);
         Ok(())
     }
 

@@ -4,6 +4,7 @@
 //! what came of it. Ends of connections are reported after the writes, and what a handler sends
 //! because of them is written before the loop waits again.
 
+use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -71,6 +72,8 @@ pub struct Loop<M> {
     pub(crate) io: Io<M>,
     poll: Poll,
     events: Events,
+    /// Events that a turn in steps has not handled yet.
+    pub(crate) left: VecDeque<Event>,
     /// The shared read buffer.
     pub(crate) buffer: Vec<u8>,
     items: Vec<Item<M>>,
@@ -129,6 +132,7 @@ impl<M: Send + 'static> Loop<M> {
             buffer: vec![0; HEADROOM + RAW_BYTES_MAX + io.settings.read_bytes_max],
             poll,
             events: Events::with_capacity(io.settings.events_max.max(1)),
+            left: VecDeque::new(),
             io,
             items: Vec::new(),
             fired: Vec::new(),
@@ -210,17 +214,44 @@ impl<M: Send + 'static> Loop<M> {
 
     /// Handles all that the wait found, and what is due.
     pub(crate) fn turn<H: Handler<Message = M>>(&mut self, handler: &mut H) {
+        self.begin_turn(handler);
+        let events = std::mem::replace(&mut self.events, Events::with_capacity(0));
+        for event in &events {
+            self.handle_event(handler, event);
+            if self.io.settings.flush_each_event && !self.io.alone {
+                self.io.flush();
+            }
+        }
+        self.events = events;
+        self.rest_of_turn(handler);
+    }
+
+    /// Begins a turn whose events [`Loop::step`] handles.
+    pub(crate) fn begin_steps<H: Handler<Message = M>>(&mut self, handler: &mut H) {
+        self.begin_turn(handler);
+        self.left.extend(self.events.iter().cloned());
+    }
+
+    /// Handles one of the events that are left, and ends the turn after the last one.
+    pub(crate) fn step<H: Handler<Message = M>>(&mut self, handler: &mut H) {
+        if let Some(event) = self.left.pop_front() {
+            self.handle_event(handler, &event);
+        }
+        if self.left.is_empty() {
+            self.rest_of_turn(handler);
+        }
+    }
+
+    fn begin_turn<H: Handler<Message = M>>(&mut self, handler: &mut H) {
         self.io.counts.turns += 1;
         // First the messages of other threads, which may be older than what peers sent because of
         // it.
         self.read_items(handler);
-        let events = std::mem::replace(&mut self.events, Events::with_capacity(0));
-        self.io.alone = events.iter().nth(1).is_none();
-        for event in &events {
-            self.io.counts.events += 1;
-            self.handle_event(handler, event);
-        }
-        self.events = events;
+        self.io.alone = self.events.iter().nth(1).is_none();
+    }
+
+    /// After a turn's events: what was not read to its end, what is due, and all writes.
+    fn rest_of_turn<H: Handler<Message = M>>(&mut self, handler: &mut H) {
         self.read_ready(handler);
         if self.io.next_accept().is_some_and(|at| at <= self.io.now_ms) {
             self.accept_all(handler);
@@ -242,6 +273,7 @@ impl<M: Send + 'static> Loop<M> {
     }
 
     fn handle_event<H: Handler<Message = M>>(&mut self, handler: &mut H, event: &Event) {
+        self.io.counts.events += 1;
         let id = id_of(event.token());
         match id.index as usize {
             TOKEN_WAKER => {}
@@ -346,7 +378,7 @@ impl<M: Send + 'static> Loop<M> {
     }
 
     /// Writes, moves and reports ends, until nothing of it is left.
-    fn settle<H: Handler<Message = M>>(&mut self, handler: &mut H) {
+    pub(crate) fn settle<H: Handler<Message = M>>(&mut self, handler: &mut H) {
         loop {
             self.io.flush();
             std::mem::swap(&mut self.leaving, &mut self.io.leaving);

@@ -43,44 +43,65 @@ struct Arguments {
     overload: Option<f64>,
 }
 
+impl Arguments {
+    /// Calls in flight where a window is kept full.
+    fn window(&self) -> usize {
+        self.inflight_each.map_or(self.inflight_total, |each| each * self.connections)
+    }
+
+    /// A power of two. Calls end in about the order in which they begin.
+    fn under_way_max(&self) -> usize {
+        if self.overload.is_some() { UNDER_WAY_MAX } else { (16 * self.window()).next_power_of_two() }
+    }
+}
+
 /// The cell's state.
 struct Load {
     client: LocalClient,
     service: stadium_rpc::client::LocalService,
     sample: Sample,
     answer: Sample,
-    /// When a sample left, by its id modulo [`UNDER_WAY_MAX`].
-    since: Vec<Instant>,
-    span: (Instant, Instant),
+    /// Times are nanoseconds since then.
+    began: Instant,
+    /// When a sample left that was not answered yet, by its id modulo the length; 0 for none.
+    since: Vec<u64>,
+    span: (u64, u64),
     latencies: Histogram<u64>,
     busy: u64,
     failed: u64,
 }
 
-/// More calls than are ever under way.
+/// More calls than are ever under way where they begin at a rate.
 const UNDER_WAY_MAX: usize = 1 << 20;
 
 impl Load {
-    fn call(&mut self, since: Instant) {
+    fn now(&self) -> u64 {
+        self.began.elapsed().as_nanos() as u64
+    }
+
+    fn call(&mut self, since: u64) {
         self.sample.id += 1;
         let options = CallOptions { tag: self.sample.id, ..CallOptions::default() };
         self.client.call(self.service, &ECHO, &self.sample, &options);
-        self.since[self.sample.id as usize % UNDER_WAY_MAX] = since;
+        let place = self.sample.id as usize & (self.since.len() - 1);
+        let before = std::mem::replace(&mut self.since[place], since);
+        assert!(before == 0, "a call is under way that began {} calls ago", self.since.len());
     }
 
     /// Takes an answer; whether it was an answer in the span does not matter to the window.
     /// Returns the time at which the answer was read.
-    fn take(&mut self, done: Done) -> Instant {
+    fn take(&mut self, done: Done) -> u64 {
         let id = done.tag();
-        let since = self.since[id as usize % UNDER_WAY_MAX];
+        let place = id as usize & (self.since.len() - 1);
+        let since = std::mem::take(&mut self.since[place]);
         let taken = self.client.read(done, &mut self.answer);
-        let now = Instant::now();
+        let now = self.now();
         let counts = now > self.span.0 && now <= self.span.1;
         let whole = self.answer.id == id && self.answer.elements.len() == self.sample.elements.len();
         match taken {
             Ok(()) if whole => {
                 if counts {
-                    self.latencies.saturating_record((now - since).as_nanos() as u64);
+                    self.latencies.saturating_record(now - since);
                 }
             }
             Err(CallError::Busy { .. }) => self.busy += u64::from(counts),
@@ -98,7 +119,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     config.retry.attempts_max = 1;
     let mut client = LocalClient::new(config)?;
     let service = client.service("echo")?;
-    let start = Instant::now() + Duration::from_secs_f64(arguments.warm);
+    let began = Instant::now();
+    let start = nanoseconds(arguments.warm);
     let sample = Sample {
         id: 1,
         elements: (1..=arguments.elements as u64).map(|value| Element { value, weight: 7 }).collect(),
@@ -110,14 +132,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         service,
         sample,
         answer: Sample::default(),
-        since: vec![start; UNDER_WAY_MAX],
-        span: (start, start + Duration::from_secs_f64(arguments.seconds)),
+        began,
+        since: vec![0; arguments.under_way_max()],
+        span: (start, start + nanoseconds(arguments.seconds)),
         latencies: Histogram::new_with_bounds(1, 60_000_000_000, 3)?,
         busy: 0,
         failed: 0,
     };
     while load.client.connections() < arguments.connections {
-        if Instant::now() > start + Duration::from_secs(10) {
+        if load.now() > start + nanoseconds(10.0) {
             return Err("not all connections could be made".into());
         }
         load.client.turn(Duration::from_millis(2))?;
@@ -142,17 +165,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// Keeps the window full until the span is over; returns this process's processor time in it.
 fn window(load: &mut Load, arguments: &Arguments) -> std::io::Result<f64> {
-    let total = arguments.inflight_each.map_or(arguments.inflight_total, |each| each * arguments.connections);
     let mut cpu = None;
-    let now = Instant::now();
-    for _ in 0..total {
+    let now = load.now();
+    for _ in 0..arguments.window() {
         load.call(now);
     }
     loop {
         let Some(first) = load.client.next(Duration::from_secs(10))? else {
             return Err(std::io::Error::other("stalled"));
         };
-        let now = Instant::now();
+        let now = load.now();
         if cpu.is_none() && now > load.span.0 {
             cpu = Some(own_cpu());
         }
@@ -170,12 +192,11 @@ fn window(load: &mut Load, arguments: &Arguments) -> std::io::Result<f64> {
 
 /// Begins calls when they are due.
 fn overload(load: &mut Load, rate: f64) -> std::io::Result<f64> {
-    let began = Instant::now();
-    let mut due = began;
-    let between = Duration::from_secs_f64(1.0 / rate);
+    let mut due = load.now();
+    let between = nanoseconds(1.0 / rate);
     let mut cpu = None;
     loop {
-        let now = Instant::now();
+        let now = load.now();
         if cpu.is_none() && now > load.span.0 {
             cpu = Some(own_cpu());
         }
@@ -192,6 +213,10 @@ fn overload(load: &mut Load, rate: f64) -> std::io::Result<f64> {
             load.take(done);
         }
     }
+}
+
+fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9) as u64
 }
 
 /// This process's processor time so far, in seconds.

@@ -221,3 +221,110 @@ fn many_messages_are_appended_at_once_and_something_returned() {
     let connecting = driven.io().connect(nobody, &ConnectOptions::default()).expect("a socket");
     assert_eq!(driven.io().with_output(connecting, |_| ()), None, "nothing is sent before it connects");
 }
+
+/// Connects to a listener of the test; returns the other end.
+fn another(driven: &mut Driven<Diary>) -> TcpStream {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let open = driven.handler().open.len();
+    let address = listener.local_addr().expect("bound");
+    driven.io().connect(address, &ConnectOptions::default()).expect("a socket");
+    turn_until(driven, "it connects", |diary| diary.open.len() > open);
+    let (peer, _) = listener.accept().expect("the loop's connection");
+    peer.set_read_timeout(Some(DEADLINE)).expect("a timeout can be set");
+    peer
+}
+
+#[test]
+fn a_step_reads_one_connection_and_writes_what_was_sent_before() {
+    let mut driven = drive();
+    let mut peers: Vec<TcpStream> = (0..3).map(|_| another(&mut driven)).collect();
+    for (byte, peer) in b"abc".iter().zip(&mut peers) {
+        peer.write_all(&[*byte]).expect("the loop is there");
+    }
+    // Loopback has delivered all three before the loop looks.
+    std::thread::sleep(Duration::from_millis(50));
+    let flushed = driven.handler().turns_flushed;
+
+    driven.step(Some(DEADLINE)).expect("the loop turns");
+    assert_eq!(driven.handler().received.len(), 1, "one connection was read");
+    let place = usize::from(driven.handler().received[0] - b'a');
+    let id = driven.handler().open[place];
+    driven.io().send(id, |out| out.extend_from_slice(b"answer"));
+    driven.step(Some(DEADLINE)).expect("the loop turns");
+    assert_eq!(driven.handler().received.len(), 2, "the next one was read");
+    expect(&mut peers[place], b"answer");
+    assert_eq!(driven.handler().turns_flushed, flushed, "the turn is not over");
+
+    // A turn does the rest, and does not wait for more.
+    let began = Instant::now();
+    driven.turn(Some(DEADLINE)).expect("the loop turns");
+    assert!(began.elapsed() < DEADLINE / 2);
+    driven.handler_mut().received.sort_unstable();
+    assert_eq!(driven.handler().received, b"abc");
+    assert_eq!(driven.handler().turns_flushed, flushed + 1);
+}
+
+#[test]
+fn a_connection_that_is_closed_between_steps_is_not_read() {
+    let mut driven = drive();
+    let mut peers = [another(&mut driven), another(&mut driven)];
+    for (byte, peer) in b"ab".iter().zip(&mut peers) {
+        peer.write_all(&[*byte]).expect("the loop is there");
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    driven.step(Some(DEADLINE)).expect("the loop turns");
+    let read = driven.handler().received[0];
+    let other = driven.handler().open[usize::from(read == b'a')];
+    driven.io().abort(other);
+    driven.step(Some(DEADLINE)).expect("the loop turns");
+    assert_eq!(driven.handler().received, [read]);
+    assert_eq!(driven.handler().closed.len(), 1);
+}
+
+/// Echoes, and meets each event with a look at whether the echo of the last one has arrived.
+struct Echo {
+    peers: Vec<(ConnectionId, TcpStream)>,
+    last: Option<ConnectionId>,
+    arrived: Vec<bool>,
+}
+
+impl Handler for Echo {
+    type Message = ();
+
+    fn received(&mut self, io: &mut Io<()>, id: ConnectionId, bytes: &[u8]) -> usize {
+        if let Some(last) = self.last.replace(id) {
+            let peer = self.peers.iter_mut().find(|(peer, _)| *peer == last);
+            let (_, peer) = peer.expect("it is one of these");
+            self.arrived.push(peer.read_exact(&mut [0]).is_ok());
+        }
+        io.send(id, |out| out.extend_from_slice(bytes));
+        bytes.len()
+    }
+
+    fn closed(&mut self, _io: &mut Io<()>, _id: ConnectionId, _reason: CloseReason) {}
+}
+
+#[test]
+fn output_leaves_after_each_event_where_that_is_set() {
+    for flush_each_event in [true, false] {
+        let settings = LoopSettings { flush_each_event, ..LoopSettings::default() };
+        let echo = Echo { peers: Vec::new(), last: None, arrived: Vec::new() };
+        let mut driven = Loop::new(settings).expect("a loop").drive(echo);
+        for _ in 0..3 {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+            let address = listener.local_addr().expect("bound");
+            let id = driven.io().connect(address, &ConnectOptions::default()).expect("a socket");
+            driven.turn(Some(DEADLINE)).expect("the loop turns");
+            let (peer, _) = listener.accept().expect("the loop's connection");
+            peer.set_read_timeout(Some(Duration::from_millis(200))).expect("a timeout can be set");
+            driven.handler_mut().peers.push((id, peer));
+        }
+        for (_, peer) in &mut driven.handler_mut().peers {
+            peer.write_all(b"x").expect("the loop is there");
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        driven.turn(Some(DEADLINE)).expect("the loop turns");
+        let wanted = [flush_each_event; 2];
+        assert_eq!(driven.handler().arrived, wanted, "flush_each_event: {flush_each_event}");
+    }
+}

@@ -111,12 +111,12 @@ pub(crate) struct Keyed {
 /// A partition whose owner is still to be found; no slot, as those are below `INSTANCES_MAX`.
 const UNKNOWN: u16 = u16::MAX;
 
-/// One draw: the candidates with their costs, and which of them it is.
+/// One draw: the candidates, and which of them it is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Draw {
     pub(crate) slot: u16,
     pub(crate) why: Why,
-    pub(crate) candidates: [Option<(u16, f64)>; 2],
+    pub(crate) candidates: [Option<u16>; 2],
 }
 
 impl Balancer {
@@ -210,23 +210,18 @@ impl Balancer {
     /// The cheaper of two candidates.
     #[inline]
     fn settle(&self, ready: &Ready, now_us: u64, first: u16, second: Option<u16>) -> Draw {
-        let first_cost = self.cost(ready, first, now_us);
         let Some(second) = second else {
             let why = if ready.tier == Tier::Ready { Why::OnlyOne } else { ready.tier.why() };
-            return Draw { slot: first, why, candidates: [Some((first, first_cost)), None] };
+            return Draw { slot: first, why, candidates: [Some(first), None] };
         };
-        let second_cost = self.cost(ready, second, now_us);
-        let slot = if second_cost < first_cost { second } else { first };
-        Draw {
-            slot,
-            why: ready.tier.why(),
-            candidates: [Some((first, first_cost)), Some((second, second_cost))],
-        }
+        let is_cheaper = self.cost(ready, second, now_us) < self.cost(ready, first, now_us);
+        let slot = if is_cheaper { second } else { first };
+        Draw { slot, why: ready.tier.why(), candidates: [Some(first), Some(second)] }
     }
 
     /// What one more call there costs: microseconds, by calls under way, load and weight.
     #[inline]
-    fn cost(&self, ready: &Ready, slot: u16, now_us: u64) -> f64 {
+    pub(crate) fn cost(&self, ready: &Ready, slot: u16, now_us: u64) -> f64 {
         let Some(instance) = &self.slots[usize::from(slot)].instance else { return f64::INFINITY };
         let latency = instance.latency.at(now_us, self.settings.decay_us).unwrap_or(ready.latency_default_us);
         latency * (f64::from(instance.inflight) + 1.0) * instance.cost_factor

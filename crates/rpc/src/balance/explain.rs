@@ -117,7 +117,7 @@ impl Balancer {
         let candidates: Vec<Candidate> = draw
             .iter()
             .flat_map(|draw| draw.candidates.into_iter().flatten())
-            .map(|(slot, cost)| Candidate { address: address(slot), cost })
+            .map(|slot| Candidate { address: address(slot), cost: self.cost(ready, slot, now_us) })
             .collect();
         let chosen = draw.map(|draw| address(draw.slot));
         let why = match (&draw, &chosen) {

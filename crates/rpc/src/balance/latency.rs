@@ -19,6 +19,10 @@ impl PeakEwma {
     pub(crate) fn observe(&mut self, latency_us: u64, now_us: u64, decay_us: u64) {
         // An answer within the clock's grain still costs something.
         let latency = (latency_us as f64).max(MIN_US);
+        if now_us == self.stamp_us && latency <= self.average_us {
+            // Of answers that come together only the slowest counts.
+            return;
+        }
         let keep = kept(now_us.saturating_sub(self.stamp_us), decay_us);
         self.average_us =
             if latency >= self.average_us { latency } else { latency + (self.average_us - latency) * keep };

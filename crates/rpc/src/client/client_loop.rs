@@ -249,7 +249,7 @@ impl Handler for ClientLoop {
             loop {
                 let received = connection.receive(now_ms, &bytes[used..], out);
                 used += received.used;
-                match received.event {
+                match &received.event {
                     Some(event) => match self.event(now_us, service, instance, event) {
                         Flow::Open => {}
                         Flow::Credit(place) => credits.push(place),

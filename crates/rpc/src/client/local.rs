@@ -27,6 +27,8 @@ pub struct LocalClient {
     config: Arc<ClientConfig>,
     watches: Vec<stadium_discovery::Watch>,
     services: u16,
+    /// Calls that leave with the next turn: their places, and the deadlines that were asked for.
+    begun: Vec<(u32, Option<Duration>)>,
     /// Counts the turns after which answers are gone.
     turns: u64,
 }
@@ -82,7 +84,7 @@ impl LocalClient {
         let config = Arc::new(config);
         let resolver = resolver(&config, &one.handle())?;
         let driven = one.drive(ClientLoop::new(Arc::clone(&config), resolver));
-        Ok(Self { driven, config, watches: Vec::new(), services: 0, turns: 0 })
+        Ok(Self { driven, config, watches: Vec::new(), services: 0, begun: Vec::new(), turns: 0 })
     }
 
     /// A service by its name; ask once and keep it.
@@ -109,7 +111,7 @@ impl LocalClient {
         Ok(LocalService(place))
     }
 
-    /// Begins a call. It leaves with the next turn.
+    /// Begins a call. It leaves with the next turn, and its deadline counts from then.
     pub fn call<Q, A>(
         &mut self,
         service: LocalService,
@@ -146,8 +148,7 @@ impl LocalClient {
         request: impl FnOnce(&mut Vec<u8>),
         options: &CallOptions<'_>,
     ) -> Ticket<A> {
-        let (handler, io) = self.driven.parts();
-        let (place, slot) = handler.local(service.0, route);
+        let (place, slot) = self.driven.handler_mut().local(service.0, route);
         slot.interaction = interaction;
         slot.idempotency = idempotency;
         slot.tag = options.tag;
@@ -160,7 +161,7 @@ impl LocalClient {
         };
         slot.fill(metadata, request);
         let serial = slot.serial;
-        handler.begin(io, place, options.deadline);
+        self.begun.push((place, options.deadline));
         Ticket { place, serial, message: PhantomData }
     }
 
@@ -169,10 +170,18 @@ impl LocalClient {
     /// # Errors
     /// Waiting failed.
     pub fn turn(&mut self, at_most: Duration) -> std::io::Result<()> {
-        self.turn_within(Some(at_most))
+        let has_news = self.send_begun();
+        self.driven.turn(Some(if has_news { Duration::ZERO } else { at_most }))
     }
 
-    fn turn_within(&mut self, at_most: Option<Duration>) -> std::io::Result<()> {
+    /// Reads one connection that has something to read, or waits for one.
+    fn step(&mut self, at_most: Option<Duration>) -> std::io::Result<()> {
+        let has_news = self.send_begun();
+        self.driven.step(if has_news { Some(Duration::ZERO) } else { at_most })
+    }
+
+    /// Sends the calls that were begun since the last turn. Returns whether one has ended by that.
+    fn send_begun(&mut self) -> bool {
         let handler = self.driven.handler_mut();
         if handler.done.is_empty() {
             // All reported answers have been read, or are not wanted.
@@ -180,7 +189,15 @@ impl LocalClient {
             handler.answers.clear();
             handler.answers.shrink_to(ANSWERS_BYTES_KEPT);
         }
-        self.driven.turn(at_most)
+        if self.begun.is_empty() {
+            return false;
+        }
+        let (handler, io) = self.driven.parts();
+        let ended = handler.done.len();
+        for (place, deadline) in self.begun.drain(..) {
+            handler.begin(io, place, deadline);
+        }
+        handler.done.len() > ended
     }
 
     /// A call that has ended, in the order of their ends; turns the loop until there is one or the time is
@@ -195,7 +212,7 @@ impl LocalClient {
         let until = Instant::now() + at_most;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            self.turn(left)?;
+            self.step(Some(left))?;
             if let Some(done) = self.done() {
                 return Ok(Some(done));
             }
@@ -249,7 +266,7 @@ impl LocalClient {
             if self.driven.handler_mut().slots.find(ticket.place, ticket.serial).is_none() {
                 return Err(CallError::Cancelled);
             }
-            self.turn_within(None).map_err(|error| CallError::unavailable(error.to_string()))?;
+            self.step(None).map_err(|error| CallError::unavailable(error.to_string()))?;
         }
     }
 
@@ -269,6 +286,7 @@ impl LocalClient {
 impl Drop for LocalClient {
     fn drop(&mut self) {
         if self.config.resume.is_some() {
+            self.send_begun();
             let (handler, io) = self.driven.parts();
             handler.take_leave(io);
             // Where it does not leave in this turn, servers wait for nothing.

@@ -36,16 +36,16 @@ impl ClientLoop {
         now_us: u64,
         service: u16,
         instance: InstanceId,
-        event: Event<'_>,
+        event: &Event<'_>,
     ) -> Flow {
-        match event {
-            Event::Payload { tag, payload, more, .. }
+        match *event {
+            Event::Payload { tag, ref payload, more, .. }
                 if matches!(self.slots.at(of_tag(tag).0).transfer(), Some(Transfer::Download { .. })) =>
             {
                 self.piece(now_us, tag, &payload.data, more);
             }
             Event::Piece { tag, data, more, .. } => self.piece(now_us, tag, data, more),
-            Event::Payload { tag, next, completes, payload, .. } => {
+            Event::Payload { tag, next, completes, ref payload, .. } => {
                 self.answered(now_us, tag, next, completes, &payload.data);
             }
             Event::Failed { tag, code, text, .. } => {
@@ -78,7 +78,7 @@ impl ClientLoop {
                 tracing::debug!(code = code.0, %text, "A service closed the connection");
                 return Flow::Closed(format!("{code}: {text}"));
             }
-            Event::Closed(closed) => return Flow::Closed(why_closed(&closed)),
+            Event::Closed(ref closed) => return Flow::Closed(why_closed(closed)),
             _ => {}
         }
         Flow::Open
