@@ -80,18 +80,18 @@ pub(crate) struct Times {
 }
 
 /// The share of its core that a process uses from now on.
-struct Meter {
+pub(super) struct Meter {
     pid: u32,
     before: Duration,
     began: Instant,
 }
 
 impl Meter {
-    fn start(pid: u32) -> Result<Self> {
+    pub(super) fn start(pid: u32) -> Result<Self> {
         Ok(Self { pid, before: machine::cpu_time(pid)?, began: Instant::now() })
     }
 
-    fn share(&self) -> Result<(String, f64)> {
+    pub(super) fn share(&self) -> Result<(String, f64)> {
         let used = machine::cpu_time(self.pid)? - self.before;
         Ok((SERVER_CPU.to_owned(), used.as_secs_f64() / self.began.elapsed().as_secs_f64()))
     }

@@ -4,6 +4,7 @@
 //! machine falls on all of them. A contender's server is started anew for each round.
 
 pub(crate) mod bare;
+mod bulk;
 pub(crate) mod cell;
 pub(crate) mod fixture;
 mod overload;
@@ -82,6 +83,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             }
         }
         drop(bench);
+        for peer in bulk::CONTENDERS.iter().copied() {
+            if selection.wants(bulk::NAME) && selection.wants_contender(peer) {
+                eprintln!("round {round}: {}: {}", bulk::NAME, peer.name());
+                taken.record(bulk::NAME, peer, bulk::take(&places, peer));
+            }
+        }
         if selection.wants(overload::NAME) && selection.wants_contender(Peer::Stadium) {
             eprintln!("round {round}: {}", overload::NAME);
             taken.record(overload::NAME, Peer::Stadium, overload::take(&places));

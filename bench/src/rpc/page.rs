@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::cell::{Cell, Flight};
 use super::fixture::SERVER_CPU;
-use super::overload;
 use super::peer::{ALL, PEERS, Peer};
+use super::{bulk, overload};
 use crate::figure::Figure;
 use crate::taken::Taken;
 use crate::{machine, table};
@@ -16,7 +16,8 @@ pub(super) fn write(figures: &[Figure], taken: &Taken<Peer>, rounds: usize) -> S
     let _ = writeln!(
         page,
         "`cargo xtask bench rpc`, {rounds} rounds, medians with (lowest to highest). Server pinned to core 0, client to core 1; \
-         contenders in turn in each cell. Each contender brings its own client. Machine: {}. Only ratios within this run \
+         contenders in turn in each cell. Each contender brings its own client, but for the row that has one client for \
+         all. Machine: {}. Only ratios within this run \
          mean anything.\n\n\
          A message is a `Sample` of bench/proto/echo.proto, 48 or 3,216 bytes; a server decodes it and encodes it again \
          (the bare epoll echo does not, except for the one that says so). \
@@ -49,6 +50,9 @@ fn details() -> Vec<(String, String)> {
             row(&name, "client_cpu", format!("{title}: client's share of its core"));
         }
     }
+    let title = format!("{}, one client for all", bulk::CELL.title());
+    row(bulk::NAME, SERVER_CPU, format!("{title}: server's share of its core"));
+    row(bulk::NAME, "client_cpu", format!("{title}: client's share of its core"));
     row(overload::NAME, "capacity", "overload: capacity, calls/s".into());
     row(overload::NAME, "goodput", "overload: goodput, calls/s".into());
     row(overload::NAME, "p50_us", "overload: accepted calls, median us".into());

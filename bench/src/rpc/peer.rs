@@ -83,8 +83,7 @@ impl Programs for Started<'_> {
     }
 
     fn log(&self, side: Side) -> PathBuf {
-        let name = self.peer.name().replace(", ", "-").replace(' ', "-");
-        self.places.target.join(format!("bench/rpc-{name}-{}.log", side.name()))
+        self.peer.log(side, self.places)
     }
 
     fn keeps_client(&self) -> bool {
@@ -93,7 +92,14 @@ impl Programs for Started<'_> {
 }
 
 impl Peer {
-    fn program(self, side: Side, places: &Places) -> Command {
+    /// Where a program's stderr goes.
+    pub(super) fn log(self, side: Side, places: &Places) -> PathBuf {
+        let name = self.name().replace(", ", "-").replace(' ', "-");
+        places.target.join(format!("bench/rpc-{name}-{}.log", side.name()))
+    }
+
+    /// One of its programs, pinned.
+    pub(super) fn program(self, side: Side, places: &Places) -> Command {
         let java = |name| java(side.cores(), places, HEAP, &format!("{name}-{}", side.name()));
         let native = |program: &Path| side.cores().command(program);
         match self {

@@ -5,7 +5,7 @@
 use super::cell::{CONNECTIONS, Cell, Flight, Message};
 use super::fixture::SERVER_CPU;
 use super::peer::{PEERS, Peer};
-use super::{OF_DECODING, REST, overload};
+use super::{OF_DECODING, REST, bulk, overload};
 use crate::figure::{self, Better, Figure, Samples, Sides};
 
 /// How far ahead of bare Netty each row of the table aims to be.
@@ -127,14 +127,25 @@ fn idle_cpu(samples: &Samples<Peer>) -> [Figure; 2] {
     })
 }
 
-fn windows(samples: &Samples<Peer>) -> [Figure; 2] {
+fn windows(samples: &Samples<Peer>) -> [Figure; 3] {
     let cell = |connections| Cell { flight: Flight::Each64, message: Message::Small, connections };
     let one = per_second(samples, cell(1));
     let must = one.best(&[Peer::RsocketJava]).map_or(1e6, |peer| (3.0 * peer).max(1e6));
     let aim = one.best(&[Peer::Bare]).map(|bare| bare * 0.6);
     let hundred = per_second(samples, cell(100));
     let over_netty = hundred.best(&[Peer::Netty]).map_or(0.0, |netty| netty * NETTY_MUST);
-    [one.figure(&SIDES, Some(must), aim), hundred.figure(&SIDES, Some(over_netty.max(1.5e6)), Some(4e6))]
+    let servers = Row {
+        sample: format!("{}.per_second", bulk::NAME),
+        figure: format!("{}, one client for all, with requests made beforehand", bulk::CELL.title()),
+        ..per_second(samples, bulk::CELL)
+    };
+    let over_netty_server = servers.best(&[Peer::Netty]).map(|netty| netty * NETTY_MUST);
+    let sides = Sides { limit: Peer::BareDecoding, ..SIDES };
+    [
+        one.figure(&SIDES, Some(must), aim),
+        hundred.figure(&SIDES, Some(over_netty.max(1.5e6)), Some(4e6)),
+        servers.figure(&sides, over_netty_server, Some(4e6)),
+    ]
 }
 
 fn under_overload(samples: &Samples<Peer>) -> [Figure; 4] {

@@ -218,9 +218,6 @@ impl<M: Send + 'static> Loop<M> {
         let events = std::mem::replace(&mut self.events, Events::with_capacity(0));
         for event in &events {
             self.handle_event(handler, event);
-            if self.io.settings.flush_each_event && !self.io.alone {
-                self.io.flush();
-            }
         }
         self.events = events;
         self.rest_of_turn(handler);

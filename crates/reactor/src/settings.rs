@@ -39,10 +39,6 @@ pub struct LoopSettings {
     /// 50 µs for each round trip) and costs up to a whole core while events follow each other more
     /// closely than this. Where they don't, the loop finds nothing, and looks ever more seldom.
     pub busy_poll_us: u64,
-    /// Writes the output of each event before the next event is handled. By default all output of a
-    /// turn is written at its end. With it peers on other processors go on sooner; a connection to
-    /// which several events send is written several times. Segments are void after each event.
-    pub flush_each_event: bool,
 }
 
 impl Default for LoopSettings {
@@ -57,7 +53,6 @@ impl Default for LoopSettings {
             accept_batch: 128,
             linger_ms: 2_000,
             busy_poll_us: 0,
-            flush_each_event: false,
         }
     }
 }

@@ -14,7 +14,8 @@ use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 use serde_json::json;
 
-use super::sample::{Codec, LENGTH_BYTES};
+use super::sample::Codec;
+use super::shape::{Requests, Shape};
 use super::{Connection, EVENTS, Extra, READ_BYTES};
 use crate::connections::STALL;
 use crate::machine;
@@ -43,12 +44,12 @@ pub(crate) struct Options {
     /// Seconds before it
     #[arg(long)]
     warm: f64,
+    /// What is sent, where it is more than bytes
+    #[arg(long, conflicts_with = "decode")]
+    requests: Option<Requests>,
     #[command(flatten)]
     extra: Extra,
 }
-
-/// Bytes of a message without its elements, and of each element.
-const BYTES: usize = 16;
 
 /// Messages that left in one write.
 struct Batch {
@@ -64,17 +65,19 @@ struct Window {
     partial: usize,
     /// Those bytes themselves, where messages are decoded.
     undecoded: Vec<u8>,
+    /// The id of its next stream, where requests have one.
+    next_id: u32,
 }
 
 /// The whole load.
 struct Load<'a> {
     extra: &'a Extra,
     codec: Option<Codec>,
+    shape: Shape,
     windows: Vec<Window>,
     /// As many messages as leave at once at most, back to back; where they are encoded, those that
     /// leave now.
     outgoing: Vec<u8>,
-    message_bytes: usize,
     moving: bool,
     span_start: Instant,
     span_end: Instant,
@@ -84,8 +87,11 @@ struct Load<'a> {
 /// Measures, and prints one line of JSON.
 pub(super) fn run(options: &Options) -> Result<()> {
     let codec = options.extra.decode.then(|| Codec::new(options.elements));
-    let length_bytes = if codec.is_some() { LENGTH_BYTES } else { 0 };
-    let message_bytes = length_bytes + BYTES + BYTES * options.elements;
+    let shape = match (&codec, options.requests) {
+        (Some(_), _) => Shape::of(Requests::LengthPrefixed, options.elements)?,
+        (None, Some(requests)) => Shape::of(requests, options.elements)?,
+        (None, None) => Shape::opaque(options.elements),
+    };
     let total = match options.inflight_each {
         Some(each) => each * options.connections,
         None => options.inflight_total.context("--inflight-total or --inflight-each")?,
@@ -97,16 +103,18 @@ pub(super) fn run(options: &Options) -> Result<()> {
         socket.set_nonblocking(true)?;
         let mut socket = TcpStream::from_std(socket);
         poll.registry().register(&mut socket, Token(index), Interest::READABLE | Interest::WRITABLE)?;
-        let connection = Connection::new(socket)?;
-        windows.push(Window { connection, batches: VecDeque::new(), partial: 0, undecoded: Vec::new() });
+        let mut connection = Connection::new(socket)?;
+        connection.send(&shape.setup)?;
+        let (batches, undecoded) = (VecDeque::new(), Vec::new());
+        windows.push(Window { connection, batches, partial: 0, undecoded, next_id: 1 });
     }
     let span_start = Instant::now() + Duration::from_secs_f64(options.warm);
     let mut load = Load {
         extra: &options.extra,
         codec,
         windows,
-        outgoing: vec![b'.'; total.div_ceil(options.connections) * message_bytes],
-        message_bytes,
+        outgoing: shape.request.repeat(total.div_ceil(options.connections)),
+        shape,
         moving: total < options.connections,
         span_start,
         span_end: span_start + Duration::from_secs_f64(options.seconds),
@@ -165,7 +173,9 @@ impl Load<'_> {
                     codec.next(&mut self.outgoing)?;
                 }
             }
-            let bytes = messages as usize * self.message_bytes;
+            let messages = messages as usize;
+            self.shape.number(&mut self.outgoing, messages, &mut window.next_id);
+            let bytes = messages * self.shape.request.len();
             window.connection.send(&self.outgoing[..bytes])?;
         }
         Ok(())
@@ -179,9 +189,10 @@ impl Load<'_> {
             if let Some(codec) = &mut self.codec {
                 codec.check(&mut window.undecoded, &buffer[..read])?;
             }
+            self.shape.check(window.partial, &buffer[..read])?;
             let bytes = window.partial + read;
-            window.partial = bytes % self.message_bytes;
-            let answered = (bytes / self.message_bytes) as u64;
+            window.partial = bytes % self.shape.answer_bytes;
+            let answered = (bytes / self.shape.answer_bytes) as u64;
             self.record(index, answered)?;
             let next = if self.moving { (index + 1) % self.windows.len() } else { index };
             self.send(next, answered)?;

@@ -7,6 +7,7 @@
 mod client;
 mod sample;
 mod server;
+mod shape;
 
 use std::io::{self, Read as _, Write as _};
 use std::time::{Duration, Instant};

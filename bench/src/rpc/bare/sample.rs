@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use prost::Message as _;
 
-/// Bytes of a message's length, least significant first.
+/// Bytes of a message's length, most significant first.
 pub(super) const LENGTH_BYTES: usize = 4;
 
 /// See bench/proto/echo.proto.
@@ -84,7 +84,7 @@ impl Codec {
     fn each(&mut self, bytes: &[u8], mut with: impl FnMut(&Sample) -> Result<()>) -> Result<usize> {
         let mut rest = bytes;
         while let Some((length, behind)) = rest.split_first_chunk::<LENGTH_BYTES>() {
-            let length = u32::from_le_bytes(*length) as usize;
+            let length = u32::from_be_bytes(*length) as usize;
             let Some((message, behind)) = behind.split_at_checked(length) else { break };
             self.came.clear();
             self.came.merge(message)?;
@@ -96,7 +96,7 @@ impl Codec {
 }
 
 fn put(sample: &Sample, to: &mut Vec<u8>) -> Result<()> {
-    to.extend_from_slice(&u32::try_from(sample.encoded_len())?.to_le_bytes());
+    to.extend_from_slice(&u32::try_from(sample.encoded_len())?.to_be_bytes());
     Ok(sample.encode(to)?)
 }
 

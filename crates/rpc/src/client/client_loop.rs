@@ -237,6 +237,8 @@ impl Handler for ClientLoop {
     }
 
     fn received(&mut self, io: &mut Io<Item>, id: ConnectionId, bytes: &[u8]) -> usize {
+        // Calls that other threads have made leave before answers are looked at: servers work meanwhile.
+        io.write_now();
         let (now_ms, now_us) = (io.now(), io.now_us());
         self.now_us = now_us;
         let Some(link) = self.links.at(id) else { return bytes.len() };

@@ -170,7 +170,6 @@ impl ClientConfig {
         LoopSettings {
             name: self.name.clone(),
             busy_poll_us: self.busy_poll.as_micros() as u64,
-            flush_each_event: true,
             ..LoopSettings::default()
         }
     }

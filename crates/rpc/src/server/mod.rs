@@ -373,8 +373,6 @@ fn listen_on(
         name: format!("rpc-{index}"),
         cpu: config.first_cpu.map(|cpu| cpu + index),
         busy_poll_us: config.busy_poll.as_micros() as u64,
-        // Answers on one connection have nothing to do with those on others.
-        flush_each_event: true,
         ..LoopSettings::default()
     };
     let mut one = Loop::new(settings).map_err(StartError::System)?;

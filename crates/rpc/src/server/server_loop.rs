@@ -155,13 +155,13 @@ const PARTS_MAX: usize = 4;
 fn handle_event(
     core: &mut Core,
     peer: &mut Peer,
-    event: Event<'_>,
+    event: &Event<'_>,
     now_ms: u64,
     station: &Station,
     out: &mut Vec<u8>,
 ) -> Flow {
-    match event {
-        Event::Request { stream, interaction, initial, completes, payload, more } => {
+    match *event {
+        Event::Request { stream, interaction, initial, completes, ref payload, more } => {
             let request = Request {
                 connection: peer.id,
                 peer: peer.address,
@@ -179,8 +179,8 @@ fn handle_event(
             peer.used = peer.used.saturating_add(1);
             core.request(&mut peer.connection, &request, out);
         }
-        Event::Payload { tag, next, payload, completes, .. } => {
-            core.inbound(tag, (next == Next::Value).then_some(&payload), completes);
+        Event::Payload { tag, next, ref payload, completes, .. } => {
+            core.inbound(tag, (next == Next::Value).then_some(payload), completes);
         }
         Event::Piece { tag, data, more, .. } => {
             peer.behind += u32::from(core.piece(tag, data, more));
@@ -189,7 +189,7 @@ fn handle_event(
         Event::Cancelled { tag, scope: Scope::Sending, .. } => core.unwanted(tag),
         Event::Cancelled { tag, .. } => core.cancelled(tag),
         Event::Failed { tag, .. } => core.cancelled(tag),
-        Event::Setup(setup) => {
+        Event::Setup(ref setup) => {
             peer.composite = setup.metadata_mime != b"message/x.rsocket.routing.v0";
             if let Some(metadata) = setup.payload.metadata {
                 peer.stadium = wire::is_stadium_peer(metadata);
@@ -207,9 +207,9 @@ fn handle_event(
                 peer.connection.grant_lease(LEASE_MS, FIRST_LEASE, out);
             }
         }
-        Event::Resume(resume) => {
+        Event::Resume(ref resume) => {
             let (address, certificate) = (peer.address, peer.certificate.clone());
-            return Flow::Resume(Box::new(Resumption::new(&resume, address, certificate)));
+            return Flow::Resume(Box::new(Resumption::new(resume, address, certificate)));
         }
         Event::Closed(_) => return Flow::Close,
         _ => {}
@@ -255,17 +255,16 @@ impl Handler for ServerLoop {
         let mut used = 0;
         let mut flow = Flow::Open;
         // A long batch leaves in parts, so that the peer works on the first while we make the next. The rest is never
-        // less than a part: small batches would beget smaller ones. Where others are ready too there is work for all
-        // sides anyway, and each connection is written once.
+        // less than a part: small batches would beget smaller ones. Where others are ready too, each connection is
+        // written once, before the next one is read.
         let worth = core.gate.answers_worth_a_write();
         let alone = io.is_alone();
         let part_bytes = bytes.len() / PARTS_MAX;
-        let mut events = 0;
         let mut more = true;
         let mut written = Some(());
         while more && written.is_some() {
             more = false;
-            events = 0;
+            let mut events = 0;
             let part_begins = used;
             written = io.with_output(id, |out| {
                 let start = out.len();
@@ -282,7 +281,7 @@ impl Handler for ServerLoop {
                     }
                     let received = peer.connection.receive(now_ms, &bytes[used..], out);
                     used += received.used;
-                    match received.event {
+                    match &received.event {
                         Some(event) => flow = handle_event(core, peer, event, now_ms, station, out),
                         None if received.used == 0 => return,
                         None => {}
@@ -297,7 +296,7 @@ impl Handler for ServerLoop {
                 }
             }
         }
-        if !alone && events >= worth {
+        if !alone && used > 0 {
             write_now(core, io);
         }
         if let (Some(()), Flow::Resume(resumption)) = (written, &mut flow) {

@@ -141,23 +141,22 @@ impl Connection {
         {
             session.heard(bytes.len());
         }
-        let frame = match decode(bytes) {
-            Ok(frame) => frame,
-            Err(error) => return Received { used, event: self.on_unreadable(error, bytes, out) },
-        };
-        if !self.established && !matches!(frame, Frame::Error { .. }) {
+        // Matched where it was decoded: a frame that is copied right after it was written costs as much as decoding it.
+        let decoded = decode(bytes);
+        if !self.established && !matches!(decoded, Err(_) | Ok(Frame::Error { .. })) {
             self.established = true;
         }
-        match frame {
-            Frame::RequestResponse { stream, more, payload } => {
+        match decoded {
+            Ok(Frame::RequestResponse { stream, more, payload }) => {
                 let (interaction, initial, completes) = (Interaction::RequestResponse, 1, Completes::Yes);
                 let request = Request { stream, interaction, initial, completes, more, payload };
                 self.on_request(request, used, out)
             }
-            Frame::Payload { stream, more, completes, next, payload } => {
+            Ok(Frame::Payload { stream, more, completes, next, payload }) => {
                 self.on_payload(Incoming { stream, more, completes, next, payload }, used, out)
             }
-            frame => Received { used, event: self.on_other(frame, bytes, out) },
+            Ok(frame) => Received { used, event: self.on_other(frame, bytes, out) },
+            Err(error) => Received { used, event: self.on_unreadable(error, bytes, out) },
         }
     }
 
