@@ -43,10 +43,21 @@ pub(crate) fn setup(out: &mut Vec<u8>) {
 
 /// The metadata of calls to a route, with an API key: the same for all of them.
 pub(crate) fn metadata(route: &str, key: &str) -> Vec<u8> {
-    let mut out = Vec::new();
-    entry(ROUTING, &[&[u8::try_from(route.len()).expect("a short route")], route.as_bytes()], &mut out);
+    let mut out = routed(route);
     entry(AUTHENTICATION, &[&[BEARER], key.as_bytes()], &mut out);
     out
+}
+
+/// The metadata of calls to a route, without a key.
+pub(crate) fn routed(route: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    entry(ROUTING, &[&[u8::try_from(route.len()).expect("a short route")], route.as_bytes()], &mut out);
+    out
+}
+
+/// Gives a request another stream.
+pub(crate) fn renumber(request: &mut [u8], stream: u32) {
+    request[3..7].copy_from_slice(&stream.to_be_bytes());
 }
 
 fn entry(kind: u8, parts: &[&[u8]], out: &mut Vec<u8>) {

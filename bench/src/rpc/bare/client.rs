@@ -44,9 +44,9 @@ pub(crate) struct Options {
     /// Seconds before it
     #[arg(long)]
     warm: f64,
-    /// What is sent, where it is more than bytes
-    #[arg(long, conflicts_with = "decode")]
-    requests: Option<Requests>,
+    /// What is sent, where no side of this program decodes
+    #[arg(long, value_enum, default_value_t = Requests::Opaque, conflicts_with = "decode")]
+    requests: Requests,
     #[command(flatten)]
     extra: Extra,
 }
@@ -87,11 +87,8 @@ struct Load<'a> {
 /// Measures, and prints one line of JSON.
 pub(super) fn run(options: &Options) -> Result<()> {
     let codec = options.extra.decode.then(|| Codec::new(options.elements));
-    let shape = match (&codec, options.requests) {
-        (Some(_), _) => Shape::of(Requests::LengthPrefixed, options.elements)?,
-        (None, Some(requests)) => Shape::of(requests, options.elements)?,
-        (None, None) => Shape::opaque(options.elements),
-    };
+    let requests = if codec.is_some() { Requests::LengthPrefixed } else { options.requests };
+    let shape = Shape::of(requests, options.elements)?;
     let total = match options.inflight_each {
         Some(each) => each * options.connections,
         None => options.inflight_total.context("--inflight-total or --inflight-each")?,
@@ -186,10 +183,10 @@ impl Load<'_> {
         loop {
             let window = &mut self.windows[index];
             let Some(read) = window.connection.read(buffer)? else { return Ok(()) };
-            if let Some(codec) = &mut self.codec {
-                codec.check(&mut window.undecoded, &buffer[..read])?;
+            match &mut self.codec {
+                Some(codec) => codec.check(&mut window.undecoded, &buffer[..read])?,
+                None => self.shape.check(window.partial, &buffer[..read])?,
             }
-            self.shape.check(window.partial, &buffer[..read])?;
             let bytes = window.partial + read;
             window.partial = bytes % self.shape.answer_bytes;
             let answered = (bytes / self.shape.answer_bytes) as u64;
