@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
@@ -132,4 +132,23 @@ fn commit() -> String {
     // Earlier benches of the same session have written their pages.
     let changes = git(&["status", "--porcelain", "--", ":!bench/results"]).unwrap_or_default();
     if changes.is_empty() { commit } else { format!("{commit} with changes") }
+}
+/// The processors that a process uses.
+pub(crate) struct Meter {
+    pid: u32,
+    before: Duration,
+    began: Instant,
+}
+
+impl Meter {
+    /// From now on.
+    pub(crate) fn start(pid: u32) -> Result<Self> {
+        Ok(Self { pid, before: cpu_time(pid)?, began: Instant::now() })
+    }
+
+    /// Processors in use since then.
+    pub(crate) fn processors(&self) -> Result<f64> {
+        let used = cpu_time(self.pid)? - self.before;
+        Ok(used.as_secs_f64() / self.began.elapsed().as_secs_f64())
+    }
 }

@@ -24,6 +24,7 @@ mod queue;
 mod ratio;
 mod report;
 mod rpc;
+mod scaling;
 mod sdk;
 mod selection;
 mod server;

@@ -108,7 +108,7 @@ impl Bench<'_> {
         }
         self.take(round, recovery::NAME, Design::Stadium, |_| recovery::take(&start, options.recovery_jobs));
         self.take(round, delayed::NAME, Design::Stadium, |_| delayed::take(&start, options.delayed_jobs));
-        self.take(round, scaling::NAME, Design::Stadium, |_| scaling::take(&start, clients));
+        self.take(round, crate::scaling::NAME, Design::Stadium, |_| scaling::take(&start, clients));
     }
 
     /// One measurement of one contender, if it is among the chosen; its failure is kept.

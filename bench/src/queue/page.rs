@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use super::clients::Clients;
 use super::designs::{ALL, Design, PEERS};
-use super::{delayed, latency, recovery, scaling, throughput};
+use super::{delayed, latency, recovery, throughput};
 use crate::figure::{Contender as _, Figure};
 use crate::selection::Selection;
 use crate::taken::Taken;
-use crate::{machine, table};
+use crate::{machine, scaling, table};
 
 /// The page as Markdown.
 pub(super) fn write(
@@ -99,15 +99,8 @@ fn details(clients: &Clients) -> Vec<(String, String)> {
     ] {
         row(delayed::NAME, value, &format!("delayed: {title}"));
     }
-    for (value, title) in [
-        ("one_per_second", "one shard on core 0, jobs/s"),
-        ("two_per_second", "two shards on both cores, jobs/s"),
-        ("one_server_cpu", "one shard: server's cores"),
-        ("two_server_cpu", "two shards: server's cores"),
-        ("one_client_cpu", "one shard: client's share of core 1"),
-        ("two_client_cpu", "two shards: client's share of core 1"),
-    ] {
-        row(scaling::NAME, value, &format!("scaling: {title}"));
+    for (value, title) in scaling::details("jobs") {
+        row(scaling::NAME, &value, &format!("scaling: {title}"));
     }
     rows
 }

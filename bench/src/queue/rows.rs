@@ -1,8 +1,9 @@
 //! The rows that the issue asks for, with what each must reach, against the peers and the bare disk of the same run.
 
 use super::designs::{Design, MYSQL, PEERS};
-use super::{delayed, latency, recovery, scaling, throughput};
+use super::{delayed, latency, recovery, throughput};
 use crate::figure::{Better, Figure, Row, Samples, Sides};
+use crate::scaling;
 
 /// How far ahead of the best MySQL design single jobs must be.
 const MYSQL_GAIN: f64 = 5.0;
@@ -73,8 +74,15 @@ pub(super) fn figures(samples: &Samples<Design>) -> Vec<Figure> {
             Better::Lower,
         )
         .figure(&SIDES, Some(20.0), Some(5.0)),
-        row(of(scaling::NAME, "gain"), "two shards on 2 cores over one on 1", "times", Better::Higher)
+        row(of(scaling::NAME, scaling::GAIN), "two shards on 2 cores over one on 1", "times", Better::Higher)
             .figure(&SIDES, Some(1.7), Some(1.9)),
+        row(
+            of(scaling::NAME, scaling::GAIN_OF_PROCESSORS),
+            "the same, jobs for each second of the server's processors",
+            "times",
+            Better::Higher,
+        )
+        .figure(&SIDES, Some(0.85), Some(0.95)),
     ]
 }
 

@@ -8,8 +8,9 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::cell::{Cell, Flight, Message};
-use super::fixture::{Meter, Side};
+use super::fixture::{SERVER_CPU, Side};
 use super::peer::Peer;
+use crate::machine::Meter;
 use crate::process;
 use crate::program::Listening;
 use crate::server::Places;
@@ -36,6 +37,6 @@ pub(super) fn take(places: &Places, peer: Peer) -> Result<Vec<(String, f64)>> {
     let meter = Meter::start(server.pid())?;
     let result = process::client(&mut client, Duration::from_secs(60))?;
     let mut numbers = process::numbers(&result);
-    numbers.push(meter.share()?);
+    numbers.push((SERVER_CPU.to_owned(), meter.processors()?));
     Ok(numbers)
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use super::cell::{Cell, Flight, Message};
-use crate::machine;
+use crate::machine::Meter;
 use crate::process::{self, Cores};
 use crate::program::{Listening, Series};
 
@@ -79,24 +79,6 @@ pub(crate) struct Times {
     pub(crate) warm: f64,
 }
 
-/// The share of its core that a process uses from now on.
-pub(super) struct Meter {
-    pid: u32,
-    before: Duration,
-    began: Instant,
-}
-
-impl Meter {
-    pub(super) fn start(pid: u32) -> Result<Self> {
-        Ok(Self { pid, before: machine::cpu_time(pid)?, began: Instant::now() })
-    }
-
-    pub(super) fn share(&self) -> Result<(String, f64)> {
-        let used = machine::cpu_time(self.pid)? - self.before;
-        Ok((SERVER_CPU.to_owned(), used.as_secs_f64() / self.began.elapsed().as_secs_f64()))
-    }
-}
-
 /// A contender at work: its server, and its client where that stays.
 pub(crate) struct Fixture<P> {
     programs: P,
@@ -133,7 +115,7 @@ impl<P: Programs> Fixture<P> {
     pub(crate) fn rest(&self) -> Result<Vec<(String, f64)>> {
         let meter = Meter::start(self.server.pid())?;
         std::thread::sleep(REST);
-        Ok(vec![meter.share()?])
+        Ok(vec![(SERVER_CPU.to_owned(), meter.processors()?)])
     }
 
     /// Runs a client with these arguments beside address and times.
@@ -149,7 +131,7 @@ impl<P: Programs> Fixture<P> {
             None => process::client(self.programs.command(Side::Client).args(arguments), deadline)?,
         };
         let mut numbers = process::numbers(&result);
-        numbers.push(meter.share()?);
+        numbers.push((SERVER_CPU.to_owned(), meter.processors()?));
         Ok(numbers)
     }
 

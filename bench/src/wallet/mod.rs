@@ -16,6 +16,7 @@ mod rates;
 mod recovery;
 mod report;
 mod rows;
+mod scaling;
 mod sweep;
 mod voting;
 mod zipf;
@@ -112,6 +113,7 @@ impl Bench<'_> {
             self.alone(round, recovery::NAME, |zipf| {
                 recovery::take(&start, &options.clients, zipf, options.recovery_transfers)
             });
+            self.alone(round, crate::scaling::NAME, |zipf| scaling::take(&start, &options.clients, zipf));
             self.alone(round, memory::NAME, |_| memory::take(&start, options.memory_accounts));
             self.alone(round, voting::NAME, |_| voting::take(&start, &options.clients));
         }

@@ -9,7 +9,7 @@ use super::{memory, recovery, voting};
 use crate::figure::{Contender as _, Figure};
 use crate::selection::Selection;
 use crate::taken::Taken;
-use crate::{machine, table};
+use crate::{machine, scaling, table};
 
 /// The page as Markdown.
 pub(super) fn write(
@@ -100,6 +100,9 @@ fn details() -> Vec<(String, String)> {
         ("client_cpu", "client's share of a core"),
     ] {
         row(voting::NAME, value, title);
+    }
+    for (value, title) in scaling::details("debits") {
+        row(scaling::NAME, &value, &title);
     }
     rows
 }

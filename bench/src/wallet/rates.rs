@@ -18,7 +18,7 @@ use crate::services::Start;
 /// The name of what a contender must show before and after it is measured.
 pub(super) const WORK: &str = "work";
 /// Each account's first credit: more than any row takes from one.
-const CREDIT: u64 = 1_000_000_000_000;
+pub(super) const CREDIT: u64 = 1_000_000_000_000;
 /// Accounts that the rows leave alone: the hot one and the one that is emptied, behind the others.
 const EXTRA: u32 = 2;
 /// What the account that is emptied has when it is, and how many try.
@@ -26,7 +26,7 @@ const LEFT: u64 = 500;
 const TRIES: u64 = 1_000;
 const TRIES_REPEAT_EVERY: u64 = 10;
 /// A load before each measurement that is not looked at.
-const WARM: Duration = Duration::from_millis(500);
+pub(super) const WARM: Duration = Duration::from_millis(500);
 /// Who did less than this share of the rate as fast as it can does not come near it in this way either.
 const CAPACITY_SHARE_MIN: f64 = 0.9;
 

@@ -7,6 +7,7 @@ use super::designs::{Design, PEERS, POSTGRESQL};
 use super::rates::Rate;
 use super::{memory, recovery, voting};
 use crate::figure::{Better, Figure, Row, Samples, Sides};
+use crate::scaling;
 
 /// Who is who.
 const SIDES: Sides<Design> = Sides { product: Design::Stadium, peers: PEERS, limit: Design::Limit };
@@ -79,6 +80,22 @@ pub(super) fn figures(samples: &Samples<Design>, clients: &Clients) -> Vec<Figur
         .figure(&SIDES, Some(20.0), Some(5.0)),
         row(recovery::NAME, "differ", "the same: balances that differ".to_owned(), "accounts", Better::Lower)
             .figure(&SIDES, Some(0.0), None),
+        row(
+            scaling::NAME,
+            scaling::GAIN,
+            "batches, two shards on 2 cores over one on 1".to_owned(),
+            "times",
+            Better::Higher,
+        )
+        .figure(&SIDES, Some(1.7), Some(1.9)),
+        row(
+            scaling::NAME,
+            scaling::GAIN_OF_PROCESSORS,
+            "the same, debits for each second of the server's processors".to_owned(),
+            "times",
+            Better::Higher,
+        )
+        .figure(&SIDES, Some(0.85), Some(0.95)),
         row(
             memory::NAME,
             "bytes_each",

@@ -35,7 +35,16 @@ pub(crate) struct Stadium {
 impl Stadium {
     /// Starts it anew, empty, as it is by default, and declares the asset.
     pub(crate) fn start(start: &Start<'_>) -> Result<Self> {
-        let stadium = Self { server: Server::start(start, Cores::Both, vec!["rpc.loops=1".to_owned()])? };
+        Self::with(start, Cores::Both, vec!["rpc.loops=1".to_owned()])
+    }
+
+    /// The same on these cores, with so many shards and as many loops.
+    pub(crate) fn start_on(start: &Start<'_>, cores: Cores, shards: u32) -> Result<Self> {
+        Self::with(start, cores, vec![format!("rpc.loops={shards}"), format!("shards.count={shards}")])
+    }
+
+    fn with(start: &Start<'_>, cores: Cores, settings: Vec<String>) -> Result<Self> {
+        let stadium = Self { server: Server::start(start, cores, settings)? };
         // The first request of all makes the asset known.
         caller(&stadium)?.ask(Request::Loaded, DECLARE_MAX)?;
         Ok(stadium)
