@@ -1,14 +1,15 @@
 //! The second form of the row with most calls in flight, in which a client of ours is the bound: one client for all
 //! servers, which costs next to nothing.
 //!
-//! It sends requests that were made beforehand and counts the bytes of answers; of each read it looks at one answer.
+//! It sends requests that were made beforehand, and counts answers: of RSocket by their frames, else by their bytes,
+//! of which it looks at one message of each read.
 
 use std::time::Duration;
 
 use anyhow::Result;
 
 use super::cell::{Cell, Flight, Message};
-use super::fixture::{SERVER_CPU, Side};
+use super::fixture::{SERVER_CPU, Side, answered_ok};
 use super::peer::Peer;
 use crate::machine::Meter;
 use crate::process;
@@ -36,7 +37,7 @@ pub(super) fn take(places: &Places, peer: Peer) -> Result<Vec<(String, f64)>> {
     client.args(["--requests", if peer == Peer::Stadium { "rsocket" } else { "length-prefixed" }]);
     let meter = Meter::start(server.pid())?;
     let result = process::client(&mut client, Duration::from_secs(60))?;
-    let mut numbers = process::numbers(&result);
+    let mut numbers = answered_ok(process::numbers(&result))?;
     numbers.push((SERVER_CPU.to_owned(), meter.processors()?));
     Ok(numbers)
 }

@@ -79,6 +79,16 @@ pub(crate) struct Times {
     pub(crate) warm: f64,
 }
 
+/// A client's numbers, unless too many of its calls were not answered OK.
+pub(super) fn answered_ok(numbers: Vec<(String, f64)>) -> Result<Vec<(String, f64)>> {
+    let value = |name: &str| process::number(&numbers, name).unwrap_or(0.0);
+    let (failed, busy, ok) = (value("failed"), value("busy_per_second"), value("per_second"));
+    if failed > 0.0 || busy > ok * BUSY_SHARE_MAX {
+        bail!("{failed} calls failed, {busy:.0} a second were answered Busy, {ok:.0} a second OK");
+    }
+    Ok(numbers)
+}
+
 /// A contender at work: its server, and its client where that stays.
 pub(crate) struct Fixture<P> {
     programs: P,
@@ -102,13 +112,7 @@ impl<P: Programs> Fixture<P> {
 
     /// Runs one cell; the client's numbers by name. Only calls answered OK count; many that were not make it worthless.
     pub(crate) fn measure(&mut self, cell: Cell, times: Times) -> Result<Vec<(String, f64)>> {
-        let numbers = self.ask(cell.arguments(), times)?;
-        let value = |name: &str| process::number(&numbers, name).unwrap_or(0.0);
-        let (failed, busy, ok) = (value("failed"), value("busy_per_second"), value("per_second"));
-        if failed > 0.0 || busy > ok * BUSY_SHARE_MAX {
-            bail!("{failed} calls failed, {busy:.0} a second were answered Busy, {ok:.0} a second OK");
-        }
-        Ok(numbers)
+        answered_ok(self.ask(cell.arguments(), times)?)
     }
 
     /// The server's share of its core while nobody asks it for anything.

@@ -15,7 +15,7 @@ use mio::{Events, Interest, Poll, Token};
 use serde_json::json;
 
 use super::sample::Codec;
-use super::shape::{Requests, Shape};
+use super::shape::{Answers, Partial, Requests, Shape};
 use super::{Connection, EVENTS, Extra, READ_BYTES};
 use crate::connections::STALL;
 use crate::machine;
@@ -61,10 +61,7 @@ struct Batch {
 struct Window {
     connection: Connection,
     batches: VecDeque<Batch>,
-    /// Bytes of a message whose end has not arrived.
-    partial: usize,
-    /// Those bytes themselves, where messages are decoded.
-    undecoded: Vec<u8>,
+    partial: Partial,
     /// The id of its next stream, where requests have one.
     next_id: u32,
 }
@@ -82,13 +79,17 @@ struct Load<'a> {
     span_start: Instant,
     span_end: Instant,
     latencies: Histogram<u64>,
+    /// Messages of the span that the server had no time for.
+    busy: u64,
 }
 
 /// Measures, and prints one line of JSON.
 pub(super) fn run(options: &Options) -> Result<()> {
     let codec = options.extra.decode.then(|| Codec::new(options.elements));
-    let requests = if codec.is_some() { Requests::LengthPrefixed } else { options.requests };
-    let shape = Shape::of(requests, options.elements)?;
+    let shape = match codec {
+        Some(_) => Shape::of(Requests::LengthPrefixed, options.elements)?.unread(),
+        None => Shape::of(options.requests, options.elements)?,
+    };
     let total = match options.inflight_each {
         Some(each) => each * options.connections,
         None => options.inflight_total.context("--inflight-total or --inflight-each")?,
@@ -102,8 +103,8 @@ pub(super) fn run(options: &Options) -> Result<()> {
         poll.registry().register(&mut socket, Token(index), Interest::READABLE | Interest::WRITABLE)?;
         let mut connection = Connection::new(socket)?;
         connection.send(&shape.setup)?;
-        let (batches, undecoded) = (VecDeque::new(), Vec::new());
-        windows.push(Window { connection, batches, partial: 0, undecoded, next_id: 1 });
+        let (batches, partial) = (VecDeque::new(), Partial::default());
+        windows.push(Window { connection, batches, partial, next_id: 1 });
     }
     let span_start = Instant::now() + Duration::from_secs_f64(options.warm);
     let mut load = Load {
@@ -116,6 +117,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
         span_start,
         span_end: span_start + Duration::from_secs_f64(options.seconds),
         latencies: Histogram::new_with_bounds(1, 60_000_000_000, 3)?,
+        busy: 0,
     };
     for index in 0..options.connections {
         let share = total / options.connections + usize::from(index < total % options.connections);
@@ -124,7 +126,8 @@ pub(super) fn run(options: &Options) -> Result<()> {
     let client_cpu_s = load.drive(&mut poll)?;
     let latencies = &load.latencies;
     let result = json!({
-        "per_second": latencies.len() as f64 / options.seconds,
+        "per_second": latencies.len().saturating_sub(load.busy) as f64 / options.seconds,
+        "busy_per_second": load.busy as f64 / options.seconds,
         "p50_us": latencies.value_at_quantile(0.5) as f64 / 1e3,
         "p99_us": latencies.value_at_quantile(0.99) as f64 / 1e3,
         "mean_us": latencies.mean() / 1e3,
@@ -183,14 +186,12 @@ impl Load<'_> {
         loop {
             let window = &mut self.windows[index];
             let Some(read) = window.connection.read(buffer)? else { return Ok(()) };
-            match &mut self.codec {
-                Some(codec) => codec.check(&mut window.undecoded, &buffer[..read])?,
-                None => self.shape.check(window.partial, &buffer[..read])?,
+            if let Some(codec) = &mut self.codec {
+                codec.check(&mut window.partial.bytes, &buffer[..read])?;
             }
-            let bytes = window.partial + read;
-            window.partial = bytes % self.shape.answer_bytes;
-            let answered = (bytes / self.shape.answer_bytes) as u64;
-            self.record(index, answered)?;
+            let Answers { whole, busy } = self.shape.count(&mut window.partial, &buffer[..read])?;
+            let answered = whole + busy;
+            self.record(index, answered, busy)?;
             let next = if self.moving { (index + 1) % self.windows.len() } else { index };
             self.send(next, answered)?;
             if read < buffer.len() {
@@ -199,10 +200,11 @@ impl Load<'_> {
         }
     }
 
-    /// Takes `answered` messages off the window.
-    fn record(&mut self, index: usize, mut answered: u64) -> Result<()> {
+    /// Takes `answered` messages off the window, some of which the server had no time for.
+    fn record(&mut self, index: usize, mut answered: u64, busy: u64) -> Result<()> {
         let now = Instant::now();
         let counts = now > self.span_start && now <= self.span_end;
+        self.busy += if counts { busy } else { 0 };
         while answered > 0 {
             let batch = self.windows[index].batches.front_mut().context("more answers than messages")?;
             let messages = answered.min(batch.messages);

@@ -1,7 +1,7 @@
 //! The bytes of a request and the length of its answer, where neither is looked into: what a client that costs next
 //! to nothing sends to a server that does the work.
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::ValueEnum;
 
 use super::sample::{Codec, LENGTH_BYTES};
@@ -61,6 +61,11 @@ impl Shape {
         Ok(Self { requests, setup, request, answer_bytes })
     }
 
+    /// The same, where somebody else looks at the answers.
+    pub(super) fn unread(self) -> Self {
+        Self { requests: Requests::Opaque, ..self }
+    }
+
     /// Gives `count` requests at the front of `outgoing` the next ids of their connection, which are odd.
     pub(super) fn number(&self, outgoing: &mut [u8], count: usize, next_id: &mut u32) {
         if self.requests == Requests::Rsocket {
@@ -71,22 +76,65 @@ impl Shape {
         }
     }
 
-    /// Looks at the first answer that begins in `read`, before which `partial` bytes of another one came.
-    pub(super) fn check(&self, partial: usize, read: &[u8]) -> Result<()> {
-        let begin = (self.answer_bytes - partial) % self.answer_bytes;
-        let Some(answer) = read.get(begin..begin + self.answer_bytes) else { return Ok(()) };
-        let is_answer = match self.requests {
-            Requests::Opaque => true,
+    /// Counts the answers that `read` completes. `partial` has the bytes before that are to be looked at.
+    pub(super) fn count(&self, partial: &mut Partial, read: &[u8]) -> Result<Answers> {
+        if self.requests == Requests::Rsocket {
+            return self.count_frames(partial, read);
+        }
+        let begin = (self.answer_bytes - partial.length) % self.answer_bytes;
+        if self.requests == Requests::LengthPrefixed
+            && let Some(answer) = read.get(begin..begin + self.answer_bytes)
+        {
             // Samples are sent back as they came.
-            Requests::LengthPrefixed => answer == self.request,
-            Requests::Rsocket => {
-                let length = self.answer_bytes - HEAD_BYTES;
-                matches!(rsocket::parse(answer)?, Some((Frame::Payload { data, .. }, _)) if data.len() == length)
-            }
-        };
-        ensure!(is_answer, "this is no answer: {answer:02x?}");
-        Ok(())
+            ensure!(answer == self.request, "this is no answer: {answer:02x?}");
+        }
+        let bytes = partial.length + read.len();
+        partial.length = bytes % self.answer_bytes;
+        Ok(Answers { whole: (bytes / self.answer_bytes) as u64, busy: 0 })
     }
+
+    fn count_frames(&self, partial: &mut Partial, read: &[u8]) -> Result<Answers> {
+        if partial.bytes.is_empty() {
+            let (answers, taken) = self.frames(read)?;
+            partial.bytes.extend_from_slice(&read[taken..]);
+            return Ok(answers);
+        }
+        partial.bytes.extend_from_slice(read);
+        let (answers, taken) = self.frames(&partial.bytes)?;
+        partial.bytes.drain(..taken);
+        Ok(answers)
+    }
+
+    /// The answers among the whole frames, and the length of these.
+    fn frames(&self, bytes: &[u8]) -> Result<(Answers, usize)> {
+        let mut answers = Answers { whole: 0, busy: 0 };
+        let mut taken = 0;
+        while let Some((frame, length)) = rsocket::parse(&bytes[taken..])? {
+            match frame {
+                Frame::Payload { .. } if length == self.answer_bytes => answers.whole += 1,
+                Frame::Busy { .. } => answers.busy += 1,
+                other => bail!("this is no answer: {other:?}"),
+            }
+            taken += length;
+        }
+        Ok((answers, taken))
+    }
+}
+
+/// A message of one connection whose end has not arrived.
+#[derive(Default)]
+pub(super) struct Partial {
+    length: usize,
+    /// Its bytes, where it is looked at.
+    pub(super) bytes: Vec<u8>,
+}
+
+/// What a read brought.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Answers {
+    pub(super) whole: u64,
+    /// Calls that the server had no time for.
+    pub(super) busy: u64,
 }
 
 #[cfg(test)]
@@ -94,17 +142,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_known_wherever_it_begins() {
-        let shape = Shape::of(Requests::LengthPrefixed, 2).expect("it is encoded");
-        let two = shape.request.repeat(2);
-        for partial in [0, 1, 51] {
-            shape.check(partial, &two[partial..]).expect("it is one");
+    fn answers_are_counted_whatever_the_pieces() {
+        for (requests, answer) in [
+            (Requests::LengthPrefixed, Shape::of(Requests::LengthPrefixed, 2).expect("it is encoded").request),
+            // A PAYLOAD of stream 1 with NEXT and COMPLETE.
+            (Requests::Rsocket, [&[0, 0, 54, 0, 0, 0, 1, 0x28, 0x60][..], &[7; 48]].concat()),
+        ] {
+            let shape = Shape::of(requests, 2).expect("it is encoded");
+            let (mut partial, mut whole) = (Partial::default(), 0);
+            for piece in answer.repeat(5).chunks(70) {
+                whole += shape.count(&mut partial, piece).expect("they are answers").whole;
+            }
+            assert_eq!(whole, 5);
+            let mut other = answer;
+            other[7] = 0x10;
+            shape.count(&mut Partial::default(), &other).expect_err("it is none");
         }
-        shape.check(0, &two[1..]).expect_err("it is none");
+    }
 
+    #[test]
+    fn a_call_that_is_answered_busy_is_no_answer() {
         let shape = Shape::of(Requests::Rsocket, 2).expect("it is encoded");
-        shape.check(0, &shape.request).expect_err("a request is none");
-        shape.check(0, &[0; 20]).expect("it has not arrived whole");
+        // An ERROR of stream 1 with REJECTED, without a text.
+        let busy = [0, 0, 10, 0, 0, 0, 1, 0x2c, 0, 0, 0, 2, 2];
+        let answers = shape.count(&mut Partial::default(), &busy).expect("it is read");
+        assert_eq!(answers, Answers { whole: 0, busy: 1 });
     }
 
     #[test]
