@@ -144,7 +144,10 @@ mod tests {
     #[test]
     fn answers_are_counted_whatever_the_pieces() {
         for (requests, answer) in [
-            (Requests::LengthPrefixed, Shape::of(Requests::LengthPrefixed, 2).expect("it is encoded").request),
+            (
+                Requests::LengthPrefixed,
+                Shape::of(Requests::LengthPrefixed, 2).expect("it is encoded").request,
+            ),
             // A PAYLOAD of stream 1 with NEXT and COMPLETE.
             (Requests::Rsocket, [&[0, 0, 54, 0, 0, 0, 1, 0x28, 0x60][..], &[7; 48]].concat()),
         ] {
