@@ -1,7 +1,7 @@
-//! What a second shard on a second core adds: one shard on core 0, then two on both cores.
+//! The gain of a second shard on a second core: one shard on core 0, then two on both cores.
 //!
-//! The client stays on core 1 in both, so it takes from the second shard what it needs itself. The work for each
-//! second of the server's processors shows what is left of a shard beside another one, whatever the client takes.
+//! The client stays on core 1 in both, so it takes its part of the second shard's core. The work for
+//! each second of the server's processors leaves that part out.
 
 use anyhow::{Context as _, Result};
 

@@ -68,7 +68,7 @@ impl Kind {
         }
     }
 
-    /// Whether it runs on a virtual machine, which is slow until its code is compiled.
+    /// True for a virtual machine, which is slow until its code is compiled.
     pub(crate) fn warms_up(self) -> bool {
         self == Self::HiveMq
     }

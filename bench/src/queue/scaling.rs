@@ -1,7 +1,7 @@
-//! What a second shard adds to a queue that lies on all shards: see [`crate::scaling`].
+//! The gain of a second shard for a queue that lies on all shards: see [`crate::scaling`].
 //!
-//! Payloads are small, because the disk is one for both. There are as many loops of RPC as shards, and connections enough that
-//! each loop has its share.
+//! Payloads are small, because the disk is one for both. There are as many loops of RPC as shards, and
+//! connections enough that each loop has its share.
 
 use anyhow::{Context as _, Result};
 

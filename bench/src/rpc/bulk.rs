@@ -1,8 +1,8 @@
-//! The second form of the row with most calls in flight, in which a client of ours is the bound: one client for all
+//! The second form of the row with most calls in flight, whose bound is the client: one client for all
 //! servers, which costs next to nothing.
 //!
-//! It sends requests that were made beforehand, and counts answers: of RSocket by their frames, else by their bytes,
-//! of which it looks at one message of each read.
+//! It sends requests that were made beforehand, and counts answers: those of RSocket by frames, others
+//! by bytes, of which it looks at one message of each read.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::server::Places;
 
 /// Name of the measurement.
 pub(super) const NAME: &str = "bulk-48-100";
-/// Who takes part.
+/// The servers.
 pub(super) const CONTENDERS: &[Peer] = &[Peer::BareDecoding, Peer::Stadium, Peer::Netty];
 
 /// Seconds uncounted, in which a virtual machine compiles its code, and seconds that count.

@@ -92,7 +92,7 @@ impl Programs for Started<'_> {
 }
 
 impl Peer {
-    /// Where a program's stderr goes.
+    /// The file for a program's stderr.
     pub(super) fn log(self, side: Side, places: &Places) -> PathBuf {
         let name = self.name().replace(", ", "-").replace(' ', "-");
         places.target.join(format!("bench/rpc-{name}-{}.log", side.name()))

@@ -1,4 +1,5 @@
-//! What a second shard adds to debits in batches: see [`crate::scaling`]. Afterwards all balances are compared.
+//! The gain of a second shard for debits in batches: see [`crate::scaling`]. Afterwards all balances
+//! are compared.
 
 use anyhow::Result;
 

@@ -66,7 +66,7 @@ impl<H: Handler> Driven<H> {
         Ok(())
     }
 
-    /// Whether events are left that the next step handles.
+    /// True while events are left, which the next step handles.
     fn is_amid_turn(&self) -> bool {
         !self.inner.left.is_empty()
     }

@@ -44,7 +44,7 @@ pub(crate) struct Options {
     /// Seconds before it
     #[arg(long)]
     warm: f64,
-    /// What is sent, where no side of this program decodes
+    /// The kind of requests, unless this program decodes
     #[arg(long, value_enum, default_value_t = Requests::Opaque, conflicts_with = "decode")]
     requests: Requests,
     #[command(flatten)]

@@ -1,5 +1,5 @@
-//! The bytes of a request and the length of its answer, where neither is looked into: what a client that costs next
-//! to nothing sends to a server that does the work.
+//! Requests that are made beforehand, and the length of their answers: for a client that costs next to
+//! nothing, of a server that does the work.
 
 use anyhow::{Result, bail, ensure};
 use clap::ValueEnum;
@@ -18,7 +18,7 @@ pub(crate) enum Requests {
     Rsocket,
 }
 
-/// What goes over one connection.
+/// The bytes of one connection.
 pub(super) struct Shape {
     requests: Requests,
     /// Sent first.
@@ -129,7 +129,7 @@ pub(super) struct Partial {
     pub(super) bytes: Vec<u8>,
 }
 
-/// What a read brought.
+/// The answers of one read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Answers {
     pub(super) whole: u64,

@@ -141,7 +141,7 @@ impl Connection {
         {
             session.heard(bytes.len());
         }
-        // Matched where it was decoded: a frame that is copied right after it was written costs as much as decoding it.
+        // Matched in place: to copy a frame right after it was written costs as much as to decode it.
         let decoded = decode(bytes);
         if !self.established && !matches!(decoded, Err(_) | Ok(Frame::Error { .. })) {
             self.established = true;
