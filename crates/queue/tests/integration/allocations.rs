@@ -4,28 +4,11 @@
 //! about.
 
 use bytes::Bytes;
-use stadium_queue::{
-    Answer, Bounds, Command, Key, Lease, NewJob, Place, QueueName, Queues, Record, Time, When, WorkerName,
-};
+use stadium_queue::{Answer, Command, Key, Lease, NewJob, QueueName, When, WorkerName};
 
-struct Driver {
-    queues: Queues,
-    record: Record,
-    at: u64,
-    now: Time,
-    changes: Vec<stadium_queue::PayloadChange>,
-}
+use crate::driver::Driver;
 
 impl Driver {
-    fn ask(&mut self, command: &Command) -> Answer {
-        self.record.begin(16);
-        let answer = self.queues.execute(self.at, self.now, 1, command, &mut self.record);
-        self.at += self.record.bytes().len() as u64;
-        self.changes.clear();
-        self.queues.take_payload_changes(&mut self.changes);
-        answer.unwrap()
-    }
-
     fn measured(&mut self, command: &Command) -> (Answer, u64) {
         let mut answer = None;
         let info = allocation_counter::measure(|| answer = Some(self.ask(command)));
@@ -35,14 +18,7 @@ impl Driver {
 
 #[test]
 fn a_warm_machine_allocates_nothing_for_a_job() {
-    let bounds = Bounds { finished_max: 500, ..Bounds::default() };
-    let mut driver = Driver {
-        queues: Queues::new(Place { shard: 0, shards: 1, hash_seed: 1 }, bounds),
-        record: Record::new(),
-        at: 64,
-        now: Time(1_800_000_000_000),
-        changes: Vec::new(),
-    };
+    let mut driver = Driver::new();
     let queue = QueueName::new("mail").unwrap();
     let payload = Bytes::from(vec![7; 200]);
     let job = |n: usize| NewJob {

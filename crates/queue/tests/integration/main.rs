@@ -3,6 +3,7 @@
 
 mod allocations;
 mod behaviours;
+mod driver;
 mod format;
 mod fuzz;
 mod harness;

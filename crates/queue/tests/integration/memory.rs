@@ -4,11 +4,10 @@
 //! indexes, and what these hold in reserve.
 
 use bytes::Bytes;
-use stadium_queue::{
-    Answer, Bounds, Command, Lease, NewJob, PayloadAt, Place, QueueName, Queues, Record, Time, When,
-};
+use stadium_queue::{Answer, Command, Lease, NewJob, PayloadAt, QueueName, When};
 use stadium_state_machine::{MachineState as _, MoveCursor, MovePayloads};
 
+use crate::driver::{Driver, PLACE, bounds};
 use crate::harness::{checkpoint, queue, restored};
 
 /// Bytes that a delayed job may take: 48 of its own, 8 in its list, 12 of its timer, 4 in the index of
@@ -19,36 +18,7 @@ const JOBS: u64 = 260_000;
 
 const BATCH: u64 = 1_000;
 
-const PLACE: Place = Place { shard: 0, shards: 1, hash_seed: 1 };
-
-struct Driver {
-    queues: Queues,
-    record: Record,
-    at: u64,
-    now: Time,
-    changes: Vec<stadium_queue::PayloadChange>,
-}
-
-fn bounds() -> Bounds {
-    Bounds { finished_max: 500, ..Bounds::default() }
-}
-
 impl Driver {
-    fn new() -> Self {
-        let queues = Queues::new(PLACE, bounds());
-        let (record, now) = (Record::new(), Time(1_800_000_000_000));
-        Self { queues, record, at: 64, now, changes: Vec::new() }
-    }
-
-    fn ask(&mut self, command: &Command) -> Answer {
-        self.record.begin(16);
-        let answer = self.queues.execute(self.at, self.now, 1, command, &mut self.record);
-        self.at += self.record.bytes().len() as u64;
-        self.changes.clear();
-        self.queues.take_payload_changes(&mut self.changes);
-        answer.unwrap()
-    }
-
     fn put(&mut self, queue: &QueueName, when: When) {
         let job = NewJob { payload: Bytes::from_static(b"payload"), when, ..NewJob::default() };
         let jobs = vec![job; BATCH as usize];
