@@ -291,6 +291,7 @@ impl CheckpointWriter for FileCheckpointWriter {
         self.body_bytes += u64::from(length);
         if self.buffer.len() >= WRITE_BYTES {
             self.flush()?;
+            self.file.trickle().map_err(|error| self.place.failed("writing a checkpoint", &error))?;
         }
         Ok(())
     }
@@ -587,7 +588,8 @@ mod tests {
         }
 
         fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
-            self.disk.create(name)
+            let file = self.disk.create(name)?;
+            Ok(if name == self.name { Arc::new(BadFile(file)) } else { file })
         }
 
         fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -628,6 +630,10 @@ mod tests {
             self.0.sync()
         }
 
+        fn trickle(&self) -> io::Result<()> {
+            Err(rustix::io::Errno::IO.into())
+        }
+
         fn allocate(&self, bytes: u64) -> io::Result<()> {
             self.0.allocate(bytes)
         }
@@ -657,6 +663,19 @@ mod tests {
             Some(JournalId(7)),
         );
         assert_eq!(read(&alone.expect("it opens")).map(|(position, _)| position), Some(Position(100)));
+    }
+
+    #[test]
+    fn one_whose_parts_the_disk_does_not_take_is_given_up() {
+        let disk = MemoryDisk::new(1);
+        write(&place(&disk), 100, &[b"older"]);
+        let bad = Arc::new(BadSector { disk: disk.clone(), name: format!("{:016x}.new", 200) });
+        let place = FileCheckpoints::open_on(bad, 1, Some(JournalId(7))).expect("it opens");
+        let mut writer = place.begin(Position(200)).expect("it begins");
+        writer.chunk(&vec![1; WRITE_BYTES / 2]).expect("less than a part is kept in memory");
+        assert!(matches!(writer.chunk(&vec![2; WRITE_BYTES]), Err(Error::Io { .. })));
+        drop(writer);
+        assert_eq!(disk.list().expect("it lists"), [file_name(Position(100))]);
     }
 
     #[test]

@@ -89,6 +89,16 @@ pub trait DiskFile: Send + Sync {
     /// Of the file system.
     fn sync(&self) -> io::Result<()>;
 
+    /// Called between the parts of a large file: makes those that were written durable, and then
+    /// leaves the disk to others for about as long, 1 ms at most. A large file that is synced at its end
+    /// only holds up the syncs of all others meanwhile. Blocks; does nothing where nobody waits for a disk.
+    ///
+    /// # Errors
+    /// As for `sync`.
+    fn trickle(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Makes the file this long, with blocks of its own for each byte, filled with zeros.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{
     AtFlags, CWD, FallocateFlags, FileType, RawDir, RenameFlags, SeekFrom, seek, statat, statvfs,
@@ -25,6 +26,12 @@ use crate::made::make_folder;
 const LOCK: &str = "lock";
 /// Zeros are written in pieces of this size.
 const ZEROS: &[u8] = &[0; 1 << 18];
+
+/// Bytes of a large file between two calls of [`DiskFile::trickle`].
+const TRICKLE_BYTES: u64 = 1 << 20;
+
+/// The longest that the disk is left to others in between.
+const TRICKLE_PAUSE_MAX: Duration = Duration::from_millis(1);
 
 /// Bytes that the file system of a folder has free for this process.
 ///
@@ -299,6 +306,13 @@ impl DiskFile for OpenFile {
         self.file().sync_data()
     }
 
+    fn trickle(&self) -> io::Result<()> {
+        let begun = Instant::now();
+        self.sync()?;
+        std::thread::sleep(begun.elapsed().min(TRICKLE_PAUSE_MAX));
+        Ok(())
+    }
+
     fn allocate(&self, bytes: u64) -> io::Result<()> {
         match rustix::fs::fallocate(self.file(), FallocateFlags::empty(), 0, bytes) {
             // A file system without fallocate: writing the zeros finds out whether there is room.
@@ -310,6 +324,9 @@ impl DiskFile for OpenFile {
             let piece = (bytes - written).min(ZEROS.len() as u64);
             self.file().write_all_at(&ZEROS[..piece as usize], written)?;
             written += piece;
+            if written.is_multiple_of(TRICKLE_BYTES) && written < bytes {
+                self.trickle()?;
+            }
         }
         self.file().set_len(bytes)
     }

@@ -20,7 +20,7 @@ pub struct Bounds {
     /// Bytes of one payload.
     pub payload_bytes_max: u32,
     /// Finished jobs that are remembered, so that a second settle is recognised and their history
-    /// is found; the oldest is forgotten. 32 bytes of memory each.
+    /// is found; the oldest is forgotten. 45 bytes of memory each.
     pub finished_max: u32,
     /// Jobs on their way to another shard that it has not confirmed.
     pub outgoing_max: u32,

@@ -13,7 +13,6 @@ use crate::timers::{GATE_PLACE_MAX, PLACE_MAX, Timer};
 use crate::{Corrupt, JobState, Queues, Time};
 use stadium_state_machine::Checkpointed;
 use stadium_state_machine::encoding::{Reader, corrupt, number};
-use stadium_table::hash_of;
 
 /// What the first chunk begins with: the version of what follows.
 const VERSION: u8 = 2;
@@ -155,7 +154,7 @@ impl Checkpointed for Queues {
         self.rebuild_queues()?;
         self.rebuild_lanes()?;
         self.rebuild_schedules()?;
-        self.rebuild_small();
+        self.rebuild_small()?;
         self.timers.restart(self.now);
         self.rebuild_jobs()?;
         self.rebuild_timers()
@@ -232,14 +231,17 @@ impl Queues {
         Ok(())
     }
 
-    fn rebuild_small(&mut self) {
+    fn rebuild_small(&mut self) -> Result<(), Corrupt> {
         let places: Vec<u32> = self.remembered.iter().map(|(place, _)| place).collect();
         places.into_iter().for_each(|place| self.index_remembered(place));
         let table = &self.finished;
-        for (place, finished) in table.iter() {
-            self.by_finished
-                .insert_unique(hash_of(finished.sequence), place, |&of| hash_of(table.at(of).sequence));
+        let places = table.len() as u32;
+        if table.iter().any(|(place, _)| place >= places) {
+            return Err(corrupt("finished jobs with gaps between them"));
         }
+        let next = self.finished_next.min(places);
+        self.by_finished.begin(places, (next..places).chain(0..next), |of| table.at(of).sequence);
+        Ok(())
     }
 
     fn rebuild_jobs(&mut self) -> Result<(), Corrupt> {

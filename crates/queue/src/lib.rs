@@ -21,6 +21,7 @@ mod delivery;
 mod entries;
 mod events;
 mod execute;
+mod finished;
 mod history;
 mod job;
 mod leases;

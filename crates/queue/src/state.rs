@@ -13,13 +13,14 @@ use stadium_table::Table;
 
 use crate::entries::Lane;
 use crate::entries::{Extra, Finished, Line, Queue, Remembered, Schedule, Sent};
+use crate::finished::FinishedIndex;
 use crate::job::{Job, NONE};
 use crate::principals::Principals;
 use crate::rests::{Rest, Rests};
 use crate::sequences::Sequences;
 use crate::timers::{Timer, Timers};
 use crate::{Bounds, Key, PayloadAt, PayloadChange, Place, QueueName, Time};
-use stadium_table::{Index, Paged, hash_of};
+use stadium_table::{Index, Paged};
 
 /// All queues of one shard.
 ///
@@ -71,7 +72,7 @@ pub struct Queues {
     pub(crate) by_name: HashTable<u32>,
     pub(crate) by_key: Index,
     pub(crate) by_dedup: Index,
-    pub(crate) by_finished: HashTable<u32>,
+    pub(crate) by_finished: FinishedIndex,
     pub(crate) names: BTreeMap<QueueName, u32>,
     pub(crate) lines: Paged<Line>,
     /// Behind the last place of `jobs` that was ever taken.
@@ -126,7 +127,7 @@ impl Queues {
             by_name: HashTable::new(),
             by_key: Index::new(),
             by_dedup: Index::new(),
-            by_finished: HashTable::new(),
+            by_finished: FinishedIndex::default(),
             names: BTreeMap::new(),
             lines: Paged::new(),
             places_end: 0,
@@ -169,7 +170,7 @@ impl Queues {
             + self.by_key.bytes()
             + self.by_dedup.bytes()
             + self.by_name.allocation_size()
-            + self.by_finished.allocation_size()
+            + self.by_finished.bytes()
             + self.lines.bytes()
             + self.timers.bytes()
             + self.came_due.capacity() * size_of::<(Time, u64, u32)>()
@@ -207,10 +208,8 @@ impl Queues {
     }
 
     pub(crate) fn find_finished(&self, sequence: u64) -> Option<&Finished> {
-        let place = self
-            .by_finished
-            .find(hash_of(sequence), |&place| self.finished.at(place).sequence == sequence)?;
-        Some(self.finished.at(*place))
+        let place = self.by_finished.find(sequence, |of| self.finished.at(of).sequence)?;
+        Some(self.finished.at(place))
     }
 
     pub(crate) fn queue_of(&self, job: u32) -> u32 {
@@ -450,21 +449,16 @@ impl Queues {
         if max == 0 {
             return;
         }
-        let hash = hash_of(finished.sequence);
         let place = if self.finished.len() < max as usize {
             self.finished.insert(finished)
         } else {
             let place = self.finished_next % max;
             self.finished_next = (place + 1) % max;
-            let old = hash_of(self.finished.at(place).sequence);
-            if let Ok(entry) = self.by_finished.find_entry(old, |&of| of == place) {
-                entry.remove();
-            }
             *self.finished.at_mut(place) = finished;
             place
         };
         let table = &self.finished;
-        self.by_finished.insert_unique(hash, place, |&of| hash_of(table.at(of).sequence));
+        self.by_finished.insert(place, |of| table.at(of).sequence);
     }
 
     // Payloads.

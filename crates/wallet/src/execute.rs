@@ -8,6 +8,7 @@ use crate::account::{NONE, Rules};
 use crate::events::{Event, Promised, Transferred};
 use crate::ledger::{Executed, TRANSIT};
 use crate::plan::{Checked, Intent, Looked, Overlay, Side};
+use crate::prefetch::TOGETHER;
 use crate::record::Writer;
 use crate::refusal::{
     ASSETS_FULL, ID_CONTENT, INSUFFICIENT, LINKED, MISDIRECTED, RESERVED, RULES, SCALE, SHARDS,
@@ -227,7 +228,10 @@ impl Ledger {
     fn one_by_one(&mut self, writer: &mut Writer<'_>, transfers: &[NewTransfer]) -> Executed {
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(transfers.len());
         let mut transactions = Vec::new();
-        for transfer in transfers {
+        for (at, transfer) in transfers.iter().enumerate() {
+            if at % TOGETHER == 0 {
+                self.prefetch(transfers.get(at..at + TOGETHER).unwrap_or(&[]));
+            }
             let outcome = match self.look_at(transfer, false) {
                 Err(refusal) => Err(refusal),
                 Ok(Looked::Known(booked)) => Ok(booked),

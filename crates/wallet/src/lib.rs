@@ -30,6 +30,7 @@ mod machine;
 mod merging;
 mod name;
 mod plan;
+mod prefetch;
 mod read;
 mod record;
 pub mod refusal;

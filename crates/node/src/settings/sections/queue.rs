@@ -20,6 +20,6 @@ group! {
         schedules_max: u32 = 100_000, unit "schedules", in 1..=10_000_000, cost "about 500 bytes each";
         /// Jobs that are done of which is remembered that they are, so that a second settle is answered well and their history is
         /// found. The oldest is forgotten.
-        finished_max: u32 = 100_000, unit "jobs", in 0..=100_000_000, cost "32 bytes each";
+        finished_max: u32 = 100_000, unit "jobs", in 0..=100_000_000, cost "45 bytes each";
     }
 }
