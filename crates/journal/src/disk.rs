@@ -105,6 +105,16 @@ pub trait DiskFile: Send + Sync {
     /// `StorageFull`, others of the file system.
     fn allocate(&self, bytes: u64) -> io::Result<()>;
 
+    /// The same beside others that wait for the disk: between its parts it [trickles](DiskFile::trickle), as long
+    /// as `has_time` says so of the bytes that are filled.
+    ///
+    /// # Errors
+    /// As for `allocate`.
+    fn allocate_beside(&self, bytes: u64, has_time: &dyn Fn(u64) -> bool) -> io::Result<()> {
+        let _ = has_time;
+        self.allocate(bytes)
+    }
+
     /// Makes the file this long, with blocks that need not be written: cheaper than
     /// [`DiskFile::allocate`] now, dearer at the next sync. Where the file system cannot, a later
     /// write finds out that there is no room.

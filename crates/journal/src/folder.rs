@@ -314,6 +314,10 @@ impl DiskFile for OpenFile {
     }
 
     fn allocate(&self, bytes: u64) -> io::Result<()> {
+        self.allocate_beside(bytes, &|_| false)
+    }
+
+    fn allocate_beside(&self, bytes: u64, has_time: &dyn Fn(u64) -> bool) -> io::Result<()> {
         match rustix::fs::fallocate(self.file(), FallocateFlags::empty(), 0, bytes) {
             // A file system without fallocate: writing the zeros finds out whether there is room.
             Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => {}
@@ -324,7 +328,7 @@ impl DiskFile for OpenFile {
             let piece = (bytes - written).min(ZEROS.len() as u64);
             self.file().write_all_at(&ZEROS[..piece as usize], written)?;
             written += piece;
-            if written.is_multiple_of(TRICKLE_BYTES) && written < bytes {
+            if written.is_multiple_of(TRICKLE_BYTES) && written < bytes && has_time(written) {
                 self.trickle()?;
             }
         }

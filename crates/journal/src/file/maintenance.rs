@@ -181,6 +181,17 @@ impl Next {
     }
 }
 
+/// With fewer bytes left in the segment before it the next one is filled without a pause: a fast writer is
+/// there in milliseconds.
+const LEFT_MIN: u64 = 16 << 20;
+
+/// Whether a segment of which `filled` bytes are filled will be ready when half of what was left in
+/// the segment before it, `at_first` bytes, is used, should both go on like that.
+fn keeps_ahead(filled: u64, of: u64, at_first: u64, left: u64) -> bool {
+    let used = at_first.saturating_sub(left);
+    at_first >= LEFT_MIN && u128::from(filled) * u128::from(at_first) >= 2 * u128::from(used) * u128::from(of)
+}
+
 /// What is left when a thread lets go of the maintenance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rest {
@@ -283,9 +294,12 @@ impl Maintenance {
         };
         if let Some((number, base, bytes_min)) = order {
             let had_reserve = self.stock.has_reserve();
-            let mut made = self.stock.segment(number, base, bytes_min, Replace::Nothing);
+            let left = || base.since(self.shared.durable());
+            let at_first = left();
+            let has_time = |filled, of| keeps_ahead(filled, of, at_first, left());
+            let mut made = self.stock.segment(number, base, bytes_min, Replace::Nothing, &has_time);
             while made.as_ref().is_err_and(lacks_descriptors) && self.shared.segments.close_oldest() {
-                made = self.stock.segment(number, base, bytes_min, Replace::Nothing);
+                made = self.stock.segment(number, base, bytes_min, Replace::Nothing, &has_time);
             }
             if had_reserve && !self.stock.has_reserve() {
                 tracing::warn!(
@@ -351,5 +365,21 @@ impl Maintenance {
         }
         let what = format!("making a segment in {} failed: {error}", self.shared.disk.place());
         Error::Failed { durable: self.shared.durable(), what }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::keeps_ahead;
+
+    #[test]
+    fn a_segment_is_filled_in_time_for_a_fast_writer() {
+        const MIB: u64 = 1 << 20;
+        let keeps = |filled, left| keeps_ahead(filled * MIB, 64 * MIB, 64 * MIB, left * MIB);
+        assert!(keeps(1, 64), "nothing was written yet");
+        assert!(keeps(32, 48) && !keeps(31, 48));
+        assert!(!keeps(63, 32), "half is used: it should be ready");
+        assert!(keeps_ahead(4_096 * MIB, 8_192 * MIB, 8_192 * MIB, 6_144 * MIB), "large ones, too");
+        assert!(!keeps_ahead(MIB, 64 * MIB, 8 * MIB, 8 * MIB), "little is left");
     }
 }

@@ -463,7 +463,7 @@ fn begin(
                 }
             }
         }
-        stock.segment(number, base, 0, Replace::Empty)
+        stock.segment(number, base, 0, Replace::Empty, &|_, _| false)
     };
     make(stock).map_err(|error| on(disk, "making a segment", &error))
 }

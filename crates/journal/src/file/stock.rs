@@ -43,6 +43,9 @@ pub(crate) enum Replace {
     Empty,
 }
 
+/// Whether there is time to leave the disk to others: of the bytes that are filled, and of how many.
+pub(crate) type HasTime<'a> = &'a dyn Fn(u64, u64) -> bool;
+
 /// Whether a new segment may be smaller than usual.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shrink {
@@ -101,6 +104,7 @@ impl Stock {
         base: Position,
         bytes_min: u64,
         replace: Replace,
+        has_time: HasTime<'_>,
     ) -> io::Result<Made> {
         let shrink = if replace == Replace::Empty { Shrink::IfFull } else { Shrink::Never };
         let making = format!("{:012}-{}.new", number.0, self.epoch);
@@ -108,6 +112,7 @@ impl Stock {
             &making,
             self.usual_bytes(number).max(bytes_min.next_multiple_of(HEADER_BYTES)),
             shrink,
+            has_time,
         )?;
         let header =
             Header { shard: self.shard, journal: self.journal, number, base, capacity, epoch: self.epoch };
@@ -137,6 +142,7 @@ impl Stock {
         making: &str,
         wanted: u64,
         shrink: Shrink,
+        has_time: HasTime<'_>,
     ) -> io::Result<(Arc<dyn DiskFile>, u64, bool)> {
         // A file is opened before anything is done with its name: where no descriptor is left, all stays as it is.
         while wanted == self.segment_bytes
@@ -151,7 +157,7 @@ impl Stock {
             }
             self.disk.remove(making)?;
         }
-        let fresh = self.fresh(making, wanted);
+        let fresh = self.fresh(making, wanted, has_time);
         match (fresh, self.reserve) {
             (Ok(file), _) => Ok((file, wanted, false)),
             (Err(error), Some(bytes)) if is_full(&error) && bytes > 2 * HEADER_BYTES => {
@@ -165,7 +171,7 @@ impl Stock {
                 // enough to free more.
                 let mut bytes = self.segment_bytes / 2;
                 while bytes >= SHRUNK_BYTES_MIN {
-                    match self.fresh(making, bytes & !(HEADER_BYTES - 1)) {
+                    match self.fresh(making, bytes & !(HEADER_BYTES - 1), has_time) {
                         Ok(file) => return Ok((file, bytes & !(HEADER_BYTES - 1), true)),
                         Err(error) if is_full(&error) => bytes /= 2,
                         Err(error) => return Err(error),
@@ -177,9 +183,9 @@ impl Stock {
         }
     }
 
-    fn fresh(&self, name: &str, bytes: u64) -> io::Result<Arc<dyn DiskFile>> {
+    fn fresh(&self, name: &str, bytes: u64, has_time: HasTime<'_>) -> io::Result<Arc<dyn DiskFile>> {
         let file = self.disk.create(name)?;
-        if let Err(error) = file.allocate(bytes) {
+        if let Err(error) = file.allocate_beside(bytes, &|filled| has_time(filled, bytes)) {
             drop(file);
             self.disk.remove(name)?;
             return Err(error);
@@ -193,7 +199,7 @@ impl Stock {
             return Ok(());
         }
         let making = format!("reserve-{}.new", self.epoch);
-        let bytes = match self.fresh(&making, self.reserve_bytes) {
+        let bytes = match self.fresh(&making, self.reserve_bytes, &|_, _| true) {
             Ok(file) => {
                 file.sync()?;
                 self.reserve_bytes
