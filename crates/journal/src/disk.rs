@@ -105,8 +105,8 @@ pub trait DiskFile: Send + Sync {
     /// `StorageFull`, others of the file system.
     fn allocate(&self, bytes: u64) -> io::Result<()>;
 
-    /// The same beside others that wait for the disk: between its parts it [trickles](DiskFile::trickle), as long
-    /// as `has_time` says so of the bytes that are filled.
+    /// The same beside others that wait for the disk. Between its parts it calls [`DiskFile::trickle`], as
+    /// long as `has_time` is true of the bytes that are filled.
     ///
     /// # Errors
     /// As for `allocate`.

@@ -47,8 +47,8 @@ impl Core {
 
     /// Sends what is due on one connection's ticking streams.
     pub(crate) fn tick(&mut self, connection: &mut Connection, due: &[u32], now_ms: u64, out: &mut Vec<u8>) {
-        // Each stream has memory that nobody has looked at since its last message. Before the first message the
-        // processor waits for all of it together; from message to message it would wait for each.
+        // The streams' memory is in no cache since their last messages. Here the processor waits for all
+        // of it together; from message to message it would wait for each.
         connection.prefetch(due.iter().filter_map(|&index| Some(self.tickers.at(index)?.stream)));
         let mut messages = 0;
         for index in due {
