@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::checkpoint::{CHUNK_BYTES_MAX, CheckpointInfo, CheckpointReader, CheckpointWriter, Checkpoints};
-use crate::disk::{Disk, DiskFile};
+use crate::disk::{Disk, DiskFile, PART_BYTES};
 use crate::file::stock::is_full;
 use crate::folder::FolderDisk;
 use crate::{Damage, Error, JournalId, Position};
@@ -23,7 +23,7 @@ const END_BYTES: usize = 24;
 /// Whole checkpoints that are kept.
 const KEPT: usize = 2;
 /// Bytes collected before they are written; chunks may be small.
-const WRITE_BYTES: usize = 1 << 20;
+const WRITE_BYTES: usize = PART_BYTES as usize;
 /// Bytes read at once.
 const READ_BYTES: usize = 1 << 20;
 

@@ -63,6 +63,9 @@ pub trait Disk: Send + Sync {
     fn random(&self) -> u64;
 }
 
+/// Bytes of a large file between two calls of [`DiskFile::trickle`].
+pub const PART_BYTES: u64 = 1 << 20;
+
 /// One open file.
 pub trait DiskFile: Send + Sync {
     /// Its length, bytes.
@@ -89,9 +92,9 @@ pub trait DiskFile: Send + Sync {
     /// Of the file system.
     fn sync(&self) -> io::Result<()>;
 
-    /// Called between the parts of a large file: makes those that were written durable, and then
-    /// leaves the disk to others for about as long, 1 ms at most. A large file that is synced at its end
-    /// only holds up the syncs of all others meanwhile. Blocks; does nothing where nobody waits for a disk.
+    /// Called after every [`PART_BYTES`] of a large file: makes them durable, and then leaves the disk to
+    /// others for about as long, 1 ms at most. A large file that is synced only at its end holds up the
+    /// syncs of all others meanwhile. Blocks; does nothing where nobody waits for a disk.
     ///
     /// # Errors
     /// As for `sync`.
@@ -105,8 +108,8 @@ pub trait DiskFile: Send + Sync {
     /// `StorageFull`, others of the file system.
     fn allocate(&self, bytes: u64) -> io::Result<()>;
 
-    /// The same beside others that wait for the disk. Between its parts it calls [`DiskFile::trickle`], as
-    /// long as `has_time` is true of the bytes that are filled.
+    /// The same beside others that wait for the disk. Between its parts it calls [`DiskFile::trickle`],
+    /// as long as `has_time` is true of the bytes that are filled.
     ///
     /// # Errors
     /// As for `allocate`.

@@ -18,7 +18,7 @@ use rustix::fs::{
 use rustix::io::{DupFlags, dup3};
 use rustix::process::{Resource, getrlimit};
 
-use crate::disk::{Disk, DiskFile, LockError, LockGuard};
+use crate::disk::{Disk, DiskFile, LockError, LockGuard, PART_BYTES};
 use crate::error::lacks_descriptors;
 use crate::made::make_folder;
 
@@ -27,10 +27,7 @@ const LOCK: &str = "lock";
 /// Zeros are written in pieces of this size.
 const ZEROS: &[u8] = &[0; 1 << 18];
 
-/// Bytes of a large file between two calls of [`DiskFile::trickle`].
-const TRICKLE_BYTES: u64 = 1 << 20;
-
-/// The longest that the disk is left to others in between.
+/// The longest that the disk is left to others between two parts of a large file.
 const TRICKLE_PAUSE_MAX: Duration = Duration::from_millis(1);
 
 /// Bytes that the file system of a folder has free for this process.
@@ -328,7 +325,7 @@ impl DiskFile for OpenFile {
             let piece = (bytes - written).min(ZEROS.len() as u64);
             self.file().write_all_at(&ZEROS[..piece as usize], written)?;
             written += piece;
-            if written.is_multiple_of(TRICKLE_BYTES) && written < bytes && has_time(written) {
+            if written.is_multiple_of(PART_BYTES) && written < bytes && has_time(written) {
                 self.trickle()?;
             }
         }

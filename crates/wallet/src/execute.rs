@@ -229,8 +229,10 @@ impl Ledger {
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(transfers.len());
         let mut transactions = Vec::new();
         for (at, transfer) in transfers.iter().enumerate() {
-            if at % TOGETHER == 0 {
-                self.prefetch(transfers.get(at..at + TOGETHER).unwrap_or(&[]));
+            if at % TOGETHER == 0
+                && let Some(next) = transfers.get(at..at + TOGETHER)
+            {
+                self.prefetch(next);
             }
             let outcome = match self.look_at(transfer, false) {
                 Err(refusal) => Err(refusal),

@@ -76,7 +76,7 @@ impl Shape {
         }
     }
 
-    /// Counts the answers that `read` completes. `partial` has the bytes before that are to be looked at.
+    /// Counts the answers that `read` completes. `partial` has the bytes before it.
     pub(super) fn count(&self, partial: &mut Partial, read: &[u8]) -> Result<Answers> {
         if self.requests == Requests::Rsocket {
             return self.count_frames(partial, read);

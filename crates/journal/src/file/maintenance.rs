@@ -181,8 +181,8 @@ impl Next {
     }
 }
 
-/// With fewer bytes left in the segment before it the next one is filled without a pause: a fast writer is
-/// there in milliseconds.
+/// With fewer bytes left in the segment before it the next one is filled without a pause: a fast writer
+/// needs it in milliseconds.
 const LEFT_MIN: u64 = 16 << 20;
 
 /// Whether a segment of which `filled` bytes are filled will be ready when half of what was left in

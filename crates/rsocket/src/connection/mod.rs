@@ -185,8 +185,8 @@ impl Connection {
         self.streams.len() as usize + usize::from(self.fresh.is_some())
     }
 
-    /// Reads the state of these streams into the processor's caches. For a driver that is about to send on
-    /// many streams of many: it waits for memory once instead of once for each.
+    /// Reads the state of these streams into the processor's caches. A driver that is about to send on
+    /// many streams waits for memory once instead of once for each.
     #[inline]
     pub fn prefetch(&self, streams: impl Iterator<Item = StreamId>) {
         self.streams.prefetch(streams);
