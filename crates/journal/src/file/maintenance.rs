@@ -81,6 +81,8 @@ pub(crate) enum NextSegment {
     ReadyReserved,
     /// It is being made.
     Soon,
+    /// It was ordered just now: the maintenance is to be told.
+    Ordered,
     /// It cannot be made now.
     Lacks(Lack),
 }
@@ -99,36 +101,30 @@ impl Orders {
         Self { state: Mutex::new(state), done: Condvar::new() }
     }
 
-    /// Looks at the next segment without taking it.
+    /// Looks at the next segment without taking it. One that is ready and smaller than `bytes` steps aside for one
+    /// of that size, which is ordered; not where it took the reserve, for then the disk has no room for a larger one.
     pub(crate) fn next(&self, bytes: u64, shared: &Shared) -> NextSegment {
-        match &self.state().next {
-            Next::Ready(made) if made.segment.header.capacity < bytes => NextSegment::Lacks(Lack::Room),
-            Next::Ready(made)
-                if made.segment.from_reserve && !shared.reserve_ready.load(Ordering::Acquire) =>
-            {
-                NextSegment::ReadyReserved
-            }
-            Next::Ready(_) => NextSegment::Ready,
-            Next::Wanted { lacks: Some(lack), .. } => NextSegment::Lacks(*lack),
-            Next::Wanted { lacks: None, .. } => NextSegment::Soon,
-        }
-    }
-
-    /// Orders a segment of so many bytes in place of the next one, where that is ready and smaller. False, and nothing
-    /// happened, where it is not, or the disk was full when a larger one was ordered and has had no room since.
-    pub(crate) fn enlarge(&self, bytes_min: u64, shared: &Shared) -> bool {
         let mut state = self.state();
-        let Next::Ready(made) = &state.next else { return false };
-        let header = made.segment.header;
-        let is_full = made.segment.from_reserve && !shared.reserve_ready.load(Ordering::Acquire);
-        if header.capacity >= bytes_min || is_full {
-            return false;
+        let (header, is_reserved) = match &state.next {
+            Next::Wanted { lacks, .. } => return lacks.map_or(NextSegment::Soon, NextSegment::Lacks),
+            Next::Ready(made) => {
+                let has_reserve = shared.reserve_ready.load(Ordering::Acquire);
+                (made.segment.header, made.segment.from_reserve && !has_reserve)
+            }
+        };
+        match (header.capacity >= bytes, is_reserved) {
+            (true, false) => NextSegment::Ready,
+            (true, true) => NextSegment::ReadyReserved,
+            (false, true) => NextSegment::Lacks(Lack::Room),
+            (false, false) => {
+                let (number, base) = (header.number, header.base);
+                let larger = Next::Wanted { number, base, bytes_min: bytes, lacks: None };
+                if let Next::Ready(made) = std::mem::replace(&mut state.next, larger) {
+                    state.withdrawn = Some(made);
+                }
+                NextSegment::Ordered
+            }
         }
-        let wanted = Next::Wanted { number: header.number, base: header.base, bytes_min, lacks: None };
-        if let Next::Ready(made) = std::mem::replace(&mut state.next, wanted) {
-            state.withdrawn = Some(made);
-        }
-        true
     }
 
     /// Takes the next segment, if it is ready, and orders the one after it.
@@ -288,9 +284,14 @@ impl Maintenance {
     }
 
     fn make(&mut self) -> io::Result<Progress> {
-        let order = match self.orders.state().next {
-            Next::Wanted { number, base, bytes_min, .. } => Some((number, base, bytes_min)),
-            Next::Ready(_) => None,
+        let order = {
+            let state = self.orders.state();
+            match state.next {
+                // Withdrawn since the last look: its name is to be free first.
+                _ if state.withdrawn.is_some() => return Ok(Progress::Worked),
+                Next::Wanted { number, base, bytes_min, .. } => Some((number, base, bytes_min)),
+                Next::Ready(_) => None,
+            }
         };
         if let Some((number, base, bytes_min)) = order {
             let had_reserve = self.stock.has_reserve();

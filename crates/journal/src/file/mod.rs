@@ -281,16 +281,16 @@ impl FileJournal {
 
     /// Seals the current segment and goes on in the next, in which so many bytes are needed.
     fn rotate(&mut self, needed: u64, room: Room) -> Result<(), Error> {
-        if self.orders.enlarge(needed, &self.shared) {
-            self.order();
-            return Err(Error::Busy { waiting: self.waiting_bytes() });
-        }
         match self.orders.next(needed, &self.shared) {
             NextSegment::Ready => {}
             NextSegment::ReadyReserved if room == Room::Reserved => {}
             NextSegment::ReadyReserved => return Err(Error::Full),
             NextSegment::Lacks(lack) => return Err(lack.error()),
             NextSegment::Soon => return Err(Error::Busy { waiting: self.waiting_bytes() }),
+            NextSegment::Ordered => {
+                self.order();
+                return Err(Error::Busy { waiting: self.waiting_bytes() });
+            }
         }
         let Some(next) = self.orders.take() else {
             return Err(Error::Busy { waiting: self.waiting_bytes() });
