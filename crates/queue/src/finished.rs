@@ -2,7 +2,7 @@
 //!
 //! Finished jobs stand in a ring: each new one takes the place of the oldest. To take that out of an
 //! index would mean to wait for memory that nobody has looked at for long. So nothing is taken out: jobs
-//! with the same hash are linked, the newest first. A link to a job that finished *later* is not followed.
+//! with the same hash are linked, the newest first. A link to a job that finished *later* ends the list.
 //!
 //! ```text
 //! heads   [. a . b]        of each hash, the place of the newest

@@ -16,6 +16,7 @@ use crate::file::segments::SegmentFile;
 use crate::file::shared::Shared;
 use crate::file::stock::{Made, Replace, Stock, is_full};
 use crate::file::writer::{Progress, check_epoch};
+use crate::header::Header;
 use crate::{Error, Position, SegmentNumber};
 
 /// How soon a full disk, or a process without descriptors, is looked at again.
@@ -101,23 +102,21 @@ impl Orders {
         Self { state: Mutex::new(state), done: Condvar::new() }
     }
 
-    /// Looks at the next segment without taking it. One that is ready and smaller than `bytes` steps aside for one
-    /// of that size, which is ordered; not where it took the reserve, for then the disk has no room for a larger one.
+    /// Looks at the next segment without taking it. One that is ready and smaller than `bytes` is
+    /// withdrawn, and one of that size is ordered; not where it took the reserve, since then the disk
+    /// has no room for a larger one.
     pub(crate) fn next(&self, bytes: u64, shared: &Shared) -> NextSegment {
         let mut state = self.state();
-        let (header, is_reserved) = match &state.next {
+        let made = match &state.next {
             Next::Wanted { lacks, .. } => return lacks.map_or(NextSegment::Soon, NextSegment::Lacks),
-            Next::Ready(made) => {
-                let has_reserve = shared.reserve_ready.load(Ordering::Acquire);
-                (made.segment.header, made.segment.from_reserve && !has_reserve)
-            }
+            Next::Ready(made) => made,
         };
-        match (header.capacity >= bytes, is_reserved) {
+        let Header { number, base, capacity, .. } = made.segment.header;
+        match (capacity >= bytes, shared.is_reserved(&made.segment)) {
             (true, false) => NextSegment::Ready,
             (true, true) => NextSegment::ReadyReserved,
             (false, true) => NextSegment::Lacks(Lack::Room),
             (false, false) => {
-                let (number, base) = (header.number, header.base);
                 let larger = Next::Wanted { number, base, bytes_min: bytes, lacks: None };
                 if let Next::Ready(made) = std::mem::replace(&mut state.next, larger) {
                     state.withdrawn = Some(made);

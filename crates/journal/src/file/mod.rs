@@ -249,7 +249,7 @@ impl FileJournal {
 
     /// Whether records of this kind may go into a segment now.
     fn allows(&self, segment: &SegmentFile, room: Room) -> bool {
-        room == Room::Reserved || !segment.from_reserve || self.shared.reserve_ready.load(Ordering::Acquire)
+        room == Room::Reserved || !self.shared.is_reserved(segment)
     }
 
     /// Finds the place for a record; begins another segment if need be.

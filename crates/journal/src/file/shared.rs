@@ -312,6 +312,12 @@ impl Shared {
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Acquire)
     }
+
+    /// Whether the segment took the reserve, and none has been set aside since: it is for records that
+    /// free room.
+    pub(crate) fn is_reserved(&self, segment: &SegmentFile) -> bool {
+        segment.from_reserve && !self.reserve_ready.load(Ordering::Acquire)
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
