@@ -46,13 +46,11 @@ impl Contender for Server {
     }
 }
 
+/// What a turn measured, by name.
+pub(super) type Values = Vec<(String, f64)>;
+
 /// Starts the server anew, loads it, and restores its newest backup.
-pub(super) fn take(
-    server: Server,
-    start: &Start<'_>,
-    seconds: u32,
-    every_s: u32,
-) -> Result<Vec<(String, f64)>> {
+pub(super) fn take(server: Server, start: &Start<'_>, seconds: u32, every_s: u32) -> Result<Values> {
     let store = start.folder("store", 0)?;
     let mut settings = Vec::new();
     if server == Server::BackedUp {
