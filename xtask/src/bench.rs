@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 
 use crate::newer_debian::{MOSQUITTO, POSTGRESQL, REDIS};
 use crate::step::{Step, WITH_CLUSTERS, cargo, command};
-use crate::{components, drill, newer_debian, readme, sdk_bench};
+use crate::{components, drill, newer_debian, quotes, sdk_bench};
 
 /// The peer crate and its version: a quoted figure names what it was taken against.
 ///
@@ -95,7 +95,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     }
     let status = bench.status()?;
     // A bench that is only looked at has written no page.
-    readme::write(root)?;
+    quotes::write(root)?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

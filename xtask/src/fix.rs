@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use crate::step::{Step, WITH_CLUSTERS, cargo, command};
 use crate::tidy::drawing;
-use crate::{generated, readme};
+use crate::{generated, quotes};
 
 /// Runs the edits; formatting comes last because the others leave unformatted code.
 pub(crate) fn run(root: &Path) -> Result<ExitCode> {
@@ -17,7 +17,7 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
         ["clippy", "--workspace", "--all-targets", "--fix", "--allow-dirty", "--allow-staged", "--quiet"];
     // First, since they take no build.
     let mut good = Step::start("drawing of the crates").end(drawing::write(root));
-    good &= Step::start("figures of the README").end(readme::write(root));
+    good &= Step::start("quoted figures").end(quotes::write(root));
     good &= Step::start("clippy --fix").end(command(cargo(&clippy).args(WITH_CLUSTERS)));
     good &= Step::start("generated files").end(generated::write(root));
     good &= Step::start("format").end(command(&mut cargo(&["fmt", "--all"])));

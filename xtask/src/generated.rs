@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 
 use crate::step::{build_programs, output, program};
-use crate::{features, readme};
+use crate::{features, quotes};
 
 /// A generated file.
 struct Generated {
@@ -26,8 +26,8 @@ enum Origin {
     Header(&'static str),
     /// The table of the SDKs' features.
     Features,
-    /// The README, for its tables of figures.
-    Readme,
+    /// The file itself, with the figures that it quotes.
+    Quotes,
 }
 
 /// Every generated file of the repository.
@@ -73,7 +73,9 @@ const GENERATED: &[Generated] = &[
         origin: Origin::Printed(&["metrics", "dashboard", "cluster"]),
     },
     Generated { path: "docs/reference/sdk-features.md", origin: Origin::Features },
-    Generated { path: "README.md", origin: Origin::Readme },
+    Generated { path: quotes::README, origin: Origin::Quotes },
+    Generated { path: quotes::SIZING, origin: Origin::Quotes },
+    Generated { path: quotes::AVAILABILITY, origin: Origin::Quotes },
     Generated { path: "sdk/c/include/stadium.h", origin: Origin::Header("crates/ffi") },
 ];
 
@@ -82,7 +84,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     build_programs()?;
     let mut stale = Vec::new();
     for generated in GENERATED {
-        let fresh = generated.origin.text(root)?;
+        let fresh = generated.text(root)?;
         let kept = fs::read_to_string(root.join(generated.path)).unwrap_or_default();
         if let Some(line) = first_difference(&kept, &fresh) {
             stale.push(format!("{}:{line}", generated.path));
@@ -101,20 +103,20 @@ pub(crate) fn write(root: &Path) -> Result<()> {
         let path = root.join(generated.path);
         let folder = path.parent().expect("a generated file lies in a folder");
         fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        fs::write(&path, generated.origin.text(root)?)
+        fs::write(&path, generated.text(root)?)
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }
 
-impl Origin {
+impl Generated {
     /// The file as it should be now. The program was built.
     fn text(&self, root: &Path) -> Result<String> {
-        match self {
-            Self::Printed(arguments) => print(root, arguments),
-            Self::Header(folder) => header(&root.join(folder)),
-            Self::Features => features::page(root),
-            Self::Readme => readme::text(root),
+        match self.origin {
+            Origin::Printed(arguments) => print(root, arguments),
+            Origin::Header(folder) => header(&root.join(folder)),
+            Origin::Features => features::page(root),
+            Origin::Quotes => quotes::text(root, self.path),
         }
     }
 }

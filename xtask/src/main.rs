@@ -21,7 +21,7 @@ mod generated;
 mod licences;
 mod mutants;
 mod newer_debian;
-mod readme;
+mod quotes;
 mod sdk;
 mod sdk_bench;
 mod step;

@@ -150,7 +150,8 @@ fn with_links(text: &str, page: &str, place_of: &dyn Fn(&str) -> String, linked:
     let mut fenced = false;
     let from = place(page);
     let mut target = |written: &str| -> String {
-        let (file, anchor) = written.split_at(written.find('#').unwrap_or(written.len()));
+        // The title of a link, if there is one, stays.
+        let (file, anchor) = written.split_at(written.find(['#', ' ']).unwrap_or(written.len()));
         if written.contains("://") || written.starts_with("mailto:") || file.is_empty() {
             return written.to_owned();
         }

@@ -1,6 +1,7 @@
-//! The README's tables of figures, made of the tables *Figures* on the pages of the benches.
+//! Figures that documents quote from the pages of the benches: the README's tables, and links.
 //!
-//! In the README a table lies between `<!-- figures: BENCH -->` and `<!-- end of figures -->`.
+//! In the README a table lies between `<!-- figures: BENCH -->` and `<!-- end of figures -->`. A
+//! quote in a text is a link with the row in its title: `[5.2 µs](bench/results/edge.md "ROW")`.
 
 use std::collections::HashMap;
 use std::fs;
@@ -26,6 +27,7 @@ const TABLES: &[Table] = &[
             ("NATS", "nats-server"),
             ("rumqttd", "rumqttd"),
             ("mochi", "mochi"),
+            ("HiveMQ CE", "hivemq"),
             ("a bare epoll loop", "bare loop"),
         ],
         rows: &[
@@ -131,21 +133,73 @@ const TABLES: &[Table] = &[
 
 const END: &str = "<!-- end of figures -->";
 
-/// The README as it should be now.
-pub(crate) fn text(root: &Path) -> Result<String> {
-    let mut text = fs::read_to_string(root.join("README.md")).context("README.md")?;
-    for table in TABLES {
-        let page = format!("bench/results/{}.md", table.bench);
-        let figures = fs::read_to_string(root.join(&page)).with_context(|| page.clone())?;
-        let fresh = table.made(&figures).with_context(|| page.clone())?;
-        text = replaced(&text, table.bench, &fresh)?;
+/// The document with the tables, and with quotes.
+pub(crate) const README: &str = "README.md";
+
+/// Documents with quotes.
+pub(crate) const SIZING: &str = "docs/operations/sizing.md";
+pub(crate) const AVAILABILITY: &str = "docs/operations/high-availability.md";
+
+/// A document as it should be now.
+pub(crate) fn text(root: &Path, document: &str) -> Result<String> {
+    let mut text = fs::read_to_string(root.join(document)).with_context(|| document.to_owned())?;
+    let page = |bench: &str| {
+        let path = format!("bench/results/{bench}.md");
+        fs::read_to_string(root.join(&path)).context(path)
+    };
+    if document == README {
+        for table in TABLES {
+            let fresh = table.made(&page(table.bench)?).context(table.bench)?;
+            text = replaced(&text, table.bench, &fresh)?;
+        }
     }
-    Ok(text)
+    quoted(&text, &|bench, row| median(&page(bench)?, row).context(bench.to_owned()))
+        .with_context(|| document.to_owned())
 }
 
-/// Rewrites the README.
+/// Rewrites the documents.
 pub(crate) fn write(root: &Path) -> Result<()> {
-    fs::write(root.join("README.md"), text(root)?).context("README.md")
+    for document in [README, SIZING, AVAILABILITY] {
+        fs::write(root.join(document), text(root, document)?).with_context(|| document.to_owned())?;
+    }
+    Ok(())
+}
+
+/// A text in which each quote begins with `figure`'s answer for its bench and its row.
+fn quoted(text: &str, figure: &dyn Fn(&str, &str) -> Result<String>) -> Result<String> {
+    let mut fresh = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, link)) = rest.split_once("](") {
+        match quote(link).zip(before.rsplit_once('[')) {
+            Some(((bench, row), (before, shown))) => {
+                let unit = shown.trim_start_matches(|c: char| c.is_ascii_digit() || ".,".contains(c));
+                fresh.extend([before, "[", &figure(bench, row)?, unit, "]("]);
+            }
+            None => fresh.extend([before, "]("]),
+        }
+        rest = link;
+    }
+    Ok(fresh + rest)
+}
+
+/// The bench and the row of a quote, from its target on.
+fn quote(link: &str) -> Option<(&str, &str)> {
+    let (target, title) = link.split_once(" \"")?;
+    let (_, page) = target.split_once("bench/results/")?;
+    let (row, _) = title.split_once("\")")?;
+    Some((page.strip_suffix(".md")?, row)).filter(|_| !target.contains(')'))
+}
+
+/// Stadium's median in the first row of that name, of any table of the page.
+fn median(page: &str, name: &str) -> Result<String> {
+    let mut column = 0;
+    for row in page.lines().filter(|line| line.starts_with('|')).map(cells) {
+        column = row.iter().skip(1).position(|cell| *cell == "stadium").map_or(column, |at| at + 1);
+        if row[0] == name {
+            return Ok(without_spread(row.get(column).unwrap_or(&"-")).to_owned());
+        }
+    }
+    bail!("there is no row `{name}`")
 }
 
 /// A text with the table of a bench replaced.
@@ -192,7 +246,7 @@ fn cells(line: &str) -> Vec<&str> {
 
 /// A median without its spread, with the unit where it is not one of counting.
 fn figure(cell: &str, unit: &str) -> String {
-    let median = cell.split(" (").next().unwrap_or_default();
+    let median = without_spread(cell);
     let suffix = match unit {
         "us" => " µs",
         "B" => " B",
@@ -203,9 +257,13 @@ fn figure(cell: &str, unit: &str) -> String {
     if median == "-" { median.to_owned() } else { format!("{median}{suffix}") }
 }
 
+fn without_spread(cell: &str) -> &str {
+    cell.split(" (").next().unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{END, Table, replaced};
+    use super::{END, Table, median, quoted, replaced};
 
     const TABLE: Table = Table {
         bench: "edge",
@@ -233,5 +291,19 @@ mod tests {
         let fresh = replaced(&text, "edge", "new\n").expect("the marks are there");
         assert_eq!(fresh, format!("before\n<!-- figures: edge -->\n\nnew\n\n{END}\nafter {END}\n"));
         assert!(replaced(&text, "rpc", "").is_err());
+    }
+
+    #[test]
+    fn a_quote_begins_with_the_median_of_its_row() {
+        let figure = |bench: &str, row: &str| median(PAGE, row).map(|median| format!("{median}{bench}"));
+        let text = "| [a](b) | [11 µs, once](../bench/results/-edge.md \"round trip\"), \
+            [7](bench/results/-x.md \"messages\"), [9](bench/results/edge.md), \"c\") |\n";
+        assert_eq!(
+            quoted(text, &figure).expect("the page has them"),
+            "| [a](b) | [12.0-edge µs, once](../bench/results/-edge.md \"round trip\"), \
+            [1,000-x](bench/results/-x.md \"messages\"), [9](bench/results/edge.md), \"c\") |\n"
+        );
+        let missing = text.replace("\"messages", "\"others");
+        assert!(quoted(&missing, &figure).is_err_and(|error| error.to_string().contains("others")));
     }
 }
