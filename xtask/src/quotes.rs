@@ -240,7 +240,8 @@ impl Table {
     }
 }
 
-fn cells(line: &str) -> Vec<&str> {
+/// The cells of a table's row.
+pub(crate) fn cells(line: &str) -> Vec<&str> {
     line.trim_matches('|').split('|').map(str::trim).collect()
 }
 
@@ -257,7 +258,8 @@ fn figure(cell: &str, unit: &str) -> String {
     if median == "-" { median.to_owned() } else { format!("{median}{suffix}") }
 }
 
-fn without_spread(cell: &str) -> &str {
+/// The median in a cell.
+pub(crate) fn without_spread(cell: &str) -> &str {
     cell.split(" (").next().unwrap_or_default()
 }
 

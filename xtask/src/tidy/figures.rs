@@ -1,11 +1,13 @@
 //! Measured figures: bench/results/NAME.md for people always has its NAME.json for machines.
 //!
 //! The JSON is a list of objects, one for each figure; `value` must be the median of `runs`, so that
-//! nobody can improve a figure by editing one of the two.
+//! nobody can improve a figure by editing one of the two. The page's first table shows the same
+//! figures in the same order; the README's tables are made of it.
 
 use serde_json::Value;
 
 use super::{File, Finding};
+use crate::quotes::{cells, without_spread};
 
 /// Keys that every figure carries; `must`, `aim` and `limit` may be null.
 const KEYS: &[&str] = &["figure", "unit", "better", "runs", "value", "must", "aim", "peers"];
@@ -23,7 +25,14 @@ pub(crate) fn check(files: &[File]) -> Vec<Finding> {
             if !has(&format!("{stem}.md")) {
                 findings.push(Finding::new(&file.path, 0, "has no .md beside it"));
             }
-            findings.extend(list(&file.text).into_iter().map(|what| Finding::new(&file.path, 0, what)));
+            let mut wrong = list(&file.text);
+            let page = files.iter().find(|page| page.path.strip_suffix(".md") == Some(stem));
+            if let Some(page) = page
+                && wrong.is_empty()
+            {
+                wrong = shown_otherwise(&file.text, &page.text);
+            }
+            findings.extend(wrong.into_iter().map(|what| Finding::new(&file.path, 0, what)));
         }
     }
     findings
@@ -55,6 +64,38 @@ fn figure(figure: &Value) -> Option<String> {
     }
 }
 
+/// Figures of a list that its page shows otherwise: other names, or numbers that differ by more
+/// than their rounding.
+fn shown_otherwise(list: &str, page: &str) -> Vec<String> {
+    let figures: Vec<Value> = serde_json::from_str(list).unwrap_or_default();
+    let mut rows = page
+        .lines()
+        .skip_while(|line| !line.starts_with("| figure |"))
+        .take_while(|line| line.starts_with('|'))
+        .map(cells);
+    let head = rows.next().unwrap_or_default();
+    let rows: Vec<_> = rows.skip(1).collect();
+    if rows.len() != figures.len() {
+        return vec![format!("has {} figures, its page {}", figures.len(), rows.len())];
+    }
+    let differs = |(figure, row): (&Value, &Vec<&str>)| {
+        let same = head.iter().zip(row).all(|(column, cell)| match *column {
+            "figure" => figure["figure"].as_str() == Some(cell),
+            "stadium" => is_rounded(cell, &figure["value"]),
+            peer => figure["peers"].get(peer).is_none_or(|value| is_rounded(cell, value)),
+        });
+        (!same).then(|| format!("the page shows `{}` otherwise", row[0]))
+    };
+    figures.iter().zip(&rows).filter_map(differs).collect()
+}
+
+/// True where a cell shows the number with three digits or more, and where there is no number.
+fn is_rounded(cell: &str, value: &Value) -> bool {
+    let Some(value) = value.as_f64() else { return true };
+    let shown = without_spread(cell).replace(',', "").parse::<f64>();
+    shown.is_ok_and(|shown| (shown - value).abs() <= value.abs() * 0.006 + 0.0006)
+}
+
 fn median(mut runs: Vec<f64>) -> Option<f64> {
     runs.sort_by(f64::total_cmp);
     let middle = runs.len() / 2;
@@ -78,9 +119,21 @@ mod tests {
     const GOOD: &str = r#"[{"figure": "f", "unit": "1/s", "better": "higher", "runs": [3, 1, 2], "value": 2,
                             "must": 1, "aim": null, "peers": {"mosquitto": 1}, "limit": null}]"#;
 
+    const PAGE: &str = "# A\n\n| figure | unit | stadium | mosquitto |\n|---|---|---|---|\n\
+                        | f | 1/s | 2.00 (1.00 to 3.00) | 1.00 |\n";
+
     #[test]
     fn a_page_with_its_list_passes() {
-        assert_eq!(found(&[("bench/results/a.md", ""), ("bench/results/a.json", GOOD)]), 0);
+        assert_eq!(found(&[("bench/results/a.md", PAGE), ("bench/results/a.json", GOOD)]), 0);
+    }
+
+    #[test]
+    fn a_page_that_shows_another_number_name_or_count_is_found() {
+        let with = |page: &str| found(&[("bench/results/a.md", page), ("bench/results/a.json", GOOD)]);
+        assert_eq!(with(&PAGE.replace("2.00 (", "2.02 (")), 1);
+        assert_eq!(with(&PAGE.replace("| 1.00 |", "| 0.98 |")), 1);
+        assert_eq!(with(&PAGE.replace("| f |", "| g |")), 1);
+        assert_eq!(with(""), 1);
     }
 
     #[test]
@@ -91,7 +144,7 @@ mod tests {
 
     #[test]
     fn an_edited_median_an_empty_list_and_a_missing_key_are_found() {
-        let with = |json: &str| found(&[("bench/results/a.md", ""), ("bench/results/a.json", json)]);
+        let with = |json: &str| found(&[("bench/results/a.md", PAGE), ("bench/results/a.json", json)]);
         assert_eq!(with(&GOOD.replace("\"value\": 2", "\"value\": 3")), 1);
         assert_eq!(with(&GOOD.replace("\"unit\"", "\"units\"")), 1);
         assert_eq!(with("[]"), 1);
