@@ -212,13 +212,8 @@ fn replaced(text: &str, bench: &str, table: &str) -> Result<String> {
 
 impl Table {
     fn made(&self, page: &str) -> Result<String> {
-        let mut lines = page.lines().skip_while(|line| !line.starts_with("| figure |"));
-        let head = cells(lines.next().context("there is no table of figures")?);
-        let rows: HashMap<&str, Vec<&str>> = lines
-            .skip(1)
-            .map_while(|line| line.starts_with('|').then(|| cells(line)))
-            .map(|row| (row[0], row))
-            .collect();
+        let (head, rows) = figures_of(page).context("there is no table of figures")?;
+        let rows: HashMap<&str, Cells<'_>> = rows.into_iter().map(|row| (row[0], row)).collect();
         let at = |name: &str| {
             head.iter()
                 .position(|column| *column == name)
@@ -240,8 +235,19 @@ impl Table {
     }
 }
 
-/// The cells of a table's row.
-pub(crate) fn cells(line: &str) -> Vec<&str> {
+/// A row of a table, as its cells.
+type Cells<'p> = Vec<&'p str>;
+
+/// The head and the rows of a page's table of figures.
+pub(crate) fn figures_of(page: &str) -> Option<(Cells<'_>, Vec<Cells<'_>>)> {
+    let lines = page.lines().skip_while(|line| !line.starts_with("| figure |"));
+    let mut rows = lines.take_while(|line| line.starts_with('|')).map(cells);
+    let head = rows.next()?;
+    // The line below the head has no cells.
+    Some((head, rows.skip(1).collect()))
+}
+
+fn cells(line: &str) -> Cells<'_> {
     line.trim_matches('|').split('|').map(str::trim).collect()
 }
 

@@ -46,7 +46,7 @@ impl Contender for Server {
     }
 }
 
-/// What a turn measured, by name.
+/// The measured values of a turn, by name.
 pub(super) type Values = Vec<(String, f64)>;
 
 /// Starts the server anew, loads it, and restores its newest backup.

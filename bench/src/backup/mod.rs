@@ -3,8 +3,9 @@
 //!
 //! In each round both sides have several turns, one after the other, and the side that begins
 //! changes from round to round. A side's value is the mean of its turns, since the speed of a
-//! machine changes within a minute by more than a backup costs. The backups go to a folder on the disk of the server, which is the worst place for
-//! them: both share its bandwidth. Afterwards the newest backup is restored.
+//! machine changes within a minute by more than a backup costs. The backups go to a folder on the
+//! disk of the server, which is the worst place for them: both share its bandwidth. Afterwards the
+//! newest backup is restored.
 
 mod measurement;
 mod page;

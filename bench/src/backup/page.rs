@@ -31,10 +31,11 @@ pub(super) fn write(figures: &[Figure], taken: &Taken<Server>, options: &Options
     let mut page = String::from("# A server with backups and without\n\n");
     let _ = writeln!(
         page,
-        "`cargo xtask bench backup`, {} rounds, medians with (lowest to highest). In a round each side has {} turns, one \
-         after the other, and its value is their mean; the side that begins changes from round to round. In a turn a server that \
-         is started anew has {} s of single durable jobs of 200 bytes, and a backup every {} s to a folder on the same disk. Server \
-         and client share both cores. Machine: {}. A ratio is one within a round.\n\n\
+        "`cargo xtask bench backup`, {} rounds, medians with (lowest to highest). In a round each \
+         side has {} turns, one after the other, and its value is their mean; the side that begins \
+         changes from round to round. In a turn a server that is started anew has {} s of single \
+         durable jobs of 200 bytes, and a backup every {} s to a folder on the same disk. Server and \
+         client share both cores. Machine: {}. A ratio is one within a round.\n\n\
          Every job was counted: each one was reserved and settled exactly once, or the side has failed. A restore reads the \
          newest backup, verifies all checksums and replays all records.\n",
         options.selection.rounds,

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::{File, Finding};
-use crate::quotes::{cells, without_spread};
+use crate::quotes::{figures_of, without_spread};
 
 /// Keys that every figure carries; `must`, `aim` and `limit` may be null.
 const KEYS: &[&str] = &["figure", "unit", "better", "runs", "value", "must", "aim", "peers"];
@@ -15,22 +15,18 @@ const KEYS: &[&str] = &["figure", "unit", "better", "runs", "value", "must", "ai
 /// Checks all files of bench/results/ together.
 pub(crate) fn check(files: &[File]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let has = |path: &str| files.iter().any(|file| file.path == path);
+    let file_of = |path: String| files.iter().find(|file| file.path == path);
     for file in files {
         if let Some(stem) = file.path.strip_suffix(".md") {
-            if !has(&format!("{stem}.json")) {
+            if file_of(format!("{stem}.json")).is_none() {
                 findings.push(Finding::new(&file.path, 0, "has no .json beside it"));
             }
         } else if let Some(stem) = file.path.strip_suffix(".json") {
-            if !has(&format!("{stem}.md")) {
-                findings.push(Finding::new(&file.path, 0, "has no .md beside it"));
-            }
             let mut wrong = list(&file.text);
-            let page = files.iter().find(|page| page.path.strip_suffix(".md") == Some(stem));
-            if let Some(page) = page
-                && wrong.is_empty()
-            {
-                wrong = shown_otherwise(&file.text, &page.text);
+            match file_of(format!("{stem}.md")) {
+                None => wrong.push("has no .md beside it".to_owned()),
+                Some(page) if wrong.is_empty() => wrong = shown_otherwise(&file.text, &page.text),
+                Some(_) => {}
             }
             findings.extend(wrong.into_iter().map(|what| Finding::new(&file.path, 0, what)));
         }
@@ -68,13 +64,7 @@ fn figure(figure: &Value) -> Option<String> {
 /// than their rounding.
 fn shown_otherwise(list: &str, page: &str) -> Vec<String> {
     let figures: Vec<Value> = serde_json::from_str(list).unwrap_or_default();
-    let mut rows = page
-        .lines()
-        .skip_while(|line| !line.starts_with("| figure |"))
-        .take_while(|line| line.starts_with('|'))
-        .map(cells);
-    let head = rows.next().unwrap_or_default();
-    let rows: Vec<_> = rows.skip(1).collect();
+    let (head, rows) = figures_of(page).unwrap_or_default();
     if rows.len() != figures.len() {
         return vec![format!("has {} figures, its page {}", figures.len(), rows.len())];
     }
